@@ -1,0 +1,49 @@
+if(NOT ROTA_INSTALL)
+  return()
+endif()
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(_rota_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rota")
+set(_rota_targets rota)
+if(TARGET rota_model)
+  list(APPEND _rota_targets rota_model)
+endif()
+
+install(
+  TARGETS ${_rota_targets}
+  EXPORT rota
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+)
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/include/rota"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.hpp"
+)
+install(EXPORT rota NAMESPACE rota:: FILE rotaTargets.cmake DESTINATION "${_rota_package_dir}")
+
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/rotaConfig.cmake.in" "${PROJECT_BINARY_DIR}/rotaConfig.cmake"
+  INSTALL_DESTINATION "${_rota_package_dir}"
+)
+# Before 1.0 every minor version may change the interface.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/rotaConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(
+  FILES "${PROJECT_BINARY_DIR}/rotaConfig.cmake" "${PROJECT_BINARY_DIR}/rotaConfigVersion.cmake"
+  DESTINATION "${_rota_package_dir}"
+)
+
+# The pkg-config file finds its prefix from where it lies, so an installed tree may be moved.
+file(RELATIVE_PATH ROTA_PC_UP "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/rota.pc.in" "${PROJECT_BINARY_DIR}/rota.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/rota.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# The lint of the coroutine law: g++ 12 compiles some coroutines wrongly and says nothing, and this finds them.
+install(
+  PROGRAMS "${PROJECT_SOURCE_DIR}/tools/check_coroutines.py"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/rota"
+)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,59 @@
+# librota, and librota_model: the same sources on the deterministic model.
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+# What the model replaces. Folders below src/.
+set(ROTA_NATIVE_ONLY base/linux driver net io)
+set(ROTA_MODEL_ONLY testing)
+
+# Sets `out` to those of `files` that lie in none of the folders.
+function(rota_without_folders out files folders)
+  foreach(folder IN LISTS folders)
+    list(FILTER files EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/${folder}/")
+  endforeach()
+  set(${out} "${files}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB_RECURSE _rota_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cpp")
+rota_without_folders(ROTA_SOURCES "${_rota_sources}" "${ROTA_MODEL_ONLY}")
+rota_without_folders(ROTA_MODEL_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY}")
+
+function(rota_library_target target)
+  rota_own_target(${target})
+  target_include_directories(
+    ${target}
+    PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>"
+    PRIVATE "${PROJECT_SOURCE_DIR}/src"
+  )
+  # Calls between rota's own functions are direct, and its thread-local slot is one instruction away.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_link_libraries(${target} PUBLIC Threads::Threads)
+  if(_rota_sanitize_link)
+    target_link_options(${target} INTERFACE "$<BUILD_INTERFACE:${_rota_sanitize_link}>")
+  endif()
+endfunction()
+
+add_library(rota ${ROTA_SOURCES})
+add_library(rota::rota ALIAS rota)
+rota_library_target(rota)
+set_target_properties(
+  rota PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+)
+
+# What unit tests link: they call what librota.so hides.
+if(BUILD_SHARED_LIBS AND ROTA_BUILD_TESTS)
+  add_library(rota_rooms STATIC ${ROTA_SOURCES})
+  rota_library_target(rota_rooms)
+else()
+  add_library(rota_rooms ALIAS rota)
+endif()
+
+if(ROTA_BUILD_MODEL)
+  add_library(rota_model STATIC ${ROTA_MODEL_SOURCES})
+  add_library(rota::testing ALIAS rota_model)
+  rota_library_target(rota_model)
+  target_compile_definitions(rota_model PUBLIC ROTA_MODEL=1)
+  set_target_properties(rota_model PROPERTIES EXPORT_NAME testing)
+endif()

@@ -1,0 +1,82 @@
+# rota_own_target(<target>): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none of them.
+#
+# Deliberately absent: -fcoro-aligned-allocation. It changes which operator new a coroutine frame uses, g++ has nothing
+# like it, and rota aligns what lives in its own objects, never locals of coroutines.
+
+set(_rota_warnings -Wall -Wextra -Wshadow -Wconversion)
+if(ROTA_WERROR)
+  list(APPEND _rota_warnings -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT ROTA_SANITIZE STREQUAL none)
+  # GCC's manual: with -fsanitize these two report what the instrumented code seems to do.
+  list(APPEND _rota_warnings -Wno-maybe-uninitialized -Wno-stringop-overflow)
+endif()
+
+set(_rota_sanitize_compile "")
+set(_rota_sanitize_link "")
+if(NOT ROTA_SANITIZE STREQUAL none)
+  if(ROTA_SANITIZE STREQUAL address)
+    set(_rota_sanitize_link -fsanitize=address,undefined)
+  else()
+    set(_rota_sanitize_link -fsanitize=${ROTA_SANITIZE})
+  endif()
+  # clang sees the use of a destroyed frame only at -O0, g++ at every level.
+  set(_rota_level -O1)
+  if(ROTA_SANITIZE STREQUAL address AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    set(_rota_level -O0)
+  endif()
+  # Without -fno-sanitize-recover a program that UBSan has complained about exits 0.
+  set(_rota_sanitize_compile ${_rota_sanitize_link} ${_rota_level} -g -fno-sanitize-recover=all -fno-omit-frame-pointer)
+endif()
+
+set(_rota_asserted OFF)
+if(_rota_asserts STREQUAL on
+   OR (_rota_asserts STREQUAL auto AND (CMAKE_BUILD_TYPE STREQUAL Debug OR NOT ROTA_SANITIZE STREQUAL none)))
+  set(_rota_asserted ON)
+endif()
+
+set(_rota_harden_compile "")
+set(_rota_harden_link "")
+set(_rota_harden_program "")
+if(ROTA_HARDEN)
+  set(_rota_harden_compile
+      -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong -fstack-clash-protection
+      -ftrivial-auto-var-init=zero)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND _rota_harden_compile -fcf-protection=full)
+  endif()
+  set(_rota_harden_link -Wl,-z,relro,-z,now,-z,noexecstack)
+  # Not on librota.so: a plug-in that uses rota may be opened at run time.
+  set(_rota_harden_program -pie -Wl,-z,nodlopen)
+endif()
+
+set(_rota_linker "")
+if(PROJECT_IS_TOP_LEVEL)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    string(REGEX MATCH "^[0-9]+" _rota_major "${CMAKE_CXX_COMPILER_VERSION}")
+    find_program(ROTA_LLD_${_rota_major} ld.lld-${_rota_major})
+    mark_as_advanced(ROTA_LLD_${_rota_major})
+    if(ROTA_LLD_${_rota_major})
+      set(_rota_linker -fuse-ld=lld-${_rota_major})
+    endif()
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND EXISTS /usr/lib/llvm-19/bin/ld.lld)
+    set(_rota_linker -B/usr/lib/llvm-19/bin -fuse-ld=lld)
+  endif()
+endif()
+
+function(rota_own_target target)
+  get_target_property(type ${target} TYPE)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PUBLIC cxx_std_23)
+  target_compile_options(${target} PRIVATE ${_rota_warnings} ${_rota_sanitize_compile} ${_rota_harden_compile})
+  if(_rota_asserted)
+    target_compile_options(${target} PRIVATE -UNDEBUG)
+    if(NOT ROTA_HARDEN)
+      target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+    endif()
+  endif()
+  target_link_options(${target} PRIVATE ${_rota_linker} ${_rota_sanitize_link} ${_rota_harden_link})
+  if(type STREQUAL EXECUTABLE)
+    target_link_options(${target} PRIVATE ${_rota_harden_program})
+  endif()
+endfunction()

@@ -1,0 +1,200 @@
+# Five kinds of tests, five folders, one label each. Folders may be empty: rooms appear over time.
+#
+#   tests/unit/<room>/*.cpp   unit     one program a room, or a folder of examples/; may include src/
+#   tests/api/*.cpp           api      one program a file; public headers only; `testing` in the name: on the model
+#   tests/model/*.cpp         model    one program a file, on the model
+#   tests/compile/*.cpp       compile  what must (*_ok.cpp) and must not (*_fails.cpp) compile
+#   tests/stress/*.cpp        stress   one program a file, without GoogleTest; only with `ctest -C stress`, `./dev stress`
+#
+# examples/<name>.cpp runs as an api test, unless it says `// NOT A TEST: why`.
+
+find_package(GTest QUIET)
+if(NOT GTest_FOUND)
+  message(FATAL_ERROR "rota: the tests need GoogleTest: apt-get install libgtest-dev, or -DROTA_BUILD_TESTS=OFF")
+endif()
+include(GoogleTest)
+
+set(_rota_tests "${PROJECT_SOURCE_DIR}/tests")
+
+# Sets `out` to those of `files` that can be linked in this build: clang's ThreadSanitizer defines operator new itself, so a
+# file that replaces it to count allocations has no place there.
+function(rota_linkable out files)
+  set(kept "")
+  foreach(file IN LISTS files)
+    set(replaces "")
+    if(ROTA_SANITIZE STREQUAL thread)
+      file(STRINGS "${file}" replaces REGEX "^void\\* operator new")
+    endif()
+    if(replaces)
+      message(STATUS "rota: ${file} replaces operator new and is left out of the ThreadSanitizer build")
+    else()
+      list(APPEND kept "${file}")
+    endif()
+  endforeach()
+  set(${out} "${kept}" PARENT_SCOPE)
+endfunction()
+
+# `cmake --build . --target rota_tests_unit` builds the programs of one label.
+foreach(label unit api model stress)
+  add_custom_target(rota_tests_${label})
+endforeach()
+
+file(GLOB _rota_support CONFIGURE_DEPENDS "${_rota_tests}/support/*.cpp")
+rota_linkable(_rota_support "${_rota_support}")
+if(_rota_support)
+  add_library(rota_test_support STATIC ${_rota_support})
+  rota_own_target(rota_test_support)
+  target_include_directories(rota_test_support PUBLIC "${_rota_tests}" PRIVATE "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(rota_test_support PUBLIC GTest::gtest)
+endif()
+
+# rota_program(<target> <kind> <library> <files>...)
+function(rota_program target kind library)
+  add_executable(${target} ${ARGN})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${kind}")
+  rota_own_target(${target})
+  add_dependencies(rota_tests_${kind} ${target})
+  target_include_directories(${target} PRIVATE "${_rota_tests}")
+  if(TARGET rota_test_support AND NOT library STREQUAL rota_model)
+    target_link_libraries(${target} PRIVATE rota_test_support)
+  endif()
+  target_link_libraries(${target} PRIVATE ${library})
+endfunction()
+
+# A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end.
+function(rota_gtest target label library)
+  rota_program(${target} ${label} ${library} ${ARGN})
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
+  set(limit ${ROTA_TEST_TIMEOUT})
+  if(label STREQUAL model)
+    set(limit ${ROTA_MODEL_TIMEOUT})
+  endif()
+  gtest_discover_tests(
+    ${target}
+    TEST_PREFIX "${target}."
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT ${limit}
+  )
+endfunction()
+
+# --- unit
+file(GLOB _rota_rooms CONFIGURE_DEPENDS LIST_DIRECTORIES true "${_rota_tests}/unit/*")
+foreach(folder IN LISTS _rota_rooms)
+  cmake_path(GET folder FILENAME room)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS "${folder}/*.cpp")
+  rota_linkable(files "${files}")
+  set(library rota_rooms)
+  if(room IN_LIST ROTA_MODEL_ONLY)
+    set(library rota_model)
+  endif()
+  if(NOT files OR NOT TARGET ${library})
+    continue()
+  endif()
+  set(parts "")
+  if(EXISTS "${PROJECT_SOURCE_DIR}/examples/${room}")
+    if(NOT ROTA_BUILD_EXAMPLES)
+      continue()
+    endif()
+    rota_example_is_possible(possible ${room})
+    if(NOT possible)
+      continue()
+    endif()
+    rota_example_parts(parts ${room})
+  endif()
+  rota_gtest(unit_${room} unit ${library} ${files} ${parts})
+  target_include_directories(
+    unit_${room} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/examples"
+  )
+  if(parts AND ROTA_BOOST_INCLUDE)
+    target_include_directories(unit_${room} SYSTEM PRIVATE "${ROTA_BOOST_INCLUDE}")
+  endif()
+endforeach()
+
+# --- api
+file(GLOB _rota_api CONFIGURE_DEPENDS "${_rota_tests}/api/*.cpp")
+rota_linkable(_rota_api "${_rota_api}")
+foreach(file IN LISTS _rota_api)
+  cmake_path(GET file STEM name)
+  if(NOT name MATCHES testing)
+    rota_gtest(api_${name} api rota::rota "${file}")
+  elseif(TARGET rota_model)
+    rota_gtest(api_${name} api rota_model "${file}")
+  endif()
+endforeach()
+
+if(ROTA_BUILD_EXAMPLES)
+  foreach(file IN LISTS _rota_example_files)
+    cmake_path(GET file STEM name)
+    file(STRINGS "${file}" excuse REGEX "// NOT A TEST: ")
+    if(NOT excuse)
+      add_test(NAME example.${name} COMMAND example_${name})
+      add_dependencies(rota_tests_api example_${name})
+      set_tests_properties(example.${name} PROPERTIES LABELS api TIMEOUT ${ROTA_TEST_TIMEOUT})
+    endif()
+  endforeach()
+endif()
+
+# --- model
+if(TARGET rota_model)
+  file(GLOB _rota_models CONFIGURE_DEPENDS "${_rota_tests}/model/*.cpp")
+  foreach(file IN LISTS _rota_models)
+    cmake_path(GET file STEM name)
+    rota_gtest(model_${name} model rota_model "${file}")
+    target_include_directories(model_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  endforeach()
+endif()
+
+# --- stress
+file(GLOB _rota_stress CONFIGURE_DEPENDS "${_rota_tests}/stress/*.cpp")
+foreach(file IN LISTS _rota_stress)
+  cmake_path(GET file STEM name)
+  rota_program(stress_${name} stress rota::rota "${file}")
+  set_target_properties(stress_${name} PROPERTIES OUTPUT_NAME ${name})
+  add_test(NAME stress.${name} COMMAND stress_${name} --seconds 10 --seed 1 CONFIGURATIONS stress)
+  set_tests_properties(stress.${name} PROPERTIES LABELS stress TIMEOUT 120)
+endforeach()
+
+# --- compile
+file(GLOB _rota_cases CONFIGURE_DEPENDS "${_rota_tests}/compile/*_ok.cpp" "${_rota_tests}/compile/*_fails.cpp")
+foreach(file IN LISTS _rota_cases)
+  cmake_path(GET file STEM name)
+  add_test(
+    NAME compile.${name}
+    COMMAND "${_rota_tests}/compile/run_case.sh" "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}" "${file}"
+  )
+  set_tests_properties(compile.${name} PROPERTIES LABELS compile TIMEOUT ${ROTA_TEST_TIMEOUT})
+endforeach()
+
+add_test(
+  NAME compile.guard_refuses_a_mix
+  COMMAND "${_rota_tests}/compile/guard_test.sh" "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}"
+          "$<TARGET_FILE:rota>" ${_rota_sanitize_link}
+)
+set_tests_properties(compile.guard_refuses_a_mix PROPERTIES LABELS compile TIMEOUT ${ROTA_TEST_TIMEOUT})
+
+# --- a program outside the tree
+if(ROTA_INSTALL)
+  add_test(
+    NAME outside.installed_and_used
+    COMMAND "${_rota_tests}/outside/run.sh" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}" ${_rota_sanitize_link}
+  )
+  set_tests_properties(outside.installed_and_used PROPERTIES LABELS api TIMEOUT 180)
+endif()
+add_test(
+  NAME outside.subdirectory_leaks_nothing
+  COMMAND "${_rota_tests}/outside/subdirectory.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_CXX_COMPILER}"
+)
+set_tests_properties(outside.subdirectory_leaks_nothing PROPERTIES LABELS api TIMEOUT 60)
+
+if(ROTA_HARDEN)
+  add_executable(outside_program "${_rota_tests}/outside/main.cpp")
+  rota_own_target(outside_program)
+  target_link_libraries(outside_program PRIVATE rota::rota)
+  add_dependencies(rota_tests_api outside_program)
+  add_test(
+    NAME outside.hardened
+    COMMAND "${_rota_tests}/outside/hardened.sh" "$<TARGET_FILE:outside_program>" "$<TARGET_FILE:rota>"
+  )
+  set_tests_properties(outside.hardened PROPERTIES LABELS api TIMEOUT ${ROTA_TEST_TIMEOUT})
+endif()

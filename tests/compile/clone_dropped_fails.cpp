@@ -1,0 +1,5 @@
+// A clone that nobody keeps is a mistake.
+// EXPECT: (ignoring return value|nodiscard)
+#include <rota/waker.hpp>
+
+void forget(const rota::waker& one) { one.clone(); }

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""A check that cannot fail is no check: each gets a small tree with one thing wrong, and must say so; and a right one.
+
+    CASES: (check, what it must say, or None if all is right, {path: text})
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+LAYERS = {"docs/layers.txt": "base ->\ntask -> base\nqueue -> base\nruntime -> base task queue\n<runtime.hpp> = runtime\n"}
+FENCE = "```"
+
+
+def layers(path, text):
+    return {**LAYERS, path: text}
+
+
+def source(text):
+    return {"src/queue/a.cpp": text}
+
+
+def order(comment, code):
+    return source(f"// {comment}\n{code}\n")
+
+
+LOAD = "x.load(base::order::acquire);"
+SWAP = "x.compare_exchange_weak(a, b, base::order::acq_rel, base::order::relaxed);"
+
+CASES = [
+    ("check_layers", None, layers("src/task/a.cpp", '#include "task/a.hpp"\n#include "base/b.hpp"\n')),
+    ("check_layers", "task may not include queue", layers("src/task/a.cpp", '#include "queue/ring.hpp"\n')),
+    ("check_layers", "knows no room attic", layers("src/attic/a.cpp", "")),
+    ("check_layers", "spell the room", layers("src/task/a.cpp", '#include "a.hpp"\n')),
+    ("check_layers", "belongs to runtime", layers("src/task/a.cpp", "#include <rota/runtime.hpp>\n")),
+    ("check_layers", "belongs to queue", layers("src/task/a.cpp", "#include <rota/queue/x.hpp>\n")),
+    ("check_layers", "only <rota/...>", layers("include/rota/a.hpp", '#include "task/a.hpp"\n')),
+    ("check_layers", "there is no <rota/b.hpp>", layers("include/rota/a.hpp", "#include <rota/b.hpp>\n")),
+    ("check_layers", "which is no room", {"docs/layers.txt": "base -> attic\n"}),
+    ("check_orders", None, order("acquire. Pairs with push().", LOAD)),
+    ("check_orders", None, source(LOAD + "  // acquire. Pairs with push().\n")),
+    ("check_orders", None, order("acq_rel. Both.\n// failure: relaxed. A guess.", SWAP)),
+    ("check_orders", "acquire has no stated reason", order("A load.", LOAD)),
+    ("check_orders", "acquire has no stated reason", order("acquire. Too far." + "\n" * 7, LOAD)),
+    ("check_orders", "acquire has no stated reason", source('const char* s = "acquire"; ' + LOAD)),
+    ("check_orders", "on failure has no stated reason", order("acq_rel. relaxed.", SWAP)),
+    ("check_orders", "fetch_add() states no order", order("relaxed.", "x.fetch_add(1);")),
+    ("check_orders", "no other way", order("acquire.", "x.load(std::memory_order_acquire);")),
+    ("check_orders", "no other way", order("acquire.", "__atomic_load_n(&x, 2);")),
+    ("check_coroutines", None, source("// std::mutex\nint x;\n")),
+    ("check_coroutines", None, {"src/base/a.cpp": "std::mutex m;\n", "tests/a.cpp": "std::thread t;\n"}),
+    ("check_coroutines", "machine", source("std::mutex m;\n")),
+    ("check_coroutines", "machine", {"include/rota/a.hpp": "#include <atomic>\n"}),
+    ("check_coroutines", "L1", {"tests/unit/a.cpp": "task<> f() { if (co_await x) y(); }\n"}),
+    ("check_coroutines", "L2", {"examples/a.cpp": "task<> f() { co_await g([x] { y(); }); }\n"}),
+    ("check_coroutines", "fence", {"bench/a.cpp": "void f() { std::atomic_thread_fence(a); }\n"}),
+    ("check_coroutines", "README.md:3: L1", {"README.md": f"text\n{FENCE}cpp\nif (co_await x) y();\n{FENCE}\n"}),
+    ("check_coroutines", None, {"README.md": f"{FENCE}cpp wrong\nif (co_await x) y();\n{FENCE}\n"}),
+    ("check_coroutines", "marked wrong", {"README.md": f"{FENCE}cpp wrong\nx();\n{FENCE}\n"}),
+    ("check_headers", None, {"include/rota/a.hpp": "#pragma once\n#include <string>\nstruct a { std::string s; };\n"}),
+    ("check_headers", "does not compile alone", {"include/rota/a.hpp": "#pragma once\nstd::string s();\n"}),
+    ("check_headers", "does not compile alone", {"include/rota/a.hpp": "struct twice {};\n"}),
+    ("check_headers", "does not compile alone", {"include/rota/a.hpp": "#pragma once\ninline int f(long x) { return x; }\n"}),
+    ("check_headers", "times the yardstick", {"include/rota/a.hpp": "#pragma once\n#include <regex>\n"}),
+    ("check_headers", None, {"include/rota/detail/a.hpp": "#pragma once\n#include <regex>\n"}),
+    ("check_headers", "brings in <stop_token>", {"include/rota/a.hpp": "#pragma once\n#include <stop_token>\n"}),
+    ("check_headers", "no <functional>", {"include/rota/a.hpp": "#pragma once\n#include <functional>\n"}),
+    ("check_words", None, {"src/a.cpp": "// all done\n"}),
+    ("check_words", "unfinished", {"src/a.cpp": "// TO" + "DO: the rest\n"}),
+    ("check_words", "disabled", {"tests/a.cpp": "TEST(a, DISAB" + "LED_b) {}\n"}),
+    ("check_words", "a path of one machine", {"docs/a.md": "see /wo" + "rk/main\n"}),
+    ("check_words", "a path of one machine", {"docs/a.md": "see /tm" + "p/x\n"}),
+    ("check_anchors", None, {"a.md": "# One, two\n[x](b.md#b)\n[y](#one-two)\n", "b.md": "# `B`\n"}),
+    ("check_anchors", "no such file", {"a.md": "[x](c.md)\n"}),
+    ("check_anchors", "no such heading", {"a.md": "[x](b.md#c)\n", "b.md": "# B\n"}),
+    ("check_anchors", "no such heading", {"src/task/README.md": "# B\n", "src/task/a.hpp": "// see README.md#c\n"}),
+    ("check_anchors", None, {"src/task/README.md": "# B\n", "src/a.hpp": "// see src/task/README.md#b\n"}),
+    ("check_anchors", "no such example", {"include/rota/a.hpp": "/// Example   examples/a.cpp\n"}),
+]
+
+
+def complaint(check, expected, files):
+    """What the check does wrong on this tree, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = subprocess.run([sys.executable, HERE / f"{check}.py", folder], capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    if expected is None and done.returncode != 0:
+        return f"{check} complains about a right tree {files}:\n{said}"
+    if expected is not None and (done.returncode != 1 or expected not in said):
+        return f"{check} does not say '{expected}' about {files}:\n{said}"
+    return None
+
+
+def main():
+    complaints = [said for case in CASES if (said := complaint(*case))]
+    planted = subprocess.run([sys.executable, HERE / "check_coroutines.py", "--self-test"],
+                             capture_output=True, text=True, check=False)
+    if planted.returncode != 0:
+        complaints.append(planted.stdout + planted.stderr)
+    print("\n".join(complaints) or f"{len(CASES)} small trees; {planted.stdout.strip()}")
+    sys.exit(bool(complaints))
+
+
+if __name__ == "__main__":
+    main()
