@@ -1,0 +1,97 @@
+// The seam, on the real machine: each name is one instruction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <rota/detail/config.hpp>
+
+namespace rota::base {
+
+/// The memory orders of C++, one to one. Spelled out at every operation: there is no default.
+enum class order : int {
+  relaxed = __ATOMIC_RELAXED,
+  acquire = __ATOMIC_ACQUIRE,
+  release = __ATOMIC_RELEASE,
+  acq_rel = __ATOMIC_ACQ_REL,
+  seq_cst = __ATOMIC_SEQ_CST,
+};
+
+/// An atomic word of at most 8 bytes. `std::atomic` without its header, which alone costs a tenth of a translation unit.
+template <class T>
+class atomic {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "an atomic is one machine word");
+
+ public:
+  constexpr atomic() noexcept : value_{} {}
+  constexpr explicit atomic(T value) noexcept : value_(value) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+  ~atomic() = default;
+
+  // The generic forms of the builtins, since T may be an enumeration.
+  [[nodiscard]] T load(order o) const noexcept {
+    T value;
+    __atomic_load(&value_, &value, static_cast<int>(o));
+    return value;
+  }
+  void store(T value, order o) noexcept { __atomic_store(&value_, &value, static_cast<int>(o)); }
+  T exchange(T value, order o) noexcept {
+    T before;
+    __atomic_exchange(&value_, &value, &before, static_cast<int>(o));
+    return before;
+  }
+  T fetch_add(T delta, order o) noexcept { return __atomic_fetch_add(&value_, delta, static_cast<int>(o)); }
+  T fetch_sub(T delta, order o) noexcept { return __atomic_fetch_sub(&value_, delta, static_cast<int>(o)); }
+  T fetch_or(T bits, order o) noexcept { return __atomic_fetch_or(&value_, bits, static_cast<int>(o)); }
+  T fetch_and(T bits, order o) noexcept { return __atomic_fetch_and(&value_, bits, static_cast<int>(o)); }
+
+  /// On failure `expected` holds the value found. `weak` may fail without a reason: for loops.
+  bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
+    return __atomic_compare_exchange(&value_, &expected, &desired, true, static_cast<int>(success),
+                                     static_cast<int>(failure));
+  }
+  bool compare_exchange_strong(T& expected, T desired, order success, order failure) noexcept {
+    return __atomic_compare_exchange(&value_, &expected, &desired, false, static_cast<int>(success),
+                                     static_cast<int>(failure));
+  }
+
+ private:
+  alignas(sizeof(T)) T value_;
+};
+
+/// Plain data whose owner a protocol decides. Costs nothing here; in the model build every access is checked for races.
+template <class T>
+class cell {
+ public:
+  constexpr cell() noexcept : value_{} {}
+  constexpr explicit cell(T value) noexcept : value_(value) {}
+  cell(const cell&) = delete;
+  cell& operator=(const cell&) = delete;
+  ~cell() = default;
+
+  [[nodiscard]] T get() const noexcept { return value_; }
+  void set(T value) noexcept { value_ = value; }
+
+ private:
+  T value_;
+};
+
+/// Tells the model that plain memory at `address` is read or written here. Nothing in the ordinary build.
+inline void note_read(const void* /*address*/) noexcept {}
+inline void note_write(const void* /*address*/) noexcept {}
+
+/// Tells the model that memory goes back to the heap here. Nothing in the ordinary build.
+inline void note_free(const void* /*address*/, std::size_t /*size*/) noexcept {}
+
+/// A pause in a spin loop. In the model build: let another thread step first.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+}  // namespace rota::base

@@ -1,0 +1,9 @@
+// Durations, time points and clocks, without calendars and formatting: <chrono> whole is four times as much text as this,
+// and would be most of every rota header. Who needs the rest includes <chrono>.
+#pragma once
+
+#if __has_include(<bits/chrono.h>)
+#include <bits/chrono.h>
+#else
+#include <chrono>
+#endif

@@ -1,0 +1,17 @@
+// The monotonic clock, and only that: a step of the wall clock changes nothing in rota.
+#pragma once
+
+#include <chrono>
+
+namespace rota::base {
+
+using time_point = std::chrono::steady_clock::time_point;
+using nanoseconds = std::chrono::nanoseconds;
+
+/// "Never" as a deadline.
+inline constexpr time_point never = time_point::max();
+
+/// CLOCK_MONOTONIC. In the model build: the virtual clock.
+[[nodiscard]] time_point now() noexcept;
+
+}  // namespace rota::base

@@ -1,0 +1,116 @@
+#include "base/thread.hpp"
+
+#include <rota/detail/config.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace rota::base {
+
+namespace {
+
+struct start_record {
+  thread::entry_function entry;
+  void* argument;
+  char name[16];
+};
+
+void* begin(void* raw) {
+  auto* const record = static_cast<start_record*>(raw);
+  const start_record copy = *record;
+  delete record;
+  ::pthread_setname_np(::pthread_self(), copy.name);
+  copy.entry(copy.argument);
+  return nullptr;
+}
+
+/// cgroup v2's cpu.max is "quota period" or "max period". 0: no limit, or none that can be read.
+unsigned quota_processors() noexcept {
+  std::FILE* const file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
+  if (file == nullptr) return 0;
+  long long quota = 0;
+  long long period = 0;
+  const int fields = std::fscanf(file, "%lld %lld", &quota, &period);
+  std::fclose(file);
+  if (fields != 2 || quota <= 0 || period <= 0) return 0;
+  return static_cast<unsigned>(std::min<long long>((quota + period - 1) / period, 4096));
+}
+
+unsigned affinity_processors() noexcept {
+  // The kernel's mask may be longer than cpu_set_t: grow until it fits.
+  for (int bits = CPU_SETSIZE; bits <= CPU_SETSIZE * 64; bits *= 2) {
+    cpu_set_t* const set = CPU_ALLOC(static_cast<std::size_t>(bits));
+    if (set == nullptr) break;
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(bits));
+    const bool read = ::sched_getaffinity(0, size, set) == 0;
+    const int count = read ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    if (read) return static_cast<unsigned>(std::max(count, 1));
+    if (errno != EINVAL) break;
+  }
+  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return online < 1 ? 1U : static_cast<unsigned>(online);
+}
+
+}  // namespace
+
+std::expected<thread, std::error_code> thread::start(const char* name, entry_function entry, void* argument) noexcept {
+  auto* const record = new (std::nothrow) start_record{entry, argument, {}};
+  if (record == nullptr) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+  std::strncpy(record->name, name, sizeof record->name - 1);
+
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) ::sigdelset(&all, synchronous);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t native{};
+  const int error = ::pthread_create(&native, nullptr, begin, record);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+
+  if (error != 0) {
+    delete record;
+    return std::unexpected(std::error_code(error, std::generic_category()));
+  }
+  return thread(static_cast<std::uint64_t>(native));
+}
+
+thread& thread::operator=(thread&& other) noexcept {
+  ROTA_ASSERT(!joinable());
+  native_ = std::exchange(other.native_, 0);
+  return *this;
+}
+
+thread::~thread() {
+  if (joinable()) ROTA_FATAL("a thread was destroyed before it was joined", native_);
+}
+
+void thread::join() noexcept {
+  const int error = ::pthread_join(static_cast<pthread_t>(std::exchange(native_, 0)), nullptr);
+  if (error != 0) ROTA_FATAL("join of a thread", error);
+}
+
+void thread::detach() noexcept { ::pthread_detach(static_cast<pthread_t>(std::exchange(native_, 0))); }
+
+unsigned usable_processors() noexcept {
+  const unsigned allowed = affinity_processors();
+  const unsigned quota = quota_processors();
+  return quota == 0 ? allowed : std::max(1U, std::min(allowed, quota));
+}
+
+std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
+
+std::uint64_t this_process_id() noexcept { return static_cast<std::uint64_t>(::getpid()); }
+
+void yield_thread() noexcept { ::sched_yield(); }
+
+}  // namespace rota::base

@@ -1,0 +1,40 @@
+// A four-byte lock for short critical sections: no user code, no wake and no allocation under it.
+#pragma once
+
+#include "base/atomic.hpp"
+
+#include <cstdint>
+
+namespace rota::base {
+
+// PROTOCOL: mutex word (Drepper, "Futexes Are Tricky", mutex 2)
+//   0 free · 1 held, nobody waits · 2 held, somebody may wait
+// lock() moves 0 -> 1, or exchanges 2 and sleeps while it was not 0; unlock() exchanges 0 and wakes one if it was 2.
+// The lock's word orders what it guards: acquire on taking, release on giving.
+class mutex {
+ public:
+  mutex() = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  ~mutex() = default;
+
+  void lock() noexcept;
+  [[nodiscard]] bool try_lock() noexcept;
+  void unlock() noexcept;
+
+ private:
+  atomic<std::uint32_t> word_{0};
+};
+
+class [[nodiscard]] lock_guard {
+ public:
+  explicit lock_guard(mutex& m) noexcept : mutex_(m) { mutex_.lock(); }
+  lock_guard(const lock_guard&) = delete;
+  lock_guard& operator=(const lock_guard&) = delete;
+  ~lock_guard() { mutex_.unlock(); }
+
+ private:
+  mutex& mutex_;
+};
+
+}  // namespace rota::base

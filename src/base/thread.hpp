@@ -1,0 +1,46 @@
+// Threads. Creation may fail, and says so.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <system_error>
+#include <utility>
+
+namespace rota::base {
+
+/// A joinable thread that runs `entry(argument)`. Must be joined or detached before it is destroyed.
+/// Signals are blocked in it, so that a program's handlers run on the program's own threads.
+class thread {
+ public:
+  using entry_function = void (*)(void*) noexcept;
+
+  thread() = default;
+  thread(thread&& other) noexcept : native_(std::exchange(other.native_, 0)) {}
+  thread& operator=(thread&& other) noexcept;
+  ~thread();
+
+  /// `name`: at most 15 characters are kept. EAGAIN when the system has no thread left.
+  [[nodiscard]] static std::expected<thread, std::error_code> start(const char* name, entry_function entry,
+                                                                    void* argument) noexcept;
+  [[nodiscard]] bool joinable() const noexcept { return native_ != 0; }
+  void join() noexcept;
+  void detach() noexcept;
+
+ private:
+  explicit thread(std::uint64_t native) noexcept : native_(native) {}
+  std::uint64_t native_ = 0;
+};
+
+/// The processors this process may use: min(affinity mask, cgroup quota rounded up), at least 1.
+[[nodiscard]] unsigned usable_processors() noexcept;
+
+/// The kernel's id of this thread, for reports.
+[[nodiscard]] std::uint64_t this_thread_id() noexcept;
+
+/// The id of this process: a call in a forked child is refused.
+[[nodiscard]] std::uint64_t this_process_id() noexcept;
+
+/// Gives the processor away once.
+void yield_thread() noexcept;
+
+}  // namespace rota::base

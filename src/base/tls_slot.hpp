@@ -1,0 +1,31 @@
+// Thread-local storage, in one place.
+//
+// A coroutine may resume on another thread, and a compiler may keep the address of a thread_local across the suspension.
+// So the address is only to be had from a function that is not inlined, and is never kept across co_await.
+#pragma once
+
+#include <cstdint>
+
+namespace rota::base {
+
+struct frame_cache;
+
+/// What rota keeps for each thread. The rooms above know what their pointers point to.
+struct thread_locals {
+  void* worker = nullptr;     // sched: the worker whose role this thread plays
+  void* task = nullptr;       // task: the header that runs here
+  void* entered = nullptr;    // runtime: the block_on that this thread is inside of
+  std::uint64_t next_id = 0;  // task: ids are taken in blocks
+  std::uint64_t last_id = 0;
+  unsigned nesting = 0;  // task: tasks run inside one another by blocking joins
+  unsigned helps = 0;    // task: nested joins that help
+  unsigned destroying = 0;  // task: frames that are being destroyed one inside the other
+  void* doomed = nullptr;   // task: frames that wait for that to end
+  frame_cache* frames = nullptr;  // base: free frames of this thread
+  bool frames_closed = false;     // base: this thread is ending
+};
+
+/// This thread's. In the model build: this fibre's.
+[[gnu::noinline]] thread_locals& this_thread_locals() noexcept;
+
+}  // namespace rota::base
