@@ -1,0 +1,162 @@
+#include "testing/explorer.hpp"
+
+#include "testing/crash.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace rota::testing::detail {
+
+namespace {
+
+constexpr const char* replay_variable = "ROTA_MODEL_REPLAY";
+
+bool same_step(const event& a, const event& b) noexcept {
+  return a.kind == b.kind && a.fibre == b.fibre && a.where.line() == b.where.line();
+}
+
+std::string describe(const std::vector<event>& events, std::size_t index) {
+  if (index >= events.size()) return "the end";
+  const event& e = events[index];
+  return std::string("thread ") + std::to_string(e.fibre) + ' ' + name_of(e.kind) + ' ' + to_string(e.where);
+}
+
+std::string first_difference(const std::vector<event>& a, const std::vector<event>& b) {
+  const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end(), same_step);
+  const auto index = static_cast<std::size_t>(in_a - a.begin());
+  return "step " + std::to_string(index + 1) + " was: " + describe(a, index) + "; is: " + describe(b, index);
+}
+
+}  // namespace
+
+report explorer::explore() {
+  if (options_.search == search_kind::dfs) {
+    explore_bounds();
+  } else {
+    walk();
+  }
+  return std::move(report_);
+}
+
+// If nothing was cut off at one bound, a larger one has nothing to add.
+void explorer::explore_bounds() {
+  for (unsigned bound = 0; bound <= options_.preemptions; ++bound) {
+    search s(options_, bound);
+    report_.preemptions = bound;
+    report_.runs_at.push_back(0);
+    do {
+      if (report_.runs == options_.max_runs) return;
+      ++report_.runs_at.back();
+      if (!run_once(s)) return;
+    } while (s.next());
+    if (!s.was_cut_off()) break;
+  }
+  report_.complete = true;
+}
+
+void explorer::walk() {
+  search s(options_, search::unbounded);
+  while (report_.runs < options_.max_runs && run_once(s)) {
+  }
+}
+
+bool explorer::run_once(search& s) {
+  const bool fine = machine_.run(body_, s);
+  const bool checked = options_.replay_every != 0 && report_.runs % options_.replay_every == 0;
+  ++report_.runs;
+  report_.steps += machine_.steps();
+  if (!fine) conclude(s);
+  return fine && (!checked || same_again(s));
+}
+
+search explorer::follower(unsigned bound, std::vector<decision> path) const {
+  options o = options_;
+  o.search = search_kind::dfs;
+  search s(o, bound);
+  s.follow(std::move(path));
+  return s;
+}
+
+// The same choices must lead to the same steps; else the program has randomness, time or addresses of its own
+// in it, and neither a search nor a replay means anything.
+bool explorer::same_again(const search& s) {
+  const auto before = machine_.events().events();
+  const auto signature = machine_.signature();
+  search again = follower(s.bound(), s.path());
+  if (machine_.run(body_, again) && machine_.signature() == signature) return true;
+  adopt(again);
+  report_.what = "nondeterminism: the same choices led to other steps\n  " +
+                 first_difference(before, machine_.events().events());
+  return false;
+}
+
+void explorer::adopt(const search& s) {
+  report_.failed = true;
+  report_.what = machine_.what();
+  report_.trace = machine_.print_trace();
+  report_.preemptions = s.preemptions();
+  report_.replay = to_hex(options_.name, s.bound(), s.path());
+}
+
+void explorer::conclude(const search& s) {
+  adopt(s);
+  const std::string what = report_.what;
+  if (what.starts_with("crash")) return;  // the heap may be broken: what runs now proves nothing
+  search again = follower(s.bound(), s.path());
+  if (!machine_.run(body_, again) && machine_.what() == what) return minimise(s);
+  report_.what += "\n  (not reproduced: the same choices led elsewhere the second time)";
+}
+
+report explorer::replay(std::string_view hex) {
+  recording r;
+  (void)from_hex(options_.name, hex, r);
+  search s = follower(r.bound, std::move(r.path));
+  const bool fine = machine_.run(body_, s);
+  adopt(s);
+  report_.failed = !fine;
+  report_.runs = 1;
+  report_.steps = machine_.steps();
+  (void)std::fprintf(stderr,
+                     "%s=%s: %s\n%s",
+                     replay_variable,
+                     report_.replay.c_str(),
+                     fine ? "no failure" : report_.what.c_str(),
+                     report_.trace.c_str());
+  return std::move(report_);
+}
+
+report explore(const options& o, body_ref body) {
+  thread_local machine this_threads;  // its stacks and tables serve one exploration after the other
+  if (active != nullptr) active->fail("explore() inside an execution");
+  const crash_guard guard;
+  this_threads.configure(o);
+  explorer e(this_threads, o, body);
+  const char* hex = std::getenv(replay_variable);
+  if (hex == nullptr) return e.explore();
+  recording ignored;
+  switch (from_hex(o.name, hex, ignored)) {
+    case recording_error::none: return e.replay(hex);
+    case recording_error::other_name: return e.explore();
+    case recording_error::malformed: break;
+  }
+  report r;
+  r.failed = true;
+  r.what = std::string(replay_variable) + " is malformed: " + hex;
+  return r;
+}
+
+}  // namespace rota::testing::detail
+
+namespace rota::testing {
+
+std::string to_string(const report& r) {
+  std::string text = std::to_string(r.runs) + " executions, " + std::to_string(r.steps) + " steps, " +
+                     (r.complete ? "complete" : "not complete") + '\n';
+  if (!r.failed) return text;
+  text += r.what + '\n' + r.trace;
+  return text + "preemptions: " + std::to_string(r.preemptions) + ", again: ROTA_MODEL_REPLAY=" + r.replay +
+         '\n';
+}
+
+}  // namespace rota::testing

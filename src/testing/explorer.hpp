@@ -1,0 +1,53 @@
+// Runs executions until the search is done, and makes the most of a failure.
+#pragma once
+
+#include "testing/machine.hpp"
+
+#include <string>
+#include <vector>
+
+namespace rota::testing::detail {
+
+class explorer {
+ public:
+  explorer(machine& m, const options& o, body_ref body) : machine_(m), options_(o), body_(body) {}
+
+  [[nodiscard]] report explore();
+  /// One execution, printed to stderr.
+  [[nodiscard]] report replay(std::string_view hex);
+
+ private:
+  void explore_bounds();
+  void walk();
+  [[nodiscard]] bool run_once(search& s);
+  [[nodiscard]] bool same_again(const search& s);
+  void conclude(const search& s);
+  void adopt(const search& s);
+
+  // minimise.cpp
+  struct attempt {
+    std::vector<decision> path;
+    unsigned bound;  // what the path was recorded with: it leaves out what the bound decides
+    unsigned preemptions;
+    std::uint64_t steps;
+    [[nodiscard]] bool simpler_than(const attempt& other) const noexcept;
+  };
+  void minimise(const search& s);
+  [[nodiscard]] bool fails_alike(search& s);
+  [[nodiscard]] attempt last_attempt(const search& s) const;
+  [[nodiscard]] bool try_path(std::vector<decision> path, attempt& best);
+  [[nodiscard]] bool cut_end(attempt& best);
+  [[nodiscard]] bool drop_one(attempt& best);
+  [[nodiscard]] bool search_below(attempt& best);
+
+  /// Follows a path, and decides nothing itself.
+  [[nodiscard]] search follower(unsigned bound, std::vector<decision> path) const;
+
+  machine& machine_;
+  options options_;
+  body_ref body_;
+  report report_;
+  unsigned runs_left_ = 0;  // of minimise()
+};
+
+}  // namespace rota::testing::detail

@@ -1,0 +1,197 @@
+// The deterministic machine: one execution at a time, on fibres, with every decision taken by a search.
+#pragma once
+
+#include "testing/explore.hpp"
+#include "testing/fibre.hpp"
+#include "testing/heap.hpp"
+#include "testing/memory.hpp"
+#include "testing/search.hpp"
+#include "testing/trace.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rota::testing::detail {
+
+class machine {
+ public:
+  machine() = default;
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
+  ~machine() = default;
+
+  void configure(const options& o) noexcept { options_ = o; }
+
+  /// Runs one execution. False: it failed, and what() says how.
+  bool run(body_ref body, search& s);
+
+  [[nodiscard]] const std::string& what() const noexcept { return what_; }
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  /// Two executions that took the same steps have the same one.
+  [[nodiscard]] std::uint64_t signature() const noexcept { return signature_; }
+  [[nodiscard]] const trace& events() const noexcept { return trace_; }
+  [[nodiscard]] std::string print_trace() const;
+
+  // The seam. All of these are called by the running fibre.
+  void begin_lifetime(const void* address);
+  void end_lifetime(const void* address);
+  std::uint64_t load(word w, base::order o, place where);
+  void store(word w, std::uint64_t bits, base::order o, place where);
+  std::uint64_t modify(word w, modification how, std::uint64_t operand, base::order o, place where);
+  bool compare_exchange(word w, exchange_request& request, place where);
+  void touch(const void* address, access how, std::uint64_t bits, place where);
+  void forget(const void* address, std::size_t size, place where);
+  void relax(place where);
+
+  void lock(word w);
+  bool try_lock(word w);
+  void unlock(word w);
+
+  enum class futex_result : std::uint8_t { woken, changed, timed_out };
+  futex_result futex_wait(word w, std::uint64_t expected, base::time_point deadline);
+  int futex_wake(const void* address, int count);
+
+  /// The thread's number; 0: there is none to be had.
+  unsigned start_thread(const char* name, void (*entry)(void*) noexcept, void* argument);
+  void join_thread(unsigned index);
+
+  [[nodiscard]] base::time_point now() const noexcept { return time_; }
+  [[nodiscard]] base::thread_locals& locals() noexcept { return me().locals; }
+  [[nodiscard]] unsigned current() const noexcept { return current_; }
+  [[nodiscard]] unsigned choose(unsigned count);
+
+  [[nodiscard]] bool allocation_fails() { return fault(allocation_failures_); }
+  void allocated(const heap::block& b);
+  void freed(const void* address, std::size_t size);
+
+  [[noreturn]] void fail(std::string what);
+  /// A failure while the state is printed: the rest of the print is given up.
+  [[noreturn]] void fail_dump(const char* what);
+
+  // The execution's side.
+  [[nodiscard]] callable<int>& add_thread(const char* name, bool daemon);
+  [[nodiscard]] callable<int>& add_finally();
+  [[nodiscard]] callable<std::string&>& add_dump();
+  [[nodiscard]] void* make_room(std::size_t size, std::size_t alignment);
+  void own(void* object, void (*destroy)(void*) noexcept);
+
+ private:
+  struct made {
+    void* memory;
+    std::size_t alignment;
+    void* object;
+    void (*destroy)(void*) noexcept;
+  };
+  struct fault_budget {
+    unsigned left;
+  };
+
+  [[nodiscard]] fibre& me() noexcept { return fibres_[current_]; }
+  [[nodiscard]] static fibre_mask bit(unsigned index) noexcept { return fibre_mask{1} << index; }
+  [[nodiscard]] actor by(place where) noexcept {
+    return {current_, me().clock, where.line() != 0 ? where : me().where};
+  }
+
+  // machine.cpp: the course of an execution
+  void reset();
+  void enter(context::entry_function entry, context& stack);
+  void leave();
+  static void run_fibre();
+  static void run_dump();
+  void run_main();
+  void run_job(std::string& failure);
+  void end_fibre();
+  void start_planned();
+  void await_quiet();
+  void destroy_made();
+  void check_leaks();
+  void dump_state();
+  void clean_up() noexcept;
+  unsigned new_fibre(const char* name, bool daemon);
+  void start_fibre(unsigned index);
+
+  // schedule.cpp: who is next
+  void point(place where);
+  void reschedule();
+  [[nodiscard]] bool stays();
+  [[nodiscard]] fibre_mask candidates();
+  [[nodiscard]] fibre_mask fair(fibre_mask ready) const noexcept;
+  [[nodiscard]] bool may_advance_early() const noexcept;
+  bool advance_clock();
+  void switch_to(unsigned next);
+  void count_step();
+  void stepped(place where) noexcept;
+  void make_ready(fibre& f, unsigned index) noexcept;
+  void block(waiting why, const void* wants);
+  void fall_behind() noexcept;
+  [[nodiscard]] bool fault(fault_budget& budget);
+  [[nodiscard]] unsigned decide(unsigned count, value_kind kind);
+  [[noreturn]] void fail_misfit();
+  [[noreturn]] void fail_deadlock();
+
+  // words.cpp, waits.cpp: the operations
+  [[nodiscard]] location& open(const void* address, place where);
+  void require(verdict v, const void* address, const char* does, place where);
+  void record(event_kind kind,
+              const void* address,
+              std::uint64_t before,
+              std::uint64_t after,
+              base::order o,
+              place where);
+  void record(event_kind kind, const void* address, std::uint64_t value);
+  void take(word w);
+  [[nodiscard]] unsigned pick_sleeper(fibre_mask sleepers);
+
+  options options_;
+  search* search_ = nullptr;
+  body_ref body_{};
+
+  std::array<fibre, max_fibres> fibres_;
+  context host_;
+  context dump_stack_;
+  exception_state* exceptions_ = nullptr;  // the C++ runtime's, of this OS thread
+  exception_state host_exceptions_;
+
+  heap heap_;
+  memory memory_{heap_};
+  trace trace_;
+
+  unsigned current_ = 0;
+  unsigned fibre_count_ = 0;
+  unsigned unfinished_ = 0;  // threads that have to end
+  fibre_mask ready_ = 0;
+  fibre_mask yielded_ = 0;   // spinners that wait for somebody's step
+  fibre_mask behind_ = 0;    // spinners that wait for certain threads
+  fibre_mask sleepers_ = 0;  // in futex_wait
+  fibre_mask timed_ = 0;     // of these, with a deadline
+  std::uint64_t steps_ = 0;
+  std::uint64_t signature_ = 0;
+  base::time_point time_{};
+  fault_budget spurious_wakes_{};
+  fault_budget weak_failures_{};
+  fault_budget thread_failures_{};
+  fault_budget allocation_failures_{};
+  fault_budget early_timeouts_{};
+
+  bool planning_ = false;  // the body runs
+  bool failed_ = false;
+  std::string what_;
+  std::string dump_;
+  std::vector<made> made_;
+  std::vector<std::unique_ptr<callable<int>>> finals_;
+  std::vector<std::unique_ptr<callable<std::string&>>> dumps_;
+};
+
+/// The machine whose fibre is running on this thread; null outside of executions.
+extern constinit thread_local machine* active [[gnu::tls_model("initial-exec")]];
+
+/// Outside of an execution there is nothing to fail but the process.
+[[noreturn]] void abort_outside(const char* what) noexcept;
+
+/// The machine that prints a failed execution's state on this thread.
+extern constinit thread_local machine* dumping;
+
+}  // namespace rota::testing::detail

@@ -1,0 +1,107 @@
+// What the model knows about words in memory: who wrote and read them last, and what their releases have
+// published.
+#pragma once
+
+#include "testing/heap.hpp"
+#include "testing/vector_clock.hpp"
+
+#include <rota/detail/base.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rota::testing::detail {
+
+/// Who performs an operation, and where.
+struct actor {
+  unsigned fibre;
+  vector_clock& clock;
+  place where;
+};
+
+enum class lifetime : std::uint8_t { unknown, alive, ended, quarantined };
+
+/// One address. `written` is the beginning of its life or the last write of plain data; `seen` are the other
+/// accesses.
+struct location {
+  const void* address;
+  lifetime life;
+  unsigned writer;
+  std::uint32_t written;
+  place written_where;
+  vector_clock release;  // what an acquire of this word learns
+  vector_clock seen;
+  std::array<place, max_fibres> seen_where;
+};
+
+enum class verdict : std::uint8_t { fine, race, used_after_end, used_after_free };
+
+/// The earlier of two accesses that nothing orders.
+struct conflict {
+  const void* address;
+  unsigned fibre;
+  place where;
+  bool write;
+};
+
+/// The modelled memory: sequentially consistent values, and the happens-before relation of the orders in the
+/// code.
+///
+/// Values live in the words themselves. Every operation on a word goes through load, store, modify and
+/// compare_exchange, and only there: a store buffer or a history of older values has its place in these four.
+class memory {
+ public:
+  explicit memory(const heap& h);
+
+  /// A new execution: nothing is known. Costs no more than a number.
+  void clear() noexcept;
+
+  void begin_lifetime(const void* address, const actor& by);
+  [[nodiscard]] verdict end_lifetime(const void* address, const actor& by);
+  /// [address, address + size) is given back: something new may come to live there, unless it is quarantined.
+  [[nodiscard]] verdict free(const void* address, std::size_t size, const actor& by);
+
+  /// The way to an atomic operation: null if there must be none; failure() then says why.
+  [[nodiscard]] location* open(const void* address, const actor& by);
+
+  [[nodiscard]] static std::uint64_t load(location& l, word w, base::order o, const actor& by);
+  static void store(location& l, word w, std::uint64_t bits, base::order o, const actor& by);
+  static std::uint64_t modify(
+      location& l, word w, modification how, std::uint64_t operand, const actor& by, base::order o);
+  static bool compare_exchange(location& l, word w, exchange_request& request, const actor& by);
+
+  [[nodiscard]] verdict plain(const void* address, access how, const actor& by);
+
+  [[nodiscard]] verdict failure() const noexcept { return failure_; }
+  [[nodiscard]] const conflict& last_conflict() const noexcept { return conflict_; }
+
+ private:
+  struct slot {
+    const void* address = nullptr;
+    std::uint32_t execution = 0;
+    std::uint32_t index = 0;
+  };
+
+  [[nodiscard]] std::size_t find(const void* address) const noexcept;
+  [[nodiscard]] location& at(const void* address);
+  [[nodiscard]] location& insert(std::size_t slot_index, const void* address);
+  void grow();
+  [[nodiscard]] verdict check_writer(const location& l, const actor& by);
+  [[nodiscard]] verdict check_everyone(const location& l, const actor& by);
+
+  const heap& heap_;
+  std::vector<slot> slots_;
+  std::vector<location> locations_;
+  std::size_t used_ = 0;
+  std::uint32_t execution_ = 1;
+  verdict failure_ = verdict::fine;
+  conflict conflict_{};
+};
+
+[[nodiscard]] std::uint64_t read_word(word w) noexcept;
+void write_word(word w, std::uint64_t bits) noexcept;
+[[nodiscard]] std::uint64_t modified(modification how, std::uint64_t before, std::uint64_t operand) noexcept;
+
+}  // namespace rota::testing::detail

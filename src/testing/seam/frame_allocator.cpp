@@ -1,0 +1,35 @@
+// Frames of the model: no cache, so that every frame is a new one, and its use after it was freed is seen.
+#include "base/frame_allocator.hpp"
+
+#include "testing/machine.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace rota::base {
+
+using testing::detail::active;
+
+namespace {
+
+constexpr std::size_t smallest = 1;  // what has no size is an object to the heap, not memory
+
+void release(void* frame) noexcept { ::operator delete(frame); }
+
+}  // namespace
+
+void* allocate_frame(std::size_t bytes) {
+  bytes = std::max(bytes, smallest);
+  if (active == nullptr) return ::operator new(bytes);
+  if (active->allocation_fails()) throw std::bad_alloc();
+  void* frame = ::operator new(bytes);
+  active->allocated({frame, bytes, "a frame", active->current(), release});
+  return frame;
+}
+
+void free_frame(void* frame, std::size_t bytes) noexcept {
+  if (active == nullptr) return release(frame);
+  active->freed(frame, std::max(bytes, smallest));
+}
+
+}  // namespace rota::base

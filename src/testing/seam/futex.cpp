@@ -1,0 +1,34 @@
+#include "base/futex.hpp"
+
+#include "testing/machine.hpp"
+
+namespace rota::base {
+
+using testing::detail::active;
+using testing::detail::machine;
+
+namespace {
+
+wait_result translate(machine::futex_result r) noexcept {
+  switch (r) {
+    case machine::futex_result::woken: return wait_result::woken;
+    case machine::futex_result::changed: return wait_result::changed;
+    case machine::futex_result::timed_out: return wait_result::timed_out;
+  }
+  return wait_result::woken;
+}
+
+}  // namespace
+
+// Outside of an execution a sleep never ends: there is one thread, and it sleeps.
+wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
+  if (active != nullptr) return translate(active->futex_wait({&word, sizeof word}, expected, deadline));
+  if (testing::detail::read_word({&word, sizeof word}) != expected) return wait_result::changed;
+  testing::detail::abort_outside("futex_wait outside of an execution");
+}
+
+int futex_wake(const atomic<std::uint32_t>* word, int count) noexcept {
+  return active == nullptr ? 0 : active->futex_wake(word, count);
+}
+
+}  // namespace rota::base

@@ -1,0 +1,48 @@
+// Threads of the model are fibres; a thread's handle is the fibre's number.
+#include "base/thread.hpp"
+
+#include "testing/machine.hpp"
+
+namespace rota::base {
+
+using testing::detail::abort_outside;
+using testing::detail::active;
+
+std::expected<thread, std::error_code> thread::start(const char* name,
+                                                     entry_function entry,
+                                                     void* argument) noexcept {
+  const unsigned index = active == nullptr ? 0 : active->start_thread(name, entry, argument);
+  if (index == 0) return std::unexpected(std::make_error_code(std::errc::resource_unavailable_try_again));
+  return thread(index);
+}
+
+thread& thread::operator=(thread&& other) noexcept {
+  if (joinable()) ROTA_FATAL("a joinable thread is assigned to", native_);
+  native_ = std::exchange(other.native_, 0);
+  return *this;
+}
+
+thread::~thread() {
+  if (joinable()) ROTA_FATAL("a joinable thread is destroyed", native_);
+}
+
+void thread::join() noexcept {
+  if (!joinable()) ROTA_FATAL("join of a thread that is not joinable", native_);
+  if (active == nullptr) abort_outside("join outside of an execution");
+  active->join_thread(static_cast<unsigned>(std::exchange(native_, 0)));
+}
+
+void thread::detach() noexcept {
+  if (!joinable()) ROTA_FATAL("detach of a thread that is not joinable", native_);
+  native_ = 0;
+}
+
+unsigned usable_processors() noexcept { return 2; }
+
+std::uint64_t this_thread_id() noexcept { return active == nullptr ? 1 : active->current() + 1; }
+
+std::uint64_t this_process_id() noexcept { return 1; }
+
+void yield_thread() noexcept { cpu_relax(); }
+
+}  // namespace rota::base

@@ -1,0 +1,86 @@
+// What happened, in order, for whoever has to understand a failure.
+#pragma once
+
+#include <rota/detail/base.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rota::testing::detail {
+
+enum class event_kind : std::uint8_t {
+  load,
+  store,
+  exchange,
+  fetch_add,
+  fetch_or,
+  fetch_and,
+  compare_exchange,         // it succeeded
+  compare_exchange_failed,  // the words differed
+  compare_exchange_weakly,  // it failed without a reason
+  cell_read,
+  cell_write,
+  plain_read,
+  plain_write,
+  relax,
+  lock,
+  lock_waits,
+  try_lock_failed,
+  unlock,
+  futex_sleeps,
+  futex_changed,
+  futex_spurious,
+  futex_woken,
+  futex_timed_out,
+  futex_wake,
+  thread_start,
+  thread_start_failed,
+  thread_join,
+  thread_end,
+  preempted,
+  clock_advance,
+  allocate,
+  free,
+  end_of_life,
+};
+
+struct event {
+  event_kind kind;
+  std::uint8_t fibre;
+  base::order memory_order;
+  const void* address;
+  std::uint64_t before;  // or the one number that the event has
+  std::uint64_t after;
+  place where;
+};
+
+[[nodiscard]] const char* name_of(event_kind kind) noexcept;
+
+/// The file's last two components and the line; "" for a place that nobody named.
+[[nodiscard]] std::string to_string(place where);
+
+/// The events of one execution.
+class trace {
+ public:
+  void clear() noexcept { events_.clear(); }
+  void add(const event& e) { events_.push_back(e); }
+  [[nodiscard]] const std::vector<event>& events() const noexcept { return events_; }
+
+  /// "word 3": addresses are numbered in the order in which they appear.
+  [[nodiscard]] std::string name_of(const void* address) const;
+
+  /// One numbered line per event; the middle of a very long trace is left out.
+  [[nodiscard]] std::string print(const std::vector<std::string>& fibre_names) const;
+
+ private:
+  [[nodiscard]] std::string line(std::size_t index,
+                                 const std::vector<std::string>& fibre_names,
+                                 const std::vector<const void*>& addresses) const;
+  [[nodiscard]] std::vector<const void*> addresses() const;
+
+  std::vector<event> events_;
+};
+
+}  // namespace rota::testing::detail

@@ -1,0 +1,173 @@
+// The operations that may wait: locks, futexes, threads.
+#include "testing/machine.hpp"
+
+#include "base/bits.hpp"
+
+#include <bit>
+
+namespace rota::testing::detail {
+
+// A thread that is about to lock is `waiting::lock` from here on, ready or not: whoever takes the lock makes
+// the others unready, whoever gives it back makes them ready. So a lock is chosen only when it can be had,
+// and any waiter may get it.
+void machine::lock(word w) {
+  fibre& f = me();
+  (void)open(w.address, {});
+  f.wants = w.address;
+  f.why = waiting::lock;
+  if (const std::uint64_t holder = read_word(w); holder != 0) {
+    if (holder == current_ + 1) fail("deadlock: " + full_name(f, current_) + " locks a mutex that it holds");
+    record(event_kind::lock_waits, w.address, 0);
+    ready_ &= ~bit(current_);
+    f.chosen = false;
+  }
+  point({});
+  take(w);
+  record(event_kind::lock, w.address, 0);
+}
+
+bool machine::try_lock(word w) {
+  point({});
+  (void)open(w.address, {});
+  if (read_word(w) != 0) {
+    record(event_kind::try_lock_failed, w.address, 0);
+    return false;
+  }
+  take(w);
+  record(event_kind::lock, w.address, 0);
+  return true;
+}
+
+void machine::take(word w) {
+  me().why = waiting::nothing;
+  (void)memory::modify(
+      open(w.address, {}), w, modification::exchange, current_ + 1, by({}), base::order::acquire);
+  for (unsigned i = 0; i < fibre_count_; ++i) {
+    if (fibres_[i].why == waiting::lock && fibres_[i].wants == w.address) ready_ &= ~bit(i);
+  }
+}
+
+void machine::unlock(word w) {
+  point({});
+  location& l = open(w.address, {});
+  if (read_word(w) != current_ + 1)
+    fail("unlock by " + full_name(me(), current_) + ", which does not hold the mutex");
+  record(event_kind::unlock, w.address, 0);
+  (void)memory::modify(l, w, modification::exchange, 0, by({}), base::order::release);
+  for (unsigned i = 0; i < fibre_count_; ++i) {
+    fibre& other = fibres_[i];
+    if (other.why != waiting::lock || other.wants != w.address || (ready_ & bit(i)) != 0) continue;
+    other.ready_since = steps_;
+    ready_ |= bit(i);
+  }
+}
+
+// The kernel compares and sleeps in one step. It orders nothing that the program could rely on: no clock is
+// joined.
+machine::futex_result machine::futex_wait(word w, std::uint64_t expected, base::time_point deadline) {
+  point({});
+  const std::uint64_t value = memory::load(open(w.address, {}), w, base::order::relaxed, by({}));
+  if (value != expected) {
+    record(event_kind::futex_changed, w.address, value);
+    return futex_result::changed;
+  }
+  if (deadline <= time_) {
+    record(event_kind::futex_timed_out, w.address, value);
+    return futex_result::timed_out;
+  }
+  if (fault(spurious_wakes_)) {
+    record(event_kind::futex_spurious, w.address, value);
+    return futex_result::woken;
+  }
+  record(event_kind::futex_sleeps, w.address, value);
+  sleepers_ |= bit(current_);
+  if (deadline != base::never) timed_ |= bit(current_);
+  me().deadline = deadline;
+  me().timed_out = false;
+  block(waiting::futex, w.address);
+  record(me().timed_out ? event_kind::futex_timed_out : event_kind::futex_woken, w.address, 0);
+  return me().timed_out ? futex_result::timed_out : futex_result::woken;
+}
+
+int machine::futex_wake(const void* address, int count) {
+  point({});
+  int woken = 0;
+  for (; woken < count; ++woken) {
+    fibre_mask here = 0;
+    for (fibre_mask rest = sleepers_; rest != 0; rest &= rest - 1) {
+      if (fibres_[base::lowest_bit(rest)].wants == address) here |= rest & ~(rest - 1);
+    }
+    if (here == 0) break;
+    const unsigned index = pick_sleeper(count - woken < std::popcount(here) ? here : here & ~(here - 1));
+    make_ready(fibres_[index], index);
+  }
+  record(event_kind::futex_wake, address, static_cast<std::uint64_t>(woken));
+  return woken;
+}
+
+// Any sleeper may be the one.
+unsigned machine::pick_sleeper(fibre_mask sleepers) {
+  for (unsigned skip = decide(static_cast<unsigned>(std::popcount(sleepers)), value_kind::free); skip > 0;
+       --skip) {
+    sleepers &= sleepers - 1;
+  }
+  return base::lowest_bit(sleepers);
+}
+
+unsigned machine::start_thread(const char* name, void (*entry)(void*) noexcept, void* argument) {
+  point({});
+  if (fault(thread_failures_)) {
+    record(event_kind::thread_start_failed, nullptr, 0);
+    return 0;
+  }
+  const unsigned index = new_fibre(name, options_.daemon_threads);
+  fibres_[index].job.put([entry, argument](int) { entry(argument); });
+  start_fibre(index);
+  record(event_kind::thread_start, nullptr, index);
+  return index;
+}
+
+void machine::join_thread(unsigned index) {
+  fibre& f = me();
+  f.wants = &fibres_[index];
+  f.why = waiting::join;
+  if (index == current_) fail("deadlock: " + full_name(f, current_) + " joins itself");
+  if (fibres_[index].why != waiting::ended) {
+    ready_ &= ~bit(current_);
+    f.chosen = false;
+  }
+  point({});
+  f.why = waiting::nothing;
+  f.clock.join(fibres_[index].clock);
+  record(event_kind::thread_join, nullptr, index);
+}
+
+namespace {
+
+std::string wait_of(const fibre& f, const trace& t) {
+  switch (f.why) {
+    case waiting::nothing: return "can run";
+    case waiting::start: return "was not started";
+    case waiting::lock: return "waits for the mutex in " + t.name_of(f.wants);
+    case waiting::futex: return "sleeps on the futex in " + t.name_of(f.wants);
+    case waiting::join: return "waits for a thread's end";
+    case waiting::quiet: return "waits for the end of all threads";
+    case waiting::ended: return "has ended";
+  }
+  return "";
+}
+
+}  // namespace
+
+void machine::fail_deadlock() {
+  std::string text = "deadlock or lost wakeup: nobody can run";
+  for (unsigned i = 0; i < fibre_count_; ++i) {
+    const fibre& f = fibres_[i];
+    if (f.why == waiting::ended) continue;
+    text += "\n  " + full_name(f, i) + (f.daemon ? " (daemon) " : " ") + wait_of(f, trace_);
+    if (f.where.line() != 0) text += ", after " + to_string(f.where);
+  }
+  fail(text);
+}
+
+}  // namespace rota::testing::detail

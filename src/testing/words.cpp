@@ -1,0 +1,150 @@
+// The operations on words: a scheduling point, the memory's rules, a line in the trace.
+#include "testing/machine.hpp"
+
+namespace rota::testing::detail {
+
+namespace {
+
+constexpr std::uint64_t plain_accesses_per_step = 64;
+
+event_kind kind_of(modification how) noexcept {
+  switch (how) {
+    case modification::exchange: return event_kind::exchange;
+    case modification::add: return event_kind::fetch_add;
+    case modification::bit_or: return event_kind::fetch_or;
+    case modification::bit_and: return event_kind::fetch_and;
+  }
+  return event_kind::exchange;
+}
+
+event_kind kind_of(access how) noexcept {
+  switch (how) {
+    case access::cell_read: return event_kind::cell_read;
+    case access::cell_write: return event_kind::cell_write;
+    case access::plain_read: return event_kind::plain_read;
+    case access::plain_write: return event_kind::plain_write;
+  }
+  return event_kind::plain_read;
+}
+
+bool writes(access how) noexcept { return how == access::cell_write || how == access::plain_write; }
+
+/// As many bits as the word has: a subtraction carries beyond them.
+std::uint64_t cut(std::uint64_t bits, std::size_t size) noexcept {
+  return size >= sizeof bits ? bits : bits & ((std::uint64_t{1} << (8 * size)) - 1);
+}
+
+}  // namespace
+
+void machine::record(event_kind kind,
+                     const void* address,
+                     std::uint64_t before,
+                     std::uint64_t after,
+                     base::order o,
+                     place where) {
+  if (trace_.events().size() > plain_accesses_per_step * options_.steps) {
+    fail("livelock: a loop of plain accesses without an atomic operation");
+  }
+  trace_.add({kind, static_cast<std::uint8_t>(current_), o, address, before, after, where});
+}
+
+void machine::record(event_kind kind, const void* address, std::uint64_t value) {
+  record(kind, address, value, 0, base::order::relaxed, me().where);
+}
+
+void machine::require(verdict v, const void* address, const char* does, place where) {
+  if (v == verdict::fine) return;
+  const std::string here = full_name(me(), current_) + ' ' + does + ' ';
+  const std::string at = where.line() == 0 ? "" : " (" + to_string(where) + ')';
+  const std::string word = trace_.name_of(address);
+  if (v == verdict::used_after_free) fail("use after free: " + here + word + at);
+  if (v == verdict::used_after_end)
+    fail("use after end of life: " + here + word + ", which was destroyed" + at);
+  const conflict& c = memory_.last_conflict();
+  const std::string there = c.where.line() == 0 ? "" : " (" + to_string(c.where) + ')';
+  fail("data race: " + here + word + at + " that " + full_name(fibres_[c.fibre], c.fibre) +
+       (c.write ? " wrote" : " used") + there + ", and nothing orders the two");
+}
+
+location& machine::open(const void* address, place where) {
+  location* l = memory_.open(address, by(where));
+  if (l == nullptr) require(memory_.failure(), address, "uses", where);
+  return *l;
+}
+
+void machine::begin_lifetime(const void* address) { memory_.begin_lifetime(address, by(me().where)); }
+
+void machine::end_lifetime(const void* address) {
+  const verdict v = memory_.end_lifetime(address, by(me().where));
+  if (v == verdict::fine) return;
+  record(event_kind::end_of_life, address, 0);
+  require(v, address, "destroys", me().where);
+}
+
+std::uint64_t machine::load(word w, base::order o, place where) {
+  point(where);
+  const std::uint64_t value = memory::load(open(w.address, where), w, o, by(where));
+  record(event_kind::load, w.address, value, value, o, where);
+  return value;
+}
+
+void machine::store(word w, std::uint64_t bits, base::order o, place where) {
+  point(where);
+  location& l = open(w.address, where);
+  record(event_kind::store, w.address, read_word(w), bits, o, where);
+  memory::store(l, w, bits, o, by(where));
+}
+
+std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, base::order o, place where) {
+  point(where);
+  const std::uint64_t before = memory::modify(open(w.address, where), w, how, operand, by(where), o);
+  record(kind_of(how), w.address, before, cut(modified(how, before, operand), w.size), o, where);
+  return before;
+}
+
+bool machine::compare_exchange(word w, exchange_request& request, place where) {
+  point(where);
+  location& l = open(w.address, where);
+  if (request.weak && weak_failures_.left != 0 && read_word(w) == request.expected && fault(weak_failures_)) {
+    request.expected = memory::load(l, w, request.failure, by(where));
+    record(event_kind::compare_exchange_weakly, w.address, request.expected, 0, request.failure, where);
+    return false;
+  }
+  if (memory::compare_exchange(l, w, request, by(where))) {
+    record(
+        event_kind::compare_exchange, w.address, request.expected, request.desired, request.success, where);
+    return true;
+  }
+  record(event_kind::compare_exchange_failed, w.address, request.expected, 0, request.failure, where);
+  return false;
+}
+
+void machine::touch(const void* address, access how, std::uint64_t bits, place where) {
+  me().where = where;
+  record(kind_of(how), address, bits, bits, base::order::relaxed, where);
+  require(memory_.plain(address, how, by(where)), address, writes(how) ? "writes" : "reads", where);
+}
+
+void machine::forget(const void* address, std::size_t size, place where) {
+  record(event_kind::free, address, size, 0, base::order::relaxed, where);
+  require(memory_.free(address, size, by(where)), address, "frees", where);
+}
+
+void machine::allocated(const heap::block& b) {
+  heap_.add(b);
+  record(event_kind::allocate, b.begin, b.size);
+}
+
+void machine::freed(const void* address, std::size_t size) {
+  record(event_kind::free, address, size);
+  switch (heap_.remove(address, size)) {
+    case heap::verdict::fine: break;
+    case heap::verdict::twice:
+      fail("double free: " + trace_.name_of(address) + " by " + full_name(me(), current_));
+    case heap::verdict::unknown: fail("free of what was never allocated: by " + full_name(me(), current_));
+    case heap::verdict::wrong_size: fail("free with another size: " + trace_.name_of(address));
+  }
+  if (size != 0) require(memory_.free(address, size, by(me().where)), address, "frees", me().where);
+}
+
+}  // namespace rota::testing::detail
