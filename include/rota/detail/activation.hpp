@@ -1,0 +1,125 @@
+// What the frames of a running task share: the part of a task's header that templates need.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <source_location>
+
+#include <rota/cancel_reason.hpp>
+#include <rota/detail/base.hpp>
+
+namespace rota {
+class leaf;
+}
+
+namespace rota::core {
+
+class promise_base;
+class region;
+class timed_region;
+
+/// Why the frames gave the thread back to the trampoline.
+enum class stop_reason : unsigned char {
+  none,      // they did not: only a bounce
+  leaf,      // the innermost frame waits for a leaf
+  yield,     // it wants to go on, but others come first
+  join,      // it awaits a task that it may run itself; `join_target` says which
+  finished,  // the root frame is at its end
+  unwind,    // a clean-up is done: the interrupted unwinding goes on
+};
+
+/// Ready leaf operations that a task may perform before it must yield.
+inline constexpr unsigned char leaf_budget = 128;
+
+/// Owned by the thread that runs the task: every field is plain.
+struct activation {
+  base::cell<promise_base*> innermost;  // the frame that goes on next
+  base::cell<leaf*> waiting;            // what it waits for; null before the first run
+  std::coroutine_handle<> bounce;       // the next frame, where symmetric transfer would grow the stack
+  std::source_location where;           // of the innermost co_await, for reports
+  region* regions = nullptr;            // shields, deadlines and catchers in force, innermost first
+  stop_reason why = stop_reason::none;
+  unsigned char transfers = 0;
+  unsigned char budget = leaf_budget;
+
+  activation() = default;
+  activation(const activation&) = delete;
+  activation& operator=(const activation&) = delete;
+  ~activation() = default;
+};
+
+#if defined(__clang__)
+/// clang turns a transfer into a jump at every optimisation level and under every sanitizer.
+inline std::coroutine_handle<> transfer(activation& /*task*/, std::coroutine_handle<> to) noexcept { return to; }
+#else
+/// g++ does so only when it optimises, and never under ASan or TSan: bounce off the trampoline now and then.
+inline std::coroutine_handle<> transfer(activation& task, std::coroutine_handle<> to) noexcept {
+  constexpr unsigned char most = 64;
+  if (++task.transfers < most) return to;
+  task.bounce = to;
+  return std::noop_coroutine();
+}
+#endif
+
+/// A stretch of a task's execution with a rule of its own: a shield, a deadline, a scope, a catcher of cancellation.
+/// Lives in a frame of the task; linked while in force. Only the thread that runs the task touches it.
+class ROTA_API region {
+ public:
+  enum class kind : unsigned char { shield, deadline, scope, catcher };
+
+  region(kind k, activation& task, promise_base* frame) noexcept;
+  region(const region&) = delete;
+  region& operator=(const region&) = delete;
+
+  /// Has the limit of this shield, or this deadline, passed? Has a child of this scope failed?
+  [[nodiscard]] virtual bool passed() noexcept { return false; }
+  /// It has not, and the task is about to wait: sees to it that the task is woken when it has.
+  virtual void watch() noexcept {}
+  /// The task begins to unwind through this region.
+  virtual void on_unwind(cancel_reason /*reason*/) noexcept {}
+  /// The frames inside are about to be destroyed. False: somebody still uses them, and will wake the task.
+  [[nodiscard]] virtual bool may_unwind() noexcept { return true; }
+
+  [[nodiscard]] kind what() const noexcept { return kind_; }
+  [[nodiscard]] promise_base* frame() const noexcept { return frame_; }
+  [[nodiscard]] region* outer() const noexcept { return outer_; }
+  [[nodiscard]] region* inner() const noexcept { return inner_; }
+  /// A region that takes part in the task's deadline; null for others.
+  [[nodiscard]] virtual timed_region* as_timed() noexcept { return nullptr; }
+  /// A deadline or a scope: what happens inside is given up when passed() says so.
+  [[nodiscard]] bool may_give_up() const noexcept { return kind_ == kind::deadline || kind_ == kind::scope; }
+  /// Holds off the deadlines around it, and cancellation: a shield, or a catcher whose clean-up runs.
+  [[nodiscard]] bool is_shielding() const noexcept { return kind_ == kind::shield || holds_shield_; }
+  [[nodiscard]] activation& task() const noexcept { return *task_; }
+  /// Unwinding stopped here: a deadline's work was abandoned, or a catcher's body was cancelled.
+  [[nodiscard]] bool stopped_here() const noexcept { return stopped_here_; }
+  [[nodiscard]] cancel_reason reason() const noexcept { return reason_; }
+
+ protected:
+  ~region();  // unlinks
+  void link(activation& task, promise_base* frame) noexcept;  // becomes the innermost
+  void relink(region& from) noexcept;  // takes the place of `from`, which leaves the list
+  void unlink() noexcept;
+  [[nodiscard]] bool is_linked() const noexcept { return linked_; }
+  /// Catcher: the clean-up is over. Gives its shield back and returns where the unwinding was going.
+  region* release_catch() noexcept;
+  /// For a region that is linked later.
+  explicit region(kind k) noexcept : kind_(k), linked_(false) {}
+
+ private:
+  friend class unwinder;
+
+  activation* task_ = nullptr;
+  region* outer_ = nullptr;
+  region* inner_ = nullptr;
+  promise_base* frame_ = nullptr;
+  region* saved_target_ = nullptr;  // catcher: where the interrupted unwinding was going
+  kind kind_;
+  bool stopped_here_ = false;
+  bool overridden_ = false;    // shield: its limit has passed and was acted upon
+  bool holds_shield_ = false;  // catcher: the clean-up runs under a shield of this region
+  bool linked_ = true;
+  cancel_reason reason_ = cancel_reason::none;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,305 @@
+// The promise of every rota coroutine, and the memory around its frame.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+#if __has_include(<bits/uses_allocator.h>)
+#include <bits/uses_allocator.h>  // std::allocator_arg_t without <memory>, which costs a fifth of a translation unit
+#else
+#include <memory>
+#endif
+
+#include <rota/detail/activation.hpp>
+#include <rota/detail/frames.hpp>
+#include <rota/leaf.hpp>
+#include <rota/outcome.hpp>
+
+namespace rota {
+
+template <class T>
+class task;
+
+namespace core {
+
+// One allocation per coroutine:
+//
+//   | result | header room | frame_tag | coroutine frame: resume, destroy, promise, parameters, locals |
+//   ^ block                             ^ what the compiler sees
+//
+// The room lies outside the frame, so a root's parameters and promise can be destroyed at its end while header and
+// result stay for whoever holds a reference. Only a root's header is ever constructed.
+
+/// Checked against the real header in task/header.hpp.
+inline constexpr std::size_t header_room = 240;
+
+/// Where a promise of ours begins in its frame, after the two function pointers: the layout that clang and g++ share.
+inline constexpr std::size_t promise_offset = 16;
+
+struct alignas(16) frame_tag {
+  /// Frees a block that an allocator of the user's gave; null: base::free_frame.
+  void (*release)(void* block, std::size_t bytes) noexcept;
+  std::uint32_t bytes;      // of the whole block
+  std::uint32_t lead : 31;  // bytes before the frame
+  std::uint32_t keep : 1;   // a root: the block outlives the frame
+};
+static_assert(sizeof(frame_tag) == 16);
+
+[[nodiscard]] inline frame_tag& tag_of(void* frame) noexcept {
+  return *std::launder(reinterpret_cast<frame_tag*>(static_cast<std::byte*>(frame) - sizeof(frame_tag)));
+}
+[[nodiscard]] inline void* header_room_of(void* frame) noexcept {
+  return static_cast<std::byte*>(frame) - sizeof(frame_tag) - header_room;
+}
+inline void release_block(void* frame) noexcept {
+  const frame_tag tag = tag_of(frame);
+  void* const block = static_cast<std::byte*>(frame) - tag.lead;
+  if (tag.release != nullptr) {
+    tag.release(block, tag.bytes);
+  } else {
+    base::free_frame(block, tag.bytes);
+  }
+}
+
+/// The room for a result in front of a header. 16 is what coroutine frames are aligned to: stricter types are boxed.
+template <class T>
+inline constexpr std::size_t result_room = (sizeof(outcome<T>) + 15) / 16 * 16;
+
+template <class T>
+[[nodiscard]] outcome<T>* result_at(void* header) noexcept {
+  static_assert(alignof(outcome<T>) <= 16, "a task's result may be aligned to at most 16: return it by pointer");
+  return std::launder(reinterpret_cast<outcome<T>*>(static_cast<std::byte*>(header) - result_room<T>));
+}
+
+/// An awaiter of rota's own: a leaf, or something around one.
+template <class A>
+concept bindable = requires(A& a, activation& task) { a.bind(task); };
+/// Something that gives such an awaiter: a join_handle.
+template <class A>
+concept gives_awaiter = requires(A&& a) {
+  { std::forward<A>(a).operator co_await() } -> bindable;
+};
+
+/// Awaits what it refers to: a temporary lives until the co_await is done. g++ 12 would copy an awaiter that it is given
+/// by reference, and ours cannot be copied.
+template <class A>
+class by_reference {
+ public:
+  explicit by_reference(A& awaited) noexcept : awaited_(&awaited) {}
+
+  [[nodiscard]] bool await_ready() const noexcept(noexcept(std::declval<A&>().await_ready())) {
+    return awaited_->await_ready();
+  }
+  template <class Promise>
+  auto await_suspend(std::coroutine_handle<Promise> frame) const {
+    return awaited_->await_suspend(frame);
+  }
+  decltype(auto) await_resume() const { return awaited_->await_resume(); }
+
+ private:
+  A* awaited_;
+};
+
+template <class A>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+/// Ends the program if the task is being unwound: the exception is a destructor's.
+ROTA_API void thrown_in(const activation& task) noexcept;
+
+/// The part of a promise that does not depend on the result.
+class alignas(16) promise_base {
+ public:
+  promise_base() = default;
+  promise_base(const promise_base&) = delete;
+  promise_base& operator=(const promise_base&) = delete;
+
+  [[nodiscard]] std::coroutine_handle<> handle() noexcept {
+    return std::coroutine_handle<promise_base>::from_promise(*this);
+  }
+  /// The header's room. Before clang has split the coroutine the promise looks like a local variable, and what lies in
+  /// front of it like a mistake: the compiler must not know where this pointer comes from.
+  [[nodiscard]] void* room() noexcept {
+    void* here = this;
+    asm("" : "+r"(here));
+    return header_room_of(static_cast<std::byte*>(here) - promise_offset);
+  }
+
+  static std::suspend_always initial_suspend() noexcept { return {}; }
+
+  struct final_awaiter {
+    final_awaiter() noexcept {}
+    static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> frame) noexcept {
+      promise_base& self = frame.promise();
+      if (self.parent != nullptr) return transfer(*self.root, self.parent->handle());
+      self.root->innermost.set(&self);
+      self.root->why = stop_reason::finished;
+      return std::noop_coroutine();
+    }
+    static void await_resume() noexcept {}
+  };
+  static final_awaiter final_suspend() noexcept { return {}; }
+
+  template <class A>
+  decltype(auto) await_transform(A&& awaited, std::source_location where = std::source_location::current()) noexcept {
+    using awaited_type = std::remove_reference_t<A>;
+    if constexpr (is_task<std::remove_cv_t<awaited_type>>) {
+      static_assert(!std::is_lvalue_reference_v<A>, "a task is awaited once: co_await std::move(it)");
+      return std::forward<A>(awaited);
+    } else if constexpr (bindable<awaited_type>) {
+      root->where = where;
+      awaited.bind(*root);
+      return by_reference<awaited_type>(awaited);
+    } else {
+      static_assert(gives_awaiter<A>, "rota tasks await rota's awaitables, or a class derived from rota::leaf");
+      root->where = where;
+      return std::forward<A>(awaited);
+    }
+  }
+
+  activation* root = nullptr;      // the task that this frame belongs to; null until it starts
+  promise_base* parent = nullptr;  // the frame that awaits this one; null for a root
+  promise_base** owner = nullptr;  // where the owning task object keeps us: the unwinder empties it
+
+ protected:
+  ~promise_base() = default;
+
+  static void* allocate(std::size_t frame_bytes, std::size_t lead) {
+    const std::size_t bytes = checked(lead + frame_bytes);
+    void* const block = base::allocate_frame(bytes);
+    return tag_block(block, bytes, lead, nullptr);
+  }
+  static void* tag_block(void* block, std::size_t bytes, std::size_t lead,
+                         void (*release)(void*, std::size_t) noexcept) noexcept {
+    auto* const frame = static_cast<std::byte*>(block) + lead;
+    ::new (static_cast<void*>(frame - sizeof(frame_tag)))
+        frame_tag{release, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(lead) & 0x7FFF'FFFFU, 0};
+    return frame;
+  }
+  /// What a tag can hold. A larger frame would not be found again.
+  static std::size_t checked(std::size_t bytes) {
+    if (bytes > 0x7FFF'FFFFU) throw std::bad_alloc();
+    return bytes;
+  }
+};
+
+/// What a header must know of its result's type.
+struct result_vtable {
+  void (*destroy)(void* header) noexcept;
+  std::exception_ptr (*exception)(void* header) noexcept;
+  void (*set_cancelled)(void* header, cancel_reason reason) noexcept;
+  cancel_reason (*cancelled)(void* header) noexcept;  // none: it was not, or the outcome was taken
+};
+
+template <class T>
+inline constexpr result_vtable result_vtable_of{
+    [](void* header) noexcept {
+      base::note_write(result_at<T>(header));
+      result_at<T>(header)->~outcome<T>();
+    },
+    [](void* header) noexcept {
+      base::note_read(result_at<T>(header));
+      return result_at<T>(header)->exception();
+    },
+    [](void* header, cancel_reason reason) noexcept {
+      base::note_write(result_at<T>(header));
+      result_at<T>(header)->set_cancelled(reason);
+    },
+    [](void* header) noexcept {
+      base::note_read(result_at<T>(header));
+      return result_at<T>(header)->reason();
+    },
+};
+
+template <class T>
+class typed_promise : public promise_base {
+ public:
+  static constexpr std::size_t lead = result_room<T> + header_room + sizeof(frame_tag);
+
+  typed_promise() noexcept { ::new (static_cast<void*>(result_at<T>(room()))) outcome<T>(); }
+  typed_promise(const typed_promise&) = delete;
+  typed_promise& operator=(const typed_promise&) = delete;
+  /// A root's result belongs to its header from now on.
+  ~typed_promise() {
+    if (!tag_of(static_cast<std::byte*>(room()) + header_room + sizeof(frame_tag)).keep) result().~outcome<T>();
+  }
+
+  [[nodiscard]] outcome<T>& result() noexcept { return *result_at<T>(room()); }
+
+  void unhandled_exception() noexcept {
+    thrown_in(*root);
+    base::note_write(&result());
+    result().set_exception(std::current_exception());
+  }
+
+  static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead); }
+
+  /// `std::allocator_arg, allocator` as the first two parameters: the frame comes from there.
+  template <class Allocator, class... Args>
+  static void* operator new(std::size_t frame_bytes, std::allocator_arg_t, const Allocator& allocator,
+                            const Args&...) {
+    return allocate_with(frame_bytes, allocator);
+  }
+  template <class Self, class Allocator, class... Args>
+  static void* operator new(std::size_t frame_bytes, const Self&, std::allocator_arg_t, const Allocator& allocator,
+                            const Args&...) {
+    return allocate_with(frame_bytes, allocator);
+  }
+  static void operator delete(void* frame, std::size_t /*bytes*/) noexcept {
+    if (!tag_of(frame).keep) release_block(frame);
+  }
+
+ private:
+  /// The allocator is kept at the end of the block.
+  template <class Allocator>
+  static void* allocate_with(std::size_t frame_bytes, const Allocator& allocator) {
+    struct alignas(16) granule {
+      std::byte bytes[16];
+    };
+    using rebound = typename std::allocator_traits<Allocator>::template rebind_alloc<granule>;
+    using traits = std::allocator_traits<rebound>;
+    static_assert(alignof(rebound) <= 16);
+    constexpr std::size_t tail = (sizeof(rebound) + 15) / 16 * 16;
+    const std::size_t bytes = promise_base::checked(lead + (frame_bytes + 15) / 16 * 16 + tail);
+    rebound mine(allocator);
+    std::byte* const block = reinterpret_cast<std::byte*>(std::to_address(traits::allocate(mine, bytes / 16)));
+    ::new (static_cast<void*>(block + bytes - tail)) rebound(std::move(mine));
+    return tag_block(block, bytes, lead, [](void* raw, std::size_t size) noexcept {
+      auto* const stored = std::launder(reinterpret_cast<rebound*>(static_cast<std::byte*>(raw) + size - tail));
+      rebound last(std::move(*stored));
+      stored->~rebound();
+      traits::deallocate(last, static_cast<typename traits::pointer>(static_cast<granule*>(raw)), size / 16);
+    });
+  }
+};
+
+template <class T>
+class promise final : public typed_promise<T> {
+ public:
+  task<T> get_return_object() noexcept;
+
+  template <class U = T>
+    requires std::is_convertible_v<U&&, T>
+  void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U&&>) {
+    base::note_write(&this->result());
+    this->result().emplace(std::forward<U>(value));
+  }
+};
+
+template <>
+class promise<void> final : public typed_promise<void> {
+ public:
+  task<void> get_return_object() noexcept;
+  void return_void() noexcept { result().emplace(); }
+};
+
+}  // namespace core
+}  // namespace rota

@@ -1,0 +1,82 @@
+// Leaves: the awaitables that really suspend a task. Derive from `leaf` to write your own.
+#pragma once
+
+#include <coroutine>
+
+#include <rota/cancel_reason.hpp>
+#include <rota/detail/activation.hpp>
+#include <rota/waker.hpp>
+
+namespace rota {
+
+/// What became of a request to cancel a leaf.
+enum class [[nodiscard]] cancel_progress : unsigned char {
+  ended,    // nobody will touch the leaf any more: its frame may go
+  pending,  // somebody still may; they wake the task when they are done, and `cancel_ended()` is true then
+};
+
+/// An event that a task waits for. A class derived from it, with an `await_resume()` of its own, can be awaited:
+///
+///   Lookup     `start()` tries the operation. It either succeeds at once, or arranges for `make_waker()`'s waker to be
+///              woken once `is_ready()` is true, from any thread, as early as it likes: before `start` has returned.
+///   Waking     The task then asks `is_ready()`. A wake that comes too early, twice or for no reason does no harm.
+///   Cancel     `try_cancel()` takes the operation back, giving what was granted already to whoever is next in line.
+///
+/// Threads       All members are called by the thread that runs the task; what the event's side calls is the waker alone.
+/// Ownership     A leaf is a temporary in the awaiting frame. The event's side must not touch it after it was cancelled
+///               or has become ready and the task was woken.
+/// Ordering      What the event's side did before the wake happens before `is_ready()` and `await_resume()`.
+/// Failure       `start` may throw: the exception appears at the `co_await`, and nothing was started.
+/// Cost          Suspending: one read-modify-write of the task's word. No allocation.
+/// Example       examples/custom_leaf.cpp
+class ROTA_API leaf {
+ public:
+  leaf(const leaf&) = delete;
+  leaf& operator=(const leaf&) = delete;
+
+  /// May the task go on? Decided under the primitive's lock or by its atomic.
+  [[nodiscard]] virtual bool is_ready() noexcept = 0;
+  /// See above; called only while the task is suspended in this leaf.
+  virtual cancel_progress try_cancel(cancel_reason reason) noexcept = 0;
+  /// After `pending`: has it ended?
+  [[nodiscard]] virtual bool cancel_ended() noexcept { return is_ready(); }
+  /// For reports: "sleep", "socket read".
+  [[nodiscard]] virtual const char* what() const noexcept { return "leaf"; }
+
+  static bool await_ready() noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> frame) {
+    task_ = frame.promise().root;
+    return suspend_in(frame.promise());
+  }
+
+  /// Called by the awaiting coroutine before anything else.
+  void bind(core::activation& task) noexcept { task_ = &task; }
+
+ protected:
+  leaf() = default;
+  ~leaf() = default;
+
+  /// True: ready at once, and no waker was kept.
+  virtual bool start() { return is_ready(); }
+
+  /// A waker for the task that awaits this leaf. Owns a reference: wake it, or drop it.
+  [[nodiscard]] waker make_waker() const noexcept;
+
+  [[nodiscard]] core::activation& task() const noexcept { return *task_; }
+
+  /// Counts one operation that did not have to wait. False: it did, but others must come first, so suspend.
+  [[nodiscard]] bool within_budget() noexcept {
+    if (--task_->budget != 0) [[likely]] return true;
+    task_->why = core::stop_reason::yield;
+    return false;
+  }
+
+  /// False: the operation is complete, and the frame goes on.
+  bool suspend_in(core::promise_base& frame);
+
+ private:
+  core::activation* task_ = nullptr;
+};
+
+}  // namespace rota

@@ -1,0 +1,121 @@
+// task<T>: a coroutine of rota.
+#pragma once
+
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/promise.hpp>
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+// g++ 12 miscompiles some co_await expressions silently. docs/compilers.md has the rules; tools/check_coroutines.py finds them.
+#define ROTA_DETAIL_FRAGILE_TEMPORARIES 1
+#else
+#define ROTA_DETAIL_FRAGILE_TEMPORARIES 0
+#endif
+
+namespace rota {
+
+namespace core {
+
+/// Owns a coroutine frame that has not been spawned.
+class task_base {
+ public:
+  task_base(task_base&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  task_base& operator=(task_base&& other) noexcept {
+    task_base old(std::move(*this));
+    frame_ = std::exchange(other.frame_, nullptr);
+    return *this;
+  }
+  task_base(const task_base&) = delete;
+  task_base& operator=(const task_base&) = delete;
+
+  /// False once it was moved from, awaited to its end or spawned.
+  [[nodiscard]] explicit operator bool() const noexcept { return frame_ != nullptr; }
+
+ protected:
+  explicit task_base(promise_base& frame) noexcept : frame_(&frame) {}
+  ~task_base() {
+    if (frame_ != nullptr) destroy(*frame_);
+  }
+
+  promise_base* frame_;
+
+ private:
+  ROTA_API static void destroy(promise_base& frame) noexcept;
+};
+
+}  // namespace core
+
+/// A unit of asynchronous work: a coroutine that has not started. It starts when it is awaited or spawned.
+///
+/// Threads       Not shared: one owner at a time. Once it runs, it may move between the runtime's workers at each co_await.
+/// Ownership     Owns the coroutine's frame, and with it its parameters and locals.
+/// Ordering      The caller's code up to the co_await happens before the task's first line; its last line happens before
+///               the co_await returns.
+/// Failure       What it throws is rethrown by the co_await. If the awaiting task is cancelled, this one is unwound first:
+///               its destructors run, no catch block sees it.
+/// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
+/// Example       examples/task.cpp
+template <class T = void>
+class [[nodiscard]] task : public core::task_base {
+ public:
+  using value_type = T;
+  using promise_type = core::promise<T>;
+
+  task(task&&) noexcept = default;
+  task& operator=(task&&) noexcept = default;
+  ~task() = default;
+
+  class awaiter {
+   public:
+    explicit awaiter(core::promise_base*& frame) noexcept : frame_(frame) {}
+    awaiter(const awaiter&) = delete;
+    awaiter& operator=(const awaiter&) = delete;
+    ~awaiter() = default;
+
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+      ROTA_ASSERT(frame_ != nullptr && frame_->root == nullptr);
+      core::promise_base& outer = parent.promise();
+      frame_->root = outer.root;
+      frame_->parent = &outer;
+      frame_->owner = &frame_;
+      return core::transfer(*outer.root, frame_->handle());
+    }
+    /// The child's frame goes with its result: a chain of tasks that were handed down is destroyed link by link.
+    T await_resume() {
+      promise_type& child = typed();
+      const task last(child);
+      frame_ = nullptr;
+      base::note_read(&child.result());
+      return std::move(child.result()).value();
+    }
+
+   private:
+    [[nodiscard]] promise_type& typed() const noexcept { return static_cast<promise_type&>(*frame_); }
+    core::promise_base*& frame_;
+  };
+
+  /// Runs it as part of the awaiting task. Once.
+  awaiter operator co_await() && noexcept { return awaiter(frame_); }
+
+  /// For those who start it otherwise: gives the frame up.
+  [[nodiscard]] core::promise_base* release() noexcept { return std::exchange(frame_, nullptr); }
+
+ private:
+  friend promise_type;
+  explicit task(promise_type& frame) noexcept : task_base(frame) {}
+};
+
+namespace core {
+
+template <class T>
+task<T> promise<T>::get_return_object() noexcept {
+  return task<T>(*this);
+}
+inline task<void> promise<void>::get_return_object() noexcept { return task<void>(*this); }
+
+}  // namespace core
+}  // namespace rota

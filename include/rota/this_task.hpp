@@ -1,0 +1,64 @@
+// What a running task may know and do about itself.
+#pragma once
+
+#include <string_view>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/join_handle.hpp>
+
+namespace rota {
+
+namespace core {
+
+class ROTA_API yield_leaf final : public leaf {
+ public:
+  yield_leaf() noexcept = default;
+  [[nodiscard]] bool is_ready() noexcept override { return true; }
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
+  [[nodiscard]] const char* what() const noexcept override { return "yield"; }
+  bool await_ready() noexcept {
+    task().why = stop_reason::yield;
+    return false;
+  }
+  static void await_resume() noexcept {}
+};
+
+class ROTA_API checkpoint_leaf final : public leaf {
+ public:
+  checkpoint_leaf() noexcept = default;
+  [[nodiscard]] bool is_ready() noexcept override;
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
+  [[nodiscard]] const char* what() const noexcept override { return "checkpoint"; }
+  static void await_resume() noexcept {}
+};
+
+}  // namespace core
+
+/// Lets others run first: the task goes to the end of its worker's queue.
+///
+/// Threads       Any task.  Failure  Never.  Cost  One read-modify-write and a push.  Example  examples/switches.cpp
+[[nodiscard]] inline core::yield_leaf yield() noexcept { return {}; }
+
+/// Cancellation is delivered here if it is due; otherwise nothing happens. For long loops that never suspend.
+///
+/// Threads       Any task.  Failure  Never.  Cost  A load.  Example  examples/switches.cpp
+[[nodiscard]] inline core::checkpoint_leaf checkpoint() noexcept { return {}; }
+
+/// About the task that runs on this thread. Outside of one: id 0, false, no deadline; set_name does nothing.
+namespace this_task {
+
+[[nodiscard]] ROTA_API task_id id() noexcept;
+/// For reports; at most 255 bytes are kept. Throws std::bad_alloc.
+ROTA_API void set_name(std::string_view name);
+/// Somebody asked this task to stop, or a deadline around this place has passed; whether or not a shield holds it off.
+[[nodiscard]] ROTA_API bool cancel_requested() noexcept;
+/// Its frames are being destroyed because it was cancelled: true in destructors of locals, where
+/// std::uncaught_exceptions() is 0. A guard that commits or rolls back must ask this.
+[[nodiscard]] ROTA_API bool unwinding() noexcept;
+
+/// When a deadline would end what runs here: the earliest of with_deadline, timeout and what the task inherited; under a
+/// shield not before the shield's limit. time_point::max() if none.
+[[nodiscard]] ROTA_API std::chrono::steady_clock::time_point deadline() noexcept;
+
+}  // namespace this_task
+}  // namespace rota

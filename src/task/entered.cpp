@@ -1,0 +1,123 @@
+#include "task/entered.hpp"
+
+#include "task/harness.hpp"
+
+#include <rota/detail/enter.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+namespace rota::core {
+
+namespace {
+
+constexpr scheduler_ops none_ops{
+    .admit = [](scheduler&) noexcept { return true; },
+    .schedule = [](header& task) noexcept { ROTA_FATAL("a task without a scheduler was woken", task.id); },
+    .reschedule = [](header& task) noexcept { ROTA_FATAL("a task without a scheduler was woken", task.id); },
+    .may_claim = [](const scheduler&) noexcept { return false; },
+    .take_entry = [](header&) noexcept { return false; },
+    .enroll = [](scheduler&, header&) noexcept {},
+    .withdraw = [](scheduler&, header&) noexcept {},
+    .rename = [](scheduler&, header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .ended = [](scheduler&, header&, bool) noexcept {},
+    .unhandled = [](scheduler&, header&, std::exception_ptr) noexcept { std::terminate(); },
+    .children = [](scheduler& self) noexcept -> scheduler& { return self; },
+    .now = [](const scheduler&) noexcept { return base::now(); },
+    .timer_shard = [](scheduler&) noexcept -> timing::shard& { ROTA_FATAL("a timer needs a runtime", 0); },
+    .deadline_moved = [](scheduler&, base::time_point) noexcept {},
+    .freed = [](scheduler&) noexcept {},
+};
+
+constinit scheduler nobody{&none_ops};
+
+entered& entered_of(header& task) noexcept { return static_cast<entered&>(*task.owner); }
+
+}  // namespace
+
+scheduler& no_services() noexcept { return nobody; }
+
+const scheduler_ops entered::ops_table{
+    .admit = [](scheduler&) noexcept { return true; },
+    .schedule = schedule,
+    .reschedule = reschedule,
+    .may_claim = [](const scheduler&) noexcept { return false; },
+    .take_entry = [](header&) noexcept { return false; },
+    .enroll = [](scheduler& self, header& task) noexcept { services_of(self).ops->enroll(services_of(self), task); },
+    .withdraw =
+        [](scheduler& self, header& task) noexcept { services_of(self).ops->withdraw(services_of(self), task); },
+    .rename = [](scheduler& self, header& task, char* name) noexcept {
+      services_of(self).ops->rename(services_of(self), task, name);
+    },
+    .ended =
+        [](scheduler& self, header& task, bool was_cancelled) noexcept {
+          // Who drops the last reference after the end finds a scheduler that outlives this thread's stay here.
+          scheduler& services = services_of(self);
+          task.owner = &services;
+          services.ops->ended(services, task, was_cancelled);
+        },
+    .unhandled = [](scheduler& self, header& task, std::exception_ptr what) noexcept {
+      services_of(self).ops->unhandled(services_of(self), task, std::move(what));
+    },
+    .children = [](scheduler& self) noexcept -> scheduler& { return services_of(self); },
+    .now = [](const scheduler& self) noexcept { return services_of(self).ops->now(services_of(self)); },
+    .timer_shard = [](scheduler& self) noexcept -> timing::shard& {
+      return services_of(self).ops->timer_shard(services_of(self));
+    },
+    .deadline_moved = [](scheduler& self, base::time_point earliest) noexcept {
+      services_of(self).ops->deadline_moved(services_of(self), earliest);
+    },
+    .shield_overridden = [](scheduler& self, header& task) noexcept {
+      services_of(self).ops->shield_overridden(services_of(self), task);
+    },
+    .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
+    .freed = [](scheduler&) noexcept {},
+};
+
+scheduler& entered::services_of(const scheduler& self) noexcept { return *static_cast<const entered&>(self).services_; }
+
+entered::entered(scheduler& services) noexcept : scheduler{&ops_table}, services_(&services) {}
+
+void entered::schedule(header& task) noexcept {
+  auto& awake = entered_of(task).awake_;
+  // acq_rel. Same word as run_to_end(): the wake's effects are seen by the run that follows.
+  awake.exchange(1, base::order::acq_rel);
+  base::futex_wake(&awake, 1);
+}
+
+/// Called by the thread itself: it is awake.
+void entered::reschedule(header& task) noexcept {
+  // relaxed. Its own thread reads it next.
+  entered_of(task).awake_.exchange(1, base::order::relaxed);
+}
+
+void entered::run_to_end(header& task) noexcept {
+  run(task);
+  while (!task.word.load().is(lifecycle::complete)) {
+    // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
+    while (awake_.exchange(0, base::order::acq_rel) == 0) {
+      static_cast<void>(base::futex_wait(awake_, 0, base::never));
+    }
+    run_entry(task);
+  }
+}
+
+void demand_outside_of_tasks() {
+  if (current_task() != nullptr) throw error(errc::nested_block_on);
+}
+
+header& enter(promise_base& root, const result_vtable& type, scheduler* services) noexcept {
+  scheduler& around = services == nullptr ? no_services() : *services;
+  if (!around.ops->admit(around)) {
+    header& refused = make_header(root, around, type, entered_word);
+    abandon(refused, cancel_reason::shutdown);
+    return refused;
+  }
+  entered here(around);
+  header& task = make_header(root, here, type, entered_word);
+  here.run_to_end(task);
+  return task;
+}
+
+}  // namespace rota::core

@@ -1,0 +1,40 @@
+// A task that runs on the caller's own thread: the root of block_on.
+#pragma once
+
+#include "base/futex.hpp"
+#include "task/header.hpp"
+
+namespace rota::core {
+
+// PROTOCOL: the thread inside block_on
+//   awake_: 0 asleep or about to look · 1 the task has an entry
+//   schedule() exchanges it to 1 after the task's word has become `scheduled`, then wakes the address and touches
+//   nothing more: the thread may have run the task, returned, and taken this object with it.
+//   The thread exchanges it back to 0 and pops the entry. There is at most one entry, since the word says `queued` once.
+//   Same word on both sides, acq_rel: of {entry published, thread asleep} at least one side sees the other.
+
+/// The scheduler of exactly one task, which lives on the stack of the thread that runs it. What it does not do itself it
+/// passes on to `services`, the scheduler of the runtime around it.
+class entered : public scheduler {
+ public:
+  explicit entered(scheduler& services) noexcept;
+  entered(const entered&) = delete;
+  entered& operator=(const entered&) = delete;
+
+  /// Runs `task`, whose word is `entered_word`, until it is complete.
+  void run_to_end(header& task) noexcept;
+
+ private:
+  static void schedule(header& task) noexcept;
+  static void reschedule(header& task) noexcept;
+  static scheduler& services_of(const scheduler& self) noexcept;
+  static const scheduler_ops ops_table;
+
+  scheduler* services_;
+  base::atomic<std::uint32_t> awake_{0};
+};
+
+/// What stands behind a task that has no runtime: nobody lists it, an exception that nobody sees ends the program.
+[[nodiscard]] scheduler& no_services() noexcept;
+
+}  // namespace rota::core

@@ -1,0 +1,53 @@
+#include <rota/error.hpp>
+#include <rota/outcome.hpp>
+
+#include <string>
+
+namespace rota {
+
+namespace {
+
+class category final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "rota"; }
+
+  [[nodiscard]] std::string message(int value) const override {
+    switch (static_cast<errc>(value)) {
+      case errc::cancelled: return "the task was cancelled";
+      case errc::timed_out: return "the deadline passed";
+      case errc::already_joined: return "this handle was joined already, or is empty";
+      case errc::would_deadlock: return "a task cannot wait for itself";
+      case errc::nested_block_on: return "block_on inside a task: await instead, or use block_in_place";
+      case errc::shield_overflow: return "more than 255 nested shields";
+      case errc::no_runtime: return "this call needs a running task of a runtime";
+      case errc::shut_down: return "the runtime is shutting down";
+      case errc::forked: return "this process is a forked child: the runtime belongs to its parent";
+      case errc::unsupported: return "not supported by this build or kernel";
+      case errc::queue_full: return "the queue is full";
+      case errc::cycle: return "the dependencies form a cycle";
+      case errc::closed: return "the other side is closed";
+    }
+    return "unknown rota error";
+  }
+};
+
+}  // namespace
+
+const std::error_category& error_category() noexcept {
+  static const category instance;
+  return instance;
+}
+
+// Out of line, so that each class has its type information in the library alone.
+error::~error() = default;
+cancelled_error::~cancelled_error() = default;
+shield_overflow::~shield_overflow() = default;
+
+namespace detail {
+
+void throw_cancelled(cancel_reason reason) { throw cancelled_error(reason); }
+void throw_no_value() { throw error(errc::already_joined, "the outcome was taken already"); }
+
+}  // namespace detail
+
+}  // namespace rota

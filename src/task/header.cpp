@@ -1,0 +1,171 @@
+#include "task/header.hpp"
+
+#include "base/tls_slot.hpp"
+#include "task/harness.hpp"
+
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+namespace rota::core {
+
+namespace {
+
+header& of(void* data) noexcept { return *static_cast<header*>(data); }
+
+void wake_by_ref(void* data) noexcept { wake(of(data)); }
+
+void wake_consuming(void* data) noexcept {
+  // The reference goes only after schedule() has returned: the entry's own lets others run, complete and free the task,
+  // and with the last task its scheduler, while this thread is still inside of it.
+  wake(of(data));
+  release(of(data));
+}
+
+void* clone(void* data) noexcept {
+  of(data).word.retain();
+  return data;
+}
+
+void drop(void* data) noexcept { release(of(data)); }
+
+constexpr waker_vtable task_waker{wake_consuming, wake_by_ref, clone, drop};
+
+/// relaxed throughout: an id is a name, it orders nothing.
+base::atomic<std::uint64_t> id_blocks{0};
+constexpr std::uint64_t ids_per_block = 1024;
+
+}  // namespace
+
+header& make_header(promise_base& root, scheduler& by, const result_vtable& type, snapshot initial) noexcept {
+  void* const frame = root.handle().address();
+  tag_of(frame).keep = true;
+  auto* const made = ::new (root.room()) header(by, type, initial, next_task_id());
+  made->innermost.set(&root);
+  root.root = made;
+  root.parent = nullptr;
+  root.owner = nullptr;
+  if (const header* const parent = current_task()) {
+    made->parent_id = parent->id;
+    made->deadline = parent->deadline;
+    made->locals = share(parent->locals);
+  }
+  return *made;
+}
+
+local_node* share(local_node* chain) noexcept {
+  // relaxed. The caller's owner keeps it alive.
+  if (chain != nullptr) chain->references.fetch_add(1, base::order::relaxed);
+  return chain;
+}
+
+void unshare(local_node* chain) noexcept {
+  // acq_rel. release: my last look happens before the end. acquire: if I end it, every other owner's has happened.
+  while (chain != nullptr && chain->references.fetch_sub(1, base::order::acq_rel) == 1) {
+    local_node* const outer = chain->outer;
+    chain->destroy(chain);
+    chain = outer;
+  }
+}
+
+header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept {
+  if (by.ops->admit(by)) {
+    header& made = make_header(root, by, type, spawned_word);
+    by.ops->schedule(made);
+    return made;
+  }
+  header& made = make_header(root, by, type, entered_word);
+  abandon(made, cancel_reason::shutdown);
+  return made;
+}
+
+void free_task(header& task) noexcept {
+  scheduler* const owner = task.owner;
+  void* const frame = task.frame_address();
+  std::free(task.name);
+  // relaxed. Whoever drops the last reference comes after everybody who held one.
+  if (cancel_hook* const hook = task.hook.load(base::order::relaxed)) hook->destroy(hook);
+  task.~header();
+  release_block(frame);
+  owner->ops->freed(*owner);
+}
+
+void release(header& task) noexcept {
+  if (task.word.release() == on_release::free) free_task(task);
+}
+
+waker make_waker(header& task) noexcept {
+  task.word.retain();
+  return {&task, &task_waker};
+}
+
+bool cancel(header& task, cancel_reason reason) noexcept {
+  cancel_reason none = cancel_reason::none;
+  // relaxed. The first reason stands; the word's transition below publishes it.
+  // failure: relaxed. Whoever came first has published, or is about to.
+  task.reason.compare_exchange_strong(none, reason, base::order::relaxed, base::order::relaxed);
+  const on_cancel duty = task.word.cancel();
+  if (duty == on_cancel::too_late) return false;
+  if (duty == on_cancel::submit) task.owner->ops->schedule(task);
+  // acquire. Pairs with the release in set_cancel_hook(), where the rest is said.
+  if (cancel_hook* const hook = task.hook.load(base::order::acquire)) hook->cancelled(*hook);
+  return true;
+}
+
+// One side stores the hook and then writes the word, the other writes the word and then reads the hook. The word's changes
+// have one total order, so of {hook, cancellation} at least one side sees the other's.
+void set_cancel_hook(header& task, cancel_hook& hook) noexcept {
+  // release. Pairs with the acquire in cancel(): the hook is built.
+  task.hook.store(&hook, base::order::release);
+  // Redundant, but for the write: the task looks at its leaf once more.
+  wake(task);
+  if (task.word.load().has(cancelled)) hook.cancelled(hook);
+}
+
+void override_shields(header& task) noexcept {
+  if (task.word.override_shield() == on_wake::submit) task.owner->ops->schedule(task);
+}
+
+ending ending_of(header& task) noexcept {
+  return {task.result->exception(&task), task.result->cancelled(&task)};
+}
+
+family* break_bond(header& task) noexcept {
+  // relaxed. Null stays null, and is all that most tasks ever have.
+  if (task.bond.load(base::order::relaxed) == nullptr) return nullptr;
+  // acq_rel. release: the family closes after what we did to its child. acquire: we see it as it was when it took us in.
+  return task.bond.exchange(nullptr, base::order::acq_rel);
+}
+
+void drop_handle(header& task) noexcept {
+  if (task.word.drop_handle() == on_drop_handle::nothing) return;
+  // The task is complete, so this thread is the last that may look at the result.
+  ending how = ending_of(task);
+  task.result->destroy(&task);
+  if (family* const around = break_bond(task)) {
+    around->dropped(task, how);
+  } else if (how.thrown != nullptr) {
+    task.owner->ops->unhandled(*task.owner, task, std::move(how.thrown));
+  }
+  release(task);
+}
+
+std::source_location site_of(const header& task) noexcept {
+  // relaxed. For reports only; what it points to is constant.
+  const void* const site = task.site.load(base::order::relaxed);
+  return std::bit_cast<std::source_location>(site);
+}
+
+std::uint64_t next_task_id() noexcept {
+  base::thread_locals& locals = base::this_thread_locals();
+  if (locals.next_id == locals.last_id) {
+    // relaxed. Only uniqueness is asked for.
+    locals.next_id = 1 + id_blocks.fetch_add(1, base::order::relaxed) * ids_per_block;
+    locals.last_id = locals.next_id + ids_per_block;
+  }
+  return locals.next_id++;
+}
+
+header* current_task() noexcept { return static_cast<header*>(base::this_thread_locals().task); }
+
+}  // namespace rota::core

@@ -1,0 +1,145 @@
+// What a task is to everybody but its own coroutine.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/clock.hpp"
+#include "task/ports.hpp"
+#include "task/state.hpp"
+
+#include <rota/detail/activation.hpp>
+#include <rota/detail/family.hpp>
+#include <rota/detail/locals.hpp>
+#include <rota/detail/promise.hpp>
+#include <rota/waker.hpp>
+
+#include <cstdint>
+
+namespace rota::core {
+
+/// Somebody who must hear of a task's cancellation at once, on the thread that asks for it.
+struct cancel_hook {
+  void (*cancelled)(cancel_hook& self) noexcept;  // possibly more than once, possibly from several threads
+  void (*destroy)(cancel_hook* self) noexcept;    // with the task's memory
+};
+
+/// A place in the registry's lists. Guarded by the lock of the shard.
+struct list_links {
+  list_links* list_previous = nullptr;
+  list_links* list_next = nullptr;
+};
+
+/// A place in the list of a family's children. Guarded by the lock of the family.
+struct sibling_links {
+  base::cell<sibling_links*> before;
+  base::cell<sibling_links*> after;
+};
+
+/// Lies in the room in front of the root's frame; see promise.hpp for the picture.
+///
+/// Who touches what: `activation` and everything marked "owner": the thread that runs the task. `join_slot`: the handle's
+/// owner until it registered, then the completer. `next`: whoever holds the injector's lock. The atomics: anybody.
+struct header : activation, list_links, sibling_links {
+  header(scheduler& by, const result_vtable& type, snapshot initial, std::uint64_t new_id) noexcept
+      : word(initial), owner(&by), result(&type), id(new_id) {}
+  header(const header&) = delete;
+  header& operator=(const header&) = delete;
+  ~header() = default;
+
+  state word;
+  base::cell<header*> next;  // in the injector
+  scheduler* owner;
+  const result_vtable* result;
+  waker join_slot;
+
+  // Owner. A task that runs here because this one awaits it, and the reverse.
+  header* join_target = nullptr;
+  header* awaited_by = nullptr;
+  region* unwind_target = nullptr;  // null: the whole task
+
+  // Who must hear of the end; see family.hpp.
+  base::atomic<family*> bond;
+  // Of tasks that unwind: the task whose end this one waits for. Under the lock of join.cpp.
+  base::cell<header*> waits_out;
+
+  const std::uint64_t id;
+  std::uint64_t parent_id = 0;
+  // Owner. Both are inherited by the tasks that this one spawns.
+  local_node* locals = nullptr;
+  base::time_point deadline = base::never;  // the earliest that holds around the place where the task is now
+
+  // For reports, read while the task runs.
+  base::atomic<const void*> site;  // a std::source_location of the innermost co_await, as its one pointer
+  base::atomic<const char*> waits_for;
+
+  // Set once, by the task itself; whoever cancels looks at it after the word's transition.
+  base::atomic<cancel_hook*> hook;
+  base::atomic<cancel_reason> reason;
+
+  // The registry's, under its lock.
+  std::uint16_t shard = not_enrolled;
+  char* name = nullptr;
+
+  static constexpr std::uint16_t not_enrolled = 0xFFFF;
+
+  [[nodiscard]] void* frame_address() noexcept {
+    return reinterpret_cast<std::byte*>(this) + header_room + sizeof(frame_tag);
+  }
+};
+
+static_assert(sizeof(header) <= header_room, "promise.hpp reserves less than a header needs");
+static_assert(alignof(header) <= 16);
+
+[[nodiscard]] inline header& header_of(activation& task) noexcept { return static_cast<header&>(task); }
+
+/// Builds the header of a task in front of its frame. The frame is the header's from now on.
+header& make_header(promise_base& root, scheduler& by, const result_vtable& type, snapshot initial) noexcept;
+
+/// What nobody has taken out of the outcome of a task yet. For whoever may look at the outcome.
+[[nodiscard]] ending ending_of(header& task) noexcept;
+
+/// Takes the task out of its family; null: it has none, or somebody else did.
+[[nodiscard]] family* break_bond(header& task) noexcept;
+
+/// Builds the header and hands the task to its scheduler: the caller holds the handle. A scheduler that takes no more
+/// tasks gets none: it is cancelled at once, its arguments are destroyed, and it has never run.
+header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept;
+
+/// Where the tasks that this one spawns belong.
+[[nodiscard]] inline scheduler& scheduler_for_children(const header& task) noexcept {
+  return task.owner->ops->children(*task.owner);
+}
+
+/// Drops one reference; frees the task with the last.
+void release(header& task) noexcept;
+void free_task(header& task) noexcept;
+
+/// A waker that owns a reference.
+[[nodiscard]] waker make_waker(header& task) noexcept;
+
+/// Applies a wake whose reference the caller keeps.
+inline void wake(header& task) noexcept {
+  if (task.word.wake() == on_wake::submit) task.owner->ops->schedule(task);
+}
+
+/// False: the task had ended.
+bool cancel(header& task, cancel_reason reason) noexcept;
+
+/// The running task makes `hook` known: once, and for good. A cancellation that came before is reported to it here.
+void set_cancel_hook(header& task, cancel_hook& hook) noexcept;
+
+/// Stops the shields of a task, if it has any, from holding its cancellation off.
+void override_shields(header& task) noexcept;
+
+/// Gives the handle up: whoever comes last, it or the task's end, destroys the result.
+void drop_handle(header& task) noexcept;
+
+/// Where a task suspended last, for reports; line 0 if it never did.
+[[nodiscard]] std::source_location site_of(const header& task) noexcept;
+
+/// The next task id; they are given to threads in blocks.
+[[nodiscard]] std::uint64_t next_task_id() noexcept;
+
+/// The task that this thread runs; null outside.
+[[nodiscard]] header* current_task() noexcept;
+
+}  // namespace rota::core

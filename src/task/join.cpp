@@ -1,0 +1,235 @@
+#include <rota/join_handle.hpp>
+
+#include "base/clock.hpp"
+#include "base/futex.hpp"
+#include "base/mutex.hpp"
+#include "base/tls_slot.hpp"
+#include "task/harness.hpp"
+#include "task/thread_ports.hpp"
+
+namespace rota::core {
+
+namespace {
+
+/// So far up the chain of tasks that wait for one another on this thread a self-join is looked for.
+constexpr int ancestors_checked = 16;
+
+bool waits_for_me(const header& me, const header& target) noexcept {
+  const header* above = &me;
+  for (int i = 0; i < ancestors_checked && above != nullptr; ++i, above = above->awaited_by) {
+    if (above == &target) return true;
+  }
+  return false;
+}
+
+/// Takes a task that nobody has started for this thread, wherever it is queued. Its word is `running` then.
+bool take_over(header& target) noexcept {
+  scheduler& owner = *target.owner;
+  if (!owner.ops->may_claim(owner)) return false;
+  if (owner.ops->take_entry(target)) {
+    const on_pop duty = target.word.pop();
+    ROTA_ASSERT(duty != on_pop::free);  // the handle holds a reference
+    return duty == on_pop::run;
+  }
+  return target.word.claim() == on_claim::run;
+}
+
+// PROTOCOL: a thread that waits for a task
+//   word 0 waiting · 1 woken. The waiter sleeps while it is 0. The completer exchanges it to 1 and wakes the address;
+//   after the exchange it reads nothing of it, since the waiter's stack may be gone.
+struct blocked_thread {
+  base::atomic<std::uint32_t> woken{0};
+
+  static void wake(void* data) noexcept {
+    auto& word = static_cast<blocked_thread*>(data)->woken;
+    // release. Pairs with the acquire in wait(): the completer's work is seen by the woken thread.
+    word.store(1, base::order::release);
+    base::futex_wake(&word, 1);
+  }
+  static void* same(void* data) noexcept { return data; }
+  static void nothing(void* /*data*/) noexcept {}
+  static constexpr waker_vtable vtable{wake, wake, same, nothing};
+
+  bool wait(base::time_point deadline) noexcept {
+    // acquire. Pairs with wake().
+    while (woken.load(base::order::acquire) == 0) {
+      if (base::futex_wait(woken, 0, deadline) == base::wait_result::timed_out) {
+        // acquire. Pairs with wake().
+        return woken.load(base::order::acquire) != 0;
+      }
+    }
+    return true;
+  }
+};
+
+on_register register_waker(header& target, waker w) noexcept {
+  base::note_write(&target.join_slot);
+  target.join_slot = std::move(w);
+  const on_register duty = target.word.join_register();
+  // Complete: nobody but us looks at the slot any more.
+  if (duty == on_register::complete) target.join_slot = waker();
+  return duty;
+}
+
+/// False: the completer has the slot, and will wake what is in it.
+bool take_back_slot(header& target) noexcept {
+  if (target.word.join_leave() == on_leave::complete) return false;
+  base::note_write(&target.join_slot);
+  target.join_slot = waker();
+  return true;
+}
+
+bool block_until_complete(header& target, base::time_point deadline) noexcept {
+  const thread_ports& ports = current_thread_ports();
+  void* const lent = ports.before_block();
+  blocked_thread self;
+  bool done = register_waker(target, waker(&self, &blocked_thread::vtable)) == on_register::complete;
+  if (!done) done = self.wait(deadline);
+  if (!done && !take_back_slot(target)) done = self.wait(base::never);
+  ports.after_block(lent);
+  return done;
+}
+
+/// Tasks run on this thread's stack, one inside the other, by blocking joins.
+constexpr unsigned max_nesting = 64;
+
+bool run_here(header& target) noexcept {
+  base::thread_locals& locals = base::this_thread_locals();
+  if (locals.nesting >= max_nesting || !take_over(target)) return false;
+  ++locals.nesting;
+  run(target);
+  --base::this_thread_locals().nesting;
+  return true;
+}
+
+// PROTOCOL: joins of tasks that unwind
+//   A task that unwinds out of a join waits for the end of the task that it joined. Two that join each other, or a child
+//   that joins its own parent, would so wait for ever. Hence each notes in header::waits_out whom it waits for, and before
+//   it does, it follows the notes that are there: if they lead back to it, or to a task that cannot end before it has, it
+//   lets go instead. Of the tasks of a circle the last to come here finds the others' notes.
+//   waits_out  written by the task that runs, under the lock, and taken back before its handle of the noted task goes: so
+//              whoever holds the lock may follow the notes.
+base::mutex notes_lock;
+
+bool cannot_end_before(const header& other, const header& me) noexcept {
+  const header* child = &me;
+  while (child != nullptr && child != &other) {
+    // acquire. Pairs with the family's making of its child: what parent() reads is there. The bond holds: I have not ended.
+    const family* const around = child->bond.load(base::order::acquire);
+    child = around == nullptr ? nullptr : around->parent();
+  }
+  return child == &other;
+}
+
+/// False: `me` must not wait for `target`.
+bool note_wait(header& me, header& target) noexcept {
+  const base::lock_guard lock(notes_lock);
+  for (const header* at = &target; at != nullptr; at = at->waits_out.get()) {
+    if (cannot_end_before(*at, me)) return false;
+  }
+  me.waits_out.set(&target);
+  return true;
+}
+
+void take_note_back(header& me) noexcept {
+  const base::lock_guard lock(notes_lock);
+  me.waits_out.set(nullptr);
+}
+
+void demand(header* task) {
+  if (task == nullptr) throw error(errc::already_joined);
+  const header* const me = current_task();
+  if (me != nullptr && waits_for_me(*me, *task)) throw error(errc::would_deadlock);
+  // A second waker in the slot would rob the first joiner of its wake.
+  const snapshot now = task->word.load();
+  if (now.has(join_interest) && !now.is(lifecycle::complete)) throw error(errc::already_joined, "somebody waits for it");
+}
+
+}  // namespace
+
+bool join_leaf::start() {
+  demand(target_);
+  if (is_complete(*target_)) return true;
+  if (claim()) return false;
+  return register_here();
+}
+
+/// Runs the awaited task on this thread, as a continuation of the awaiting one: no queue, no wake.
+bool join_leaf::claim() noexcept {
+  if (target_->owner != header_of(task()).owner || task().budget <= 1) return false;
+  if (!take_over(*target_)) return false;
+  --task().budget;
+  header_of(task()).join_target = target_;
+  task().why = stop_reason::join;
+  return true;
+}
+
+/// True: complete, and nobody will wake us.
+bool join_leaf::register_here() noexcept {
+  if (registered_) return is_complete(*target_);
+  registered_ = true;
+  return register_waker(*target_, make_waker()) == on_register::complete;
+}
+
+bool join_leaf::is_ready() noexcept {
+  if (target_ == nullptr) return false;
+  if (is_complete(*target_)) return true;
+  // Asked for the first time after the task that we ran here has suspended: from now on it has to wake us.
+  return task().waiting.get() == this && register_here();
+}
+
+cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
+  if (kind_ == join_kind::detached) {
+    if (registered_) take_back_slot(*target_);
+    return cancel_progress::ended;
+  }
+  if (is_complete(*target_) || register_here()) return cancel_progress::ended;
+  cancel_task(*target_, reason);
+  if (note_wait(header_of(task()), *target_)) return cancel_progress::pending;
+  take_back_slot(*target_);
+  return cancel_progress::ended;
+}
+
+/// Asked after `pending`: until it says yes, the note of whom we wait for stands.
+bool join_leaf::cancel_ended() noexcept {
+  if (!is_complete(*target_)) return false;
+  take_note_back(header_of(task()));
+  return true;
+}
+
+void drop(header* task) noexcept { drop_handle(*task); }
+
+bool is_complete(const header& task) noexcept { return task.word.load().is(lifecycle::complete); }
+
+std::uint64_t id_of(const header& task) noexcept { return task.id; }
+
+bool cancel_task(header& task, cancel_reason reason) noexcept { return cancel(task, reason); }
+
+std::chrono::steady_clock::time_point clock_now() noexcept { return base::now(); }
+
+bool wait_blocking(header* task, std::chrono::steady_clock::time_point deadline) {
+  demand(task);
+  if (is_complete(*task)) return true;
+  // Whoever waits with a limit must not be held up by the task's own work.
+  if (deadline == base::never && run_here(*task) && is_complete(*task)) return true;
+  return block_until_complete(*task, deadline);
+}
+
+void wait_helping(header* task) {
+  constexpr unsigned max_helps = 16;
+  demand(task);
+  base::thread_locals& locals = base::this_thread_locals();
+  if (locals.helps >= max_helps) {
+    wait_blocking(task, base::never);
+    return;
+  }
+  ++locals.helps;
+  while (!is_complete(*task)) {
+    const thread_ports& ports = current_thread_ports();
+    // Nothing to do but this: whoever does it needs no help. The role goes to another thread meanwhile.
+    if (ports.help_once == nullptr || !ports.help_once()) block_until_complete(*task, base::never);
+  }
+  --base::this_thread_locals().helps;
+}
+
+}  // namespace rota::core

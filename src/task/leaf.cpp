@@ -1,0 +1,70 @@
+#include <rota/leaf.hpp>
+
+#include "base/tls_slot.hpp"
+#include "task/header.hpp"
+
+#include <rota/task.hpp>
+
+namespace rota {
+
+namespace {
+
+constexpr waker_vtable no_operation{
+    [](void*) noexcept {},
+    [](void*) noexcept {},
+    [](void* data) noexcept { return data; },
+    [](void*) noexcept {},
+};
+
+}  // namespace
+
+waker noop_waker() noexcept { return {nullptr, &no_operation}; }
+
+waker leaf::make_waker() const noexcept { return core::make_waker(core::header_of(*task_)); }
+
+bool leaf::suspend_in(core::promise_base& frame) {
+  task_->innermost.set(&frame);
+  // The budget is spent: the operation is done already, and only its turn is given up.
+  if (task_->why != core::stop_reason::yield) {
+    if (start()) {
+      if (within_budget()) return false;
+    } else if (task_->why == core::stop_reason::none) {
+      task_->why = core::stop_reason::leaf;
+    }
+  }
+  task_->waiting.set(this);
+  return true;
+}
+
+namespace core {
+
+// The body's own catch block would take what a destructor of its frame threw, and go on to the end as if it had returned.
+void thrown_in(const activation& task) noexcept {
+  const auto& me = static_cast<const header&>(task);
+  if (me.word.load().has(unwinding)) ROTA_FATAL("a destructor threw while its task was unwound", me.id);
+}
+
+// A task may be the parameter of a task that is the parameter of a task: destroyed as the language does it, a long chain
+// would overflow the stack. From this depth on a frame goes right after the one that owned it, not in the middle of that.
+constexpr unsigned most_nested = 64;
+
+void task_base::destroy(promise_base& frame) noexcept {
+  base::thread_locals& locals = base::this_thread_locals();
+  if (locals.destroying == most_nested) {
+    // It never ran, or its child has ended: nobody follows its parent any more.
+    frame.parent = static_cast<promise_base*>(locals.doomed);
+    locals.doomed = &frame;
+    return;
+  }
+  ++locals.destroying;
+  frame.handle().destroy();
+  while (locals.destroying == most_nested && locals.doomed != nullptr) {
+    auto* const next = static_cast<promise_base*>(locals.doomed);
+    locals.doomed = next->parent;
+    next->handle().destroy();
+  }
+  --locals.destroying;
+}
+
+}  // namespace core
+}  // namespace rota

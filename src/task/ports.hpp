@@ -1,0 +1,71 @@
+// How the rooms reach one another without including one another: structs of function pointers, filled in by `runtime`.
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <cstdint>
+#include <exception>
+
+namespace rota::timing {
+class shard;
+}
+
+namespace rota::driver {
+class epoll;
+}
+
+namespace rota::core {
+
+/// What a driver found. Its scheduler only carries it to dispatch().
+struct driver_event {
+  std::uint64_t key;
+  std::uint32_t what;
+};
+
+struct header;
+struct scheduler;
+
+/// What a task's scheduler does for it. All from any thread; the caller holds a reference to the task throughout.
+struct scheduler_ops {
+  /// A new task is about to be scheduled for the first time. Counts it. False: no more are taken.
+  bool (*admit)(scheduler& self) noexcept;
+  /// A task became runnable and has an entry to be queued: the newest first, on a worker of this scheduler.
+  void (*schedule)(header& task) noexcept;
+  /// The same for a task that ran just now and would go on: after those that wait already.
+  void (*reschedule)(header& task) noexcept;
+  /// May this thread run tasks of this scheduler, here and now?
+  bool (*may_claim)(const scheduler& self) noexcept;
+  /// Takes the entry of `task` out of this worker's LIFO slot, if it is there.
+  bool (*take_entry)(header& task) noexcept;
+  /// A task has suspended for the first time: it must be found in a list of all tasks. And its end.
+  void (*enroll)(scheduler& self, header& task) noexcept;
+  void (*withdraw)(scheduler& self, header& task) noexcept;
+  /// The task takes `name`, from malloc, for its own.
+  void (*rename)(scheduler& self, header& task, char* name) noexcept;
+  /// A task ended. Before its word says so.
+  void (*ended)(scheduler& self, header& task, bool was_cancelled) noexcept;
+  /// Nobody will ever look at this exception. May end the program.
+  void (*unhandled)(scheduler& self, header& task, std::exception_ptr what) noexcept;
+  /// Where the tasks that a task of this scheduler spawns belong.
+  scheduler& (*children)(scheduler& self) noexcept;
+  /// Time as this scheduler's tasks see it; where a timer armed by this thread goes; and, after a shard said so, that its
+  /// earliest deadline has moved forward: whoever sleeps until a later one must be told.
+  base::time_point (*now)(const scheduler& self) noexcept;
+  timing::shard& (*timer_shard)(scheduler& self) noexcept;
+  void (*deadline_moved)(scheduler& self, base::time_point earliest) noexcept;
+  /// The limit of a shield of this task has passed while a cancellation or a deadline waits behind it.
+  void (*shield_overridden)(scheduler& self, header& task) noexcept = [](scheduler&, header&) noexcept {};
+  /// An exception of a child will reach nobody, since another decided how its scope or when_* ends. Counted, not reported.
+  void (*suppressed)(scheduler& self) noexcept = [](scheduler&) noexcept {};
+  /// The driver that watches descriptors; null if there is none.
+  driver::epoll* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::epoll* { return nullptr; };
+  /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
+  void (*freed)(scheduler& self) noexcept;
+};
+
+/// The base of every scheduler: what a header points to.
+struct scheduler {
+  const scheduler_ops* ops;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,106 @@
+// The atomic task word: the one place that orders task memory.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "task/word.hpp"
+
+#include <cstdint>
+
+namespace rota::core {
+
+#if ROTA_MODEL
+/// Model tests count here which rule was taken from which word.
+inline void (*transition_seen)(void (*rule)(), snapshot from) noexcept = nullptr;
+#endif
+
+/// The word of one task. The protocol stands in word.hpp; who may call what stands here.
+class state {
+ public:
+  explicit state(snapshot initial) noexcept : word_(initial.bits) {}
+
+  /// Any thread that holds a reference. `submit`: hand the task to its scheduler.
+  on_wake wake() noexcept { return apply<rule::wake>(); }
+  on_cancel cancel() noexcept { return apply<rule::cancel>(); }
+  on_wake override_shield() noexcept { return apply<rule::override_shield>(); }
+
+  /// The thread that took the entry out of its queue.
+  on_pop pop() noexcept { return apply<rule::pop, is_queued>(); }
+  on_drop_entry drop_entry() noexcept { return apply<rule::drop_entry, is_queued>(); }
+  /// A joiner that holds the handle's reference.
+  on_claim claim() noexcept { return apply<rule::claim>(); }
+
+  /// The running thread. Nothing of the task may be touched after `parked`.
+  on_suspend suspend() noexcept { return apply<rule::suspend, is_running>(); }
+  on_suspend yield() noexcept { return apply<rule::yield, is_running>(); }
+  on_finish finish() noexcept { return apply<rule::finish, is_running>(); }
+  on_shield shield_up() noexcept { return apply<rule::shield_up, is_running>(); }
+  on_shield shield_down() noexcept { return apply<rule::shield_down, is_shielded>(); }
+  on_shield begin_unwind() noexcept { return apply<rule::begin_unwind, is_running>(); }
+  on_shield pause_unwind() noexcept { return apply<rule::pause_unwind, is_running>(); }
+  on_shield end_unwind() noexcept { return apply<rule::end_unwind, is_running>(); }
+
+  /// The owner of the handle.
+  on_register join_register() noexcept { return apply<rule::join_register>(); }
+  on_leave join_leave() noexcept { return apply<rule::join_leave>(); }
+  on_drop_handle drop_handle() noexcept { return apply<rule::drop_handle>(); }
+
+  /// One more reference, for somebody who holds one. The count stops the program long before it could wrap.
+  void retain() noexcept {
+    // relaxed. The caller's own reference keeps the task alive; nothing is published by counting.
+    const snapshot before{word_.fetch_add(snapshot::one_ref, base::order::relaxed)};
+    if (before.refs() >= snapshot::max_refs) [[unlikely]] ROTA_FATAL("task refcount overflow", before.bits);
+  }
+
+  on_release release() noexcept {
+    // acq_rel. release: my last use of the task happens before its end.
+    //          acquire: if I free it, every other owner's last use has happened.
+    const snapshot before{word_.fetch_sub(snapshot::one_ref, base::order::acq_rel)};
+    if (before.refs() == 0) [[unlikely]] ROTA_FATAL("task reference dropped twice", before.bits);
+    return before.refs() == 1 ? on_release::free : on_release::kept;
+  }
+
+  [[nodiscard]] snapshot load() const noexcept {
+    // acquire. Pairs with finish(): whoever sees `complete` sees the outcome.
+    return snapshot{word_.load(base::order::acquire)};
+  }
+
+  /// Tests only: as if `count` more references existed.
+  void force_references(std::uint64_t count) noexcept {
+    // relaxed. Nothing runs beside it.
+    word_.fetch_add(count * snapshot::one_ref, base::order::relaxed);
+  }
+
+ private:
+  static constexpr bool is_any(snapshot /*s*/) noexcept { return true; }
+  static constexpr bool is_queued(snapshot s) noexcept { return s.has(queued); }
+  static constexpr bool is_running(snapshot s) noexcept { return s.is(lifecycle::running); }
+  static constexpr bool is_shielded(snapshot s) noexcept { return is_running(s) && s.shields() > 0; }
+
+  /// Runs one rule to completion: the only compare-exchange loop on a task word. Somebody's exchange succeeds each round.
+  template <auto Rule, auto Legal = is_any>
+  auto apply() noexcept -> decltype(Rule(snapshot{}).duty) {
+    // relaxed. A guess; the compare-exchange below decides.
+    snapshot seen{word_.load(base::order::relaxed)};
+    for (;;) {
+      if (!valid(seen) || !Legal(seen)) [[unlikely]] ROTA_FATAL("task word does not allow this transition", seen.bits);
+      const auto [next, duty] = Rule(seen);
+      ROTA_ASSERT(valid(next));
+      // acq_rel, even where next == seen. release: what a waker did before wake() is seen by the run that follows,
+      //          also when the task was runnable already. acquire: a run sees that, and the frames as the last run
+      //          left them; a joiner sees the outcome.
+      // failure: relaxed. The reloaded word is again only a guess.
+      if (word_.compare_exchange_weak(seen.bits, next.bits, base::order::acq_rel, base::order::relaxed)) {
+#if ROTA_MODEL
+        if (transition_seen != nullptr) transition_seen(reinterpret_cast<void (*)()>(Rule), seen);
+#endif
+        return duty;
+      }
+    }
+  }
+
+  base::atomic<std::uint64_t> word_;
+};
+
+static_assert(sizeof(state) == 8, "the word is the whole state");
+
+}  // namespace rota::core

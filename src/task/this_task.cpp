@@ -1,0 +1,54 @@
+#include <rota/this_task.hpp>
+
+#include "task/header.hpp"
+#include "task/unwinder.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace rota {
+
+namespace core {
+
+bool checkpoint_leaf::is_ready() noexcept { return !unwinder::is_due(header_of(task())); }
+
+}  // namespace core
+
+namespace this_task {
+
+task_id id() noexcept {
+  const core::header* const me = core::current_task();
+  return {me == nullptr ? 0 : me->id};
+}
+
+void set_name(std::string_view name) {
+  constexpr std::size_t longest = 255;
+  core::header* const me = core::current_task();
+  if (me == nullptr) return;
+  const std::size_t length = name.size() < longest ? name.size() : longest;
+  auto* const copy = static_cast<char*>(std::malloc(length + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, name.data(), length);
+  copy[length] = '\0';
+  // A report may be reading the old one: it holds the lock under which the owner changes it.
+  me->owner->ops->rename(*me->owner, *me, copy);
+}
+
+bool cancel_requested() noexcept {
+  core::header* const me = core::current_task();
+  return me != nullptr && (me->word.load().has(core::cancelled) || core::unwinder::has_passed_deadline(*me));
+}
+
+bool unwinding() noexcept {
+  const core::header* const me = core::current_task();
+  return me != nullptr && me->word.load().has(core::unwinding);
+}
+
+std::chrono::steady_clock::time_point deadline() noexcept {
+  const core::header* const me = core::current_task();
+  return me == nullptr ? base::never : me->deadline;
+}
+
+}  // namespace this_task
+}  // namespace rota

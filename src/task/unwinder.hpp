@@ -1,0 +1,49 @@
+// Cancellation: destroying suspended frames from the leaf up.
+#pragma once
+
+#include "task/header.hpp"
+
+namespace rota::core {
+
+/// What may happen next to a task that this thread owns.
+enum class [[nodiscard]] verdict : unsigned char {
+  resume,    // its innermost frame goes on
+  wait,      // nothing yet: suspend again
+  finished,  // its last frame is gone
+};
+
+/// Unwinding goes from the innermost frame outward: the leaf is cancelled, and when nobody touches it any more its frame
+/// is destroyed, then the frame that awaited it, and so on, without recursion: each promise knows the place in its
+/// parent that owns it, which is emptied first. It stops at the root, at the frame whose deadline passed, or at a
+/// catcher, which cleans up as ordinary code under a shield and then lets it go on.
+class unwinder {
+ public:
+  /// Decides what a task that has just become `running` may do.
+  static verdict look(header& task) noexcept;
+  /// Its innermost frame waits for a leaf, or lets others run first, with regions in force. `wait`: let it. A deadline that
+  /// passed while the task ran is delivered here: its wake may be used up.
+  static verdict before_wait(header& task) noexcept;
+  static verdict before_yield(header& task) noexcept;
+  /// A clean-up has ended: the unwinding that it interrupted goes on from the frame that ran it.
+  static verdict go_on(header& task) noexcept;
+  /// Destroys every frame that is left, without asking anybody: the task never ran.
+  static void destroy_unstarted(header& task) noexcept;
+
+  /// Would a suspension be delivered a cancellation now? The task runs on this thread.
+  static bool is_due(header& task) noexcept;
+  /// A deadline around this place has passed.
+  static bool has_passed_deadline(const header& task) noexcept;
+
+ private:
+  static void note_limits(header& task) noexcept;
+  static region* passed_deadline(header& task) noexcept;
+  static region* outermost_passed(region* from, const region* to) noexcept;
+  static verdict begin(header& task, region* target, cancel_reason reason) noexcept;
+  static verdict give_up(header& task, region& at) noexcept;
+  static bool may_unwind(header& task) noexcept;
+  static verdict advance(header& task) noexcept;
+  static region* stop_at(header& task, const promise_base& frame) noexcept;
+  static verdict stop(header& task, region& here) noexcept;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,156 @@
+// A scheduler that runs on the test's own thread, when the test says so, with a clock that the test moves.
+#pragma once
+
+#include "task/harness.hpp"
+#include "task/header.hpp"
+#include "time/shard.hpp"
+
+#include <rota/detail/spawn_on.hpp>
+
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace rota::test {
+
+/// Tasks run in the order in which they became runnable, unless `lifo`. Any thread may wake them; only the owner runs.
+class manual_scheduler : public core::scheduler {
+ public:
+  manual_scheduler() : scheduler{&table} {}
+  manual_scheduler(const manual_scheduler&) = delete;
+  manual_scheduler& operator=(const manual_scheduler&) = delete;
+  ~manual_scheduler() {
+    run_until_idle();
+    if (live != 0) std::abort();  // a task outlived the test
+  }
+
+  template <class T>
+  [[nodiscard]] join_handle<T> spawn(task<T> work) {
+    return core::spawn_on(*this, std::move(work));
+  }
+  template <class F, class... Args>
+  [[nodiscard]] auto spawn(F&& function, Args&&... args) {
+    return core::spawn_on(*this, core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+  /// Runs one entry. False: none was queued.
+  bool run_one() {
+    core::header* const next = take();
+    if (next == nullptr) return false;
+    running_here = true;
+    looks += core::run_entry(*next);
+    running_here = false;
+    return true;
+  }
+  /// Runs until nothing is runnable, and returns how many entries that took. The clock stands still.
+  int run_until_idle() {
+    int entries = 0;
+    while (run_one()) ++entries;
+    return entries;
+  }
+  /// Moves the clock and fires what is due.
+  void advance(base::nanoseconds by) {
+    time += by;
+    while (shard.poll(time, 32) != 0) {
+    }
+  }
+  /// Runs, and moves the clock to the next deadline whenever nothing is runnable, until neither is left.
+  void run_with_time() {
+    for (;;) {
+      run_until_idle();
+      const base::time_point next = shard.earliest();
+      if (next == base::never) return;
+      if (next > time) time = next;
+      while (shard.poll(time, 32) != 0) {
+      }
+    }
+  }
+
+  bool lifo = false;
+  bool claims = true;  // an awaited task that has not started runs inside its awaiter
+  bool closed = false;
+  bool running_here = false;
+  unsigned looks = 0;
+  int live = 0;
+  int ended = 0;
+  int cancelled = 0;
+  int enrolled = 0;
+  int deadline_moves = 0;
+  int overrides = 0;
+  std::exception_ptr unhandled;
+  int unhandled_count = 0;
+  int suppressed = 0;
+  base::time_point time{std::chrono::seconds(1000)};
+  timing::shard shard{time};
+
+ private:
+  static manual_scheduler& self_of(core::header& task) noexcept { return static_cast<manual_scheduler&>(*task.owner); }
+  static manual_scheduler& of(core::scheduler& s) noexcept { return static_cast<manual_scheduler&>(s); }
+  static const manual_scheduler& of(const core::scheduler& s) noexcept {
+    return static_cast<const manual_scheduler&>(s);
+  }
+
+  core::header* take() {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty()) return nullptr;
+    core::header* const next = lifo ? queue_.back() : queue_.front();
+    lifo ? queue_.pop_back() : queue_.pop_front();
+    return next;
+  }
+  static void push(core::header& task) noexcept {
+    manual_scheduler& self = self_of(task);
+    const std::lock_guard lock(self.mutex_);
+    self.queue_.push_back(&task);
+  }
+
+  static const core::scheduler_ops table;
+
+  std::mutex mutex_;
+  std::deque<core::header*> queue_;
+};
+
+inline constexpr core::scheduler_ops manual_scheduler::table{
+    .admit =
+        [](core::scheduler& s) noexcept {
+          ++of(s).live;
+          return !of(s).closed;
+        },
+    .schedule = push,
+    .reschedule =
+        [](core::header& task) noexcept {
+          manual_scheduler& self = self_of(task);
+          const std::lock_guard lock(self.mutex_);
+          self.lifo ? self.queue_.push_front(&task) : self.queue_.push_back(&task);
+        },
+    .may_claim = [](const core::scheduler& s) noexcept { return of(s).claims && of(s).running_here; },
+    .take_entry = [](core::header&) noexcept { return false; },
+    .enroll =
+        [](core::scheduler&, core::header& task) noexcept {
+          task.shard = 0;
+          ++self_of(task).enrolled;
+        },
+    .withdraw = [](core::scheduler&, core::header& task) noexcept { --self_of(task).enrolled; },
+    .rename = [](core::scheduler&, core::header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .ended =
+        [](core::scheduler&, core::header& task, bool was_cancelled) noexcept {
+          ++self_of(task).ended;
+          if (was_cancelled) ++self_of(task).cancelled;
+        },
+    .unhandled =
+        [](core::scheduler&, core::header& task, std::exception_ptr what) noexcept {
+          self_of(task).unhandled = std::move(what);
+          ++self_of(task).unhandled_count;
+        },
+    .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
+    .now = [](const core::scheduler& s) noexcept { return of(s).time; },
+    .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& { return of(s).shard; },
+    .deadline_moved = [](core::scheduler& s, base::time_point) noexcept { ++of(s).deadline_moves; },
+    .shield_overridden = [](core::scheduler&, core::header& task) noexcept { ++self_of(task).overrides; },
+    .suppressed = [](core::scheduler& s) noexcept { ++of(s).suppressed; },
+    .freed = [](core::scheduler& s) noexcept { --of(s).live; },
+};
+
+}  // namespace rota::test

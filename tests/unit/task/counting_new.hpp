@@ -1,0 +1,18 @@
+// The global operator new of this test program: counts, and fails on demand.
+#pragma once
+
+#include <cstddef>
+
+namespace rota::test {
+
+/// What operator new did on this thread since `reset()`. Frames that the cache of free frames gives are not seen.
+struct allocations {
+  static void reset() noexcept;
+  [[nodiscard]] static std::size_t made() noexcept;
+  [[nodiscard]] static std::size_t freed() noexcept;
+  /// The `nth` allocation of this thread from now on fails, once; 0: the next one.
+  static void fail_after(std::size_t nth) noexcept;
+  static void stop_failing() noexcept;
+};
+
+}  // namespace rota::test

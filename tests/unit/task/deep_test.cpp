@@ -1,0 +1,270 @@
+// A million awaits, side by side and one inside the other, on a small stack: in every build, however they end.
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <cstddef>
+#include <stdexcept>
+
+#include "unit/task/task_support.hpp"
+
+namespace rota {
+namespace {
+
+using test::event;
+using test::manual_scheduler;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
+
+constexpr int million = 1'000'000;
+/// Frames are several hundred bytes each: under a sanitizer a tenth of them shows the same, in a tenth of the memory.
+constexpr int deep = sanitized ? million : million;
+constexpr std::size_t small_stack = 256 * 1024;
+
+/// Runs `f` on a thread whose stack holds a quarter of a byte for each level of a million.
+template <class F>
+void on_a_small_stack(F f) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, small_stack), 0);
+  pthread_t thread{};
+  const auto entry = [](void* data) -> void* {
+    (*static_cast<F*>(data))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, entry, &f), 0);
+  pthread_attr_destroy(&attributes);
+  pthread_join(thread, nullptr);
+}
+
+task<int> give_one() {
+  const int one = 1;
+  co_return one;
+}
+
+TEST(deep, a_million_awaited_tasks_in_a_loop) {
+  on_a_small_stack([] {
+    const int sum = core::run_on_this_thread(
+        []() -> task<int> {
+          int total = 0;
+          for (int i = 0; i < million; ++i) total += co_await give_one();
+          co_return total;
+        }(),
+        nullptr);
+    EXPECT_EQ(sum, million);
+  });
+}
+
+TEST(deep, a_million_ready_leaves_in_a_loop) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    auto h = s.spawn([]() -> task<int> {
+      int total = 0;
+      for (int i = 0; i < million; ++i) {
+        co_await test::ready_leaf();
+        ++total;
+      }
+      co_return total;
+    });
+    const int entries = s.run_until_idle();
+    EXPECT_EQ(entries, 1 + million / 128);
+    EXPECT_EQ(h.join(), million);
+  });
+}
+
+/// Each awaits the next, and the last one waits for `e`.
+task<int> chain(event& e, int left, bool fails) {
+  int below = 0;
+  if (left > 0) {
+    below = co_await chain(e, left - 1, fails);
+  } else {
+    co_await e();
+    if (fails) throw std::runtime_error("from the bottom");
+  }
+  co_return below + 1;
+}
+
+TEST(deep, a_chain_returns_a_value) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    event e;
+    auto h = s.spawn(chain(e, deep, false));
+    s.run_until_idle();
+    EXPECT_FALSE(h.is_done());
+    e.fire();
+    EXPECT_EQ(s.run_until_idle(), 1);
+    EXPECT_EQ(h.join(), deep + 1);
+  });
+}
+
+TEST(deep, a_chain_passes_an_exception_up) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    event e;
+    auto h = s.spawn(chain(e, deep / 10, true));
+    s.run_until_idle();
+    e.fire();
+    s.run_until_idle();
+    EXPECT_THROW(static_cast<void>(h.join()), std::runtime_error);
+  });
+}
+
+TEST(deep, a_chain_is_cancelled_at_the_bottom) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    event e;
+    auto h = s.spawn(chain(e, deep, false));
+    s.run_until_idle();
+    h.cancel();
+    s.run_until_idle();
+    EXPECT_EQ(s.cancelled, 1);
+    EXPECT_THROW(static_cast<void>(h.join()), cancelled_error);
+  });
+}
+
+TEST(deep, a_chain_that_never_suspends) {
+  on_a_small_stack([] {
+    event e;
+    e.fire();
+    EXPECT_EQ(core::run_on_this_thread(chain(e, deep, false), nullptr), deep + 1);
+  });
+}
+
+// --- tasks as parameters of tasks
+
+int destroyed = 0;
+
+struct counts_its_end {
+  counts_its_end() = default;
+  counts_its_end(counts_its_end&& other) noexcept : armed(std::exchange(other.armed, false)) {}
+  counts_its_end& operator=(counts_its_end&&) = delete;
+  ~counts_its_end() { destroyed += armed ? 1 : 0; }
+  bool armed = true;
+};
+
+task<int> wrap(task<int> inner, counts_its_end /*end*/) {
+  const int got = co_await std::move(inner);
+  co_return got + 1;
+}
+
+task<int> innermost_of(event* e) {
+  const int one = 1;
+  if (e != nullptr) co_await (*e)();
+  co_return one;
+}
+
+task<int> wrapped(int levels, event* e) {
+  destroyed = 0;
+  task<int> work = innermost_of(e);
+  for (int i = 0; i < levels; ++i) work = wrap(std::move(work), counts_its_end());
+  return work;
+}
+
+TEST(deep, tasks_in_tasks_that_never_start_are_destroyed_without_recursion) {
+  on_a_small_stack([] {
+    { const task<int> never = wrapped(deep, nullptr); }
+    EXPECT_EQ(destroyed, deep);
+  });
+}
+
+TEST(deep, tasks_in_tasks_that_ran_are_destroyed_without_recursion) {
+  on_a_small_stack([] {
+    EXPECT_EQ(core::run_on_this_thread(wrapped(deep, nullptr), nullptr), deep + 1);
+    EXPECT_EQ(destroyed, deep);
+  });
+}
+
+TEST(deep, tasks_in_tasks_that_are_cancelled_before_they_start) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    auto h = s.spawn(wrapped(deep, nullptr));
+    h.cancel();
+    s.run_until_idle();
+    EXPECT_EQ(destroyed, deep);
+    EXPECT_TRUE(h.is_done());
+  });
+}
+
+TEST(deep, tasks_in_tasks_that_are_cancelled_at_the_bottom) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    event e;
+    auto h = s.spawn(wrapped(deep, &e));
+    s.run_until_idle();
+    EXPECT_EQ(destroyed, 0);
+    h.cancel();
+    s.run_until_idle();
+    EXPECT_EQ(destroyed, deep);
+  });
+}
+
+task<int> ignores(task<int> /*inner*/, counts_its_end /*end*/) {
+  const int zero = 0;
+  co_return zero;
+}
+
+TEST(deep, tasks_in_a_task_that_ignores_them) {
+  on_a_small_stack([] {
+    const int got = core::run_on_this_thread(ignores(wrapped(deep, nullptr), counts_its_end()), nullptr);
+    EXPECT_EQ(got, 0);
+    EXPECT_EQ(destroyed, deep + 1);
+  });
+}
+
+TEST(deep, the_order_of_a_few_nested_tasks_is_the_languages) {
+  test::journal j;
+  struct local {
+    static task<> owner(test::note /*first*/, task<> /*inner*/, test::note /*last*/) { co_return; }
+    static task<> leaf(test::note /*only*/) { co_return; }
+  };
+  {
+    auto inner = local::leaf(test::note(j, "inner"));
+    const task<> never = local::owner(test::note(j, "first"), std::move(inner), test::note(j, "last"));
+  }
+  EXPECT_EQ(j.text(), "last inner first");
+}
+
+// --- tasks that join tasks
+
+task<int> join_chain(manual_scheduler& s, event& e, int left) {
+  int below = 0;
+  if (left > 0) {
+    auto child = s.spawn(join_chain(s, e, left - 1));
+    below = co_await child;
+  } else {
+    co_await e();
+  }
+  co_return below + 1;
+}
+
+TEST(deep, a_chain_of_joins_runs_inside_one_another_on_one_stack) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    event e;
+    e.fire();
+    auto h = s.spawn(join_chain(s, e, deep / 10));
+    s.run_until_idle();
+    EXPECT_EQ(h.join(), deep / 10 + 1);
+  });
+}
+
+TEST(deep, a_chain_of_joins_that_suspends_and_is_cancelled) {
+  on_a_small_stack([] {
+    manual_scheduler s;
+    event e;
+    auto h = s.spawn(join_chain(s, e, deep / 10));
+    s.run_until_idle();
+    h.cancel();
+    s.run_until_idle();
+    EXPECT_EQ(s.cancelled, deep / 10 + 1);
+    EXPECT_TRUE(h.is_done());
+  });
+}
+
+}  // namespace
+}  // namespace rota

@@ -1,0 +1,554 @@
+// Handles: awaiting, blocking, limits, dropping, misuse.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "base/tls_slot.hpp"
+#include "unit/task/task_support.hpp"
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using test::counted;
+using test::event;
+using test::journal;
+using test::manual_scheduler;
+using test::note;
+using test::slow_operation;
+
+task<int> give(int value) {
+  const int mine = value;
+  co_return mine;
+}
+
+task<int> after(event& e, int value) {
+  const int mine = value;
+  co_await e();
+  co_return mine;
+}
+
+task<int> fails_after(event& e) {
+  const int never = 0;
+  co_await e();
+  throw std::runtime_error("after the event");
+  co_return never;
+}
+
+errc code_of(const error& e) { return static_cast<errc>(e.code().value()); }
+
+// --- awaiting
+
+TEST(join, an_awaited_task_that_has_not_started_runs_inside_its_awaiter) {
+  manual_scheduler s;
+  journal j;
+  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<int> {
+    auto child = on->spawn([](journal* out) -> task<int> {
+      out->add("child");
+      co_return 4;
+    }, in);
+    in->add("before");
+    const int got = co_await child;
+    in->add("after");
+    co_return got;
+  }, &s, &j);
+  EXPECT_TRUE(s.run_one());
+  EXPECT_EQ(j.text(), "before child after");
+  EXPECT_TRUE(h.is_done());
+  EXPECT_EQ(s.enrolled, 0) << "nobody has suspended";
+  EXPECT_EQ(s.run_until_idle(), 1) << "the stale entry of the child";
+  EXPECT_EQ(h.join(), 4);
+}
+
+TEST(join, a_claimed_task_that_suspends_wakes_its_awaiter_later) {
+  manual_scheduler s;
+  event e;
+  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<int> {
+    auto child = on->spawn(after(*of, 6));
+    const int got = co_await child;
+    co_return got;
+  }, &s, &e);
+  s.run_until_idle();
+  EXPECT_FALSE(h.is_done());
+  e.fire();
+  EXPECT_EQ(s.run_until_idle(), 2) << "the child, then its awaiter";
+  EXPECT_EQ(h.join(), 6);
+}
+
+TEST(join, without_claiming_the_queue_decides) {
+  manual_scheduler s;
+  s.claims = false;
+  journal j;
+  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<int> {
+    auto child = on->spawn(give(4));
+    const int got = co_await child;
+    in->add("after");
+    co_return got;
+  }, &s, &j);
+  EXPECT_EQ(s.run_until_idle(), 3);
+  EXPECT_EQ(h.join(), 4);
+}
+
+TEST(join, a_task_that_has_ended_is_joined_at_once) {
+  manual_scheduler s;
+  auto child = s.spawn(give(5));
+  s.run_until_idle();
+  auto h = s.spawn([](join_handle<int>* of) -> task<int> {
+    const int got = co_await *of;
+    EXPECT_FALSE(static_cast<bool>(*of)) << "the handle is used up";
+    co_return got;
+  }, &child);
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_EQ(h.join(), 5);
+}
+
+TEST(join, a_temporary_handle_can_be_awaited_by_a_name) {
+  manual_scheduler s;
+  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
+    auto child = on->spawn(give(5));
+    auto moved = std::move(child);
+    const int got = co_await moved;
+    co_return got;
+  }, &s);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 5);
+}
+
+TEST(join, an_exception_is_rethrown_and_counts_as_seen) {
+  manual_scheduler s;
+  event e;
+  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<std::string> {
+    auto child = on->spawn(fails_after(*of));
+    std::string words;
+    try {
+      static_cast<void>(co_await child);
+    } catch (const std::runtime_error& thrown) {
+      words = thrown.what();
+    }
+    co_return words;
+  }, &s, &e);
+  s.run_until_idle();
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), "after the event");
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST(join, a_cancelled_task_throws_cancelled_error) {
+  manual_scheduler s;
+  event never;
+  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<cancel_reason> {
+    auto child = on->spawn(after(*of, 1));
+    auto reason = cancel_reason::none;
+    child.cancel(cancel_reason::timeout);
+    try {
+      static_cast<void>(co_await child);
+    } catch (const cancelled_error& thrown) {
+      reason = thrown.reason();
+    }
+    co_return reason;
+  }, &s, &never);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), cancel_reason::timeout);
+}
+
+TEST(join, result_never_throws) {
+  manual_scheduler s;
+  event e;
+  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<int> {
+    auto value = on->spawn(give(2));
+    auto failing = on->spawn(fails_after(*of));
+    auto stuck = on->spawn(after(*of, 1));
+    of->fire();
+    stuck.cancel();
+    auto a = co_await value.result();
+    auto b = co_await failing.result();
+    auto c = co_await stuck.result();
+    EXPECT_EQ(a.value(), 2);
+    EXPECT_TRUE(b.has_exception());
+    EXPECT_TRUE(c.is_cancelled());
+    EXPECT_EQ(c.reason(), cancel_reason::user);
+    co_return 1;
+  }, &s, &e);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 1);
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST(join, detached_wait_gives_the_value_too) {
+  manual_scheduler s;
+  event e;
+  auto child = s.spawn(after(e, 8));
+  auto h = s.spawn([](join_handle<int>* of) -> task<int> {
+    const int got = co_await of->detached_wait();
+    co_return got;
+  }, &child);
+  s.run_until_idle();
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 8);
+}
+
+// --- misuse
+
+TEST(join, a_handle_is_used_once) {
+  manual_scheduler s;
+  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
+    auto child = on->spawn(give(1));
+    int refusals = 0;
+    static_cast<void>(co_await child);
+    try {
+      static_cast<void>(co_await child);
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::already_joined ? 1 : 0;
+    }
+    try {
+      static_cast<void>(co_await child.result());
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::already_joined ? 1 : 0;
+    }
+    try {
+      static_cast<void>(child.join());
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::already_joined ? 1 : 0;
+    }
+    try {
+      static_cast<void>(child.wait_for(1ms));
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::already_joined ? 1 : 0;
+    }
+    EXPECT_FALSE(child.cancel());
+    EXPECT_FALSE(child.is_done());
+    EXPECT_EQ(child.id().value, 0U);
+    co_return refusals;
+  }, &s);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 4);
+}
+
+TEST(join, a_handle_that_somebody_waits_for_is_refused_to_others) {
+  manual_scheduler s;
+  event e;
+  auto child = s.spawn(after(e, 3));
+  s.run_until_idle();
+  const auto wait = [](join_handle<int>* of) -> task<int> {
+    const int got = co_await *of;
+    co_return got;
+  };
+  auto first = s.spawn(wait, &child);
+  auto second = s.spawn(wait, &child);
+  s.run_until_idle();
+  EXPECT_FALSE(first.is_done());
+  ASSERT_TRUE(second.is_done());
+  try {
+    static_cast<void>(second.join());
+    FAIL() << "one joiner";
+  } catch (const error& thrown) {
+    EXPECT_EQ(code_of(thrown), errc::already_joined);
+  }
+  EXPECT_THROW(static_cast<void>(child.wait_for(0ms)), error);
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(first.join(), 3) << "the first was not robbed of its wake";
+}
+
+TEST(join, a_task_cannot_wait_for_itself) {
+  manual_scheduler s;
+  join_handle<int>* self = nullptr;
+  auto h = s.spawn([](join_handle<int>** me) -> task<int> {
+    int refusals = 0;
+    try {
+      static_cast<void>(co_await **me);
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
+    }
+    try {
+      static_cast<void>((*me)->join());
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
+    }
+    try {
+      static_cast<void>((*me)->join(help));
+    } catch (const error& e) {
+      refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
+    }
+    co_return refusals;
+  }, &self);
+  self = &h;
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 3);
+}
+
+TEST(join, nor_for_a_task_that_waits_for_it_here) {
+  manual_scheduler s;
+  join_handle<int>* outer = nullptr;
+  auto h = s.spawn([](manual_scheduler* on, join_handle<int>** me) -> task<int> {
+    auto child = on->spawn([](manual_scheduler* of, join_handle<int>** above) -> task<int> {
+      auto grandchild = of->spawn([](join_handle<int>** top) -> task<int> {
+        int refused = 0;
+        try {
+          static_cast<void>(co_await **top);
+        } catch (const error& e) {
+          refused = code_of(e) == errc::would_deadlock ? 1 : 0;
+        }
+        co_return refused;
+      }, above);
+      const int got = co_await grandchild;
+      co_return got;
+    }, on, me);
+    const int got = co_await child;
+    co_return got;
+  }, &s, &outer);
+  outer = &h;
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 1);
+}
+
+// --- dropping
+
+TEST(join, dropping_before_the_end_detaches) {
+  manual_scheduler s;
+  event e;
+  counted::reset();
+  {
+    auto h = s.spawn([](event* on) -> task<counted> {
+      co_await (*on)();
+      co_return counted(1);
+    }, &e);
+    s.run_until_idle();
+  }
+  EXPECT_EQ(s.live, 1);
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(s.ended, 1);
+  EXPECT_EQ(s.live, 0);
+  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST(join, an_exception_that_nobody_can_see_is_reported_once_when_the_handle_went_first) {
+  manual_scheduler s;
+  event e;
+  s.spawn(fails_after(e)).detach();
+  s.run_until_idle();
+  EXPECT_EQ(s.unhandled_count, 0);
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(s.unhandled_count, 1);
+  EXPECT_THROW(std::rethrow_exception(s.unhandled), std::runtime_error);
+}
+
+TEST(join, an_exception_that_nobody_can_see_is_reported_once_when_the_task_went_first) {
+  manual_scheduler s;
+  event e;
+  {
+    auto h = s.spawn(fails_after(e));
+    e.fire();
+    s.run_until_idle();
+    EXPECT_EQ(s.unhandled_count, 0) << "somebody may still ask";
+  }
+  EXPECT_EQ(s.unhandled_count, 1);
+  EXPECT_THROW(std::rethrow_exception(s.unhandled), std::runtime_error);
+}
+
+TEST(join, a_cancelled_end_that_nobody_sees_is_no_failure) {
+  manual_scheduler s;
+  event never;
+  {
+    auto h = s.spawn(after(never, 1));
+    s.run_until_idle();
+    h.cancel();
+  }
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST(join, assigning_a_handle_drops_the_old_task) {
+  manual_scheduler s;
+  auto h = s.spawn(give(1));
+  h = s.spawn(give(2));
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 2);
+  EXPECT_EQ(s.live, 0);
+}
+
+// --- blocking
+
+TEST(join, on_a_worker_a_task_that_has_not_started_runs_here) {
+  manual_scheduler s;
+  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
+    auto child = on->spawn(give(9));
+    co_return child.join();
+  }, &s);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 9);
+}
+
+task<int> joins_down(manual_scheduler& on, int left, unsigned& deepest) {
+  const unsigned here = base::this_thread_locals().nesting;
+  if (here > deepest) deepest = here;
+  int below = 0;
+  if (left > 0) {
+    auto child = on.spawn(joins_down(on, left - 1, deepest));
+    below = child.join();
+  }
+  co_return below + 1;
+}
+
+TEST(join, blocking_joins_nest_up_to_64) {
+  manual_scheduler s;
+  unsigned deepest = 0;
+  auto h = s.spawn(joins_down(s, 64, deepest));
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 65);
+  EXPECT_EQ(deepest, 64U);
+}
+
+TEST(join, deeper_a_thread_blocks_and_another_runs_the_rest) {
+  manual_scheduler s;
+  unsigned deepest = 0;
+  auto h = s.spawn(joins_down(s, 100, deepest));
+  std::thread second([&] {
+    while (!h.is_done()) {
+      if (!s.run_one()) std::this_thread::yield();
+    }
+  });
+  while (!h.is_done()) {
+    if (!s.run_one()) std::this_thread::yield();
+  }
+  second.join();
+  EXPECT_EQ(h.join(), 101);
+  EXPECT_LE(deepest, 64U);
+}
+
+TEST(join, a_foreign_thread_waits_for_the_end) {
+  for (int round = 0; round < 200; ++round) {
+    manual_scheduler s;
+    int data = 0;
+    auto h = s.spawn([](int* out, int value) -> task<> {
+      *out = value;
+      co_return;
+    }, &data, round);
+    std::thread runner([&s] { s.run_until_idle(); });
+    h.join();
+    EXPECT_EQ(data, round);
+    runner.join();
+  }
+}
+
+TEST(join, help_does_the_same_on_a_foreign_thread) {
+  manual_scheduler s;
+  auto h = s.spawn(give(3));
+  std::thread runner([&s] { s.run_until_idle(); });
+  EXPECT_EQ(h.join(help), 3);
+  runner.join();
+}
+
+// --- limits
+
+TEST(join, wait_for_gives_up_and_the_handle_stays) {
+  manual_scheduler s;
+  event e;
+  auto h = s.spawn(after(e, 5));
+  s.run_until_idle();
+  EXPECT_FALSE(h.wait_for(1ms).has_value());
+  EXPECT_FALSE(h.wait_for(-1s).has_value());
+  EXPECT_TRUE(static_cast<bool>(h));
+  e.fire();
+  s.run_until_idle();
+  auto got = h.wait_for(0ns);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->value(), 5);
+  EXPECT_FALSE(static_cast<bool>(h));
+}
+
+TEST(join, wait_for_does_not_run_the_task_itself) {
+  manual_scheduler s;
+  journal j;
+  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<> {
+    auto child = on->spawn([](journal* out) -> task<> {
+      out->add("child");
+      co_return;
+    }, in);
+    static_cast<void>(child.wait_for(1ms));
+    in->add("gave-up");
+    co_await child;
+  }, &s, &j);
+  s.run_until_idle();
+  EXPECT_EQ(j.text(), "gave-up child");
+  h.join();
+}
+
+TEST(join, an_awaited_task_that_was_waited_for_in_vain_wakes_its_awaiter) {
+  manual_scheduler s;
+  event e;
+  auto child = s.spawn(after(e, 5));
+  s.run_until_idle();
+  auto h = s.spawn([](join_handle<int>* of) -> task<int> {
+    EXPECT_FALSE(of->wait_for(1ms).has_value());
+    const int got = co_await *of;
+    co_return got;
+  }, &child);
+  s.run_until_idle();
+  e.fire();
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), 5);
+}
+
+TEST(join, wait_for_racing_the_end_loses_no_result) {
+  for (int round = 0; round < 2000; ++round) {
+    manual_scheduler s;
+    auto h = s.spawn(give(round));
+    std::thread runner([&s] { s.run_until_idle(); });
+    std::optional<outcome<int>> got;
+    while (!got.has_value()) got = h.wait_for(std::chrono::microseconds(round % 7));
+    EXPECT_EQ(got->value(), round);
+    runner.join();
+  }
+}
+
+// --- ends that race
+
+TEST(join, cancel_completion_and_drop_race_to_one_end) {
+  int values = 0;
+  int cancels = 0;
+  for (int round = 0; round < 2000; ++round) {
+    manual_scheduler s;
+    counted::reset();
+    event e;
+    auto h = s.spawn([](event* on, counted) -> task<counted> {
+      co_await (*on)();
+      co_return counted(1);
+    }, &e, counted(0));
+    s.run_until_idle();
+    std::atomic<int> ready{0};
+    const auto together = [&ready] {
+      ready.fetch_add(1);
+      while (ready.load() < 2) std::this_thread::yield();
+    };
+    std::thread firing([&] {
+      together();
+      e.fire();
+    });
+    together();
+    h.cancel();
+    if (round % 2 == 0) h.detach();
+    firing.join();
+    s.run_until_idle();
+    EXPECT_EQ(s.ended, 1);
+    (s.cancelled == 1 ? cancels : values) += 1;
+    if (h) static_cast<void>(h.wait_for(0ns));
+    EXPECT_EQ(counted::alive, 0);
+    EXPECT_EQ(s.live, 0);
+  }
+  EXPECT_EQ(values + cancels, 2000);
+}
+
+}  // namespace
+}  // namespace rota
