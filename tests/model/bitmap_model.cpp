@@ -1,0 +1,219 @@
+// The two-level bitmap: setters, clearers and takers of single bits and of words. Each bit is taken once, and
+// when nobody is between the two levels every bit is found.
+#include "queue/bitmap.hpp"
+#include "testing/explore.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace rota::queue {
+namespace {
+
+using testing::check;
+using testing::execution;
+
+testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
+  return {.name = name, .preemptions = preemptions};
+}
+
+testing::options at_random(std::string_view name) {
+  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
+  return {.name = name,
+          .search = testing::search_kind::random,
+          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000};
+}
+
+void expect_holds(const testing::report& r, bool all) {
+  EXPECT_FALSE(r.failed) << to_string(r);
+  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
+}
+
+/// Bits 0, 1 and 2 share a leaf, 64 has its own. Each has a cell that belongs to whoever holds the bit: its
+/// setter until set(), its taker after the take. Two holders at a time are a race.
+struct board {
+  void set(std::uint32_t index) {
+    note(index);
+    ++sets;
+    check(bits.set(index), "who holds a bit puts it in");
+  }
+
+  void took(std::uint32_t index) {
+    note(index);
+    ++takes;
+  }
+
+  bool clear(std::uint32_t index) {
+    const bool mine = bits.clear(index);
+    if (mine) took(index);
+    return mine;
+  }
+
+  bool take() {
+    const auto index = bits.take_lowest();
+    if (index) took(*index);
+    return index.has_value();
+  }
+
+  void take_word(std::uint32_t word) {
+    for (std::uint64_t rest = bits.take_word(word); rest != 0; rest &= rest - 1) {
+      took(word * 64 + base::lowest_bit(rest));
+    }
+  }
+
+  void note(std::uint32_t index) { held[index % 61].set(held[index % 61].get() + 1); }
+
+  /// Nobody is between the levels: what is in is found.
+  void check_end() {
+    const auto left = bits.count();
+    check(sets == takes + static_cast<int>(left), "what was put in is in, or was taken once");
+    for (std::uint32_t i = 0; i < left; ++i) check(take(), "what is in is found");
+    check(!take(), "nothing is found twice");
+  }
+
+  bitmap bits{128};
+  std::array<base::cell<int>, 4> held{};
+  int sets = 0;
+  int takes = 0;
+};
+
+// The window that the second look closes: the last bit of a leaf goes while another comes.
+TEST(bitmap_model, a_setter_beside_a_clearer) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    b.set(0);
+    e.thread("clearer", [&b] { check(b.clear(0), "nobody else takes it"); });
+    e.thread("setter", [&b] { b.set(1); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(exhaustive("bitmap_pair", 4), body), true);
+}
+
+// Idle workers, as the scheduler has them: they park (set), and are claimed (take) or find work themselves
+// (clear).
+TEST(bitmap_model, two_workers_park_beside_two_takers) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    b.set(2);
+    e.thread("parks", [&b] { b.set(0); });
+    e.thread("comes back", [&b] {
+      b.set(1);
+      b.clear(1);
+    });
+    e.thread("taker", [&b] { b.take(); });
+    e.thread("taker", [&b] { b.take(); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(exhaustive("bitmap_park"), body), true);
+}
+
+TEST(bitmap_model, a_bit_has_one_taker) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    b.set(1);
+    int& winners = e.make<int>(0);
+    e.thread([&] { winners += b.take() ? 1 : 0; });
+    e.thread([&] { winners += b.clear(1) ? 1 : 0; });
+    e.thread([&] { winners += b.take() ? 1 : 0; });
+    e.finally([&] {
+      check(winners == 1, "exactly one takes it");
+      b.check_end();
+    });
+  };
+  expect_holds(testing::explore(exhaustive("bitmap_one"), body), true);
+}
+
+// Two bits, two takers: a taker that loses one bit goes on to the next, in the same leaf or in another.
+void both_find_one(std::uint32_t second, std::string_view name) {
+  const auto body = [second](execution& e) {
+    auto& b = e.make<board>();
+    b.set(0);
+    b.set(second);
+    for (int i = 0; i < 2; ++i) e.thread([&b] { check(b.take(), "there is one for each"); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(exhaustive(name, 4), body), true);
+}
+
+TEST(bitmap_model, two_takers_find_two_bits_of_a_leaf) { both_find_one(1, "bitmap_two_near"); }
+
+TEST(bitmap_model, two_takers_find_bits_of_two_leaves) { both_find_one(64, "bitmap_two_far"); }
+
+// A bit goes and comes again, while its neighbours do.
+TEST(bitmap_model, a_leaf_is_emptied_twice) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    b.set(0);
+    e.thread([&b] {
+      if (b.clear(0)) b.set(0);
+    });
+    e.thread([&b] {
+      b.set(1);
+      b.clear(1);
+    });
+    e.thread([&b] { b.set(2); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(exhaustive("bitmap_twice"), body), true);
+}
+
+// Gates take whole words: summary first, then the leaf.
+TEST(bitmap_model, a_word_is_taken_beside_setters) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    b.set(2);
+    e.thread("words", [&b] {
+      b.take_word(0);
+      b.take_word(0);
+    });
+    e.thread("setter", [&b] {
+      b.set(0);
+      b.clear(0);
+    });
+    e.thread("setter", [&b] { b.set(1); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(exhaustive("bitmap_word"), body), true);
+}
+
+TEST(bitmap_model, words_and_single_bits_are_taken_together) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    b.set(0);
+    e.thread("words", [&b] { b.take_word(0); });
+    e.thread("taker", [&b] { b.take(); });
+    e.thread("setter", [&b] { b.set(1); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(exhaustive("bitmap_mixed"), body), true);
+}
+
+/// Parks and comes back, until somebody has claimed it.
+void park_three_times(board& b, std::uint32_t mine) {
+  for (int round = 0; round < 3; ++round) {
+    b.set(mine);
+    if (!b.clear(mine)) return;
+  }
+}
+
+TEST(bitmap_model, four_workers_at_random) {
+  const auto body = [](execution& e) {
+    auto& b = e.make<board>();
+    for (const std::uint32_t mine : {0U, 1U, 2U, 64U}) {
+      e.thread("worker", [&b, mine] { park_three_times(b, mine); });
+    }
+    e.thread("taker", [&b] {
+      b.take();
+      b.take();
+    });
+    e.thread("words", [&b] { b.take_word(0); });
+    e.finally([&b] { b.check_end(); });
+  };
+  expect_holds(testing::explore(at_random("bitmap_random"), body), false);
+}
+
+}  // namespace
+}  // namespace rota::queue
