@@ -1,0 +1,94 @@
+// From any std::chrono duration to an absolute deadline, without overflow.
+#pragma once
+
+#include <rota/detail/chrono.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace rota::detail {
+
+__extension__ using wide_int = __int128;
+
+/// std::gcd without <numeric>, which costs more than all the rest of this header.
+[[nodiscard]] constexpr std::int64_t greatest_common_divisor(std::int64_t a, std::int64_t b) noexcept {
+  while (b != 0) {
+    const std::int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/// Beyond every span between two time points.
+inline constexpr wide_int endless = wide_int{1} << 66;
+
+/// `count` times `num`/`den`, rounded up; `endless` in place of what is longer. `num` and `den` are above
+/// zero.
+[[nodiscard]] constexpr wide_int scale(wide_int count, wide_int num, wide_int den) noexcept {
+  wide_int product = 0;
+  // A product beyond 127 bits is beyond 63 bits after the division too, since den has at most 63.
+  if (__builtin_mul_overflow(count, num, &product)) return count < 0 ? -endless : endless;
+  const wide_int quotient = product / den;
+  return product % den > 0 ? quotient + 1 : quotient;
+}
+
+/// `value` rounded up; `endless` in place of what is longer. Not a number counts as zero.
+[[nodiscard]] constexpr wide_int round_up(long double value) noexcept {
+  if (!(value == value)) return 0;
+  if (value >= static_cast<long double>(endless)) return endless;
+  if (value <= -static_cast<long double>(endless)) return -endless;
+  const auto whole = static_cast<wide_int>(value);
+  return static_cast<long double>(whole) < value ? whole + 1 : whole;
+}
+
+/// A duration in whole nanoseconds. Rounds up, since a timer must not be early.
+template <class Rep, class Period>
+[[nodiscard]] constexpr wide_int whole_nanoseconds(const std::chrono::duration<Rep, Period>& span) noexcept {
+  constexpr std::int64_t per_second = 1'000'000'000;
+  constexpr std::int64_t common = greatest_common_divisor(per_second, std::int64_t{Period::den});
+  if constexpr (std::is_integral_v<Rep>) {
+    return scale(static_cast<wide_int>(span.count()),
+                 wide_int{Period::num} * (per_second / common),
+                 wide_int{Period::den / common});
+  } else {
+    constexpr long double factor = static_cast<long double>(Period::num) *
+                                   static_cast<long double>(per_second) /
+                                   static_cast<long double>(Period::den);
+    return round_up(static_cast<long double>(span.count()) * factor);
+  }
+}
+
+/// Any duration in nanoseconds, rounded up: the longest or the shortest that there is in place of what is beyond.
+template <class Rep, class Period>
+[[nodiscard]] constexpr std::chrono::nanoseconds saturating_span(
+    const std::chrono::duration<Rep, Period>& span) noexcept {
+  const wide_int length = whole_nanoseconds(span);
+  if (length > std::chrono::nanoseconds::max().count()) return std::chrono::nanoseconds::max();
+  if (length < std::chrono::nanoseconds::min().count()) return std::chrono::nanoseconds::min();
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(length));
+}
+
+/// `now + span`, for any duration: hours::max() gives time_point::max(), which never fires; a span below zero
+/// gives a deadline in the past, which fires at the next poll; 1.5 s is 1.5 s; not a number counts as zero.
+template <class Rep, class Period>
+[[nodiscard]] constexpr std::chrono::steady_clock::time_point saturating_deadline(
+    std::chrono::steady_clock::time_point now, const std::chrono::duration<Rep, Period>& span) noexcept {
+  using time_point = std::chrono::steady_clock::time_point;
+  const wide_int length = whole_nanoseconds(span);
+  if (length >= endless) return time_point::max();
+  if (length <= -endless) return time_point::min();
+  const wide_int sum = length + now.time_since_epoch().count();
+  if (sum > time_point::max().time_since_epoch().count()) return time_point::max();
+  if (sum < time_point::min().time_since_epoch().count()) return time_point::min();
+  return time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(sum)));
+}
+
+/// A time point of the steady clock in any unit, as a deadline; rounds up and saturates like the above.
+template <class Duration>
+[[nodiscard]] constexpr std::chrono::steady_clock::time_point saturating_deadline(
+    const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
+  return saturating_deadline(std::chrono::steady_clock::time_point{}, at.time_since_epoch());
+}
+
+}  // namespace rota::detail

@@ -1,0 +1,261 @@
+// Waiting for time to pass, and limits on how long something may take.
+#pragma once
+
+#include <coroutine>
+#include <expected>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/awaited.hpp>
+#include <rota/detail/deadline.hpp>
+#include <rota/detail/deadline_region.hpp>
+#include <rota/detail/task_timer.hpp>
+#include <rota/error.hpp>
+#include <rota/leaf.hpp>
+
+namespace rota {
+
+namespace core {
+
+/// A leaf that ends when its timer fires.
+class ROTA_API timer_leaf : public leaf {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+
+ protected:
+  timer_leaf() noexcept = default;
+  ~timer_leaf() = default;
+
+  void wait_until(time_point at) noexcept;
+  void wait_for_nothing() noexcept { waits_for_ = event::none; }
+
+ private:
+  enum class event : unsigned char { none, the_timer, cancellation };
+
+  timing::task_timer timer_;
+  event waits_for_ = event::none;
+};
+
+/// See sleep_for and sleep_until.
+class ROTA_API sleep_leaf final : public timer_leaf {
+ public:
+  explicit sleep_leaf(time_point until) noexcept : until_(until) {}
+  explicit sleep_leaf(std::chrono::nanoseconds span) noexcept : span_(span), is_relative_(true) {}
+
+  /// For the next co_await of this object. Not while the task sleeps in it.
+  template <class Rep, class Period>
+  void reset(std::chrono::duration<Rep, Period> span) noexcept {
+    span_ = detail::saturating_span(span);
+    is_relative_ = true;
+  }
+  template <class Duration>
+  void reset(std::chrono::time_point<std::chrono::steady_clock, Duration> until) noexcept {
+    until_ = detail::saturating_deadline(until);
+    is_relative_ = false;
+  }
+
+  [[nodiscard]] const char* what() const noexcept override { return "sleep"; }
+  static void await_resume() noexcept {}
+
+ protected:
+  bool start() override;
+
+ private:
+  time_point until_{};
+  std::chrono::nanoseconds span_{};
+  bool is_relative_ = false;
+};
+
+}  // namespace core
+
+/// Suspends the task for at least `span`, counted from the co_await.
+///
+/// Threads       Any task of a runtime.
+/// Ownership     The timer lies in the awaiting frame. The result may be named, awaited again, and given another time with
+///               `reset` in between.
+/// Ordering      Sleeps of one worker end in the order of their times; equal ones in the order in which they began.
+/// Failure       Never. Zero and less: others run first, once. Longer than the clock can say, as hours::max(): until the
+///               task is cancelled. Fractions of a nanosecond are rounded up. Never early.
+/// Cost          No allocation. One timer armed and one fired, or taken back in O(1) if the task is cancelled.
+/// Example       examples/timeout.cpp
+template <class Rep, class Period>
+[[nodiscard]] core::sleep_leaf sleep_for(std::chrono::duration<Rep, Period> span) noexcept {
+  return core::sleep_leaf(detail::saturating_span(span));
+}
+
+/// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as sleep_for.
+template <class Duration>
+[[nodiscard]] core::sleep_leaf sleep_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  return core::sleep_leaf(detail::saturating_deadline(time));
+}
+
+/// What an interval does about ticks that nobody waited for in time.
+enum class missed_tick : unsigned char {
+  burst,  // they all come, one after the other without a pause
+  skip,   // they do not come; the next one is the first of the original schedule that lies in the future
+  delay,  // they do not come; the next one is a full period from now, and the schedule moves
+};
+
+/// Ticks in even distances: the first one period after the first call of `tick`.
+///
+///   rota::interval every(100ms, rota::missed_tick::skip);
+///   for (;;) {
+///     const auto scheduled = co_await every.tick();
+///     ...
+///   }
+///
+/// Threads       One task at a time.
+/// Ownership     Plain data; it must stay where it is while a tick is awaited.
+/// Failure       The constructor throws `std::invalid_argument` unless the period is above zero.
+/// Cost          No allocation. A tick that waits: as a sleep. One that is due already: two looks at the clock.
+/// Example       examples/timeout.cpp
+class ROTA_API interval {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  template <class Rep, class Period>
+  explicit interval(std::chrono::duration<Rep, Period> period, missed_tick policy = missed_tick::burst)
+      : interval(checked, detail::saturating_span(period), policy) {}
+
+  class ROTA_API tick_leaf final : public core::timer_leaf {
+   public:
+    explicit tick_leaf(interval& owner) noexcept : owner_(&owner) {}
+
+    [[nodiscard]] const char* what() const noexcept override { return "interval"; }
+    /// The time for which this tick was scheduled.
+    time_point await_resume() noexcept;
+
+   protected:
+    bool start() override;
+
+   private:
+    interval* owner_;
+  };
+
+  /// Awaits the next tick, and gives the time for which it was scheduled: never later than now. A tick that is cancelled
+  /// while it is awaited is not used up.
+  [[nodiscard]] tick_leaf tick() noexcept { return tick_leaf(*this); }
+
+  [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
+
+  /// The next tick comes one period after the next call of `tick`.
+  void reset() noexcept { has_begun_ = false; }
+
+ private:
+  enum check { checked };
+  interval(check, std::chrono::nanoseconds period, missed_tick policy);
+
+  std::chrono::nanoseconds period_;
+  time_point next_{};
+  missed_tick policy_;
+  bool has_begun_ = false;
+};
+
+/// The error of a timeout.
+struct timed_out {
+  friend bool operator==(timed_out, timed_out) = default;
+};
+
+namespace core {
+
+/// What timeout makes of a T.
+template <class T>
+struct timed_result {
+  static_assert(!std::is_reference_v<T>, "a timeout cannot yield a reference: let the awaited task return a pointer");
+  using type = std::expected<T, timed_out>;
+  static type late() { return std::unexpected(timed_out{}); }
+  template <class Awaited>
+  static type in_time(Awaited& inner) {
+    if constexpr (std::is_void_v<T>) {
+      inner.await_resume();
+      return {};
+    } else {
+      return type(std::in_place, inner.await_resume());
+    }
+  }
+};
+
+template <class U>
+struct timed_result<std::expected<U, std::error_code>> {
+  using type = std::expected<U, std::error_code>;
+  static type late() { return std::unexpected(make_error_code(errc::timed_out)); }
+  template <class Awaited>
+  static type in_time(Awaited& inner) {
+    return inner.await_resume();
+  }
+};
+
+/// One co_await under a deadline.
+template <class A>
+class [[nodiscard]] with_limit final : public deadline_region {
+  using shape = timed_result<await_result<A>>;
+
+ public:
+  template <class Limit>
+  with_limit(Limit limit, A&& work) : deadline_region(limit), inner_(std::forward<A>(work)) {}
+  with_limit(const with_limit&) = delete;
+  with_limit& operator=(const with_limit&) = delete;
+  ~with_limit() = default;
+
+  void bind(activation& task) noexcept {
+    deadline_region::bind(task);
+    inner_.bind(task);
+  }
+  bool await_ready() { return inner_.await_ready(); }
+  template <class Promise>
+  auto await_suspend(std::coroutine_handle<Promise> frame) {
+    begin(frame.promise());
+    return inner_.await_suspend(frame);
+  }
+  typename shape::type await_resume() {
+    if (end() == deadline_end::in_time) return shape::in_time(inner_);
+    inner_.abandon();
+    return shape::late();
+  }
+  /// A deadline around this one passed.
+  void abandon() noexcept {
+    static_cast<void>(end());
+    inner_.abandon();
+  }
+
+ private:
+  awaited<A> inner_;
+};
+
+}  // namespace core
+
+/// Awaits `work`, but no longer than until `time`: it is then unwound, as by a cancellation, and the result is `timed_out`.
+/// What `work` is: a task, a handle by its name, a leaf such as `mutex.lock()`, or another timeout. If it yields an
+/// `expected<U, std::error_code>`, so does this, with `errc::timed_out`.
+///
+/// Threads       Any task of a runtime.
+/// Ownership     Keeps a task; everything else is referred to and must live until the co_await is done. An awaited handle's
+///               task is cancelled for `timeout`, and has ended before this returns; its handle keeps the outcome.
+/// Ordering      A result that is there when the deadline passes wins. The work's destructors have run when this returns,
+///               innermost first.
+/// Failure       What `work` throws is rethrown. A deadline that has passed is delivered at the next suspension or
+///               checkpoint inside; under a shield inside, when the shield has gone or its limit has passed.
+/// Cost          No allocation. A timer is armed only if the work has to wait, and is taken back in O(1).
+/// Example       examples/timeout.cpp
+///
+/// Inside, `this_task::deadline()` is the earlier of `time` and the deadline around it. Tasks that are spawned inside
+/// inherit it: they are cancelled when it passes. Of two equal deadlines the outer one counts.
+template <class Duration, class A>
+[[nodiscard]] core::with_limit<A> with_deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                                A&& work) {
+  return core::with_limit<A>(detail::saturating_deadline(time), std::forward<A>(work));
+}
+
+/// with_deadline, `span` from the co_await on. Zero and less: `work` must be done without waiting.
+template <class Rep, class Period, class A>
+[[nodiscard]] core::with_limit<A> timeout(std::chrono::duration<Rep, Period> span, A&& work) {
+  return core::with_limit<A>(detail::saturating_span(span), std::forward<A>(work));
+}
+
+}  // namespace rota

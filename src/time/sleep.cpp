@@ -1,0 +1,65 @@
+#include <rota/time.hpp>
+
+#include "task/header.hpp"
+#include "time/tick.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace rota {
+
+namespace core {
+
+void timer_leaf::wait_until(base::time_point at) noexcept {
+  waits_for_ = at == base::never ? event::cancellation : event::the_timer;
+  if (waits_for_ == event::the_timer) timer_.arm(task(), at, make_waker());
+}
+
+bool timer_leaf::is_ready() noexcept {
+  return waits_for_ == event::none || (waits_for_ == event::the_timer && timer_.has_fired());
+}
+
+cancel_progress timer_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  timer_.disarm();
+  return cancel_progress::ended;
+}
+
+bool sleep_leaf::start() {
+  const base::time_point now = timing::now_for(task());
+  if (is_relative_) until_ = detail::saturating_deadline(now, span_);
+  if (until_ > now) {
+    wait_until(until_);
+  } else {
+    wait_for_nothing();
+    task().why = stop_reason::yield;
+  }
+  return false;
+}
+
+}  // namespace core
+
+interval::interval(check, std::chrono::nanoseconds period, missed_tick policy) : period_(period), policy_(policy) {
+  if (period_.count() > 0) return;
+  throw std::invalid_argument("rota::interval: period is " + std::to_string(period_.count()) +
+                              " ns, must be at least 1 ns");
+}
+
+bool interval::tick_leaf::start() {
+  const base::time_point now = timing::now_for(task());
+  if (!owner_->has_begun_) owner_->next_ = detail::saturating_deadline(now, owner_->period_);
+  owner_->has_begun_ = true;
+  if (owner_->next_ > now) {
+    wait_until(owner_->next_);
+    return false;
+  }
+  wait_for_nothing();
+  return true;
+}
+
+base::time_point interval::tick_leaf::await_resume() noexcept {
+  const base::time_point scheduled = owner_->next_;
+  owner_->next_ = timing::next_tick(scheduled, timing::now_for(task()), owner_->period_, owner_->policy_);
+  return scheduled;
+}
+
+}  // namespace rota

@@ -1,0 +1,462 @@
+// Sleeping and intervals, on a clock that the test moves.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "time/tick.hpp"
+#include "unit/task/task_support.hpp"
+
+#include <rota/time.hpp>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using test::event;
+using test::journal;
+using test::manual_scheduler;
+using test::note;
+using time_point = std::chrono::steady_clock::time_point;
+
+template <class Span>
+task<time_point> nap(manual_scheduler& s, Span span) {
+  auto* const clock = &s;
+  co_await sleep_for(span);
+  co_return clock->time;
+}
+
+TEST(sleep, ends_at_its_time_and_not_a_nanosecond_before) {
+  manual_scheduler s;
+  const time_point begin = s.time;
+  auto h = s.spawn(nap(s, 10ms));
+  s.run_until_idle();
+  s.advance(10ms - 1ns);
+  EXPECT_EQ(s.run_until_idle(), 0);
+  s.advance(1ns);
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_EQ(h.join(), begin + 10ms);
+}
+
+TEST(sleep, costs_one_timer_one_suspension_and_two_looks) {
+  manual_scheduler s;
+  auto h = s.spawn(nap(s, 10ms));
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_EQ(s.deadline_moves, 1);
+  s.advance(10ms);
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_EQ(s.looks, 2U);
+  const auto counts = s.shard.counts();
+  EXPECT_EQ(counts.armed, 1U);
+  EXPECT_EQ(counts.fired, 1U);
+  EXPECT_EQ(counts.cancelled, 0U);
+  static_cast<void>(h.join());
+}
+
+TEST(sleep, only_an_earlier_deadline_is_announced) {
+  manual_scheduler s;
+  auto first = s.spawn(nap(s, 10ms));
+  auto later = s.spawn(nap(s, 20ms));
+  auto earlier = s.spawn(nap(s, 5ms));
+  s.run_until_idle();
+  EXPECT_EQ(s.deadline_moves, 2);
+  s.run_with_time();
+  EXPECT_TRUE(first.is_done() && later.is_done() && earlier.is_done());
+}
+
+TEST(sleep, is_counted_from_the_co_await) {
+  manual_scheduler s;
+  event go;
+  auto h = s.spawn([](manual_scheduler& m, event& e) -> task<time_point> {
+    auto later = sleep_for(10ms);
+    co_await e();
+    co_await later;
+    co_return m.time;
+  }, std::ref(s), std::ref(go));
+  s.run_until_idle();
+  s.advance(1s);
+  go.fire();
+  const time_point begin = s.time;
+  s.run_with_time();
+  EXPECT_EQ(h.join(), begin + 10ms);
+}
+
+TEST(sleep, of_zero_lets_the_others_run_once) {
+  manual_scheduler s;
+  journal seen;
+  const auto walker = [](journal& j, std::string name) -> task<> {
+    j.add(name + "1");
+    co_await sleep_for(0s);
+    j.add(name + "2");
+  };
+  auto a = s.spawn(walker, std::ref(seen), std::string("a"));
+  auto b = s.spawn(walker, std::ref(seen), std::string("b"));
+  EXPECT_EQ(s.run_until_idle(), 4);
+  EXPECT_EQ(seen.text(), "a1 b1 a2 b2");
+  EXPECT_EQ(s.shard.counts().armed, 0U);
+  EXPECT_TRUE(a.is_done() && b.is_done());
+}
+
+TEST(sleep, of_less_than_zero_is_one_yield) {
+  manual_scheduler s;
+  auto a = s.spawn(nap(s, -5s));
+  auto b = s.spawn(nap(s, std::chrono::hours::min()));
+  EXPECT_EQ(s.run_until_idle(), 4);
+  EXPECT_TRUE(a.is_done() && b.is_done());
+  EXPECT_EQ(s.shard.counts().armed, 0U);
+}
+
+template <class Span>
+void expect_endless_but_cancellable(Span span) {
+  manual_scheduler s;
+  auto h = s.spawn(nap(s, span));
+  s.run_until_idle();
+  s.advance(24h * 365 * 200);
+  EXPECT_EQ(s.run_until_idle(), 0);
+  EXPECT_TRUE(h.cancel());
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(sleep, of_the_longest_duration_never_ends_but_by_cancellation) {
+  expect_endless_but_cancellable(std::chrono::hours::max());
+  expect_endless_but_cancellable(std::chrono::nanoseconds::max());
+  expect_endless_but_cancellable(std::chrono::duration<double>(std::numeric_limits<double>::infinity()));
+}
+
+TEST(sleep, until_the_last_time_point_never_ends_but_by_cancellation) {
+  manual_scheduler s;
+  auto h = s.spawn([]() -> task<> {
+    const time_point last = time_point::max();
+    co_await sleep_until(last);
+  });
+  s.run_until_idle();
+  EXPECT_EQ(s.shard.counts().armed, 0U);
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(sleep, takes_any_unit_and_rounds_up) {
+  manual_scheduler s;
+  const time_point begin = s.time;
+  auto a = s.spawn(nap(s, std::chrono::duration<double>(1.5)));
+  auto b = s.spawn(nap(s, std::chrono::duration<std::int64_t, std::pico>(1001)));
+  s.run_with_time();
+  EXPECT_EQ(a.join(), begin + 1500ms);
+  EXPECT_EQ(b.join(), begin + 2ns);
+}
+
+TEST(sleep, until_a_time_that_has_passed_is_one_yield) {
+  manual_scheduler s;
+  auto h = s.spawn([](manual_scheduler& m) -> task<> {
+    const auto past = m.time;
+    co_await sleep_until(std::chrono::time_point_cast<std::chrono::seconds>(past));
+    co_await sleep_until(past - 1h);
+  }, std::ref(s));
+  EXPECT_EQ(s.run_until_idle(), 3);
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(sleep, cancelled_takes_its_timer_back) {
+  manual_scheduler s;
+  auto h = s.spawn(nap(s, 1h));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.shard.earliest(), base::never);
+  EXPECT_EQ(s.shard.counts().cancelled, 1U);
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(sleep, that_fires_while_a_cancellation_waits_ends_cancelled) {
+  manual_scheduler s;
+  auto h = s.spawn(nap(s, 10ms));
+  s.run_until_idle();
+  s.advance(10ms);
+  h.cancel();
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_EQ(s.cancelled, 1);
+  EXPECT_EQ(s.shard.counts().fired, 1U);
+}
+
+TEST(sleep, a_wake_for_nothing_does_not_end_it) {
+  manual_scheduler s;
+  waker stray;
+  auto h = s.spawn([](manual_scheduler& m, waker& out) -> task<time_point> {
+    out = core::make_waker(*core::current_task());
+    co_await sleep_for(10ms);
+    co_return m.time;
+  }, std::ref(s), std::ref(stray));
+  const time_point begin = s.time;
+  s.run_until_idle();
+  stray.wake();
+  EXPECT_EQ(s.run_until_idle(), 1);
+  EXPECT_FALSE(h.is_done());
+  s.run_with_time();
+  EXPECT_EQ(h.join(), begin + 10ms);
+}
+
+TEST(sleep, may_be_named_awaited_again_and_reset) {
+  manual_scheduler s;
+  auto h = s.spawn([](manual_scheduler& m) -> task<> {
+    const time_point begin = m.time;
+    auto pause = sleep_for(10ms);
+    co_await pause;
+    EXPECT_EQ(m.time, begin + 10ms);
+    co_await pause;
+    EXPECT_EQ(m.time, begin + 20ms);
+    pause.reset(1s);
+    co_await pause;
+    EXPECT_EQ(m.time, begin + 1020ms);
+    pause.reset(begin + 2s);
+    co_await pause;
+    EXPECT_EQ(m.time, begin + 2s);
+    pause.reset(time_point::max());
+    co_await pause;
+    ADD_FAILURE() << "it ended";
+  }, std::ref(s));
+  s.run_with_time();
+  s.advance(1h);
+  EXPECT_EQ(s.run_until_idle(), 0);
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(sleep, a_jump_of_the_clock_fires_each_timer_once_in_the_order_of_their_times) {
+  manual_scheduler s;
+  std::vector<int> order;
+  std::vector<join_handle<void>> all;
+  for (int i = 0; i < 100; ++i) {
+    const int n = i * 37 % 100;
+    all.push_back(s.spawn([](std::vector<int>& out, int me) -> task<> {
+      co_await sleep_for(std::chrono::milliseconds(1 + me));
+      out.push_back(me);
+    }, std::ref(order), n));
+  }
+  s.run_until_idle();
+  s.advance(1h);
+  s.run_until_idle();
+  std::vector<int> expected;
+  for (int i = 0; i < 100; ++i) expected.push_back(i);
+  EXPECT_EQ(order, expected);
+  EXPECT_EQ(s.shard.counts().fired, 100U);
+}
+
+TEST(sleep, of_every_length_up_to_five_seconds_ends_exactly) {
+  manual_scheduler s;
+  std::vector<join_handle<bool>> all;
+  for (int ms = 1; ms <= 5000; ++ms) {
+    // From places all over the wheel.
+    all.push_back(s.spawn([](manual_scheduler& m, std::chrono::microseconds place, std::chrono::milliseconds span) -> task<bool> {
+      co_await sleep_for(place);
+      const time_point begin = m.time;
+      co_await sleep_for(span);
+      co_return m.time == begin + span;
+    }, std::ref(s), std::chrono::microseconds(ms * 7919LL % 300'000), std::chrono::milliseconds(ms)));
+  }
+  s.run_with_time();
+  int exact = 0;
+  for (auto& each : all) exact += each.join() ? 1 : 0;
+  EXPECT_EQ(exact, 5000);
+}
+
+TEST(sleep, of_thirty_days_ends_exactly) {
+  manual_scheduler s;
+  const time_point begin = s.time;
+  auto h = s.spawn(nap(s, 30 * 24h));
+  s.run_with_time();
+  EXPECT_EQ(h.join(), begin + 30 * 24h);
+}
+
+// --- intervals
+
+/// Takes `ticks` ticks, busy for the time given before each, and says for when they were scheduled and when they came.
+struct taken {
+  std::vector<std::int64_t> scheduled;
+  std::vector<std::int64_t> came;
+};
+
+taken take(missed_tick policy, std::vector<std::chrono::milliseconds> busy) {
+  manual_scheduler s;
+  taken out;
+  auto h = s.spawn([](manual_scheduler& m, taken& o, missed_tick p, std::vector<std::chrono::milliseconds> work) -> task<> {
+    const time_point begin = m.time;
+    interval every(10ms, p);
+    for (const auto span : work) {
+      m.advance(span);
+      const time_point tick = co_await every.tick();
+      o.scheduled.push_back((tick - begin) / 1ms);
+      o.came.push_back((m.time - begin) / 1ms);
+    }
+  }, std::ref(s), std::ref(out), policy, std::move(busy));
+  s.run_with_time();
+  EXPECT_TRUE(h.is_done());
+  return out;
+}
+
+using list = std::vector<std::int64_t>;
+
+TEST(interval, ticks_first_after_one_period_and_then_in_even_distances) {
+  const taken t = take(missed_tick::burst, {0ms, 0ms, 9ms, 3ms});
+  EXPECT_EQ(t.scheduled, (list{10, 20, 30, 40}));
+  EXPECT_EQ(t.came, (list{10, 20, 30, 40}));
+}
+
+TEST(interval, burst_catches_up_tick_by_tick) {
+  const taken t = take(missed_tick::burst, {0ms, 35ms, 0ms, 0ms, 0ms, 0ms});
+  EXPECT_EQ(t.scheduled, (list{10, 20, 30, 40, 50, 60}));
+  EXPECT_EQ(t.came, (list{10, 45, 45, 45, 50, 60}));
+}
+
+TEST(interval, skip_goes_on_with_the_next_tick_of_the_schedule) {
+  const taken t = take(missed_tick::skip, {0ms, 35ms, 0ms, 0ms});
+  EXPECT_EQ(t.scheduled, (list{10, 20, 50, 60}));
+  EXPECT_EQ(t.came, (list{10, 45, 50, 60}));
+}
+
+TEST(interval, delay_moves_the_schedule) {
+  const taken t = take(missed_tick::delay, {0ms, 35ms, 0ms, 0ms});
+  EXPECT_EQ(t.scheduled, (list{10, 20, 55, 65}));
+  EXPECT_EQ(t.came, (list{10, 45, 55, 65}));
+}
+
+TEST(interval, a_tick_that_is_only_a_little_late_moves_nothing) {
+  for (const auto policy : {missed_tick::burst, missed_tick::skip, missed_tick::delay}) {
+    const taken t = take(policy, {0ms, 14ms, 0ms});
+    EXPECT_EQ(t.scheduled, (list{10, 20, 30}));
+    EXPECT_EQ(t.came, (list{10, 24, 30}));
+  }
+}
+
+TEST(interval, a_tick_that_comes_at_the_time_of_the_next_one_has_missed_it) {
+  EXPECT_EQ(take(missed_tick::burst, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 30}));
+  EXPECT_EQ(take(missed_tick::skip, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 40}));
+  EXPECT_EQ(take(missed_tick::delay, {0ms, 20ms, 0ms}).scheduled, (list{10, 20, 40}));
+}
+
+/// Scenario: the clock jumps by an hour. How many ticks of a second come at once?
+int ticks_at_once(missed_tick policy) {
+  manual_scheduler s;
+  int ticks = 0;
+  auto h = s.spawn([](int& n, missed_tick p) -> task<> {
+    interval every(1s, p);
+    for (;;) {
+      co_await every.tick();
+      ++n;
+    }
+  }, std::ref(ticks), policy);
+  s.run_until_idle();
+  s.advance(1h);
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  return ticks;
+}
+
+TEST(interval, after_a_jump_of_an_hour_each_policy_does_as_it_says) {
+  EXPECT_EQ(ticks_at_once(missed_tick::burst), 3600);
+  EXPECT_EQ(ticks_at_once(missed_tick::skip), 1);
+  EXPECT_EQ(ticks_at_once(missed_tick::delay), 1);
+}
+
+TEST(interval, a_burst_lets_others_run_in_between) {
+  manual_scheduler s;
+  int ticks = 0;
+  int ticks_seen = 0;
+  auto h = s.spawn([](int& n) -> task<> {
+    interval every(1ms);
+    while (n < 1000) {
+      co_await every.tick();
+      ++n;
+    }
+  }, std::ref(ticks));
+  s.run_until_idle();
+  s.advance(2s);
+  auto other = s.spawn([](int& n, int& out) -> task<> {
+    out = n;
+    co_return;
+  }, std::ref(ticks), std::ref(ticks_seen));
+  s.run_until_idle();
+  EXPECT_LE(ticks_seen, int{core::leaf_budget});
+  EXPECT_EQ(ticks, 1000);
+  EXPECT_TRUE(h.is_done() && other.is_done());
+}
+
+TEST(interval, a_tick_that_was_cancelled_is_not_used_up) {
+  manual_scheduler s;
+  interval every(10ms);
+  const auto once = [](interval& i) -> task<time_point> {
+    const time_point tick = co_await i.tick();
+    co_return tick;
+  };
+  const time_point begin = s.time;
+  auto first = s.spawn(once, std::ref(every));
+  s.run_until_idle();
+  first.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+  auto second = s.spawn(once, std::ref(every));
+  s.run_with_time();
+  EXPECT_EQ(second.join(), begin + 10ms);
+}
+
+TEST(interval, reset_begins_a_new_schedule) {
+  manual_scheduler s;
+  auto h = s.spawn([](manual_scheduler& m) -> task<> {
+    interval every(10ms);
+    co_await every.tick();
+    m.advance(15ms);
+    every.reset();
+    const time_point now = m.time;
+    const time_point tick = co_await every.tick();
+    EXPECT_EQ(tick, now + 10ms);
+  }, std::ref(s));
+  s.run_with_time();
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(interval, refuses_a_period_of_nothing_and_names_it) {
+  for (const auto period : {0ns, -1ns, -5000000000ns}) {
+    try {
+      const interval never(period);
+      ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& e) {
+      EXPECT_NE(std::string(e.what()).find("period is " + std::to_string(period.count()) + " ns"), std::string::npos);
+      EXPECT_NE(std::string(e.what()).find("at least 1 ns"), std::string::npos);
+    }
+  }
+  EXPECT_THROW(interval(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())), std::invalid_argument);
+}
+
+TEST(interval, of_the_longest_period_never_ticks) {
+  manual_scheduler s;
+  auto h = s.spawn([]() -> task<> {
+    interval every(std::chrono::hours::max());
+    co_await every.tick();
+  });
+  s.run_until_idle();
+  s.advance(24h * 365 * 200);
+  EXPECT_EQ(s.run_until_idle(), 0);
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+using timing::next_tick;
+constexpr time_point at(std::int64_t ns) { return time_point(std::chrono::nanoseconds(ns)); }
+static_assert(next_tick(at(10), at(10), 10ns, missed_tick::skip) == at(20));
+static_assert(next_tick(at(10), at(19), 10ns, missed_tick::skip) == at(20));
+static_assert(next_tick(at(10), at(20), 10ns, missed_tick::skip) == at(30));
+static_assert(next_tick(at(10), at(29), 10ns, missed_tick::skip) == at(30));
+static_assert(next_tick(at(10), at(29), 10ns, missed_tick::delay) == at(39));
+static_assert(next_tick(at(10), at(29), 10ns, missed_tick::burst) == at(20));
+static_assert(next_tick(time_point::max() - 5ns, time_point::max() - 5ns, 10ns, missed_tick::burst) == time_point::max());
+static_assert(next_tick(at(10), time_point::max() - 1ns, 10ns, missed_tick::skip) >= time_point::max() - 10ns);
+
+}  // namespace
+}  // namespace rota
