@@ -1,0 +1,21 @@
+// Everything but stop_token.hpp, and what has folders of its own.
+#pragma once
+
+#include <rota/async_scope.hpp>
+#include <rota/cancel.hpp>
+#include <rota/error.hpp>
+#include <rota/finally.hpp>
+#include <rota/join_handle.hpp>
+#include <rota/join_set.hpp>
+#include <rota/leaf.hpp>
+#include <rota/outcome.hpp>
+#include <rota/runtime.hpp>
+#include <rota/scope.hpp>
+#include <rota/spawn.hpp>
+#include <rota/task.hpp>
+#include <rota/task_local.hpp>
+#include <rota/this_task.hpp>
+#include <rota/time.hpp>
+#include <rota/unix_signal.hpp>
+#include <rota/waker.hpp>
+#include <rota/when.hpp>

@@ -1,0 +1,240 @@
+// The runtime: workers, a blocking pool, timers, a driver.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/enter.hpp>
+#include <rota/detail/spawn_on.hpp>
+#include <rota/pool/pool_options.hpp>
+#include <rota/task.hpp>
+
+namespace rota {
+
+namespace detail {
+class runtime_core;
+}
+
+/// Which system interface waits for sockets.
+enum class io_backend : unsigned char {
+  automatic,  // the best that this build has
+  epoll,
+  uring,  // not in this version: std::invalid_argument
+};
+
+[[nodiscard]] constexpr const char* to_string(io_backend backend) noexcept {
+  switch (backend) {
+    case io_backend::automatic: return "automatic";
+    case io_backend::epoll: return "epoll";
+    case io_backend::uring: return "uring";
+  }
+  return "unknown";
+}
+
+/// An exception that nobody will ever take.
+struct unhandled_exception {
+  task_id id;
+  std::string_view name;  // empty if the task has none
+  const char* what;       // what(), or "unknown exception"
+  const char* file;       // where the task suspended last; null if it never did
+  unsigned line;
+};
+
+/// What happens to an exception that nobody will ever take: it is reported on standard error, or given to a function;
+/// `terminate` then ends the program.
+class unhandled_policy {
+ public:
+  using function = void (*)(const unhandled_exception&) noexcept;
+
+  static const unhandled_policy terminate;
+  static const unhandled_policy report;
+  /// `f` is called once for each, on the thread that finds it.
+  [[nodiscard]] static constexpr unhandled_policy callback(function f) noexcept { return {f, false}; }
+
+  [[nodiscard]] constexpr function call() const noexcept { return call_; }
+  [[nodiscard]] constexpr bool ends_program() const noexcept { return ends_program_; }
+
+ private:
+  constexpr unhandled_policy(function f, bool ends) noexcept : call_(f), ends_program_(ends) {}
+  function call_;
+  bool ends_program_;
+};
+inline constexpr unhandled_policy unhandled_policy::terminate{nullptr, true};
+inline constexpr unhandled_policy unhandled_policy::report{nullptr, false};
+
+/// Every field has a default. Checked by the constructor: std::invalid_argument names the field and its range.
+struct runtime_options {
+  unsigned workers = 0;  // 0: as many as this process may use processors, at least 1; else 1..4096
+  io_backend backend = io_backend::automatic;
+  pool::pool_options blocking{};
+  unhandled_policy on_unhandled = unhandled_policy::terminate;
+  std::chrono::nanoseconds watchdog = std::chrono::milliseconds(25);  // report a task that runs longer; 0: never
+  std::chrono::nanoseconds shutdown_grace{0};                         // not negative
+  std::uint64_t seed = 0;                                             // of victim choice; 0: a random one
+};
+
+struct worker_stats {
+  std::uint64_t tasks_polled = 0;
+  std::uint64_t tasks_stolen = 0;
+  std::uint64_t steals = 0;
+  std::uint64_t times_parked = 0;
+  std::uint64_t lifo_hits = 0;
+  std::uint64_t injector_fetches = 0;
+  std::uint64_t overflows = 0;
+  std::uint64_t wakes_sent = 0;
+  std::uint64_t wakes_spurious = 0;
+};
+
+/// Sums of counters that run on while they are read.
+struct runtime_stats {
+  std::uint64_t total_spawned = 0;
+  std::uint64_t total_completed = 0;  // ended with a value or an exception
+  std::uint64_t total_cancelled = 0;
+  std::uint64_t total_polled = 0;
+  std::uint64_t total_stolen = 0;
+  std::uint64_t total_parked = 0;
+  std::uint64_t total_unhandled = 0;
+  std::uint64_t total_shortages = 0;  // blocking calls that found no thread for their worker's role
+  std::uint64_t total_stalls = 0;     // times a task ran longer than `watchdog`
+  std::uint64_t total_ripened = 0;    // times the watchdog gave a waiting task to other workers
+  unsigned num_workers = 0;
+  std::uint64_t alive_tasks = 0;
+  std::uint64_t injector_depth = 0;
+  std::uint64_t blocking_queued = 0;
+  std::uint64_t blocking_threads = 0;  // threads of the pool, the workers' own included
+  io_backend backend = io_backend::automatic;
+  std::vector<worker_stats> workers;
+};
+
+/// A task that did not end.
+struct survivor {
+  task_id id;
+  std::string name;
+  std::string where;  // file:line of its innermost co_await; empty if it never suspended
+};
+
+struct shutdown_report {
+  std::uint64_t drained = 0;    // tasks that ended with a value or an exception after the shutdown began
+  std::uint64_t cancelled = 0;  // tasks that ended as cancelled
+  std::vector<survivor> survivors;
+};
+
+/// For foreign threads: spawns on a runtime that it does not own. Copyable; after the shutdown what it spawns is cancelled
+/// at once.
+class ROTA_API runtime_handle {
+ public:
+  runtime_handle(const runtime_handle& other) noexcept;
+  runtime_handle& operator=(const runtime_handle& other) noexcept;
+  ~runtime_handle();
+
+  template <class T>
+  join_handle<T> spawn(task<T> work) const {
+    return core::spawn_on(scheduler(), std::move(work));
+  }
+  template <class F, class... Args>
+    requires core::makes_task<F, Args...>
+  auto spawn(F&& function, Args&&... args) const {
+    return core::spawn_on(scheduler(), core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+  template <class F, class... Args>
+  auto spawn_blocking(F&& function, Args&&... args) const {
+    return core::spawn_on(pool(), core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+ private:
+  friend class runtime;
+  explicit runtime_handle(detail::runtime_core& core) noexcept;
+  [[nodiscard]] core::scheduler& scheduler() const;
+  [[nodiscard]] core::scheduler& pool() const;
+  detail::runtime_core* core_;
+};
+
+/// Runs tasks.
+///
+/// Threads       Any thread may spawn, cancel and read stats. It is destroyed by a thread that runs none of its tasks:
+///               otherwise the program ends with "runtime destroyed on its own worker".
+/// Ownership     Owns its threads. When it has gone every task has ended, but for blocking work that did not return.
+/// Ordering      What a thread did before `spawn` happens before the task's first line.
+/// Failure       The constructor throws std::invalid_argument for an option out of range, std::bad_alloc, and
+///               std::system_error (EAGAIN) when the workers' threads cannot be started; then nothing is left behind.
+/// Cost          One thread for each worker, one watchdog; all asleep, without any timer, while there is nothing to do.
+/// Example       examples/runtime.cpp
+class ROTA_API runtime {
+ public:
+  runtime() : runtime(runtime_options{}) {}
+  explicit runtime(runtime_options options);
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  /// shutdown(options.shutdown_grace)
+  ~runtime();
+
+  /// Runs a task on the calling thread and returns its value. Rethrows; `cancelled_error` if it was cancelled;
+  /// `errc::nested_block_on` inside a task.
+  template <class T>
+  T block_on(task<T> work) {
+    return core::run_on_this_thread(std::move(work), &scheduler());
+  }
+  template <class F, class... Args>
+    requires core::makes_task<F, Args...>
+  auto block_on(F&& function, Args&&... args) {
+    return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+  /// Starts a task. On a worker of this runtime it runs next; from elsewhere it goes to the end of the common queue.
+  template <class T>
+  join_handle<T> spawn(task<T> work) {
+    return core::spawn_on(scheduler(), std::move(work));
+  }
+  template <class F, class... Args>
+    requires core::makes_task<F, Args...>
+  auto spawn(F&& function, Args&&... args) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+  /// Calls `function(args...)` on a thread that may block.
+  template <class F, class... Args>
+  auto spawn_blocking(F&& function, Args&&... args) {
+    return core::spawn_on(pool(), core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+  [[nodiscard]] runtime_handle handle() noexcept { return runtime_handle(*core_); }
+
+  /// Refuses new tasks, cancels all others, waits until `grace` is over, then lets no shield hold anything off any more.
+  /// Returns when every task has ended, but for closures that do not return: those are reported. Idempotent.
+  template <class Rep, class Period>
+  shutdown_report shutdown(std::chrono::duration<Rep, Period> grace) {
+    return shutdown_within(std::chrono::nanoseconds(detail::whole_nanoseconds(grace)));
+  }
+
+  [[nodiscard]] runtime_stats stats() const;
+  /// Every task: id, name, state, await site; and what each worker does.
+  [[nodiscard]] std::string dump() const;
+
+ private:
+  shutdown_report shutdown_within(std::chrono::nanoseconds grace);
+  [[nodiscard]] core::scheduler& scheduler() const;
+  [[nodiscard]] core::scheduler& pool() const;
+  detail::runtime_core* core_;
+};
+
+/// A runtime, the task on the calling thread, and the shutdown.
+template <class T>
+T run(task<T> work, runtime_options options) {
+  runtime whole(options);
+  return whole.block_on(std::move(work));
+}
+template <class T>
+T run(task<T> work) {
+  return run(std::move(work), runtime_options{});
+}
+template <class F, class... Args>
+  requires core::makes_task<F, Args...>
+auto run(F&& function, Args&&... args) {
+  return run(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+}
+
+}  // namespace rota

@@ -1,0 +1,78 @@
+// Starting tasks from a task.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/spawn_on.hpp>
+#include <rota/detail/under_deadline.hpp>
+#include <rota/task.hpp>
+
+namespace rota {
+
+namespace core {
+
+/// Of the task that runs on this thread. Throws `errc::no_runtime` outside of one.
+[[nodiscard]] ROTA_API scheduler& current_scheduler();
+[[nodiscard]] ROTA_API scheduler& current_blocking_pool();
+
+/// Lends this worker's role while it lives, if this thread plays one.
+class ROTA_API blocking_section {
+ public:
+  blocking_section();
+  blocking_section(const blocking_section&) = delete;
+  blocking_section& operator=(const blocking_section&) = delete;
+  ~blocking_section();
+
+ private:
+  void* lent_;
+  void* task_;
+};
+
+}  // namespace core
+
+/// Starts `work` on the current runtime and returns a handle to its result.
+///
+/// The task is queued, not run: `spawn` never suspends and never calls into `work`.
+///
+/// Threads       Any thread that is running a task: a worker, or the caller inside `block_on`. Elsewhere: `runtime::spawn`.
+/// Ownership     The runtime owns the task until it finishes. Dropping the handle detaches the task; it does not stop it.
+///               To stop it, call `join_handle::cancel`.
+/// Ordering      What the caller did before `spawn` happens before the first line of `work`. The last line of `work`
+///               happens before `co_await handle` returns.
+/// Failure       An exception from `work` is rethrown by `co_await handle`. If the handle was dropped, the exception goes
+///               to `runtime_options::on_unhandled`. Throws `std::bad_alloc`, and then nothing was started;
+///               `errc::no_runtime` outside of a task. After the shutdown began: the handle is cancelled already.
+/// Cost          No allocation beyond the coroutine frame of `work`; one push to this worker's queue; at most one wake-up
+///               of an idle worker.
+/// Example       examples/spawn.cpp
+template <class T>
+join_handle<T> spawn(task<T> work) {
+  return core::spawn_on(core::current_scheduler(), core::inherit_deadline(std::move(work)));
+}
+
+/// `function(args...)` returns a task; both live in the spawned task. A callable without state costs one allocation, one
+/// with state two.
+template <class F, class... Args>
+  requires core::makes_task<F, Args...>
+auto spawn(F&& function, Args&&... args) {
+  return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+}
+
+/// Calls `function(args...)` on a thread of the blocking pool. Cancelled before it starts it never does; later it cannot
+/// be stopped, but may ask `this_task::cancel_requested()`.
+template <class F, class... Args>
+auto spawn_blocking(F&& function, Args&&... args) {
+  return core::spawn_on(core::current_blocking_pool(),
+                        core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+}
+
+/// Calls `function()` here and now, which may block: another thread plays this worker's role meanwhile. Inside,
+/// `runtime::block_on` is allowed. Outside of a worker it is a plain call.
+template <class F>
+decltype(auto) block_in_place(F&& function) {
+  const core::blocking_section section;
+  return std::forward<F>(function)();
+}
+
+}  // namespace rota

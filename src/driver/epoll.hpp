@@ -1,0 +1,71 @@
+// The epoll driver: one epoll, one eventfd to interrupt it, and a slot for every descriptor.
+#pragma once
+
+#include "base/mutex.hpp"
+#include "base/syscalls.hpp"
+#include "driver/registration.hpp"
+#include "task/ports.hpp"
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <system_error>
+
+namespace rota::driver {
+
+/// What wait() found, to be dispatched by the same thread, also after another one waits.
+using event = core::driver_event;
+
+class epoll {
+ public:
+  static constexpr std::uint32_t chunk = 256;
+  static constexpr std::uint32_t max_slots = 1U << 20U;
+
+  epoll() = default;
+  epoll(const epoll&) = delete;
+  epoll& operator=(const epoll&) = delete;
+  ~epoll();
+
+  /// EMFILE and the like.
+  [[nodiscard]] std::error_code open() noexcept;
+
+  /// One thread at a time. Blocks until there are events, interrupt() was called, or the deadline has come.
+  unsigned wait(base::time_point deadline, event* found, unsigned most) noexcept;
+  void dispatch(const event* found, unsigned count) noexcept;
+  void interrupt() noexcept;
+
+  /// Watches `fd` until remove(). Throws nothing; ENOMEM, ENOSPC, EPERM (a regular file).
+  [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd) noexcept;
+  /// Before the descriptor is closed. No task waits for it any more.
+  void remove(std::uint32_t slot) noexcept;
+  /// The same for a descriptor that stays open.
+  void remove_open(std::uint32_t slot, int fd) noexcept;
+  [[nodiscard]] registration& at(std::uint32_t slot) noexcept;
+
+  /// Descriptors that are watched now.
+  [[nodiscard]] std::uint32_t watched() const noexcept {
+    // relaxed. A report.
+    return watched_.load(base::order::relaxed);
+  }
+
+ private:
+  static constexpr std::uint64_t interrupt_key = ~std::uint64_t{0};
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  using slots = std::array<registration, chunk>;
+
+  [[nodiscard]] std::uint32_t take_slot() noexcept;
+  void give_slot(std::uint32_t slot) noexcept;
+
+  int epoll_ = -1;
+  int event_fd_ = -1;
+  base::atomic<std::uint32_t> watched_{0};
+
+  base::mutex mutex_;  // guards the free list and the growth of the table
+  std::uint32_t free_ = none;
+  std::uint32_t used_ = 0;
+  // Chunks are published by a release store and never move: a dispatch reads them without the lock.
+  std::array<base::atomic<slots*>, max_slots / chunk>* table_ = nullptr;
+};
+
+}  // namespace rota::driver

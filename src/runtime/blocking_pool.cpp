@@ -1,0 +1,341 @@
+#include "runtime/blocking_pool.hpp"
+
+#include "task/harness.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace rota::detail {
+
+using core::header;
+
+namespace {
+
+blocking_pool& pool_of(header& task) noexcept { return static_cast<blocking_pool&>(*task.owner); }
+
+}  // namespace
+
+// A closure's task is listed, counted and reported by the scheduler of the runtime; only its queue is here.
+const core::scheduler_ops blocking_pool::ops_table{
+    .admit = [](core::scheduler& s) noexcept {
+      of(s).tasks_.note_made();
+      return of(s).tasks_.current_phase() == sched::phase::open;
+    },
+    .schedule = [](header& task) noexcept { pool_of(task).submit(task); },
+    .reschedule = [](header& task) noexcept { pool_of(task).submit(task); },
+    .may_claim = [](const core::scheduler&) noexcept { return false; },
+    .take_entry = [](header&) noexcept { return false; },
+    .enroll = [](core::scheduler& s, header& task) noexcept {
+      sched::scheduler& tasks = of(s).tasks_;
+      tasks.tasks().enroll(task, static_cast<unsigned>(task.id % tasks.workers()));
+    },
+    .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks_.tasks().withdraw(task); },
+    .rename = [](core::scheduler& s, header& task, char* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
+    .ended = [](core::scheduler&, header&, bool) noexcept {},
+    .unhandled = [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
+      const sched::surroundings& around = of(s).tasks_.around;
+      around.unhandled(around.policy, task, std::move(what));
+    },
+    .children = [](core::scheduler& s) noexcept -> core::scheduler& { return of(s).tasks_; },
+    .now = [](const core::scheduler& s) noexcept { return static_cast<const blocking_pool&>(s).tasks_.now(); },
+    .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& { return of(s).tasks_.ops->timer_shard(of(s).tasks_); },
+    .deadline_moved = [](core::scheduler& s, base::time_point earliest) noexcept {
+      of(s).tasks_.ops->deadline_moved(of(s).tasks_, earliest);
+    },
+    .io = [](core::scheduler& s) noexcept { return of(s).tasks_.around.io; },
+    .freed = [](core::scheduler& s) noexcept { of(s).tasks_.note_freed(); },
+};
+
+blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& options)
+    : core::scheduler{&ops_table}, tasks_(tasks), options_(options), limit_(options.max_threads + tasks.workers()) {
+  // Room for all: nothing is allocated under the lock.
+  roles_.reserve(tasks.workers());
+  seats_.reserve(limit_);
+}
+
+blocking_pool::~blocking_pool() = default;
+
+/// Under the lock, after work was added.
+blocking_pool::on_add blocking_pool::provide_thread() noexcept {
+  if (waiting() <= idle_) {
+    // relaxed. The lock orders it; the sleeper only compares.
+    signal_.fetch_add(1, base::order::relaxed);
+    return on_add::wake;
+  }
+  return threads_ < limit_ ? on_add::start : on_add::nothing;
+}
+
+bool blocking_pool::start_role(sched::worker& role) noexcept {
+  on_add duty;
+  {
+    const base::lock_guard lock(mutex_);
+    roles_.push_back(&role);
+    duty = provide_thread();
+    if (duty == on_add::nothing) {
+      roles_.pop_back();
+      return false;
+    }
+    if (duty == on_add::start) ++threads_;
+  }
+  if (duty == on_add::wake) {
+    base::futex_wake(&signal_, 1);
+    return true;
+  }
+  if (start_thread()) return true;
+  // A thread that became idle meanwhile may have taken the role all the same.
+  const base::lock_guard lock(mutex_);
+  --threads_;
+  return std::erase(roles_, &role) == 0;
+}
+
+void blocking_pool::start_minimum() noexcept {
+  for (unsigned i = 0; i < options_.min_threads; ++i) {
+    {
+      const base::lock_guard lock(mutex_);
+      if (threads_ >= limit_) return;
+      ++threads_;
+    }
+    if (start_thread()) continue;
+    const base::lock_guard lock(mutex_);
+    --threads_;
+    return;
+  }
+}
+
+void blocking_pool::submit(header& task) noexcept {
+  on_add duty = on_add::nothing;
+  bool any_thread = true;
+  bool too_late;
+  {
+    const base::lock_guard lock(mutex_);
+    too_late = cancelling_;
+    if (!too_late) {
+      duty = append(task);
+      if (duty == on_add::start) ++threads_;
+      any_thread = threads_ > 1;
+    }
+  }
+  if (too_late) {
+    // Admitted just before the shutdown began: threads may have gone already.
+    end_cancelled(task);
+    return;
+  }
+  if (duty == on_add::wake) base::futex_wake(&signal_, 1);
+  if (duty != on_add::start || start_thread()) return;
+  const base::lock_guard lock(mutex_);
+  --threads_;
+  // The pool goes on with fewer threads; with none at all nobody would ever run this.
+  if (!any_thread && threads_ == 0) ROTA_FATAL("no thread can be started for blocking work", queued_);
+}
+
+/// Under the lock.
+blocking_pool::on_add blocking_pool::append(header& task) noexcept {
+  task.next.set(nullptr);
+  last_ == nullptr ? static_cast<void>(first_ = &task) : last_->next.set(&task);
+  last_ = &task;
+  ++queued_;
+  return provide_thread();
+}
+
+/// It has not begun, and never will.
+void blocking_pool::end_cancelled(header& task) noexcept {
+  core::cancel(task, cancel_reason::shutdown);
+  core::run_entry(task);
+}
+
+/// The caller has counted it already.
+bool blocking_pool::start_thread() noexcept {
+  reap();
+  std::unique_ptr<seat> made(new (std::nothrow) seat);
+  if (made == nullptr) return false;
+  made->pool = this;
+  seat& here = *made;
+  tasks_.books().made();
+  const base::lock_guard lock(mutex_);
+  if (stopping_ || seats_.size() == seats_.capacity()) {
+    tasks_.note_freed();
+    return false;
+  }
+  // Under the lock, so that the thread finds its own handle in its seat when it ends.
+  auto started = base::thread::start("rota-thread", thread_main, &here);
+  if (!started.has_value()) {
+    tasks_.note_freed();
+    return false;
+  }
+  here.thread = std::move(*started);
+  seats_.push_back(std::move(made));
+  return true;
+}
+
+/// Joins threads that have ended.
+void blocking_pool::reap() noexcept {
+  for (;;) {
+    std::unique_ptr<seat> done;
+    {
+      const base::lock_guard lock(mutex_);
+      const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s->ended; });
+      if (found == seats_.end()) return;
+      done = std::move(*found);
+      seats_.erase(found);
+    }
+    done->thread.join();
+  }
+}
+
+void blocking_pool::thread_main(void* seat_address) noexcept {
+  seat& mine = *static_cast<seat*>(seat_address);
+  blocking_pool& pool = *mine.pool;
+  sched::scheduler& tasks = pool.tasks_;
+  pool.serve(mine);
+  // The last touch: with the last reference the pool goes, too.
+  tasks.note_freed();
+}
+
+void blocking_pool::serve(seat& mine) noexcept {
+  for (;;) {
+    sched::worker* role = nullptr;
+    header* task = nullptr;
+    {
+      const base::lock_guard lock(mutex_);
+      if (!roles_.empty()) {
+        role = roles_.back();
+        roles_.pop_back();
+        ++busy_;
+      } else if ((task = take_task()) != nullptr) {
+        ++busy_;
+        ++running_;
+      }
+    }
+    if (role != nullptr) {
+      play(*role);
+    } else if (task != nullptr) {
+      run(*task);
+    } else if (wait_for_work() == on_wait::leave) {
+      const base::lock_guard lock(mutex_);
+      --threads_;
+      mine.ended = true;
+      return;
+    }
+  }
+}
+
+void blocking_pool::play(sched::worker& role) noexcept {
+  const bool stopped = role.play() == sched::worker::on_play::stopped;
+  {
+    const base::lock_guard lock(mutex_);
+    --busy_;
+  }
+  if (!stopped) return;
+  // release. Pairs with wait_for_roles().
+  roles_ended_.fetch_add(1, base::order::release);
+  base::futex_wake(&roles_ended_, 1);
+}
+
+header* blocking_pool::take_task() noexcept {
+  header* const task = first_;
+  if (task == nullptr) return nullptr;
+  first_ = task->next.get();
+  if (first_ == nullptr) last_ = nullptr;
+  --queued_;
+  return task;
+}
+
+void blocking_pool::run(header& task) noexcept {
+  // A closure never suspends, yet a report must name it. Enrolled first: a shutdown that is not seen below finds it there.
+  if (task.shard == header::not_enrolled) ops->enroll(*this, task);
+  bool cancelling;
+  {
+    const base::lock_guard lock(mutex_);
+    cancelling = cancelling_;
+  }
+  if (cancelling) core::cancel(task, cancel_reason::shutdown);
+  core::run_entry(task);
+  const base::lock_guard lock(mutex_);
+  --running_;
+  --busy_;
+}
+
+blocking_pool::on_wait blocking_pool::wait_for_work() noexcept {
+  std::uint32_t seen;
+  bool stay;
+  {
+    const base::lock_guard lock(mutex_);
+    if (waiting() != 0) return on_wait::look_again;
+    if (stopping_) return on_wait::leave;
+    ++idle_;
+    stay = threads_ <= threads_kept();
+    // relaxed. Raised under the same lock.
+    seen = signal_.load(base::order::relaxed);
+  }
+  const base::time_point leave_at = stay ? base::never : saturating_deadline(base::now(), options_.keep_alive);
+  const bool timed_out = base::futex_wait(signal_, seen, leave_at) == base::wait_result::timed_out;
+  const base::lock_guard lock(mutex_);
+  --idle_;
+  if (stopping_ && waiting() == 0) return on_wait::leave;
+  // Several may have timed out together: those that are to be kept stay.
+  return timed_out && waiting() == 0 && threads_ > threads_kept() ? on_wait::leave : on_wait::look_again;
+}
+
+void blocking_pool::cancel_queued() noexcept {
+  header* queued;
+  {
+    const base::lock_guard lock(mutex_);
+    cancelling_ = true;
+    queued = std::exchange(first_, nullptr);
+    last_ = nullptr;
+    queued_ = 0;
+  }
+  while (queued != nullptr) {
+    header* const next = queued->next.get();
+    end_cancelled(*queued);
+    queued = next;
+  }
+}
+
+void blocking_pool::wait_for_roles(unsigned roles) noexcept {
+  for (;;) {
+    // acquire. Pairs with serve(): whatever the roles did is seen.
+    const std::uint32_t ended = roles_ended_.load(base::order::acquire);
+    if (ended >= roles) return;
+    static_cast<void>(base::futex_wait(roles_ended_, ended, base::never));
+  }
+}
+
+void blocking_pool::stop() noexcept {
+  {
+    const base::lock_guard lock(mutex_);
+    stopping_ = true;
+    // relaxed. The lock orders it.
+    signal_.fetch_add(1, base::order::relaxed);
+  }
+  base::futex_wake(&signal_, 1 << 20);
+  for (;;) {
+    std::unique_ptr<seat> one;
+    {
+      const base::lock_guard lock(mutex_);
+      // Those inside a closure, or inside a task that blocked, may never come back.
+      if (threads_ <= busy_) break;
+      const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s->ended; });
+      if (found != seats_.end()) {
+        one = std::move(*found);
+        seats_.erase(found);
+      }
+    }
+    one != nullptr ? one->thread.join() : base::yield_thread();
+  }
+  reap();
+  const base::lock_guard lock(mutex_);
+  for (const auto& s : seats_) {
+    if (s->thread.joinable()) s->thread.detach();
+  }
+}
+
+blocking_pool::counts blocking_pool::count() noexcept {
+  const base::lock_guard lock(mutex_);
+  return {threads_, running_, queued_};
+}
+
+}  // namespace rota::detail

@@ -1,0 +1,113 @@
+// What a runtime says about itself: stats(), dump(), the survivors of a shutdown.
+#include "runtime/runtime_core.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace rota::detail {
+
+namespace {
+
+worker_stats stats_of(sched::worker& w) noexcept {
+  const sched::worker_counters& c = w.counts();
+  return {c.polled.read(),   c.stolen.read(),           c.steals.read(),    c.parked.read(),     c.lifo_hits.read(),
+          c.injector_fetches.read(), c.overflows.read(), c.wakes_sent.read(), c.wakes_spurious.read()};
+}
+
+std::string place(const core::header& task) {
+  const std::source_location where = core::site_of(task);
+  if (where.line() == 0) return {};
+  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+}
+
+const char* state_of(core::snapshot word) noexcept {
+  if (word.has(core::unwinding)) return "unwinding";
+  switch (word.phase()) {
+    case core::lifecycle::idle: return "waiting";
+    case core::lifecycle::scheduled: return "runnable";
+    case core::lifecycle::running: return "running";
+    case core::lifecycle::complete: return "complete";
+  }
+  return "unknown";
+}
+
+/// A name may come from anywhere: no control character reaches a terminal.
+std::string printable(const char* name) {
+  std::string text(name);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return text;
+}
+
+void describe(std::string& text, const core::header& task) {
+  const core::snapshot word = task.word.load();
+  text += "  task " + std::to_string(task.id);
+  if (task.name != nullptr) text += " '" + printable(task.name) + "'";
+  text += ": ";
+  text += state_of(word);
+  // relaxed. A report.
+  const char* const waits_for = task.waits_for.load(base::order::relaxed);
+  if (word.is(core::lifecycle::idle) && waits_for != nullptr) text += std::string(" for ") + waits_for;
+  if (const std::string where = place(task); !where.empty()) text += " at " + where;
+  if (word.has(core::cancelled)) text += ", cancelled";
+  if (word.shields() != 0) text += ", " + std::to_string(word.shields()) + " shields";
+  if (task.parent_id != 0) text += ", spawned by " + std::to_string(task.parent_id);
+  text += '\n';
+}
+
+}  // namespace
+
+runtime_stats runtime_core::stats() {
+  runtime_stats sum;
+  sum.num_workers = tasks.workers();
+  std::uint64_t ended = tasks.foreign_ended();
+  sum.total_spawned = tasks.foreign_spawned();
+  sum.total_cancelled = tasks.foreign_cancelled();
+  for (unsigned i = 0; i < tasks.workers(); ++i) {
+    sched::worker& w = tasks.at(i);
+    const worker_stats& one = sum.workers.emplace_back(stats_of(w));
+    sum.total_polled += one.tasks_polled;
+    sum.total_stolen += one.tasks_stolen;
+    sum.total_parked += one.times_parked;
+    ended += w.counts().ended.read();
+    sum.total_cancelled += w.counts().cancelled.read();
+    sum.total_spawned += w.counts().spawned.read();
+  }
+  sum.total_completed = ended - std::min(ended, sum.total_cancelled);
+  sum.alive_tasks = sum.total_spawned - std::min(sum.total_spawned, ended);
+  sum.injector_depth = tasks.injector().length_guess();
+  const blocking_pool::counts pool = threads.count();
+  sum.blocking_queued = pool.queued;
+  sum.blocking_threads = pool.threads;
+  sum.total_shortages = tasks.shortages();
+  sum.total_stalls = watchdog_.stalls();
+  sum.total_ripened = watchdog_.ripened();
+  // relaxed. A report.
+  sum.total_unhandled = unhandled_.load(base::order::relaxed);
+  sum.backend = io_backend::epoll;
+  return sum;
+}
+
+std::string runtime_core::dump() {
+  const runtime_stats now = stats();
+  std::string text = "rota runtime: " + std::to_string(now.num_workers) + " workers, " +
+                     std::to_string(now.alive_tasks) + " tasks alive, " + std::to_string(now.injector_depth) +
+                     " in the injector, " + std::to_string(now.blocking_threads) + " threads\n";
+  for (unsigned i = 0; i < tasks.workers(); ++i) {
+    sched::worker& w = tasks.at(i);
+    const std::uint64_t running = w.current_task_id();
+    text += "  worker " + std::to_string(i) + ": ";
+    text += running != 0 ? "runs task " + std::to_string(running) : std::string("runs nothing");
+    text += ", " + std::to_string(w.thief_end().length_guess()) + " queued\n";
+  }
+  tasks.tasks().for_each([&text](const core::header& task) { describe(text, task); });
+  return text;
+}
+
+void runtime_core::report_survivors(shutdown_report& into) {
+  tasks.tasks().for_each([&into](const core::header& task) {
+    into.survivors.push_back({{task.id}, task.name == nullptr ? "" : printable(task.name), place(task)});
+  });
+}
+
+}  // namespace rota::detail

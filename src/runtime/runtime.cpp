@@ -1,0 +1,82 @@
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+
+#include "base/tls_slot.hpp"
+#include "runtime/runtime_core.hpp"
+#include "task/thread_ports.hpp"
+
+#include <utility>
+
+namespace rota {
+
+runtime::runtime(runtime_options options) : core_(new detail::runtime_core(options)) {}
+
+runtime::~runtime() {
+  // A child of fork() has this object, but none of its threads.
+  if (!core_->is_own_process()) return;
+  shutdown_within(core_->options().shutdown_grace);
+  core_->let_go();
+}
+
+shutdown_report runtime::shutdown_within(std::chrono::nanoseconds grace) { return core_->shutdown(grace); }
+runtime_stats runtime::stats() const { return core_->stats(); }
+std::string runtime::dump() const { return core_->dump(); }
+
+core::scheduler& runtime::scheduler() const {
+  core_->demand_own_process();
+  return core_->tasks;
+}
+core::scheduler& runtime::pool() const {
+  core_->demand_own_process();
+  return core_->threads;
+}
+
+runtime_handle::runtime_handle(detail::runtime_core& core) noexcept : core_(&core) { core_->tasks.books().made(); }
+runtime_handle::runtime_handle(const runtime_handle& other) noexcept : runtime_handle(*other.core_) {}
+runtime_handle& runtime_handle::operator=(const runtime_handle& other) noexcept {
+  runtime_handle copy(other);
+  std::swap(core_, copy.core_);
+  return *this;
+}
+runtime_handle::~runtime_handle() { core_->tasks.note_freed(); }
+
+core::scheduler& runtime_handle::scheduler() const {
+  core_->demand_own_process();
+  return core_->tasks;
+}
+core::scheduler& runtime_handle::pool() const {
+  core_->demand_own_process();
+  return core_->threads;
+}
+
+namespace core {
+
+namespace {
+
+header& demand_task() {
+  header* const me = current_task();
+  if (me == nullptr) throw error(errc::no_runtime);
+  return *me;
+}
+
+}  // namespace
+
+scheduler& current_scheduler() { return scheduler_for_children(demand_task()); }
+
+scheduler& current_blocking_pool() {
+  auto& tasks = static_cast<sched::scheduler&>(scheduler_for_children(demand_task()));
+  return *static_cast<detail::blocking_pool*>(tasks.around.threads);
+}
+
+blocking_section::blocking_section() : lent_(current_thread_ports().before_block()), task_(nullptr) {
+  // Inside, this is a plain thread: block_on may run a task of its own.
+  task_ = std::exchange(base::this_thread_locals().task, nullptr);
+}
+
+blocking_section::~blocking_section() {
+  base::this_thread_locals().task = task_;
+  current_thread_ports().after_block(lent_);
+}
+
+}  // namespace core
+}  // namespace rota

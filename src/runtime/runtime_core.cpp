@@ -1,0 +1,203 @@
+#include "runtime/runtime_core.hpp"
+
+#include "base/random.hpp"
+#include "base/thread.hpp"
+#include "base/tls_slot.hpp"
+#include "task/harness.hpp"
+#include "task/thread_ports.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <system_error>
+
+namespace rota::detail {
+
+namespace {
+
+unsigned workers_of(const runtime_options& options) noexcept {
+  return options.workers != 0 ? options.workers : base::usable_processors();
+}
+
+std::uint64_t seed_of(const runtime_options& options) noexcept {
+  return options.seed != 0 ? options.seed : base::entropy();
+}
+
+#if !ROTA_MODEL
+driver::epoll& epoll_of(void* self) noexcept { return *static_cast<driver::epoll*>(self); }
+
+constexpr sched::driver_ops epoll_ops{
+    .wait = [](void* self, base::time_point deadline, sched::event_buffer& found) noexcept {
+      return epoll_of(self).wait(deadline, found.data(), static_cast<unsigned>(found.size()));
+    },
+    .dispatch = [](void* self, const sched::event_buffer& found, unsigned count) noexcept {
+      epoll_of(self).dispatch(found.data(), count);
+    },
+    .interrupt = [](void* self) noexcept { epoll_of(self).interrupt(); },
+};
+#endif
+
+}  // namespace
+
+runtime_core::runtime_core(const runtime_options& options)
+    : tasks((check(options), workers_of(options)), seed_of(options), base::now()),
+      threads(tasks, options.blocking),
+      options_(options),
+      process_(base::this_process_id()),
+      watchdog_(tasks, options.watchdog) {
+  core::install_thread_ports(sched::scheduler::ports_of_thread);
+#if !ROTA_MODEL
+  if (const std::error_code failed = driver_.open()) throw std::system_error(failed, "rota: the epoll driver");
+#endif
+  connect();
+  start_workers();
+}
+
+void runtime_core::connect() noexcept {
+  sched::surroundings& around = tasks.around;
+#if ROTA_MODEL
+  around.driver = driver_.port();
+#else
+  around.driver = {&epoll_ops, &driver_};
+  around.io = &driver_;
+#endif
+  around.start_role = [](void* self, sched::worker& role) noexcept {
+    return static_cast<blocking_pool*>(self)->start_role(role);
+  };
+  around.threads = &threads;
+  around.unhandled = [](void* self, core::header& task, std::exception_ptr what) noexcept {
+    static_cast<runtime_core*>(self)->on_unhandled(task, std::move(what));
+  };
+  around.policy = this;
+  around.first_awake = [](void* self) noexcept { static_cast<watchdog*>(self)->first_awake(); };
+  around.watchdog = &watchdog_;
+  around.abandoned = [](void* self) noexcept { delete static_cast<runtime_core*>(self); };
+  around.holder = this;
+}
+
+void runtime_core::start_workers() {
+  unsigned started = 0;
+  std::exception_ptr failure;
+  try {
+    watchdog_.start();
+    while (started < tasks.workers() && threads.start_role(tasks.at(started))) ++started;
+    if (started < tasks.workers()) {
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                              "rota: a thread for every worker");
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure == nullptr) {
+    threads.start_minimum();
+    return;
+  }
+  tasks.set_phase(sched::phase::stopping);
+  tasks.wake_all();
+  threads.wait_for_roles(started);
+  stop_threads();
+  std::rethrow_exception(failure);
+}
+
+void runtime_core::demand_own_process() const {
+  if (!is_own_process()) throw error(errc::forked);
+}
+
+bool runtime_core::is_own_process() const noexcept { return base::this_process_id() == process_; }
+
+/// A shutdown here would wait for itself: on a worker, in a task whose thread has lent its role, in the root of block_on.
+bool runtime_core::runs_a_task_here() const noexcept {
+  const sched::worker* const role = sched::worker::current();
+  if (role != nullptr && &role->shared() == &tasks) return true;
+  const core::header* const task = core::current_task();
+  return task != nullptr && task->owner != &threads && &core::scheduler_for_children(*task) == &tasks;
+}
+
+shutdown_report runtime_core::shutdown(base::nanoseconds grace) {
+  demand_own_process();
+  if (runs_a_task_here()) {
+    std::fputs("rota: runtime destroyed on its own worker\n", stderr);
+    std::terminate();
+  }
+  shutdown_report report;
+  const base::lock_guard lock(shutdown_mutex_);
+  if (shut_down_) return report;
+  shut_down_ = true;
+  const runtime_stats before = stats();
+  tasks.set_phase(sched::phase::cancelling);
+  cancel_everything();
+  wait_for_end(grace);
+  report_survivors(report);
+  tasks.set_phase(sched::phase::stopping);
+  tasks.wake_all();
+  threads.wait_for_roles(tasks.workers());
+  stop_threads();
+  const runtime_stats after = stats();
+  report.drained = after.total_completed - before.total_completed;
+  report.cancelled = after.total_cancelled - before.total_cancelled;
+  return report;
+}
+
+/// Those that suspended are in the registry. The others are found when they are popped, or when they suspend.
+void runtime_core::cancel_everything() noexcept {
+  tasks.wake_all();
+  threads.cancel_queued();
+  tasks.tasks().act_on_each([](core::header& task) { core::cancel(task, cancel_reason::shutdown); });
+}
+
+void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
+  const base::time_point until = detail::saturating_deadline(base::now(), grace);
+  if (grace.count() > 0 && tasks.books().wait_until_none(until)) return;
+  tasks.set_phase(sched::phase::forcing);
+  const auto override_all = [this] { tasks.tasks().act_on_each([](core::header& t) { core::override_shields(t); }); };
+  override_all();
+  // Whatever is left ends as soon as it suspends. Only a closure that does not return can hold tasks up for ever: those
+  // that wait for it are left to it, once nothing else moves.
+  constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
+  while (!tasks.books().wait_until_none(base::now() + look_every)) {
+    if (threads.count().running != 0 && tasks.sleepers().all_parked() && !tasks.injector().has_items()) return;
+    // A clean-up that has begun since then stands behind a shield of its own.
+    override_all();
+  }
+}
+
+void runtime_core::stop_threads() noexcept {
+  watchdog_.stop();
+  threads.stop();
+  tasks.drain();
+}
+
+void runtime_core::let_go() noexcept {
+  if (tasks.books().let_go()) delete this;
+}
+
+void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
+  // relaxed. A sum for a report.
+  unhandled_.fetch_add(1, base::order::relaxed);
+  unhandled_exception report{{task.id}, task.name == nullptr ? "" : task.name, "unknown exception", nullptr, 0};
+  try {
+    std::rethrow_exception(what);
+  } catch (const std::exception& e) {
+    report.what = e.what();
+    deliver(report, task);
+  } catch (...) {
+    deliver(report, task);
+  }
+  if (options_.on_unhandled.ends_program()) std::terminate();
+}
+
+void runtime_core::deliver(unhandled_exception& report, core::header& task) noexcept {
+  const std::source_location where = core::site_of(task);
+  if (where.line() != 0) {
+    report.file = where.file_name();
+    report.line = where.line();
+  }
+  if (const auto call = options_.on_unhandled.call()) {
+    call(report);
+    return;
+  }
+  std::fprintf(stderr, "rota: unhandled exception in task %llu '%.*s', last suspended at %s:%u: %s\n",
+               static_cast<unsigned long long>(report.id.value), static_cast<int>(report.name.size()), report.name.data(),
+               report.file == nullptr ? "(never)" : report.file, report.line, report.what);
+}
+
+}  // namespace rota::detail

@@ -1,0 +1,76 @@
+// Everything that a runtime is made of.
+#pragma once
+
+#include "runtime/blocking_pool.hpp"
+#include "runtime/watchdog.hpp"
+#include "sched/scheduler.hpp"
+#if ROTA_MODEL
+#include "sched/sleep_driver.hpp"
+#else
+#include "driver/epoll.hpp"
+#endif
+
+#include <rota/runtime.hpp>
+
+namespace rota::detail {
+
+// PROTOCOL: life of a runtime
+//   open        tasks come and go
+//   cancelling  admit() refuses; every task is cancelled: those that suspended through the registry, the others when they
+//               are popped or suspend for the first time; queued closures end as cancelled
+//   forcing     after the grace: shields no longer count
+//   stopping    no task is alive, or only blocking work keeps some from ending: workers leave, threads are joined
+//   gone        the runtime object is destroyed; the last task's memory, handle or thread frees this
+// Who frees: whoever brings the ledger's memories to zero. The runtime, every task's memory, every runtime_handle and
+// every thread of the pool count for one.
+class runtime_core {
+ public:
+  /// Checks the options first; nothing has started when it throws.
+  explicit runtime_core(const runtime_options& options);
+  runtime_core(const runtime_core&) = delete;
+  runtime_core& operator=(const runtime_core&) = delete;
+  ~runtime_core() = default;
+
+  shutdown_report shutdown(base::nanoseconds grace);
+  /// The runtime object has gone.
+  void let_go() noexcept;
+
+  [[nodiscard]] runtime_stats stats();
+  [[nodiscard]] std::string dump();
+  [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
+
+  /// Throws errc::forked in a child of the process that made this runtime.
+  void demand_own_process() const;
+  [[nodiscard]] bool is_own_process() const noexcept;
+
+  sched::scheduler tasks;
+  blocking_pool threads;
+
+ private:
+  [[nodiscard]] bool runs_a_task_here() const noexcept;
+  void connect() noexcept;
+  void start_workers();
+  void cancel_everything() noexcept;
+  void wait_for_end(base::nanoseconds grace) noexcept;
+  void stop_threads() noexcept;
+  void report_survivors(shutdown_report& into);
+  void on_unhandled(core::header& task, std::exception_ptr what) noexcept;
+  void deliver(unhandled_exception& report, core::header& task) noexcept;
+
+  const runtime_options options_;
+  const std::uint64_t process_;
+#if ROTA_MODEL
+  sched::sleep_driver driver_;
+#else
+  driver::epoll driver_;
+#endif
+  watchdog watchdog_;
+  base::mutex shutdown_mutex_;
+  bool shut_down_ = false;
+  base::atomic<std::uint64_t> unhandled_{0};
+};
+
+/// Throws std::invalid_argument that names the field and its range.
+void check(const runtime_options& options);
+
+}  // namespace rota::detail

@@ -1,0 +1,110 @@
+#include "runtime/watchdog.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace rota::detail {
+
+namespace {
+
+constexpr base::nanoseconds tick = std::chrono::milliseconds(1);
+constexpr unsigned quiet_looks = 8;
+constexpr unsigned reports_per_minute = 5;
+
+}  // namespace
+
+watchdog::watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept : tasks_(tasks), patience_(patience) {}
+
+void watchdog::start() {
+  samples_.resize(tasks_.workers());
+  auto started = base::thread::start("rota-watchdog", thread_main, this);
+  if (!started.has_value()) throw std::system_error(started.error(), "rota: the watchdog's thread");
+  thread_ = std::move(*started);
+}
+
+void watchdog::stop() noexcept {
+  if (!thread_.joinable()) return;
+  // seq_cst. Same word as sleep() and doze().
+  word_.exchange(leaving, base::order::seq_cst);
+  base::futex_wake(&word_, 1);
+  thread_.join();
+}
+
+void watchdog::first_awake() noexcept {
+  std::uint32_t seen = asleep;
+  // seq_cst. Same word as sleep(), after the idle word said that a worker got up. failure: seq_cst. Nobody sleeps, but
+  //          the watchdog that announces it next must find that worker awake.
+  if (word_.compare_exchange_strong(seen, awake, base::order::seq_cst, base::order::seq_cst)) {
+    base::futex_wake(&word_, 1);
+  }
+}
+
+void watchdog::thread_main(void* self) noexcept { static_cast<watchdog*>(self)->watch(); }
+
+void watchdog::watch() noexcept {
+  for (unsigned quiet = 0;;) {
+    if (tasks_.sleepers().all_parked()) {
+      if (++quiet >= quiet_looks) {
+        quiet = 0;
+        if (!sleep()) return;
+      }
+    } else {
+      quiet = 0;
+      look(base::now());
+    }
+    if (!doze()) return;
+  }
+}
+
+bool watchdog::doze() noexcept {
+  static_cast<void>(base::futex_wait(word_, awake, base::now() + tick));
+  // acquire. Pairs with stop().
+  return word_.load(base::order::acquire) != leaving;
+}
+
+bool watchdog::sleep() noexcept {
+  std::uint32_t seen = awake;
+  // seq_cst. The announcement; the look at the idle word follows. failure: seq_cst. It is told to leave.
+  if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
+  if (!tasks_.sleepers().all_parked()) first_awake();
+  // acquire, in the loop. Pairs with first_awake() and stop().
+  while (word_.load(base::order::acquire) == asleep) static_cast<void>(base::futex_wait(word_, asleep, base::never));
+  // acquire. The same.
+  return word_.load(base::order::acquire) != leaving;
+}
+
+void watchdog::look(base::time_point now) noexcept {
+  for (unsigned i = 0; i < tasks_.workers(); ++i) look_at(tasks_.at(i), samples_[i], now);
+}
+
+/// The same poll as at the last look, and a task waits behind it: others may have that.
+void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now) noexcept {
+  const std::uint64_t stamp = whom.poll_stamp();
+  if (stamp != before.stamp) {
+    before = {stamp, now, false};
+    return;
+  }
+  if (whom.slot().ripen()) {
+    // relaxed. A sum for a report; one writer.
+    ripened_.fetch_add(1, base::order::relaxed);
+    tasks_.look_after_ring();
+  }
+  const bool too_long = patience_.count() > 0 && now - before.since >= patience_;
+  if (too_long && !before.reported && whom.current_task_id() != 0) report(whom, before, now);
+}
+
+void watchdog::report(const sched::worker& whom, sample& before, base::time_point now) noexcept {
+  before.reported = true;
+  // relaxed. A sum for a report; one writer.
+  stalls_.fetch_add(1, base::order::relaxed);
+  if (now - minute_ >= std::chrono::minutes(1)) {
+    minute_ = now;
+    reports_this_minute_ = 0;
+  }
+  if (++reports_this_minute_ > reports_per_minute) return;
+  const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(now - before.since);
+  std::fprintf(stderr, "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension\n", whom.index(),
+               whom.current_task_id(), static_cast<long long>(spent.count()));
+}
+
+}  // namespace rota::detail

@@ -1,0 +1,71 @@
+// One thread that looks after the workers: once a millisecond while one of them is awake, never otherwise.
+#pragma once
+
+#include "base/futex.hpp"
+#include "base/thread.hpp"
+#include "sched/scheduler.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rota::detail {
+
+// PROTOCOL: watchdog word
+//   awake 0 · asleep 1 · leaving 2
+//   The watchdog announces that it sleeps by an RMW, looks once more whether all workers are parked, and sleeps while the
+//   word says so. Who takes the first worker out of "all parked" exchanges it to awake, and wakes the watchdog if it was
+//   asleep. Both orders are seq_cst on this word and on the idle word: one side sees the other.
+//   It goes to sleep only after a few quiet looks in a row: a runtime that is woken for every request must not pay a
+//   second wake for its watchdog each time.
+class watchdog {
+ public:
+  watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept;
+  watchdog(const watchdog&) = delete;
+  watchdog& operator=(const watchdog&) = delete;
+  ~watchdog() = default;
+
+  /// Throws std::bad_alloc, std::system_error.
+  void start();
+  void stop() noexcept;
+  void first_awake() noexcept;
+
+  [[nodiscard]] std::uint64_t ripened() const noexcept {
+    // relaxed. A sum for a report.
+    return ripened_.load(base::order::relaxed);
+  }
+  [[nodiscard]] std::uint64_t stalls() const noexcept {
+    // relaxed. A sum for a report.
+    return stalls_.load(base::order::relaxed);
+  }
+
+ private:
+  struct sample {
+    std::uint64_t stamp = 0;
+    base::time_point since{};
+    bool reported = false;
+  };
+
+  static void thread_main(void* self) noexcept;
+  void watch() noexcept;
+  void look(base::time_point now) noexcept;
+  void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
+  void report(const sched::worker& whom, sample& before, base::time_point now) noexcept;
+  /// False: it is told to leave.
+  [[nodiscard]] bool doze() noexcept;
+  [[nodiscard]] bool sleep() noexcept;
+
+  enum value : std::uint32_t { awake, asleep, leaving };
+
+  sched::scheduler& tasks_;
+  const base::nanoseconds patience_;
+  base::atomic<std::uint32_t> word_{awake};
+  base::atomic<std::uint64_t> ripened_{0};
+  base::atomic<std::uint64_t> stalls_{0};
+  std::vector<sample> samples_;
+  base::time_point minute_{};
+  unsigned reports_this_minute_ = 0;
+  base::thread thread_;
+};
+
+}  // namespace rota::detail

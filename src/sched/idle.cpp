@@ -1,0 +1,88 @@
+#include "sched/idle.hpp"
+
+namespace rota::sched {
+
+idle::idle(unsigned workers) : workers_(workers), bits_(workers) {}
+
+std::optional<idle::claim> idle::after_ring() noexcept {
+  // seq_cst. The second of the four seq_cst accesses: after the publish, against park's RMW and its re-scan.
+  return claim_one(word_.load(base::order::seq_cst));
+}
+
+std::optional<idle::claim> idle::after_injector() noexcept {
+  // seq_cst. Same word as announce_park(): of {task published, worker asleep} at least one side sees the other.
+  return claim_one(word_.fetch_add(0, base::order::seq_cst));
+}
+
+std::optional<idle::claim> idle::claim_one(std::uint64_t seen) noexcept {
+  if (searching_of(seen) != 0 || parked_of(seen) <= 0) return std::nullopt;
+  const std::optional<std::uint32_t> worker = bits_.take_lowest();
+  if (!worker.has_value()) return std::nullopt;
+  return counted(*worker);
+}
+
+std::optional<idle::claim> idle::claim_parked(unsigned worker) noexcept {
+  // seq_cst. Same word as announce_park(): if this worker announces later, it sees what was published; if it has, its bit
+  //          is there. Asked by number: a search through the bitmap may miss bits next to one that changes.
+  word_.fetch_add(0, base::order::seq_cst);
+  if (!bits_.clear(worker)) return std::nullopt;
+  return counted(worker);
+}
+
+idle::claim idle::counted(unsigned worker) noexcept {
+  // seq_cst. In one order with the looks and the parks: from here on a look finds a searcher.
+  const std::uint64_t before = word_.fetch_add(one_searching - one_parked, base::order::seq_cst);
+  return {worker, parked_of(before) >= static_cast<int>(workers_)};
+}
+
+bool idle::try_search() noexcept {
+  // relaxed. A guess; the compare-exchange decides.
+  std::uint64_t seen = word_.load(base::order::relaxed);
+  do {
+    if (2 * searching_of(seen) >= workers_) return false;
+    // seq_cst. In one order with the looks. failure: relaxed. Again a guess. Somebody's exchange succeeds each round.
+  } while (!word_.compare_exchange_weak(seen, seen + one_searching, base::order::seq_cst, base::order::relaxed));
+  return true;
+}
+
+bool idle::leave_with_work() noexcept {
+  // seq_cst. In one order with the looks: a look that found us searching comes before, and we look after it.
+  const std::uint64_t before = word_.fetch_sub(one_searching, base::order::seq_cst);
+  ROTA_ASSERT(searching_of(before) > 0);
+  return searching_of(before) == 1;
+}
+
+void idle::force_search() noexcept {
+  // seq_cst. In one order with the looks.
+  word_.fetch_add(one_searching, base::order::seq_cst);
+}
+
+void idle::announce_park(unsigned worker, bool searching) noexcept {
+  bits_.set(worker);
+  // seq_cst. Same word as the looks, and the third of the four seq_cst accesses; the re-scan follows.
+  word_.fetch_add(one_parked - (searching ? one_searching : 0), base::order::seq_cst);
+}
+
+idle::on_rise idle::rise(unsigned worker, bool& first_awake) noexcept {
+  if (!bits_.clear(worker)) {
+    first_awake = false;
+    return on_rise::claimed;
+  }
+  // seq_cst. In one order with the looks.
+  const std::uint64_t before = word_.fetch_add(one_searching - one_parked, base::order::seq_cst);
+  first_awake = parked_of(before) >= static_cast<int>(workers_);
+  return on_rise::alone;
+}
+
+idle::counts idle::guess() const noexcept {
+  // relaxed. For reports.
+  const std::uint64_t seen = word_.load(base::order::relaxed);
+  return {parked_of(seen), searching_of(seen)};
+}
+
+bool idle::all_parked() const noexcept {
+  // seq_cst. After the watchdog's announcement that it sleeps, against the claim that takes the first worker out.
+  return parked_of(word_.load(base::order::seq_cst)) >= static_cast<int>(workers_);
+}
+
+}  // namespace rota::sched

@@ -1,0 +1,180 @@
+#include "sched/scheduler.hpp"
+
+#include "base/tls_slot.hpp"
+
+#include <utility>
+
+namespace rota::sched {
+
+using core::header;
+
+namespace {
+
+scheduler& of(core::scheduler& self) noexcept { return static_cast<scheduler&>(self); }
+const scheduler& of(const core::scheduler& self) noexcept { return static_cast<const scheduler&>(self); }
+scheduler& owner_of(header& task) noexcept { return of(*task.owner); }
+
+/// The role that this thread plays, if it is one of this scheduler's.
+worker* mine(const scheduler& self) noexcept {
+  worker* const here = worker::current();
+  return here != nullptr && &here->shared() == &self ? here : nullptr;
+}
+
+bool admit(core::scheduler& s) noexcept {
+  scheduler& self = of(s);
+  worker* const here = mine(self);
+  // Counted first: who counts before the phase changes is waited for, who counts after it is refused.
+  here != nullptr ? here->count_spawned() : self.note_foreign_spawn();
+  return self.current_phase() == phase::open;
+}
+
+void schedule(header& task) noexcept {
+  scheduler& self = owner_of(task);
+  worker* const here = mine(self);
+  here != nullptr ? here->push_newest(task) : self.inject(task);
+}
+
+void reschedule(header& task) noexcept {
+  scheduler& self = owner_of(task);
+  worker* const here = mine(self);
+  here != nullptr ? here->push_ring(task) : self.inject(task);
+}
+
+bool take_entry(header& task) noexcept {
+  worker* const here = mine(owner_of(task));
+  return here != nullptr && here->slot().take_if(task);
+}
+
+void enroll(core::scheduler& s, header& task) noexcept {
+  scheduler& self = of(s);
+  const worker* const here = mine(self);
+  self.tasks().enroll(task, here != nullptr ? here->index() : static_cast<unsigned>(task.id % self.workers()));
+  // A sweep that cancels every task may have passed this list already.
+  if (self.current_phase() != phase::open) core::cancel(task, cancel_reason::shutdown);
+}
+
+void ended(core::scheduler& s, header& /*task*/, bool was_cancelled) noexcept {
+  scheduler& self = of(s);
+  worker* const here = mine(self);
+  here != nullptr ? here->count_ended(was_cancelled) : self.note_foreign_end(was_cancelled);
+}
+
+void deadline_moved(core::scheduler& s, base::time_point earliest) noexcept {
+  scheduler& self = of(s);
+  const driver_port& driver = self.around.driver;
+  if (self.poll().must_interrupt(earliest)) driver.ops->interrupt(driver.self);
+}
+
+timing::shard& timer_shard(core::scheduler& s) noexcept {
+  scheduler& self = of(s);
+  const worker* const here = mine(self);
+  return self.clocks().at(here != nullptr ? here->index() : 0);
+}
+
+}  // namespace
+
+const core::scheduler_ops scheduler::ops_table{
+    .admit = admit,
+    .schedule = sched::schedule,
+    .reschedule = sched::reschedule,
+    .may_claim = [](const core::scheduler& s) noexcept { return mine(of(s)) != nullptr; },
+    .take_entry = sched::take_entry,
+    .enroll = sched::enroll,
+    .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks().withdraw(task); },
+    .rename = [](core::scheduler& s, header& task, char* name) noexcept { of(s).tasks().rename(task, name); },
+    .ended = sched::ended,
+    .unhandled = [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
+      const surroundings& around = of(s).around;
+      around.unhandled(around.policy, task, std::move(what));
+    },
+    .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
+    .now = [](const core::scheduler& s) noexcept { return of(s).now(); },
+    .timer_shard = sched::timer_shard,
+    .deadline_moved = sched::deadline_moved,
+    .io = [](core::scheduler& s) noexcept { return of(s).around.io; },
+    .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
+};
+
+scheduler::scheduler(unsigned workers, std::uint64_t seed, base::time_point now)
+    : core::scheduler{&ops_table}, idle_(workers), timers_(workers, now), registry_(workers), ledger_(workers) {
+  workers_.reserve(workers);
+  for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<worker>(*this, i, seed));
+}
+
+void scheduler::note_made() noexcept {
+  worker* const here = mine(*this);
+  here != nullptr ? here->count_made() : ledger_.made();
+}
+
+void scheduler::note_freed() noexcept {
+  worker* const here = mine(*this);
+  const bool last = here != nullptr ? here->count_freed() : ledger_.freed();
+  if (last) around.abandoned(around.holder);
+}
+
+void scheduler::inject(header& task) noexcept {
+  task.next.set(nullptr);
+  inject_batch(task, task, 1);
+}
+
+void scheduler::inject_batch(header& first, header& last, std::size_t count) noexcept {
+  // Closed: only a task that a blocking call kept from ending can come so late. It is a survivor, and was reported.
+  if (injector_.push_batch(first, last, count) == queue::on_inject::accepted) look_after_injector();
+}
+
+void scheduler::unpark(std::optional<idle::claim> whom) noexcept {
+  if (!whom.has_value()) return;
+  if (worker* const here = mine(*this)) here->counts().wakes_sent.add(1);
+  if (at(whom->worker).bed().unpark() == on_unpark::interrupt_driver) around.driver.ops->interrupt(around.driver.self);
+  if (whom->first_awake) note_first_awake();
+}
+
+void scheduler::wake_all() noexcept {
+  for (unsigned i = 0; i < workers(); ++i) unpark(idle_.claim_parked(i));
+}
+
+void scheduler::drain() noexcept {
+  injector_.close();
+  for (header* entry = injector_.drain(); entry != nullptr;) {
+    header* const next = entry->next.get();
+    if (entry->word.drop_entry() == core::on_drop_entry::free) core::free_task(*entry);
+    entry = next;
+  }
+  for (unsigned i = 0; i < workers(); ++i) at(i).drain();
+}
+
+// ---- what a thread does around a wait that blocks it --------------------------------------------------------------
+
+namespace {
+
+void* lend_role() noexcept {
+  worker* const role = worker::current();
+  // Outside of a task, a driver's or a timer's callback: play() is in the middle of something, and keeps the role.
+  if (role == nullptr || base::this_thread_locals().task == nullptr) return nullptr;
+  scheduler& self = role->shared();
+  base::this_thread_locals().worker = nullptr;
+  if (self.around.start_role(self.around.threads, *role)) return role;
+  // No thread to be had: this one keeps the role while it blocks. The watchdog keeps its LIFO slot served.
+  base::this_thread_locals().worker = role;
+  self.note_shortage();
+  return nullptr;
+}
+
+bool help_here() noexcept {
+  worker* const role = worker::current();
+  return role != nullptr && role->help_once();
+}
+
+constexpr core::thread_ports worker_ports{
+    .before_block = lend_role,
+    .after_block = [](void*) noexcept {},
+    .help_once = help_here,
+};
+
+}  // namespace
+
+const core::thread_ports& scheduler::ports_of_thread() noexcept {
+  return worker::current() != nullptr ? worker_ports : core::plain_thread;
+}
+
+}  // namespace rota::sched

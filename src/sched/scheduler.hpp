@@ -1,0 +1,147 @@
+// The work-stealing scheduler: what its workers share.
+#pragma once
+
+#include "queue/injector.hpp"
+#include "sched/idle.hpp"
+#include "sched/ledger.hpp"
+#include "sched/poller.hpp"
+#include "sched/worker.hpp"
+#include "task/ports.hpp"
+#include "task/registry.hpp"
+#include "task/thread_ports.hpp"
+#include "time/shard.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace rota::sched {
+
+/// How far a shutdown has come. It only moves forward.
+enum class phase : std::uint32_t {
+  open,        // takes tasks
+  cancelling,  // refuses new ones; every other one is cancelled
+  forcing,     // shields no longer count
+  stopping,    // all tasks have ended: the workers leave
+};
+
+/// What the scheduler needs and does not own. Set before the first worker plays.
+struct surroundings {
+  driver_port driver;
+  driver::epoll* io = nullptr;
+  /// Finds a thread to play `role`. False: there is none.
+  bool (*start_role)(void* self, worker& role) noexcept = nullptr;
+  void* threads = nullptr;
+  /// An exception that nobody will see.
+  void (*unhandled)(void* self, core::header& task, std::exception_ptr what) noexcept = nullptr;
+  void* policy = nullptr;
+  /// Workers are no longer all parked: the watchdog gets up.
+  void (*first_awake)(void* self) noexcept = nullptr;
+  void* watchdog = nullptr;
+  /// The last task's memory has gone after the runtime has: frees the scheduler.
+  void (*abandoned)(void* self) noexcept = nullptr;
+  void* holder = nullptr;
+  /// Time as tasks see it; null: the monotonic clock.
+  base::time_point (*now)(void* self) noexcept = nullptr;
+  void* clock = nullptr;
+};
+
+class scheduler : public core::scheduler {
+ public:
+  /// Throws std::bad_alloc. `workers`: 1 .. 4096.
+  scheduler(unsigned workers, std::uint64_t seed, base::time_point now);
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+  ~scheduler() = default;
+
+  [[nodiscard]] unsigned workers() const noexcept { return static_cast<unsigned>(workers_.size()); }
+  [[nodiscard]] worker& at(unsigned index) noexcept { return *workers_[index]; }
+
+  /// From any thread, at the end of the queue that every worker looks into.
+  void inject(core::header& task) noexcept;
+  void inject_batch(core::header& first, core::header& last, std::size_t count) noexcept;
+
+  /// After a seq_cst publish into a ring or a ripe slot; after a push into the injector.
+  void look_after_ring() noexcept { unpark(idle_.after_ring()); }
+  void look_after_injector() noexcept { unpark(idle_.after_injector()); }
+
+  [[nodiscard]] base::time_point now() const noexcept {
+    return around.now == nullptr ? base::now() : around.now(around.clock);
+  }
+
+  [[nodiscard]] phase current_phase() const noexcept {
+    // seq_cst. In one order with the counting of tasks and with the parking of workers.
+    return phase_.load(base::order::seq_cst);
+  }
+  void set_phase(phase p) noexcept {
+    // seq_cst. A publish like any other: before the wake of every worker.
+    phase_.store(p, base::order::seq_cst);
+  }
+  /// After a change of the phase: wakes every worker that sleeps.
+  void wake_all() noexcept;
+  /// After every role has ended: drops what is left in the queues.
+  void drain() noexcept;
+
+  void note_foreign_spawn() noexcept {
+    // relaxed. A sum for a report; the ledger's count is the one that decides.
+    foreign_spawned_.fetch_add(1, base::order::relaxed);
+    ledger_.spawned();
+    ledger_.made();
+  }
+  /// The memory of a task, without the task being waited for.
+  void note_made() noexcept;
+  void note_freed() noexcept;
+  /// A task ended on a thread that plays no role.
+  void note_foreign_end(bool was_cancelled) noexcept {
+    // relaxed. Sums for reports.
+    foreign_ended_.fetch_add(1, base::order::relaxed);
+    // relaxed. The same.
+    if (was_cancelled) foreign_cancelled_.fetch_add(1, base::order::relaxed);
+    ledger_.ended();
+  }
+  // relaxed, all four. Sums for reports.
+  [[nodiscard]] std::uint64_t foreign_spawned() const noexcept { return foreign_spawned_.load(base::order::relaxed); }
+  [[nodiscard]] std::uint64_t foreign_ended() const noexcept { return foreign_ended_.load(base::order::relaxed); }
+  [[nodiscard]] std::uint64_t foreign_cancelled() const noexcept {
+    return foreign_cancelled_.load(base::order::relaxed);
+  }
+  [[nodiscard]] std::uint64_t shortages() const noexcept { return shortages_.load(base::order::relaxed); }
+  /// A blocking call found no thread for its worker's role.
+  void note_shortage() noexcept {
+    // relaxed. A sum for a report.
+    shortages_.fetch_add(1, base::order::relaxed);
+  }
+
+  queue::injector<core::header>& injector() noexcept { return injector_; }
+  idle& sleepers() noexcept { return idle_; }
+  poller& poll() noexcept { return poller_; }
+  timing::timers& clocks() noexcept { return timers_; }
+  core::registry& tasks() noexcept { return registry_; }
+  ledger& books() noexcept { return ledger_; }
+
+  surroundings around;
+
+  static const core::thread_ports& ports_of_thread() noexcept;
+
+ private:
+  friend class worker;
+  void unpark(std::optional<idle::claim> whom) noexcept;
+  void note_first_awake() noexcept {
+    if (around.first_awake != nullptr) around.first_awake(around.watchdog);
+  }
+  static const core::scheduler_ops ops_table;
+
+  queue::injector<core::header> injector_;
+  idle idle_;
+  poller poller_;
+  timing::timers timers_;
+  core::registry registry_;
+  ledger ledger_;
+  base::atomic<std::uint64_t> foreign_spawned_{0};
+  base::atomic<std::uint64_t> foreign_ended_{0};
+  base::atomic<std::uint64_t> foreign_cancelled_{0};
+  base::atomic<std::uint64_t> shortages_{0};
+  base::atomic<phase> phase_{phase::open};
+  std::vector<std::unique_ptr<worker>> workers_;
+};
+
+}  // namespace rota::sched

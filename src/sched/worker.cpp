@@ -1,0 +1,376 @@
+#include "sched/worker.hpp"
+
+#include "base/tls_slot.hpp"
+#include "sched/scheduler.hpp"
+#include "task/harness.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace rota::sched {
+
+using core::header;
+
+worker::worker(scheduler& shared, unsigned index, std::uint64_t seed) noexcept
+    : shared_(shared), index_(index), mine_(ring_.take_owner_end()), random_(seed + index) {}
+
+worker* worker::current() noexcept { return static_cast<worker*>(base::this_thread_locals().worker); }
+
+worker::on_play worker::play() noexcept {
+  base::this_thread_locals().worker = this;
+  begin_role();
+  while (shared_.current_phase() != phase::stopping) {
+    // Who was woken searches first: it holds a token, and owes a look to those who wait.
+    if (!searching_) tick();
+    if (!lost_role() && (searching_ || polls_this_tick_ == 0)) {
+      if (header* const found = find_or_park()) run(*found);
+    }
+    if (lost_role()) return on_play::role_lent;
+  }
+  // Told to stop before it saw that the scheduler closes: its books must not stay open.
+  close_books();
+  base::this_thread_locals().worker = nullptr;
+  return on_play::stopped;
+}
+
+/// The thread that had the role before is blocked inside a task: that task is not this role's any more.
+void worker::begin_role() noexcept {
+  // relaxed, all. As in run().
+  stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
+  task_id_.store(0, base::order::relaxed);
+}
+
+/// Up to 128 looks at tasks, then the driver and the timers get their turn.
+void worker::tick() noexcept {
+  maintain();
+  budget_ = polls_per_tick;
+  polls_this_tick_ = 0;
+  lifo_polls_ = 0;
+  const base::time_point began = base::now();
+  while (budget_ != 0) {
+    header* const task = next_running();
+    if (task == nullptr) break;
+    run(*task);
+    if (lost_role()) return;
+  }
+  if (polls_this_tick_ == 0) return;
+  pace_.measured(static_cast<std::uint64_t>((base::now() - began).count()), polls_this_tick_);
+}
+
+void worker::run(header& task) noexcept {
+  just_woken_ = false;
+  // relaxed, all. One writer; the watchdog and reports read them a little late.
+  const std::uint64_t outer = task_id_.load(base::order::relaxed);
+  stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
+  task_id_.store(task.id, base::order::relaxed);
+  const std::uint32_t looks = core::run(task);
+  if (lost_role()) return;
+  // relaxed. As above.
+  task_id_.store(outer, base::order::relaxed);
+  counts_.polled.add(looks);
+  polls_this_tick_ += looks;
+  budget_ -= looks < budget_ ? looks : budget_;
+  since_driver_ += looks;
+  since_injector_ += looks;
+  if (since_driver_ >= polls_between_driver_looks) maintain();
+}
+
+/// A look at the driver and at timers, without waiting, by whoever can take the token.
+void worker::maintain() noexcept {
+  since_driver_ = 0;
+  close_books();
+  if (!shared_.poll().try_take()) return;
+  event_buffer found;
+  const driver_port& driver = shared_.around.driver;
+  const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
+  shared_.poll().give_back();
+  // Who parked meanwhile did not get the token and sleeps on his own word: nobody would be in the driver while this worker
+  // is in a long poll.
+  shared_.look_after_injector();
+  if (events != 0) driver.ops->dispatch(driver.self, found, events);
+  shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
+}
+
+void worker::close_books() noexcept {
+  if (books_closed_ || shared_.current_phase() == phase::open) return;
+  books_closed_ = true;
+  const auto sum = [](const counter& c) { return static_cast<std::int64_t>(c.read()); };
+  shared_.books().close_books(sum(counts_.spawned) - sum(counts_.ended), sum(counts_.made) - sum(counts_.freed));
+}
+
+void worker::count_spawned() noexcept {
+  counts_.spawned.add(1);
+  if (books_closed_) shared_.books().spawned();
+  count_made();
+}
+
+void worker::count_made() noexcept {
+  counts_.made.add(1);
+  if (books_closed_) shared_.books().made();
+}
+
+void worker::count_ended(bool was_cancelled) noexcept {
+  counts_.ended.add(1);
+  if (was_cancelled) counts_.cancelled.add(1);
+  if (books_closed_) shared_.books().ended();
+}
+
+bool worker::count_freed() noexcept {
+  counts_.freed.add(1);
+  return books_closed_ && shared_.books().freed();
+}
+
+// ---- work of its own -----------------------------------------------------------------------------------------------
+
+/// The next task, its word `running`; stale entries are dropped on the way.
+header* worker::next_running() noexcept {
+  while (header* const entry = next_entry()) {
+    if (header* const task = start(entry)) return task;
+  }
+  return nullptr;
+}
+
+header* worker::next_entry() noexcept {
+  if (since_injector_ >= pace_.interval()) {
+    if (header* const entry = from_injector()) return entry;
+  }
+  if (header* const entry = from_lifo()) return entry;
+  lifo_polls_ = 0;
+  if (header* const entry = mine_.pop()) return entry;
+  return from_injector();
+}
+
+/// Null: the entry was stale.
+header* worker::start(header* entry) noexcept {
+  if (shared_.current_phase() != phase::open) core::cancel(*entry, cancel_reason::shutdown);
+  switch (entry->word.pop()) {
+    case core::on_pop::run: return entry;
+    case core::on_pop::free: core::free_task(*entry); break;
+    case core::on_pop::nothing: break;
+  }
+  return nullptr;
+}
+
+header* worker::from_lifo() noexcept {
+  if (slot_.is_empty()) return nullptr;
+  if (lifo_polls_ >= lifo_polls_in_a_row) {
+    flush_lifo();
+    return nullptr;
+  }
+  header* const entry = slot_.take();
+  if (entry == nullptr) return nullptr;
+  ++lifo_polls_;
+  counts_.lifo_hits.add(1);
+  return entry;
+}
+
+/// Three in a row, and the others get their turn: the ring's end is where all can take it.
+void worker::flush_lifo() noexcept {
+  lifo_polls_ = 0;
+  if (header* const entry = slot_.take()) push_ring(*entry);
+}
+
+header* worker::from_injector() noexcept {
+  since_injector_ = 0;
+  std::array<header*, 32> batch;
+  // The first is run, so one more fits than the ring has room for.
+  const std::size_t wanted =
+      queue::fetch_count(shared_.injector().length_guess(), shared_.workers(), mine_.free_space() + std::size_t{1});
+  const std::size_t count = shared_.injector().pop_batch(std::span(batch).first(wanted));
+  if (count == 0) return nullptr;
+  counts_.injector_fetches.add(1);
+  if (count > 1) {
+    mine_.push_batch(std::span(batch).subspan(1, count - 1));
+    shared_.look_after_ring();
+  }
+  return batch[0];
+}
+
+void worker::push_newest(header& task) noexcept {
+  if (to_ring_) {
+    push_ring(task);
+  } else if (header* const displaced = slot_.put(task)) {
+    push_ring(*displaced);
+  }
+}
+
+void worker::push_ring(header& task) noexcept {
+  task_ring::batch batch;
+  switch (mine_.push(task, batch)) {
+    case queue::on_push::stored: shared_.look_after_ring(); break;
+    case queue::on_push::refused: shared_.inject(task); break;
+    case queue::on_push::moved_half: move_to_injector(batch); break;
+  }
+}
+
+/// Half of a full ring, as one chain. Entries of tasks that are not runnable are dropped on the way.
+void worker::move_to_injector(task_ring::batch& batch) noexcept {
+  counts_.overflows.add(1);
+  header* first = nullptr;
+  header* last = nullptr;
+  std::size_t count = 0;
+  for (header* const entry : batch) {
+    const core::on_drop_entry duty = entry->word.drop_entry();
+    if (duty == core::on_drop_entry::free) core::free_task(*entry);
+    if (duty != core::on_drop_entry::keep) continue;
+    entry->next.set(nullptr);
+    if (last != nullptr) last->next.set(entry);
+    if (first == nullptr) first = entry;
+    last = entry;
+    ++count;
+  }
+  if (count != 0) shared_.inject_batch(*first, *last, count);
+}
+
+// ---- work of others ------------------------------------------------------------------------------------------------
+
+/// A searcher's look everywhere, once. A stale entry is not work.
+header* worker::search() noexcept {
+  if (header* const task = next_running()) return task;
+  const unsigned n = shared_.workers();
+  const unsigned first = random_.below(n);
+  for (unsigned i = 0; i < n; ++i) {
+    worker& victim = shared_.at((first + i) % n);
+    if (&victim == this) continue;
+    if (header* const task = steal_from(victim)) return task;
+  }
+  for (unsigned i = 0; i < n; ++i) {
+    worker& victim = shared_.at((first + i) % n);
+    header* const entry = &victim == this ? nullptr : victim.slot_.steal();
+    if (entry == nullptr) continue;
+    counts_.stolen.add(1);
+    counts_.steals.add(1);
+    if (header* const task = start(entry)) return task;
+  }
+  return next_running();
+}
+
+header* worker::steal_from(worker& victim) noexcept {
+  for (;;) {
+    const task_ring::steal_result got = victim.thief_end().steal_into(mine_);
+    if (got.status != queue::on_steal::stolen) return nullptr;
+    counts_.stolen.add(got.count);
+    counts_.steals.add(1);
+    if (got.count > 1) shared_.look_after_ring();
+    if (header* const task = start(got.first)) return task;
+    if (header* const task = next_running()) return task;
+  }
+}
+
+/// Gives the searching token back with work in hand; the last one looks, so that the next task finds a worker too.
+header* worker::leave_search(header& found) noexcept {
+  if (searching_) {
+    searching_ = false;
+    if (shared_.idle_.leave_with_work()) shared_.look_after_injector();
+  }
+  return &found;
+}
+
+/// Searches, and sleeps when there is nothing. Null: got up for another reason than a task; the caller goes round.
+header* worker::find_or_park() noexcept {
+  close_books();
+  if (!searching_) searching_ = shared_.idle_.try_search();
+  header* const task = searching_ ? search() : next_running();
+  if (task != nullptr) return leave_search(*task);
+  if (just_woken_) {
+    counts_.wakes_spurious.add(1);
+    just_woken_ = false;
+  }
+  // First the bit, then out of searching, then the second look: in this order no task is overlooked.
+  shared_.idle_.announce_park(index_, searching_);
+  searching_ = false;
+  if (sees_work()) {
+    get_up(false);
+  } else {
+    sleep();
+  }
+  return nullptr;
+}
+
+/// Anything that this worker, or a searcher, could take. All loads seq_cst, after the seq_cst RMW of announce_park().
+bool worker::sees_work() noexcept {
+  const phase now = shared_.current_phase();
+  if (now == phase::stopping || (now != phase::open && !books_closed_)) return true;
+  if (shared_.injector().has_items()) return true;
+  if (!slot_.is_empty()) return true;
+  for (unsigned i = 0; i < shared_.workers(); ++i) {
+    worker& other = shared_.at(i);
+    if (other.thief_end().has_items() || (&other != this && other.slot_.is_ripe())) return true;
+  }
+  return false;
+}
+
+/// Out of bed, as a searcher: by its own hand, or because it was claimed, and then the unpark has to be consumed first.
+void worker::get_up(bool consumed) noexcept {
+  bool first_awake = false;
+  const idle::on_rise how = shared_.idle_.rise(index_, first_awake);
+  if (how == idle::on_rise::claimed && !consumed) parker_.park();
+  if (first_awake) shared_.note_first_awake();
+  searching_ = true;
+  just_woken_ = how == idle::on_rise::claimed;
+}
+
+void worker::sleep() noexcept {
+  counts_.parked.add(1);
+  if (shared_.poll().try_take()) {
+    wait_in_driver();
+  } else {
+    parker_.park();
+    get_up(true);
+  }
+}
+
+/// The poller: sleeps until an event, a timer or an unpark. The token goes first, then the worker is a searcher, then
+/// the events' tasks are put where all can take them.
+void worker::wait_in_driver() noexcept {
+  poller& turn = shared_.poll();
+  event_buffer found;
+  unsigned events = 0;
+  const driver_port& driver = shared_.around.driver;
+  bool notified = parker_.enter_driver() == on_enter::notified;
+  if (!notified) {
+    base::time_point until = shared_.clocks().earliest();
+    turn.announce(until);
+    // A timer that was armed before the announcement told nobody.
+    until = std::min(until, shared_.clocks().earliest());
+    events = driver.ops->wait(driver.self, until, found);
+    turn.announce_awake();
+    notified = parker_.leave_driver();
+  }
+  turn.give_back();
+  get_up(notified);
+  to_ring_ = true;
+  if (events != 0) driver.ops->dispatch(driver.self, found, events);
+  shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
+  to_ring_ = false;
+}
+
+void worker::drain() noexcept {
+  const auto drop = [](header* entry) {
+    if (entry->word.drop_entry() == core::on_drop_entry::free) core::free_task(*entry);
+  };
+  if (header* const entry = slot_.take()) drop(entry);
+  while (header* const entry = mine_.pop()) drop(entry);
+}
+
+// ---- help ----------------------------------------------------------------------------------------------------------
+
+bool worker::help_once() noexcept {
+  header* task = next_running();
+  if (task == nullptr) task = search_for_help();
+  if (task == nullptr) return false;
+  run(*task);
+  return true;
+}
+
+/// Only a searcher steals; who helps becomes one, whatever the cap says.
+header* worker::search_for_help() noexcept {
+  shared_.idle_.force_search();
+  header* const task = search();
+  // Also without a task: who published meanwhile, or has left the driver, saw a searcher and relied on it.
+  if (shared_.idle_.leave_with_work()) shared_.look_after_injector();
+  return task;
+}
+
+}  // namespace rota::sched

@@ -1,0 +1,129 @@
+// One worker: the role that a thread plays. Its queues, its way to find work, its sleep.
+#pragma once
+
+#include "base/cache_line.hpp"
+#include "base/random.hpp"
+#include "queue/ring.hpp"
+#include "sched/counters.hpp"
+#include "sched/lifo_slot.hpp"
+#include "sched/pace.hpp"
+#include "sched/parker.hpp"
+#include "sched/poller.hpp"
+#include "task/header.hpp"
+
+#include <cstdint>
+
+namespace rota::sched {
+
+class scheduler;
+
+/// The capacity of a ring; small in the model build, so that overflow and wrap are reached.
+inline constexpr std::uint32_t ring_capacity = ROTA_MODEL ? 4 : 256;
+using task_ring = queue::ring<core::header, ring_capacity>;
+
+inline constexpr std::uint32_t polls_per_tick = 128;
+inline constexpr std::uint32_t polls_between_driver_looks = 61;
+inline constexpr std::uint32_t lifo_polls_in_a_row = 3;
+
+/// A worker is a role, not a thread: a thread that is about to block hands it to another one and goes on without it.
+/// Members without a comment belong to the thread that plays the role.
+class alignas(base::cache_line) worker {
+ public:
+  worker(scheduler& shared, unsigned index, std::uint64_t seed) noexcept;
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+  ~worker() = default;
+
+  /// Plays the role until the scheduler stops, or until a task that it runs has given the role away.
+  enum class [[nodiscard]] on_play : std::uint8_t { stopped, role_lent };
+  on_play play() noexcept;
+
+  /// The newest task: into the LIFO slot, its predecessor into the ring.
+  void push_newest(core::header& task) noexcept;
+  /// The end of the ring; published, and looked.
+  void push_ring(core::header& task) noexcept;
+
+  /// join(help): one task from the LIFO slot, the ring, the injector or another worker's ring, in that order.
+  [[nodiscard]] bool help_once() noexcept;
+
+  /// The worker that this thread plays; null for none.
+  [[nodiscard]] static worker* current() noexcept;
+
+  [[nodiscard]] scheduler& shared() const noexcept { return shared_; }
+  [[nodiscard]] unsigned index() const noexcept { return index_; }
+  [[nodiscard]] lifo_slot<core::header>& slot() noexcept { return slot_; }
+  [[nodiscard]] task_ring::thief thief_end() noexcept { return ring_.thief_end(); }
+  [[nodiscard]] parker& bed() noexcept { return parker_; }
+  [[nodiscard]] worker_counters& counts() noexcept { return counts_; }
+  [[nodiscard]] const pace& rhythm() const noexcept { return pace_; }
+
+  /// What the role's thread counts. `count_freed`: true for the last task of all; the caller frees the scheduler.
+  void count_spawned() noexcept;
+  void count_made() noexcept;
+  void count_ended(bool was_cancelled) noexcept;
+  [[nodiscard]] bool count_freed() noexcept;
+
+  /// After the role has ended, by the thread that stops the scheduler: drops what is left in the queues.
+  void drain() noexcept;
+
+  /// It changes with every poll. Anybody.
+  [[nodiscard]] std::uint64_t poll_stamp() const noexcept {
+    // relaxed. The watchdog compares it with an earlier one, and is only a guess late.
+    return stamp_.load(base::order::relaxed);
+  }
+  /// The task that runs here. Anybody, for reports.
+  [[nodiscard]] std::uint64_t current_task_id() const noexcept {
+    // relaxed. A report.
+    return task_id_.load(base::order::relaxed);
+  }
+
+ private:
+  void begin_role() noexcept;
+  void tick() noexcept;
+  void maintain() noexcept;
+  void run(core::header& task) noexcept;
+  [[nodiscard]] bool lost_role() const noexcept { return current() != this; }
+
+  [[nodiscard]] core::header* next_running() noexcept;
+  [[nodiscard]] core::header* next_entry() noexcept;
+  [[nodiscard]] core::header* from_lifo() noexcept;
+  [[nodiscard]] core::header* from_injector() noexcept;
+  [[nodiscard]] core::header* start(core::header* entry) noexcept;
+  void flush_lifo() noexcept;
+  void move_to_injector(task_ring::batch& batch) noexcept;
+
+  [[nodiscard]] core::header* search() noexcept;
+  [[nodiscard]] core::header* steal_from(worker& victim) noexcept;
+  [[nodiscard]] core::header* find_or_park() noexcept;
+  [[nodiscard]] core::header* leave_search(core::header& found) noexcept;
+  [[nodiscard]] core::header* search_for_help() noexcept;
+  [[nodiscard]] bool sees_work() noexcept;
+  void get_up(bool consumed) noexcept;
+  void sleep() noexcept;
+  void wait_in_driver() noexcept;
+  void close_books() noexcept;
+
+  scheduler& shared_;
+  const unsigned index_;
+  lifo_slot<core::header> slot_;
+  task_ring ring_;
+  task_ring::owner mine_;
+  parker parker_;
+  base::atomic<std::uint64_t> stamp_{0};
+  base::atomic<std::uint64_t> task_id_{0};
+  worker_counters counts_;
+
+  base::random random_;
+  pace pace_;
+  std::uint32_t budget_ = polls_per_tick;
+  std::uint32_t since_injector_ = 0;
+  std::uint32_t since_driver_ = 0;
+  std::uint32_t lifo_polls_ = 0;
+  std::uint32_t polls_this_tick_ = 0;
+  bool searching_ = false;
+  bool to_ring_ = false;  // what is woken now goes where all can take it
+  bool just_woken_ = false;
+  bool books_closed_ = false;
+};
+
+}  // namespace rota::sched
