@@ -1,0 +1,62 @@
+// Waiting for SIGINT, SIGTERM and their like in a task.
+#pragma once
+
+#include <expected>
+#include <initializer_list>
+#include <system_error>
+#include <utility>
+
+#include <rota/leaf.hpp>
+
+namespace rota {
+
+namespace detail {
+class signal_source;
+}
+
+/// A subscription to signals of this process.
+///
+/// Threads       One task at a time awaits it. Any number of subscriptions may exist for a signal; each gets it.
+/// Ownership     While a subscription to a signal lives, rota's handler stands in for the one that was there before; the
+///               last one restores that.
+/// Ordering      Signals of one number that come before the task has looked are one event.
+/// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list; errc::no_runtime
+///               outside of a task; EMFILE.
+/// Cost          The handler writes to one eventfd for each subscription, and does nothing else.
+/// Example       examples/file_server/main.cpp
+class ROTA_API unix_signal {
+ public:
+  [[nodiscard]] static std::expected<unix_signal, std::error_code> open(std::initializer_list<int> numbers) noexcept;
+
+  unix_signal(unix_signal&& other) noexcept : source_(std::exchange(other.source_, nullptr)) {}
+  unix_signal& operator=(unix_signal&& other) noexcept {
+    std::swap(source_, other.source_);
+    return *this;
+  }
+  ~unix_signal();
+
+  class ROTA_API next_leaf final : public leaf {
+   public:
+    explicit next_leaf(detail::signal_source* source) noexcept : source_(source) {}
+    [[nodiscard]] bool is_ready() noexcept override;
+    cancel_progress try_cancel(cancel_reason reason) noexcept override;
+    [[nodiscard]] const char* what() const noexcept override { return "signal"; }
+    int await_resume() const noexcept { return number_; }
+
+   protected:
+    bool start() override;
+
+   private:
+    detail::signal_source* source_;
+    int number_ = 0;
+  };
+
+  /// The number of the next signal.
+  [[nodiscard]] next_leaf next() noexcept { return next_leaf(source_); }
+
+ private:
+  explicit unix_signal(detail::signal_source* source) noexcept : source_(source) {}
+  detail::signal_source* source_;
+};
+
+}  // namespace rota

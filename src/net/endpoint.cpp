@@ -1,0 +1,110 @@
+#include <rota/net/endpoint.hpp>
+
+#include <arpa/inet.h>
+#include <charconv>
+#include <cstring>
+#include <net/if.h>
+#include <netinet/in.h>
+
+namespace rota::net {
+
+namespace {
+
+std::unexpected<std::error_code> bad() noexcept {
+  return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& into) noexcept {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::expected<endpoint, std::error_code> endpoint::parse(std::string_view text) noexcept {
+  endpoint made;
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !read_number(text.substr(colon + 1), made.port_)) return bad();
+  std::string_view host = text.substr(0, colon);
+  made.v6_ = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (made.v6_) host = host.substr(1, host.size() - 2);
+  char zone_text[IF_NAMESIZE + 1] = {};
+  if (const std::size_t percent = host.find('%'); made.v6_ && percent != std::string_view::npos) {
+    const std::string_view zone = host.substr(percent + 1);
+    if (zone.empty() || zone.size() > IF_NAMESIZE) return bad();
+    std::memcpy(zone_text, zone.data(), zone.size());
+    if (!read_number(zone, made.scope_)) made.scope_ = ::if_nametoindex(zone_text);
+    if (made.scope_ == 0) return bad();
+    host = host.substr(0, percent);
+  }
+  char host_text[INET6_ADDRSTRLEN] = {};
+  if (host.empty() || host.size() >= sizeof host_text) return bad();
+  std::memcpy(host_text, host.data(), host.size());
+  if (::inet_pton(made.v6_ ? AF_INET6 : AF_INET, host_text, made.bytes_.data()) != 1) return bad();
+  return made;
+}
+
+endpoint endpoint::loopback_v4(std::uint16_t port) noexcept {
+  endpoint made = any_v4(port);
+  made.bytes_[0] = 127;
+  made.bytes_[3] = 1;
+  return made;
+}
+
+endpoint endpoint::any_v4(std::uint16_t port) noexcept {
+  endpoint made;
+  made.port_ = port;
+  return made;
+}
+
+std::expected<endpoint, std::error_code> endpoint::from_native(const void* address, std::size_t size) noexcept {
+  endpoint made;
+  sockaddr_in6 six{};
+  sockaddr_in four{};
+  sa_family_t family = AF_UNSPEC;
+  if (size >= sizeof family) std::memcpy(&family, address, sizeof family);
+  if (family == AF_INET && size >= sizeof four) {
+    std::memcpy(&four, address, sizeof four);
+    std::memcpy(made.bytes_.data(), &four.sin_addr, 4);
+    made.port_ = ntohs(four.sin_port);
+    return made;
+  }
+  if (family == AF_INET6 && size >= sizeof six) {
+    std::memcpy(&six, address, sizeof six);
+    std::memcpy(made.bytes_.data(), &six.sin6_addr, 16);
+    made.port_ = ntohs(six.sin6_port);
+    made.scope_ = six.sin6_scope_id;
+    made.v6_ = true;
+    return made;
+  }
+  return std::unexpected(std::make_error_code(std::errc::address_family_not_supported));
+}
+
+std::size_t endpoint::to_native(void* address) const noexcept {
+  if (v6_) {
+    sockaddr_in6 six{};
+    six.sin6_family = AF_INET6;
+    six.sin6_port = htons(port_);
+    six.sin6_scope_id = scope_;
+    std::memcpy(&six.sin6_addr, bytes_.data(), 16);
+    std::memcpy(address, &six, sizeof six);
+    return sizeof six;
+  }
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port_);
+  std::memcpy(&four.sin_addr, bytes_.data(), 4);
+  std::memcpy(address, &four, sizeof four);
+  return sizeof four;
+}
+
+std::string endpoint::to_string() const {
+  char text[INET6_ADDRSTRLEN] = {};
+  ::inet_ntop(v6_ ? AF_INET6 : AF_INET, bytes_.data(), text, sizeof text);
+  std::string host(text);
+  if (v6_) host = "[" + host + (scope_ == 0 ? "" : "%" + std::to_string(scope_)) + "]";
+  return host + ":" + std::to_string(port_);
+}
+
+}  // namespace rota::net

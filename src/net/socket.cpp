@@ -1,0 +1,82 @@
+#include "net/socket.hpp"
+
+#include "task/header.hpp"
+
+#include <new>
+
+namespace rota::net::detail {
+
+result<socket_ref> socket::adopt(int fd) noexcept {
+  const core::header* const task = core::current_task();
+  driver::epoll* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+  if (driver == nullptr) {
+    base::sys::close(fd);
+    return std::unexpected(make_error_code(errc::no_runtime));
+  }
+  const auto slot = driver->add(fd);
+  if (!slot.has_value()) {
+    base::sys::close(fd);
+    return std::unexpected(slot.error());
+  }
+  auto* const made = new (std::nothrow) socket(*driver, fd, *slot);
+  if (made == nullptr) {
+    driver->remove(*slot);
+    base::sys::close(fd);
+    return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+  }
+  return socket_ref(made);
+}
+
+socket::~socket() {
+  // First no event counts any more, then the number may be given to another descriptor.
+  driver_->remove(slot_);
+  base::sys::close(fd_);
+}
+
+void socket::retain() noexcept {
+  // relaxed. The caller owns a reference.
+  references_.fetch_add(1, base::order::relaxed);
+}
+
+void socket::release() noexcept {
+  // acq_rel. release: my last use happens before the end. acquire: if I end it, every other's has happened.
+  if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+}
+
+socket_ref::socket_ref(const socket_ref& other) noexcept : socket_(other.socket_) {
+  if (socket_ != nullptr) socket_->retain();
+}
+
+socket_ref::~socket_ref() {
+  if (socket_ != nullptr) socket_->release();
+}
+
+bool socket_leaf::start() { return try_or_wait(); }
+
+/// An event that came between the try and the wait is consumed, and leads to another try.
+bool socket_leaf::try_or_wait() noexcept {
+  const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
+  for (;;) {
+    if (try_once() == attempt::done) {
+      done_ = true;
+      return true;
+    }
+    waker mine = make_waker();
+    if (!socket_->events().arm(d, mine)) return false;
+  }
+}
+
+bool socket_leaf::is_ready() noexcept {
+  if (done_) return true;
+  const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
+  return socket_->events().take_ready(d) && try_or_wait();
+}
+
+cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  if (!done_) socket_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
+  return cancel_progress::ended;
+}
+
+int socket_leaf::descriptor() const noexcept { return socket_->descriptor(); }
+
+}  // namespace rota::net::detail

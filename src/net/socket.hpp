@@ -1,0 +1,35 @@
+// A descriptor that the driver watches, shared by the halves of a stream.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "driver/epoll.hpp"
+
+#include <rota/net/tcp_stream.hpp>
+
+namespace rota::net::detail {
+
+class socket {
+ public:
+  /// Watches `fd`, and owns it from now on, also when this fails. errc::no_runtime outside of a task.
+  [[nodiscard]] static result<socket_ref> adopt(int fd) noexcept;
+
+  socket(const socket&) = delete;
+  socket& operator=(const socket&) = delete;
+
+  [[nodiscard]] int descriptor() const noexcept { return fd_; }
+  [[nodiscard]] driver::registration& events() const noexcept { return driver_->at(slot_); }
+
+  void retain() noexcept;
+  void release() noexcept;
+
+ private:
+  socket(driver::epoll& d, int fd, std::uint32_t slot) noexcept : driver_(&d), fd_(fd), slot_(slot) {}
+  ~socket();
+
+  driver::epoll* driver_;
+  int fd_;
+  std::uint32_t slot_;
+  base::atomic<std::uint32_t> references_{1};
+};
+
+}  // namespace rota::net::detail

@@ -1,0 +1,203 @@
+#include <rota/unix_signal.hpp>
+
+#include "base/mutex.hpp"
+#include "base/syscalls.hpp"
+#include "driver/epoll.hpp"
+#include "task/header.hpp"
+
+#include <rota/error.hpp>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <new>
+
+namespace rota {
+
+namespace {
+
+constexpr int first_number = 1;
+constexpr int last_number = 64;
+constexpr std::size_t subscriptions_per_number = 16;
+
+// PROTOCOL: subscriptions to one signal
+//   fds      written under the lock of `table_mutex`; read by the handler, which may run at any moment on any thread
+//   pending  a bit for each subscription's slot; set by the handler before it writes the descriptor, taken by the task
+// The handler reads a descriptor, sets the bit, writes. A subscription that ends takes its descriptor out of the table
+// and only then closes it; a handler that read it just before writes to a closed descriptor, or to the one that has got
+// its number meanwhile: eventfds of this table are therefore never closed, but kept for the next subscription.
+struct slot {
+  base::atomic<int> fd{-1};
+  base::atomic<std::uint32_t> pending{0};
+};
+struct entry {
+  std::array<slot, subscriptions_per_number> slots;
+  struct sigaction before {};
+  unsigned used = 0;
+};
+
+base::mutex table_mutex;
+std::array<entry, last_number + 1> table;
+int spare_fds[subscriptions_per_number * 4];
+std::size_t spare_count = 0;
+
+void handle(int number) {
+  const int saved = errno;
+  for (slot& s : table[static_cast<std::size_t>(number)].slots) {
+    // acquire. Pairs with subscribe(): the descriptor is open.
+    const int fd = s.fd.load(base::order::acquire);
+    if (fd == -1) continue;
+    // release. Pairs with take_pending().
+    s.pending.store(1, base::order::release);
+    base::sys::signal_event_fd(fd);
+  }
+  errno = saved;
+}
+
+bool can_be_caught(int number) noexcept {
+  return number >= first_number && number <= last_number && number != SIGKILL && number != SIGSTOP;
+}
+
+/// Under the lock.
+bool subscribe(int number, int fd) noexcept {
+  entry& e = table[static_cast<std::size_t>(number)];
+  for (slot& s : e.slots) {
+    // relaxed. Only changed under the lock.
+    if (s.fd.load(base::order::relaxed) != -1) continue;
+    // relaxed. Before the descriptor is seen.
+    s.pending.store(0, base::order::relaxed);
+    // release. Pairs with handle().
+    s.fd.store(fd, base::order::release);
+    if (e.used++ == 0) {
+      struct sigaction action {};
+      action.sa_handler = handle;
+      action.sa_flags = SA_RESTART;
+      ::sigfillset(&action.sa_mask);
+      ::sigaction(number, &action, &e.before);
+    }
+    return true;
+  }
+  return false;
+}
+
+/// Under the lock.
+void unsubscribe(int number, int fd) noexcept {
+  entry& e = table[static_cast<std::size_t>(number)];
+  for (slot& s : e.slots) {
+    // relaxed. Only changed under the lock.
+    if (s.fd.load(base::order::relaxed) != fd) continue;
+    // relaxed. A handler that still has it writes to a descriptor that stays open.
+    s.fd.store(-1, base::order::relaxed);
+    if (--e.used == 0) ::sigaction(number, &e.before, nullptr);
+  }
+}
+
+}  // namespace
+
+namespace detail {
+
+class signal_source {
+ public:
+  signal_source(driver::epoll& d, int event_fd) noexcept : driver_(&d), fd_(event_fd) {}
+  signal_source(const signal_source&) = delete;
+  signal_source& operator=(const signal_source&) = delete;
+
+  ~signal_source() {
+    const base::lock_guard lock(table_mutex);
+    for (int n = first_number; n <= last_number; ++n) {
+      if ((numbers_ & bit(n)) != 0) unsubscribe(n, fd_);
+    }
+    if (watched_) driver_->remove_open(slot_, fd_);
+    if (spare_count < std::size(spare_fds)) spare_fds[spare_count++] = fd_;
+  }
+
+  std::error_code begin(std::initializer_list<int> numbers) noexcept {
+    const auto slot = driver_->add(fd_);
+    if (!slot.has_value()) return slot.error();
+    slot_ = *slot;
+    watched_ = true;
+    const base::lock_guard lock(table_mutex);
+    for (const int n : numbers) {
+      if ((numbers_ & bit(n)) != 0) continue;
+      if (!subscribe(n, fd_)) return std::make_error_code(std::errc::too_many_files_open);
+      numbers_ |= bit(n);
+    }
+    return {};
+  }
+
+  /// 0: none is pending.
+  [[nodiscard]] int take_pending() noexcept {
+    for (int n = first_number; n <= last_number; ++n) {
+      if ((numbers_ & bit(n)) == 0) continue;
+      for (slot& s : table[static_cast<std::size_t>(n)].slots) {
+        // acquire, then acq_rel. Pairs with handle().
+        if (s.fd.load(base::order::acquire) == fd_ && s.pending.exchange(0, base::order::acq_rel) != 0) return n;
+      }
+    }
+    return 0;
+  }
+
+  /// True: a number is there.
+  [[nodiscard]] bool take_or_wait(int& number, waker mine) noexcept {
+    for (;;) {
+      number = take_pending();
+      if (number != 0) return true;
+      // A signal between the look and the wait is an event that arm() finds: look again.
+      if (!events().arm(driver::direction::read, mine)) return false;
+      base::sys::clear_event_fd(fd_);
+    }
+  }
+  [[nodiscard]] driver::registration& events() noexcept { return driver_->at(slot_); }
+
+ private:
+  static std::uint64_t bit(int number) noexcept { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
+
+  driver::epoll* driver_;
+  int fd_;
+  std::uint32_t slot_ = 0;
+  bool watched_ = false;
+  std::uint64_t numbers_ = 0;
+};
+
+}  // namespace detail
+
+std::expected<unix_signal, std::error_code> unix_signal::open(std::initializer_list<int> numbers) noexcept {
+  if (numbers.size() == 0) return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+  for (const int n : numbers) {
+    if (!can_be_caught(n)) return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+  }
+  const core::header* const task = core::current_task();
+  driver::epoll* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+  if (driver == nullptr) return std::unexpected(make_error_code(errc::no_runtime));
+  int fd = -1;
+  {
+    const base::lock_guard lock(table_mutex);
+    if (spare_count != 0) fd = spare_fds[--spare_count];
+  }
+  if (fd == -1) {
+    const auto made = base::sys::event_fd();
+    if (!made.has_value()) return std::unexpected(made.error());
+    fd = *made;
+  }
+  auto* const source = new (std::nothrow) detail::signal_source(*driver, fd);
+  if (source == nullptr) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+  unix_signal opened(source);
+  if (const std::error_code failed = source->begin(numbers)) return std::unexpected(failed);
+  return opened;
+}
+
+unix_signal::~unix_signal() { delete source_; }
+
+bool unix_signal::next_leaf::start() { return source_->take_or_wait(number_, make_waker()); }
+
+bool unix_signal::next_leaf::is_ready() noexcept {
+  if (number_ != 0) return true;
+  return source_->events().take_ready(driver::direction::read) && source_->take_or_wait(number_, make_waker());
+}
+
+cancel_progress unix_signal::next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  source_->events().disarm(driver::direction::read);
+  return cancel_progress::ended;
+}
+
+}  // namespace rota
