@@ -1,0 +1,65 @@
+// The connections that are open: counted, found when the server drains, and waited for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <rota/join_handle.hpp>
+#include <rota/leaf.hpp>
+
+namespace file_server {
+
+/// One open connection. `idle`: it waits for the first byte of a request.
+struct connection {
+  rota::join_handle<void> task{};
+  std::atomic<bool> idle{false};
+};
+
+/// Threads    Any, at the same time.
+class connections {
+ public:
+  using place = std::list<connection>::iterator;
+
+  explicit connections(std::uint32_t most) noexcept : most_(most) {}
+
+  /// Nothing: there are `most` already.
+  [[nodiscard]] std::optional<place> enter();
+  void started(place where, rota::join_handle<void> task);
+  void leave(place where) noexcept;
+
+  /// From now on idle connections end. Those that become idle later see it by is_draining().
+  void drain();
+  [[nodiscard]] bool is_draining() const noexcept { return draining_.load(); }
+  [[nodiscard]] std::uint32_t open() const noexcept { return open_.load(std::memory_order::relaxed); }
+
+  /// Waits until none is open.
+  class none_leaf final : public rota::leaf {
+   public:
+    explicit none_leaf(connections& of) noexcept : of_(of) {}
+    bool is_ready() noexcept override { return of_.open() == 0; }
+    rota::cancel_progress try_cancel(rota::cancel_reason reason) noexcept override;
+    const char* what() const noexcept override { return "the last connection"; }
+    static void await_resume() noexcept {}
+
+   protected:
+    bool start() override;
+
+   private:
+    connections& of_;
+  };
+  [[nodiscard]] none_leaf none() noexcept { return none_leaf(*this); }
+
+ private:
+  const std::uint32_t most_;
+  std::atomic<std::uint32_t> open_{0};
+  std::atomic<bool> draining_{false};
+  std::mutex mutex_;
+  std::list<connection> list_;
+  rota::waker waiting_;
+};
+
+}  // namespace file_server

@@ -1,0 +1,33 @@
+// The command line.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <string>
+
+#include "file_server/limits.hpp"
+
+namespace file_server {
+
+struct options {
+  std::string directory;
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 8080;  // 0: any that is free
+  unsigned workers = 0;       // 0: as many as the machine has for this process
+  std::uint32_t max_connections = 4096;
+  std::chrono::milliseconds header_timeout{5'000};
+  std::chrono::milliseconds idle_timeout{10'000};
+  std::chrono::milliseconds drain_timeout{10'000};
+  limits parser;
+};
+
+/// Why the program ends at once, and with what: help (exit code 0) or an error (exit code 2).
+struct early_end {
+  int exit_code;
+  std::string text;
+};
+
+[[nodiscard]] std::expected<options, early_end> parse_options(int argc, const char* const* argv);
+
+}  // namespace file_server

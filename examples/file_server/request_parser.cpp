@@ -1,0 +1,27 @@
+#include "file_server/request_parser.hpp"
+
+#include "file_server/head_fields.hpp"
+
+namespace file_server {
+
+parsed request_parser::parse(std::string_view input, request& into) noexcept {
+  const auto [what, code] = scanner_.scan(input);
+  if (what == head_scanner::found::need_more) return {};
+  if (what == head_scanner::found::error) return refuse(input, code);
+
+  const std::size_t used = scanner_.last();
+  head_fields fields;
+  const status judged = fields.read(input.substr(scanner_.first(), used - scanner_.first()));
+  if (judged != status::ok) return refuse(input, judged);
+  scanner_.restart();
+  into = fields.result();
+  return {.what = verdict::complete, .used = used};
+}
+
+parsed request_parser::refuse(std::string_view input, status code) const noexcept {
+  const bool is_head = input.substr(scanner_.first()).starts_with("HEAD ");
+  return {
+      .what = verdict::refused, .code = code, .body = is_head ? body_rule::forbidden : body_rule::allowed};
+}
+
+}  // namespace file_server

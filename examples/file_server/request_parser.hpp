@@ -1,0 +1,53 @@
+// Requests out of the bytes of a connection.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "file_server/head_scanner.hpp"
+#include "file_server/limits.hpp"
+#include "file_server/request.hpp"
+#include "file_server/status.hpp"
+
+namespace file_server {
+
+enum class verdict : std::uint8_t { need_more, complete, refused };
+
+/// An answer to a HEAD request has no body, the answer to a refused one included.
+enum class body_rule : std::uint8_t { allowed, forbidden };
+
+struct [[nodiscard]] parsed {
+  verdict what = verdict::need_more;
+  std::size_t used = 0;                 // complete: how many bytes of the input the request takes
+  status code = status::ok;             // refused: what to answer; the connection must be closed after it
+  body_rule body = body_rule::allowed;  // refused: whether that answer may have a body
+};
+
+/// An incremental parser: Beast's, between checks of our own. One per connection; reads its requests in turn.
+///
+/// Threads    One at a time.
+/// Ordering   The same bytes give the same requests and the same status, in whatever pieces they come.
+/// Failure    Never throws. After `refused` the connection must end: where the next request begins is unknown.
+/// Cost       No allocation. Each byte is looked at twice, and no more often when it comes in small pieces.
+class request_parser {
+ public:
+  /// Throws std::invalid_argument as checked() does.
+  explicit request_parser(const limits& l) : scanner_(checked(l)) {}
+
+  /// Reads one request from the front of `input`.
+  ///
+  /// need_more: call again with the same bytes and more after them (they may have moved). Never the answer to
+  /// limits.head_bytes() bytes or more, so an input buffer of that size cannot get stuck.
+  /// complete: `into` is filled; drop `used` bytes only when its views are no longer needed, and call again
+  /// with what follows, which may hold the next request already.
+  parsed parse(std::string_view input, request& into) noexcept;
+
+  /// The verdict on a request that the caller gives up, with what has come of it: for the deadline (408).
+  parsed refuse(std::string_view input, status code) const noexcept;
+
+ private:
+  head_scanner scanner_;
+};
+
+}  // namespace file_server

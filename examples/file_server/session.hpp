@@ -1,0 +1,53 @@
+// One connection: reads requests, sends answers, keeps deadlines.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <rota/net/tcp_stream.hpp>
+#include <rota/task.hpp>
+
+#include "connections.hpp"
+#include "input_buffer.hpp"
+#include "request_parser.hpp"
+#include "responder.hpp"
+#include "server.hpp"
+
+namespace file_server {
+
+class session {
+ public:
+  session(server& s, rota::net::tcp_stream stream, connections::place here);
+
+  /// Serves until the client, an error, a deadline or the drain ends it.
+  rota::task<void> serve();
+
+ private:
+  enum class next : unsigned char { read_on, close };
+
+  rota::task<next> fill();
+  rota::task<next> answer_pending();
+  rota::task<next> send(answer a, bool with_body);
+  rota::task<next> send_file_of(const answer& a);
+  rota::task<next> refuse(parsed why);
+  rota::task<next> flush();
+
+  [[nodiscard]] answer make_answer(const request& r);
+  [[nodiscard]] std::span<char> room();
+  [[nodiscard]] persistence offered() const noexcept;
+  void count(status code) noexcept;
+
+  server& server_;
+  rota::net::tcp_stream stream_;
+  connections::place here_;
+  input_buffer in_;
+  request_parser parser_;
+  responder responder_;
+  std::vector<char> out_;
+  std::size_t out_used_ = 0;
+  std::chrono::steady_clock::time_point head_until_{};  // of the request that has begun; the epoch: none has
+};
+
+}  // namespace file_server

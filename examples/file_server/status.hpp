@@ -1,0 +1,46 @@
+// The status codes that this server sends.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace file_server {
+
+enum class status : std::uint16_t {
+  ok = 200,
+  bad_request = 400,
+  forbidden = 403,
+  not_found = 404,
+  method_not_allowed = 405,
+  request_timeout = 408,
+  content_too_large = 413,
+  uri_too_long = 414,
+  fields_too_large = 431,
+  internal_error = 500,
+  not_implemented = 501,
+  unavailable = 503,
+  version_not_supported = 505,
+};
+
+[[nodiscard]] constexpr std::uint16_t code_of(status s) noexcept { return static_cast<std::uint16_t>(s); }
+
+[[nodiscard]] constexpr std::string_view reason_phrase(status s) noexcept {
+  switch (s) {
+    case status::ok: return "OK";
+    case status::bad_request: return "Bad Request";
+    case status::forbidden: return "Forbidden";
+    case status::not_found: return "Not Found";
+    case status::method_not_allowed: return "Method Not Allowed";
+    case status::request_timeout: return "Request Timeout";
+    case status::content_too_large: return "Content Too Large";
+    case status::uri_too_long: return "URI Too Long";
+    case status::fields_too_large: return "Request Header Fields Too Large";
+    case status::internal_error: return "Internal Server Error";
+    case status::not_implemented: return "Not Implemented";
+    case status::unavailable: return "Service Unavailable";
+    case status::version_not_supported: return "HTTP Version Not Supported";
+  }
+  return "Unknown";
+}
+
+}  // namespace file_server

@@ -1,0 +1,31 @@
+// A file descriptor that is closed by its owner.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace file_server {
+
+class unique_fd {
+ public:
+  unique_fd() noexcept = default;
+  explicit unique_fd(int fd) noexcept : fd_(fd) {}
+  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  unique_fd& operator=(unique_fd&& other) noexcept {
+    unique_fd old(std::move(*this));
+    fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
+  ~unique_fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace file_server

@@ -1,0 +1,150 @@
+// The command line, and how it complains.
+#include "file_server/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <vector>
+
+namespace file_server::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::expected<options, early_end> parse(std::initializer_list<const char*> arguments) {
+  std::vector<const char*> argv{"file_server"};
+  argv.insert(argv.end(), arguments);
+  return parse_options(static_cast<int>(argv.size()), argv.data());
+}
+
+void expect_error(std::initializer_list<const char*> arguments,
+                  std::initializer_list<std::string_view> parts) {
+  const auto o = parse(arguments);
+  ASSERT_FALSE(o);
+  EXPECT_EQ(o.error().exit_code, 2);
+  for (const auto part : parts) EXPECT_NE(o.error().text.find(part), std::string::npos) << o.error().text;
+}
+
+TEST(options, have_defaults) {
+  const auto o = parse({"/tmp"});
+  ASSERT_TRUE(o) << o.error().text;
+  EXPECT_EQ(o->directory, "/tmp");
+  EXPECT_EQ(o->address, "127.0.0.1");
+  EXPECT_EQ(o->port, 8080);
+  EXPECT_EQ(o->workers, 0U);
+  EXPECT_EQ(o->max_connections, 4096U);
+  EXPECT_EQ(o->header_timeout, milliseconds(5'000));
+  EXPECT_EQ(o->idle_timeout, milliseconds(10'000));
+  EXPECT_EQ(o->drain_timeout, milliseconds(10'000));
+  EXPECT_EQ(o->parser.request_line, 4096U);
+  EXPECT_EQ(o->parser.header_bytes, 16384U);
+  EXPECT_EQ(o->parser.header_fields, 64U);
+}
+
+TEST(options, can_all_be_set) {
+  const auto o = parse({"--port",     "0",
+                        "--bind=::1", "--workers",
+                        "3",          "--max-connections",
+                        "7",          "--header-timeout",
+                        "250ms",      "--idle-timeout",
+                        "2m",         "--drain-timeout",
+                        "0",          "--max-request-line",
+                        "100",        "--max-header-bytes",
+                        "300",        "--max-header-fields",
+                        "9",          "/"});
+  ASSERT_TRUE(o) << o.error().text;
+  EXPECT_EQ(o->directory, "/");
+  EXPECT_EQ(o->address, "::1");
+  EXPECT_EQ(o->port, 0);
+  EXPECT_EQ(o->workers, 3U);
+  EXPECT_EQ(o->max_connections, 7U);
+  EXPECT_EQ(o->header_timeout, milliseconds(250));
+  EXPECT_EQ(o->idle_timeout, milliseconds(120'000));
+  EXPECT_EQ(o->drain_timeout, milliseconds(0));
+  EXPECT_EQ(o->parser.request_line, 100U);
+  EXPECT_EQ(o->parser.header_bytes, 300U);
+  EXPECT_EQ(o->parser.header_fields, 9U);
+}
+
+TEST(options, a_time_without_unit_is_in_seconds) {
+  EXPECT_EQ(parse({"/", "--idle-timeout", "3"})->idle_timeout, milliseconds(3'000));
+  EXPECT_EQ(parse({"/", "--idle-timeout", "3s"})->idle_timeout, milliseconds(3'000));
+}
+
+TEST(options, need_a_directory) { expect_error({}, {"DIR", "required"}); }
+
+TEST(options, name_a_directory_that_is_none) {
+  expect_error({"/dev/null"}, {"DIR", "'/dev/null' is not a directory"});
+  expect_error({"/no/such"}, {"DIR", "'/no/such' is not a directory"});
+}
+
+TEST(options, name_an_address_that_is_none) {
+  expect_error({"/", "--bind", "localhost"}, {"--bind", "'localhost' is not an IPv4 or IPv6 address"});
+  expect_error({"/", "--bind", "1.2.3"}, {"--bind", "'1.2.3'"});
+}
+
+TEST(options, name_a_number_out_of_range_with_its_range) {
+  expect_error({"/", "--port", "65536"}, {"--port", "'65536' is not a number in 0..65535"});
+  expect_error({"/", "--workers", "4097"}, {"--workers", "0..4096"});
+  expect_error({"/", "--max-connections", "0"}, {"--max-connections", "1..1000000"});
+  expect_error({"/", "--max-request-line", "63"}, {"--max-request-line", "64..65536"});
+  expect_error({"/", "--max-header-bytes", "1048577"}, {"--max-header-bytes", "256..1048576"});
+  expect_error({"/", "--max-header-fields", "0"}, {"--max-header-fields", "1..1024"});
+}
+
+TEST(options, name_what_is_no_number) {
+  for (const char* text : {"", "x", "80x", "-1", "+80", " 80", "0x50", "80.5", "99999999999999999999"}) {
+    expect_error({"/", "--port", text}, {"--port", "is not a number in 0..65535"});
+  }
+}
+
+TEST(options, name_a_time_out_of_range_with_its_range) {
+  expect_error({"/", "--header-timeout", "9ms"}, {"--header-timeout", "'9ms' is not a time in 10ms..3600s"});
+  expect_error({"/", "--idle-timeout", "61m"}, {"--idle-timeout", "10ms..3600s"});
+  expect_error({"/", "--drain-timeout", "3601"}, {"--drain-timeout", "0s..3600s"});
+}
+
+// The last one is 5000 ms if the multiplication is allowed to wrap.
+TEST(options, name_what_is_no_time) {
+  for (const char* text : {"",
+                           "s",
+                           "5h",
+                           "5 s",
+                           "-5s",
+                           "1.5s",
+                           "99999999999999999999s",
+                           "9999999999999m",
+                           "2305843009213693957s"}) {
+    expect_error({"/", "--idle-timeout", text}, {"--idle-timeout", "written as 250ms, 5s or 2m"});
+  }
+}
+
+TEST(options, refuse_what_they_do_not_know) {
+  expect_error({"/", "--colour"}, {"--colour"});
+  expect_error({"/", "/tmp"}, {"/tmp"});
+  expect_error({"/", "--port"}, {"--port"});
+}
+
+TEST(options, explain_themselves) {
+  const auto o = parse({"--help"});
+  ASSERT_FALSE(o);
+  EXPECT_EQ(o.error().exit_code, 0);
+  for (const auto* part : {"DIR",
+                           "--port",
+                           "--bind",
+                           "--workers",
+                           "--max-connections",
+                           "--header-timeout",
+                           "--idle-timeout",
+                           "--drain-timeout",
+                           "--max-request-line",
+                           "--max-header-bytes",
+                           "--max-header-fields",
+                           "0..65535",
+                           "8080"}) {
+    EXPECT_NE(o.error().text.find(part), std::string::npos) << part;
+  }
+}
+
+}  // namespace
+}  // namespace file_server::testing

@@ -1,0 +1,42 @@
+// A folder that a test may fill, and that is gone after it.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace file_server::testing {
+
+class scratch_folder {
+ public:
+  scratch_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "file_server_test.XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    if (::chmod(name.c_str(), 0755) != 0) throw std::runtime_error("chmod failed");
+    path_ = name;
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] std::string at(std::string_view name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::string root() const { return path_.string(); }
+
+  void write(std::string_view name, std::string_view content) const {
+    std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());
+    std::ofstream(at(name), std::ios::binary) << content;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace file_server::testing
