@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <rota/detail/chrono.hpp>
 #include <rota/detail/awaited.hpp>
+#include <rota/detail/chrono.hpp>
 #include <rota/detail/deadline.hpp>
 #include <rota/detail/deadline_region.hpp>
 #include <rota/detail/task_timer.hpp>
@@ -76,19 +76,23 @@ class ROTA_API sleep_leaf final : public timer_leaf {
 /// Suspends the task for at least `span`, counted from the co_await.
 ///
 /// Threads       Any task of a runtime.
-/// Ownership     The timer lies in the awaiting frame. The result may be named, awaited again, and given another time with
-///               `reset` in between.
-/// Ordering      Sleeps of one worker end in the order of their times; equal ones in the order in which they began.
-/// Failure       Never. Zero and less: others run first, once. Longer than the clock can say, as hours::max(): until the
-///               task is cancelled. Fractions of a nanosecond are rounded up. Never early.
-/// Cost          No allocation. One timer armed and one fired, or taken back in O(1) if the task is cancelled.
+/// Ownership     The timer lies in the awaiting frame. The result may be named, awaited again, and given
+///               another time with `reset` in between.
+/// Ordering      Sleeps of one worker end in the order of their times; equal ones in the order in which they
+///               began.
+/// Failure       Never. Zero and less: others run first, once. Longer than the clock can say, as
+///               hours::max(): until the task is cancelled. Fractions of a nanosecond are rounded up. Never
+///               early.
+/// Cost          No allocation. One timer armed and one fired, or taken back in O(1) if the task is
+///               cancelled.
 /// Example       examples/timeout.cpp
 template <class Rep, class Period>
 [[nodiscard]] core::sleep_leaf sleep_for(std::chrono::duration<Rep, Period> span) noexcept {
   return core::sleep_leaf(detail::saturating_span(span));
 }
 
-/// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as sleep_for.
+/// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as
+/// sleep_for.
 template <class Duration>
 [[nodiscard]] core::sleep_leaf sleep_until(
     std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
@@ -113,7 +117,8 @@ enum class missed_tick : unsigned char {
 /// Threads       One task at a time.
 /// Ownership     Plain data; it must stay where it is while a tick is awaited.
 /// Failure       The constructor throws `std::invalid_argument` unless the period is above zero.
-/// Cost          No allocation. A tick that waits: as a sleep. One that is due already: two looks at the clock.
+/// Cost          No allocation. A tick that waits: as a sleep. One that is due already: two looks at the
+///               clock.
 /// Example       examples/timeout.cpp
 class ROTA_API interval {
  public:
@@ -138,8 +143,8 @@ class ROTA_API interval {
     interval* owner_;
   };
 
-  /// Awaits the next tick, and gives the time for which it was scheduled: never later than now. A tick that is cancelled
-  /// while it is awaited is not used up.
+  /// Awaits the next tick, and gives the time for which it was scheduled: never later than now. A tick that
+  /// is cancelled while it is awaited is not used up.
   [[nodiscard]] tick_leaf tick() noexcept { return tick_leaf(*this); }
 
   [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
@@ -167,7 +172,8 @@ namespace core {
 /// What timeout makes of a T.
 template <class T>
 struct timed_result {
-  static_assert(!std::is_reference_v<T>, "a timeout cannot yield a reference: let the awaited task return a pointer");
+  static_assert(!std::is_reference_v<T>,
+                "a timeout cannot yield a reference: let the awaited task return a pointer");
   using type = std::expected<T, timed_out>;
   static type late() { return std::unexpected(timed_out{}); }
   template <class Awaited>
@@ -230,25 +236,27 @@ class [[nodiscard]] with_limit final : public deadline_region {
 
 }  // namespace core
 
-/// Awaits `work`, but no longer than until `time`: it is then unwound, as by a cancellation, and the result is `timed_out`.
-/// What `work` is: a task, a handle by its name, a leaf such as `mutex.lock()`, or another timeout. If it yields an
-/// `expected<U, std::error_code>`, so does this, with `errc::timed_out`.
+/// Awaits `work`, but no longer than until `time`: it is then unwound, as by a cancellation, and the result
+/// is `timed_out`. What `work` is: a task, a handle by its name, a leaf such as `mutex.lock()`, or another
+/// timeout. If it yields an `expected<U, std::error_code>`, so does this, with `errc::timed_out`.
 ///
 /// Threads       Any task of a runtime.
-/// Ownership     Keeps a task; everything else is referred to and must live until the co_await is done. An awaited handle's
-///               task is cancelled for `timeout`, and has ended before this returns; its handle keeps the outcome.
-/// Ordering      A result that is there when the deadline passes wins. The work's destructors have run when this returns,
-///               innermost first.
-/// Failure       What `work` throws is rethrown. A deadline that has passed is delivered at the next suspension or
-///               checkpoint inside; under a shield inside, when the shield has gone or its limit has passed.
+/// Ownership     Keeps a task; everything else is referred to and must live until the co_await is done. An
+///               awaited handle's task is cancelled for `timeout`, and has ended before this returns; its
+///               handle keeps the outcome.
+/// Ordering      A result that is there when the deadline passes wins. The work's destructors have run when
+///               this returns, innermost first.
+/// Failure       What `work` throws is rethrown. A deadline that has passed is delivered at the next
+///               suspension or checkpoint inside; under a shield inside, when the shield has gone or its
+///               limit has passed.
 /// Cost          No allocation. A timer is armed only if the work has to wait, and is taken back in O(1).
 /// Example       examples/timeout.cpp
 ///
-/// Inside, `this_task::deadline()` is the earlier of `time` and the deadline around it. Tasks that are spawned inside
-/// inherit it: they are cancelled when it passes. Of two equal deadlines the outer one counts.
+/// Inside, `this_task::deadline()` is the earlier of `time` and the deadline around it. Tasks that are
+/// spawned inside inherit it: they are cancelled when it passes. Of two equal deadlines the outer one counts.
 template <class Duration, class A>
-[[nodiscard]] core::with_limit<A> with_deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
-                                                A&& work) {
+[[nodiscard]] core::with_limit<A> with_deadline(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time, A&& work) {
   return core::with_limit<A>(detail::saturating_deadline(time), std::forward<A>(work));
 }
 

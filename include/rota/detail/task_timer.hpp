@@ -3,14 +3,14 @@
 
 #include <cstddef>
 
-#include <rota/detail/chrono.hpp>
 #include <rota/detail/activation.hpp>
+#include <rota/detail/chrono.hpp>
 #include <rota/waker.hpp>
 
 namespace rota::timing {
 
-/// Room for a timer; what lies in it is known to src/time alone. Only the thread that runs the task touches it, and the
-/// shard that it is armed on.
+/// Room for a timer; what lies in it is known to src/time alone. Only the thread that runs the task touches
+/// it, and the shard that it is armed on.
 class ROTA_API task_timer {
  public:
   using time_point = std::chrono::steady_clock::time_point;

@@ -1,0 +1,68 @@
+// A scope whose beginning and end are not those of a block.
+#pragma once
+
+#include <rota/scope.hpp>
+
+namespace rota {
+
+namespace core {
+
+/// Waits for the end of an async_scope's children, and throws what one of them threw.
+class ROTA_API close_leaf final : public brood_leaf {
+ public:
+  explicit close_leaf(brood& children) noexcept : brood_leaf(children) {}
+  ~close_leaf();
+
+  void await_resume();
+
+ protected:
+  bool start() override;
+
+ private:
+  bool waits_ = false;
+};
+
+}  // namespace core
+
+/// A scope that is a member, or is shared: children are spawned here and there, and somebody closes it in the end.
+///
+///   struct server {
+///     rota::async_scope connections;
+///     rota::task<void> stop() {
+///       connections.cancel();
+///       co_await connections.close();
+///     }
+///   };
+///
+/// Prefer with_scope where a block will do: its end cannot be forgotten.
+///
+/// Threads       `spawn`, `fork`, `cancel` and `size`: any thread; the spawning ones inside of a task. `close`: one task.
+/// Ownership     The children refer to it: it must stay where it is until they have ended. Destroyed after a spawn and
+///               without `close`, it ends the program with a sentence. Where a cancellation may come in between, call
+///               `close` in a `finally`.
+/// Ordering      As with_scope. The children belong to the runtime of whoever spawned them, inherit no deadline, and are not
+///               cancelled with the spawning task.
+/// Failure       As with_scope: the first failure cancels the other children, and `close` throws it. Until then nothing
+///               more is taken: tasks that are spawned are cancelled at once.
+/// Cost          A child: as rota::spawn, and two short critical sections.
+/// Example       examples/scope.cpp
+class ROTA_API async_scope final : public core::spawner {
+ public:
+  async_scope() noexcept {}
+  ~async_scope();
+
+  /// Asks all children to stop, and takes no more. That they do is no failure.
+  void cancel() noexcept { spawner::cancel(cancel_reason::user); }
+
+  /// Waits until all children have ended, those that they spawn meanwhile included, and takes no more then. Throws the first
+  /// failure. A cancelled `close` cancels the children, and still waits for them.
+  [[nodiscard]] core::close_leaf close() noexcept {
+    is_closing_ = true;
+    return core::close_leaf(children());
+  }
+
+ private:
+  bool is_closing_ = false;
+};
+
+}  // namespace rota

@@ -1,0 +1,73 @@
+// The tasks of a join_set: the part that knows no types.
+#pragma once
+
+#include <cstddef>
+
+#include <rota/detail/promise.hpp>
+#include <rota/leaf.hpp>
+
+namespace rota::core {
+
+struct header;
+class completion_queue;
+
+/// Owns the queue of a set; what that is is known to src/flow alone.
+class ROTA_API completion_queue_owner {
+ public:
+  /// Throws std::bad_alloc.
+  completion_queue_owner();
+  completion_queue_owner(completion_queue_owner&& other) noexcept;
+  completion_queue_owner& operator=(completion_queue_owner&& other) noexcept;
+  completion_queue_owner(const completion_queue_owner&) = delete;
+  completion_queue_owner& operator=(const completion_queue_owner&) = delete;
+  /// Cancels what runs, and throws away what has ended.
+  ~completion_queue_owner();
+
+  void launch(promise_base& root, const result_vtable& type);
+  void cancel_all() noexcept;
+  [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] completion_queue& queue() const noexcept { return *queue_; }
+
+ private:
+  completion_queue* queue_;
+};
+
+/// Waits until a task of the set has ended, or none is left. Cancelled, it leaves the tasks alone.
+class ROTA_API next_leaf : public leaf {
+ public:
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] const char* what() const noexcept final { return "join_set"; }
+
+ protected:
+  explicit next_leaf(completion_queue& queue) noexcept : queue_(&queue) {}
+  ~next_leaf() = default;
+
+  /// Throws `errc::already_joined` if somebody waits already.
+  bool start() final;
+  /// The task that ended first of those that nobody has taken, as its handle; null: none is left.
+  [[nodiscard]] header* take() noexcept;
+
+ private:
+  completion_queue* queue_;
+};
+
+/// Waits until all tasks of the set have ended, and throws their outcomes away. Cancelled, it cancels them, and still waits.
+class ROTA_API drain_leaf final : public leaf {
+ public:
+  explicit drain_leaf(completion_queue& queue) noexcept : queue_(&queue) {}
+
+  [[nodiscard]] bool is_ready() noexcept override;
+  cancel_progress try_cancel(cancel_reason reason) noexcept override;
+  [[nodiscard]] bool cancel_ended() noexcept override;
+  [[nodiscard]] const char* what() const noexcept override { return "join_set"; }
+  void await_resume() noexcept;
+
+ protected:
+  bool start() override;
+
+ private:
+  completion_queue* queue_;
+};
+
+}  // namespace rota::core

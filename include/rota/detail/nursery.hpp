@@ -1,0 +1,84 @@
+// The children of a scope: the part that knows no types.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+#include <rota/detail/activation.hpp>
+#include <rota/detail/promise.hpp>
+#include <rota/detail/spawn_on.hpp>
+
+namespace rota::core {
+
+class brood;
+struct header;
+
+/// Holds a brood; what lies in the room is known to src/flow alone.
+class ROTA_API nursery {
+ public:
+  nursery(const nursery&) = delete;
+  nursery& operator=(const nursery&) = delete;
+
+  /// Starts a child. Any thread. A nursery that takes no more gives a task that was cancelled at once and has never run.
+  /// Throws `errc::no_runtime`, and has destroyed the frame then.
+  header& launch(promise_base& root, const result_vtable& type);
+  /// Asks all children to stop, and takes no more.
+  void cancel(cancel_reason reason) noexcept;
+  /// How many have not ended.
+  [[nodiscard]] std::size_t size() const noexcept;
+
+ protected:
+  nursery() noexcept;                           // of nobody: its children belong to whoever spawns them
+  explicit nursery(promise_base& frame) noexcept;  // of the task that runs
+  ~nursery();
+
+  /// A child was spawned once.
+  [[nodiscard]] bool was_used() noexcept;
+  [[nodiscard]] brood& children() noexcept { return *reinterpret_cast<brood*>(room_); }
+  [[nodiscard]] const brood& children() const noexcept { return *reinterpret_cast<const brood*>(room_); }
+
+ private:
+  static constexpr std::size_t room = 176;
+
+  alignas(8) std::byte room_[room];
+};
+
+/// A scope's stretch of its task: cancels the children when the task unwinds through it, lets nothing of the scope be
+/// destroyed before they have ended, and has the body given up when one of them has failed.
+class ROTA_API scope_region final : public region {
+ public:
+  scope_region(brood& children, promise_base& frame) noexcept;
+  ~scope_region() = default;
+
+  [[nodiscard]] bool passed() noexcept override;
+  void on_unwind(cancel_reason reason) noexcept override;
+  [[nodiscard]] bool may_unwind() noexcept override;
+
+  void leave_body() noexcept { in_body_ = false; }
+
+ private:
+  brood* children_;
+  bool in_body_ = true;
+};
+
+/// Waits until no child is left and the brood is closed.
+class ROTA_API brood_leaf : public leaf {
+ public:
+  explicit brood_leaf(brood& children) noexcept : children_(&children) {}
+
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool cancel_ended() noexcept final;
+  [[nodiscard]] const char* what() const noexcept final { return "children"; }
+  static void await_resume() noexcept {}
+
+ protected:
+  bool start() override;
+  [[nodiscard]] brood& children() noexcept { return *children_; }
+
+ private:
+  brood* children_;
+};
+
+}  // namespace rota::core

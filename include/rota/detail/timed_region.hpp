@@ -1,0 +1,43 @@
+// What shields and deadlines have in common: a stretch of a task with a time at which it ends.
+#pragma once
+
+#include <rota/detail/activation.hpp>
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/task_timer.hpp>
+
+namespace rota::core {
+
+/// Keeps the task's deadline (`header::deadline`) as it should be inside of this region: the earlier of the
+/// two inside of a deadline, the later inside of a shield, since a shield holds the deadlines around it off
+/// until its own limit.
+///
+/// A timer is armed only when the task is about to wait and the region would have to end that wait: most
+/// stretches of code end before, and cost no timer.
+class ROTA_API timed_region : public region {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  [[nodiscard]] bool passed() noexcept final;
+  void watch() noexcept final;
+  [[nodiscard]] timed_region* as_timed() noexcept final { return this; }
+  [[nodiscard]] time_point at() const noexcept { return at_; }
+
+ protected:
+  explicit timed_region(kind k) noexcept : region(k) {}
+  /// Ends it, if it is in force.
+  ~timed_region();
+
+  void enter(activation& task, promise_base* frame, time_point at) noexcept;
+  void leave() noexcept;
+  /// Goes on in place of `from`.
+  void take_over(timed_region& from) noexcept;
+
+ private:
+  [[nodiscard]] time_point deadline_inside() const noexcept;
+
+  time_point at_{};
+  time_point deadline_outside_{};
+  timing::task_timer timer_;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,45 @@
+// For those who spawn: a task inherits the deadline of the place where it is spawned.
+#pragma once
+
+#include <utility>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/task_timer.hpp>
+#include <rota/task.hpp>
+#include <rota/this_task.hpp>
+
+namespace rota::core {
+
+/// Cancels the task that it is made in, for `timeout`, when the time has come: at once, if it has.
+class ROTA_API expiry {
+ public:
+  explicit expiry(std::chrono::steady_clock::time_point at) noexcept;
+  expiry(const expiry&) = delete;
+  expiry& operator=(const expiry&) = delete;
+  ~expiry() { timer_.disarm(); }
+
+ private:
+  timing::task_timer timer_;
+};
+
+/// `work`, which ends as cancelled when `at` comes first. If it has come, `work` never starts.
+///
+///   const auto deadline = this_task::deadline();
+///   if (deadline != time_point::max()) work = core::under_deadline(deadline, std::move(work));
+template <class T>
+task<T> under_deadline(std::chrono::steady_clock::time_point at, task<T> work) {
+  const expiry limit(at);
+  co_await checkpoint();
+  co_return co_await std::move(work);
+}
+
+/// What a task that is spawned here must be wrapped in: nothing, mostly.
+template <class T>
+[[nodiscard]] task<T> inherit_deadline(task<T> work) {
+  const auto deadline = this_task::deadline();
+  if (deadline == std::chrono::steady_clock::time_point::max()) [[likely]]
+    return work;
+  return under_deadline(deadline, std::move(work));
+}
+
+}  // namespace rota::core

@@ -1,0 +1,135 @@
+// Clean-up that may wait, whatever the end of what it cleans up after.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/inner_task.hpp>
+#include <rota/detail/timed_region.hpp>
+#include <rota/outcome.hpp>
+#include <rota/time.hpp>
+
+namespace rota {
+
+namespace core {
+
+/// Has unwinding stop at its frame, and lets it go on after the clean-up, which nothing from outside interrupts.
+class ROTA_API cleanup_region final : public region {
+ public:
+  explicit cleanup_region(promise_base& frame) noexcept : region(kind::catcher, *frame.root, &frame) {}
+  ~cleanup_region();
+
+  /// The body is over.
+  void begin() noexcept;
+  /// And so is the clean-up. True: `failure` must be thrown; otherwise it has been reported, since the body's own end
+  /// stands. Null: it did not fail; late: its time was up.
+  [[nodiscard]] bool end(std::exception_ptr failure, bool late, bool body_has_value) noexcept;
+
+  // Awaited last: nothing happens, unless unwinding stopped here. Then it goes on.
+  void bind(activation& /*task*/) noexcept {}
+  [[nodiscard]] bool await_ready() const noexcept { return !stopped_here(); }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> frame) noexcept {
+    go_on(frame.promise());
+  }
+  static void await_resume() noexcept {}
+
+ private:
+  /// Holds off everything, for as long as it takes.
+  class quiet_region final : public timed_region {
+   public:
+    quiet_region() noexcept : timed_region(kind::shield) {}
+    ~quiet_region() = default;
+    void begin(activation& task) noexcept { enter(task, nullptr, time_point::max()); }
+    void end() noexcept { leave(); }
+  };
+
+  void go_on(promise_base& frame) noexcept;
+
+  quiet_region quiet_;
+  bool holds_shield_ = false;
+};
+
+template <class Body>
+struct finally_task {
+  using type = std::invoke_result_t<Body&>;
+};
+template <class T>
+struct finally_task<task<T>> {
+  using type = task<T>;
+};
+template <class Body>
+using finally_result = typename finally_task<Body>::type::value_type;
+
+/// What makes the body's task: it is one, or is called for it.
+struct start_body {
+  template <class Body>
+  auto operator()(Body& body) const {
+    if constexpr (is_task<Body>) {
+      return std::move(body);
+    } else {
+      return body();
+    }
+  }
+};
+
+struct start_cleanup {
+  template <class Cleanup, class T>
+  task<void> operator()(Cleanup& cleanup, const outcome<T>& end) const {
+    if constexpr (std::is_invocable_v<Cleanup&, const outcome<T>&>) {
+      return cleanup(end);
+    } else {
+      return cleanup();
+    }
+  }
+};
+
+}  // namespace core
+
+/// Runs `body`, and then `cleanup`, whatever the end of `body`: a value, an exception, or a cancellation. Yields what `body`
+/// does.
+///
+///   auto work = serve(connection);
+///   auto close = [&](const rota::outcome<void>&) -> rota::task<void> { co_await connection.say_goodbye(); };
+///   co_await rota::finally(std::move(work), close, 500ms);
+///
+/// `body` is a task, or is called for one. `cleanup` is called with the outcome of the body, or with nothing, and returns a
+/// task<void>. It may await, spawn and open scopes: cancellation, and the deadlines around this place, are held off until it
+/// has ended or `limit` has passed; then it is unwound itself. `this_task::unwinding()` is false inside.
+///
+/// Threads       Any task of a runtime.
+/// Ownership     Keeps both callables, and the outcome until `cleanup` has ended.
+/// Ordering      All locals of the body have gone when `cleanup` is called. A cancellation that it held off is delivered at
+///               the next suspension after it; the unwinding that it interrupted goes on at once.
+/// Failure       If the body ended with a value, an exception of `cleanup` is thrown instead, and `errc::timed_out` if the
+///               limit passed. Otherwise the body's own end stands: an exception of `cleanup` goes to
+///               `runtime_options::on_unhandled`, since nobody will see it, and a limit that passed is counted as an
+///               overridden shield. If the body never starts, because the task is cancelled before, `cleanup` is not called.
+///               The end of a shutdown's grace unwinds `cleanup` too.
+/// Cost          Three frames: its own, the body's and the clean-up's. A timer if `cleanup` has to wait.
+/// Example       examples/finally.cpp
+template <class Body, class Cleanup, class Rep, class Period>
+task<core::finally_result<Body>> finally(Body body, Cleanup cleanup, std::chrono::duration<Rep, Period> limit) {
+  using result = core::finally_result<Body>;
+  core::promise_base& here = co_await core::this_frame();
+  core::cleanup_region rule(here);
+  const core::start_body start;
+  core::inner_task<result> inner(start, body);
+  co_await inner;
+  rule.begin();
+  outcome<result>& end = inner.end(rule.reason());
+  const core::start_cleanup start_last;
+  core::inner_task<void> last(start_last, cleanup, std::as_const(end));
+  const auto in_time = co_await timeout(limit, last);
+  const std::exception_ptr failure = last.exception();
+  const bool must_throw = rule.end(failure, !in_time.has_value(), end.has_value());
+  co_await rule;
+  if (must_throw && failure != nullptr) std::rethrow_exception(failure);
+  if (must_throw) throw error(errc::timed_out);
+  co_return std::move(end).value();
+}
+
+}  // namespace rota

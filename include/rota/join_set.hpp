@@ -1,0 +1,90 @@
+// Many tasks of one type, whose results are wanted as they come.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <rota/detail/completion_queue.hpp>
+#include <rota/detail/spawn_on.hpp>
+#include <rota/detail/under_deadline.hpp>
+#include <rota/join_handle.hpp>
+#include <rota/outcome.hpp>
+
+namespace rota {
+
+/// A set of running tasks; `next` gives their outcomes in the order in which they end.
+///
+///   rota::join_set<page> set;
+///   for (const url& u : urls) set.spawn(fetch, u);
+///   for (;;) {
+///     auto done = co_await set.next();
+///     if (!done) break;
+///     if (done->has_value()) show(done->value());
+///   }
+///
+/// A set is no block: a task may outlive it. Destroyed before it is empty, it cancels the tasks that still run and lets them
+/// go: they may use nothing then that goes with the set. `co_await set.close()` cancels them and waits for their ends; where
+/// they use locals of the caller, take a with_scope.
+///
+/// Threads       One task at a time. `cancel_all` and `size` may be called meanwhile by others.
+/// Ownership     Owns the handles of its tasks. Movable while nobody awaits it.
+/// Ordering      A task's last line happens before `next` gives its outcome.
+/// Failure       An exception of a task is in its outcome, and harms nobody else. Exceptions that nobody has taken when the
+///               set is closed or destroyed are counted, not reported. A cancelled `next` loses nothing. The constructor
+///               and `spawn` throw `std::bad_alloc`, and `spawn` `errc::no_runtime` outside of a task; nothing was started
+///               then. A second `next` at the same time throws `errc::already_joined`.
+/// Cost          One allocation for the set. A task: as rota::spawn, and two short critical sections.
+/// Example       examples/join_set.cpp
+template <class T>
+class join_set {
+ public:
+  join_set() = default;
+
+  class [[nodiscard]] next_awaiter final : public core::next_leaf {
+   public:
+    explicit next_awaiter(core::completion_queue& queue) noexcept : next_leaf(queue) {}
+    std::optional<outcome<T>> await_resume() {
+      core::header* const ended = take();
+      if (ended == nullptr) return std::nullopt;
+      struct dropper {
+        core::header* task;
+        ~dropper() { core::drop(task); }
+      } const last{ended};
+      return core::take_outcome<T>(*ended);
+    }
+  };
+
+  /// Starts a task. It inherits the deadline of this place.
+  void spawn(task<T> work) {
+    task<T> bound = core::inherit_deadline(std::move(work));
+    tasks_.launch(*bound.release(), core::result_vtable_of<T>);
+  }
+  /// `function(args...)` returns a task; both live in it.
+  template <class F, class... Args>
+    requires core::makes_task<F, Args...>
+  void spawn(F&& function, Args&&... args) {
+    spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+  /// The outcome of the next task that ends, or has ended; nothing when the set is empty.
+  [[nodiscard]] next_awaiter next() noexcept { return next_awaiter(tasks_.queue()); }
+
+  /// Asks all tasks to stop. `next` gives their outcomes as before.
+  void cancel_all() noexcept { tasks_.cancel_all(); }
+
+  /// Cancels all tasks, waits until they have ended, and forgets their outcomes. The set is empty then.
+  [[nodiscard]] core::drain_leaf close() noexcept {
+    cancel_all();
+    return core::drain_leaf(tasks_.queue());
+  }
+
+  /// Tasks whose outcomes nobody has taken, running or not.
+  [[nodiscard]] std::size_t size() const noexcept { return tasks_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+ private:
+  core::completion_queue_owner tasks_;
+};
+
+}  // namespace rota

@@ -1,0 +1,63 @@
+// Between rota's cancellation and std::stop_token. Not part of <rota/rota.hpp>: <stop_token> is a large
+// header.
+#pragma once
+
+#include <stop_token>
+#include <utility>
+
+#include <rota/detail/config.hpp>
+
+namespace rota {
+
+namespace core {
+struct header;
+}
+
+namespace this_task {
+
+/// A token on which a stop is requested as soon as somebody asks this task to stop: for code that knows
+/// nothing of tasks.
+///
+/// Threads       Inside a task; elsewhere the token is empty. Callbacks that are registered on the token run
+///               on the thread that asks: in the middle of `join_handle::cancel`, or on a worker when an
+///               inherited deadline passes. They must not wait for the task, nor throw.
+/// Ownership     The stop state belongs to the task; the token may outlive it.
+/// Ordering      The request is made once the task knows of its cancellation; a shield does not hold it off.
+///               A deadline of `timeout` or `with_deadline` unwinds a part of the task, and requests nothing.
+/// Failure       Throws `std::bad_alloc`.
+/// Cost          Two allocations at the first call in a task; later calls and tasks without a token: none.
+///               Each cancellation looks at one more word.
+/// Example       examples/stop_token.cpp
+[[nodiscard]] ROTA_API std::stop_token stop_token();
+
+}  // namespace this_task
+
+/// See link().
+class ROTA_API [[nodiscard]] stop_link {
+ public:
+  explicit stop_link(std::stop_token token);
+  stop_link(const stop_link&) = delete;
+  stop_link& operator=(const stop_link&) = delete;
+  ~stop_link() = default;
+
+ private:
+  struct canceller {
+    core::header* task;
+    void operator()() const noexcept;
+  };
+  std::stop_callback<canceller> callback_;
+};
+
+/// While the result lives, a stop request on `token` cancels this task, as join_handle::cancel does.
+///
+/// Threads       Inside a task. The request may come from any thread, before or after.
+/// Ownership     The result belongs to the task's frame. It cannot be moved.
+/// Ordering      A request that was made before cancels at once: delivered at the next suspension. When the
+///               result has gone, no request has any effect; its destructor waits for one that is being
+///               carried out.
+/// Failure       Throws `error` with `errc::no_runtime` outside of a task.
+/// Cost          No allocation. One registration with the stop state.
+/// Example       examples/stop_token.cpp
+[[nodiscard]] inline stop_link link(std::stop_token token) { return stop_link(std::move(token)); }
+
+}  // namespace rota

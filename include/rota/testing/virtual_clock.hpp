@@ -1,0 +1,81 @@
+// A clock for tests: it stands still while there is anything to do.
+#pragma once
+
+#include <cstdint>
+
+#include <rota/detail/base.hpp>
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/clock_source.hpp>
+#include <rota/detail/deadline.hpp>
+
+namespace rota::testing {
+
+/// Who moves a virtual clock.
+enum class clock_mode : unsigned char {
+  automatic,  // it jumps to the next timer as soon as every task is blocked
+  manual,     // only advance() and advance_to() move it
+};
+
+// PROTOCOL: virtual clock
+//   now_  nanoseconds; only grows, by compare-exchange.
+//   Whoever sees a time sees what was done before the clock came there.
+
+/// Time that advances only when every task is blocked: a test of sleeps and timeouts runs in no time, and
+/// exactly.
+///
+/// Threads       Any thread.
+/// Ownership     Must outlive the runtime that it is given to; one runtime at a time.
+/// Ordering      Automatic: the clock moves from one timer's time to the next one's, and only after
+///               everything that became runnable has run and is blocked again.
+/// Failure       Never. It never goes back; at time_point::max() it stays.
+/// Cost          An atomic word.
+/// Example       tests/unit/time/virtual_clock_test.cpp
+class virtual_clock final : public core::clock_source {
+ public:
+  static constexpr time_point beginning{std::chrono::hours(1)};
+
+  explicit virtual_clock(clock_mode mode = clock_mode::automatic, time_point start = beginning) noexcept
+      : now_(start.time_since_epoch().count()), mode_(mode) {}
+
+  [[nodiscard]] time_point now() noexcept override {
+    // acquire. Pairs with advance_to().
+    return time_point(std::chrono::nanoseconds(now_.load(base::order::acquire)));
+  }
+
+  /// Zero and less: nothing happens.
+  template <class Rep, class Period>
+  void advance(std::chrono::duration<Rep, Period> span) noexcept {
+    advance_to(rota::detail::saturating_deadline(now(), span));
+  }
+  /// A time that has passed: nothing happens. Timers up to `time` fire soon, all of them at this time.
+  void advance_to(time_point time) noexcept {
+    if (move_to(time) && listener_.moved != nullptr) listener_.moved(listener_.self);
+  }
+
+  [[nodiscard]] bool all_blocked(time_point earliest) noexcept override {
+    if (mode_ == clock_mode::manual || earliest == time_point::max()) return false;
+    static_cast<void>(move_to(earliest));
+    return true;
+  }
+  void listen(const listener& to) noexcept override { listener_ = to; }
+
+ private:
+  bool move_to(time_point time) noexcept {
+    const std::int64_t goal = time.time_since_epoch().count();
+    // relaxed. A guess; the compare-exchange below decides.
+    std::int64_t seen = now_.load(base::order::relaxed);
+    while (seen < goal) {
+      // acq_rel. release: what was done before is seen at the new time. acquire: and what others did before
+      // the old one. failure: relaxed. The reloaded time is again only a guess. Each failure means that time
+      // went on.
+      if (now_.compare_exchange_weak(seen, goal, base::order::acq_rel, base::order::relaxed)) return true;
+    }
+    return false;
+  }
+
+  base::atomic<std::int64_t> now_;
+  listener listener_;
+  clock_mode mode_;
+};
+
+}  // namespace rota::testing

@@ -1,0 +1,249 @@
+// Several things at once: all of them, or the first.
+//
+// Threads       Any task of a runtime. The children are tasks of their own: they run beside each other, on any worker.
+// Ownership     Tasks, and handles that are given as temporaries, are kept. Everything else, a handle's name or a leaf such
+//               as sleep_for(1s), is referred to and must live until the co_await is done, as what its expression makes
+//               does. All children have ended when it returns, however it does.
+// Ordering      Children start in the order of the arguments, if one thread runs them. A child's last line happens before
+//               the when_* returns.
+// Failure       An awaiting task that is cancelled cancels the children, waits for their ends, and unwinds. A handle that is
+//               awaited here and cancelled has its task cancelled, as by awaiting it. Exceptions that nobody sees, since
+//               another child decided, are counted. Throws `std::bad_alloc`, and `errc::no_runtime` outside of a runtime;
+//               nothing was started then.
+// Cost          A child: as rota::spawn. Nothing else is allocated, but for the lists of the forms for ranges.
+// Example       examples/when.cpp
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <rota/detail/when_children.hpp>
+
+namespace rota {
+
+/// What came first: which of the arguments, counted from 0, and its value. `std::monostate` stands for void.
+template <class... T>
+class any_result {
+  static_assert((!std::is_reference_v<T> && ...), "when_any cannot yield a reference: let the task return a pointer");
+  using values = std::variant<core::value_or_monostate<T>...>;
+
+ public:
+  template <std::size_t I, class V>
+  explicit any_result(std::in_place_index_t<I> position, V&& value) : value_(position, std::forward<V>(value)) {}
+
+  [[nodiscard]] std::size_t index() const noexcept { return value_.index(); }
+
+  /// The value of argument I; throws `std::bad_variant_access` if another one came first.
+  template <std::size_t I>
+  [[nodiscard]] decltype(auto) get() & {
+    return std::get<I>(value_);
+  }
+  template <std::size_t I>
+  [[nodiscard]] decltype(auto) get() const& {
+    return std::get<I>(value_);
+  }
+  template <std::size_t I>
+  [[nodiscard]] decltype(auto) get() && {
+    return std::get<I>(std::move(value_));
+  }
+
+  /// Calls `f` with the value. It must take, and return the same for, all that the value may be.
+  template <class F>
+  decltype(auto) visit(F&& f) & {
+    return std::visit(std::forward<F>(f), value_);
+  }
+  template <class F>
+  decltype(auto) visit(F&& f) const& {
+    return std::visit(std::forward<F>(f), value_);
+  }
+  template <class F>
+  decltype(auto) visit(F&& f) && {
+    return std::visit(std::forward<F>(f), std::move(value_));
+  }
+
+ private:
+  values value_;
+};
+
+/// What came first out of a range.
+template <class T>
+class any_element {
+ public:
+  any_element(std::size_t position, core::value_or_monostate<T> value) : index_(position), value_(std::move(value)) {}
+
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] core::value_or_monostate<T>& value() & noexcept { return value_; }
+  [[nodiscard]] const core::value_or_monostate<T>& value() const& noexcept { return value_; }
+  [[nodiscard]] core::value_or_monostate<T> value() && { return std::move(value_); }
+
+ private:
+  std::size_t index_;
+  core::value_or_monostate<T> value_;
+};
+
+namespace core {
+
+template <class... T>
+class [[nodiscard]] all_leaf final : public fixed_group<T...> {
+ public:
+  explicit all_leaf(rota::task<T>... children) noexcept : fixed_group<T...>(group_rule::all, std::move(children)...) {}
+
+  std::tuple<value_or_monostate<T>...> await_resume() {
+    this->rethrow_failure();
+    return collect(std::index_sequence_for<T...>());
+  }
+
+ private:
+  template <std::size_t... I>
+  std::tuple<value_or_monostate<T>...> collect(std::index_sequence<I...> /*positions*/) {
+    return std::tuple<value_or_monostate<T>...>{take_value<T>(this->at(I))...};
+  }
+};
+
+template <class... T>
+class [[nodiscard]] settled_leaf final : public fixed_group<T...> {
+ public:
+  explicit settled_leaf(rota::task<T>... children) noexcept
+      : fixed_group<T...>(group_rule::settled, std::move(children)...) {}
+
+  std::tuple<outcome<T>...> await_resume() { return collect(std::index_sequence_for<T...>()); }
+
+ private:
+  template <std::size_t... I>
+  std::tuple<outcome<T>...> collect(std::index_sequence<I...> /*positions*/) {
+    return std::tuple<outcome<T>...>{take_outcome<T>(*this->at(I).task)...};
+  }
+};
+
+template <class... T>
+class [[nodiscard]] any_leaf final : public fixed_group<T...> {
+ public:
+  explicit any_leaf(group_rule rule, rota::task<T>... children) noexcept : fixed_group<T...>(rule, std::move(children)...) {}
+
+  any_result<T...> await_resume() {
+    this->rethrow_failure();
+    return take<0>(this->decider());
+  }
+
+ private:
+  template <std::size_t I>
+  any_result<T...> take(std::size_t position) {
+    if constexpr (I + 1 < sizeof...(T)) {
+      if (position != I) return take<I + 1>(position);
+    }
+    using chosen = std::tuple_element_t<I, std::tuple<std::type_identity<T>...>>;
+    return any_result<T...>(std::in_place_index<I>, take_value<typename chosen::type>(this->at(I)));
+  }
+};
+
+template <class T>
+class [[nodiscard]] all_of_range_leaf final : public range_group<T> {
+  static_assert(!std::is_reference_v<T>, "a vector cannot hold references: let the tasks return pointers");
+
+ public:
+  explicit all_of_range_leaf(std::vector<rota::task<T>> children) : range_group<T>(group_rule::all, std::move(children)) {}
+
+  std::vector<value_or_monostate<T>> await_resume() {
+    this->rethrow_failure();
+    std::vector<value_or_monostate<T>> values;
+    values.reserve(this->members().size());
+    for (const auto& each : this->members()) values.push_back(take_value<T>(each));
+    return values;
+  }
+};
+
+template <class T>
+class [[nodiscard]] settled_range_leaf final : public range_group<T> {
+ public:
+  explicit settled_range_leaf(std::vector<rota::task<T>> children)
+      : range_group<T>(group_rule::settled, std::move(children)) {}
+
+  std::vector<outcome<T>> await_resume() {
+    std::vector<outcome<T>> outcomes;
+    outcomes.reserve(this->members().size());
+    for (const auto& each : this->members()) outcomes.push_back(take_outcome<T>(*each.task));
+    return outcomes;
+  }
+};
+
+template <class T>
+class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
+  static_assert(!std::is_reference_v<T>, "when_any cannot yield a reference: let the tasks return pointers");
+
+ public:
+  any_of_range_leaf(group_rule rule, std::vector<rota::task<T>> children) : range_group<T>(rule, std::move(children)) {
+    if (this->members().empty()) throw_nothing_to_wait_for();
+  }
+
+  any_element<T> await_resume() {
+    this->rethrow_failure();
+    const std::size_t position = this->decider();
+    return any_element<T>(position, take_value<T>(this->members()[position]));
+  }
+};
+
+}  // namespace core
+
+/// Waits for all, and yields their values in the order of the arguments. The first failure, an exception or a cancellation
+/// of a child's own, cancels the others (`sibling_failed`); when all have ended it is rethrown, or `cancelled_error` is
+/// thrown. Without arguments it is an empty tuple, at once.
+template <class... A>
+  requires(core::child_argument<A> && ...)
+[[nodiscard]] core::all_leaf<core::child_result<A>...> when_all(A&&... awaitables) {
+  return core::all_leaf<core::child_result<A>...>(core::as_child(std::forward<A>(awaitables))...);
+}
+/// The same for a range: of tasks, which must be given up (std::move), or of handles. An empty one yields an empty vector.
+template <class Range>
+  requires core::child_range<Range>
+[[nodiscard]] core::all_of_range_leaf<core::range_result<Range>> when_all(Range&& range) {
+  return core::all_of_range_leaf<core::range_result<Range>>(core::children_of(std::forward<Range>(range)));
+}
+
+/// Waits for all, whatever they do, and yields how each of them ended. Never throws for a child.
+template <class... A>
+  requires(core::child_argument<A> && ...)
+[[nodiscard]] core::settled_leaf<core::child_result<A>...> when_all_settled(A&&... awaitables) {
+  return core::settled_leaf<core::child_result<A>...>(core::as_child(std::forward<A>(awaitables))...);
+}
+template <class Range>
+  requires core::child_range<Range>
+[[nodiscard]] core::settled_range_leaf<core::range_result<Range>> when_all_settled(Range&& range) {
+  return core::settled_range_leaf<core::range_result<Range>>(core::children_of(std::forward<Range>(range)));
+}
+
+/// The first to end decides, be it with a value, an exception or a cancellation of its own: it is the result, is rethrown,
+/// or becomes a `cancelled_error`. The others are cancelled (`sibling_failed`), and have ended before this returns. Of
+/// several that end at once the first to report counts.
+template <class... A>
+  requires(sizeof...(A) > 0 && (core::child_argument<A> && ...))
+[[nodiscard]] core::any_leaf<core::child_result<A>...> when_any(A&&... awaitables) {
+  return core::any_leaf<core::child_result<A>...>(core::group_rule::any,
+                                                  core::as_child(std::forward<A>(awaitables))...);
+}
+/// The same for a range, which must not be empty: throws `std::invalid_argument`.
+template <class Range>
+  requires core::child_range<Range>
+[[nodiscard]] core::any_of_range_leaf<core::range_result<Range>> when_any(Range&& range) {
+  return core::any_of_range_leaf<core::range_result<Range>>(core::group_rule::any,
+                                                            core::children_of(std::forward<Range>(range)));
+}
+
+/// The first value decides. If there is none, the failure that came first is rethrown when all have ended.
+template <class... A>
+  requires(sizeof...(A) > 0 && (core::child_argument<A> && ...))
+[[nodiscard]] core::any_leaf<core::child_result<A>...> when_any_success(A&&... awaitables) {
+  return core::any_leaf<core::child_result<A>...>(core::group_rule::any_success,
+                                                  core::as_child(std::forward<A>(awaitables))...);
+}
+template <class Range>
+  requires core::child_range<Range>
+[[nodiscard]] core::any_of_range_leaf<core::range_result<Range>> when_any_success(Range&& range) {
+  return core::any_of_range_leaf<core::range_result<Range>>(core::group_rule::any_success,
+                                                            core::children_of(std::forward<Range>(range)));
+}
+
+}  // namespace rota

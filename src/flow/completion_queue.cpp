@@ -1,0 +1,223 @@
+#include "flow/completion_queue.hpp"
+
+#include "task/entered.hpp"
+#include "task/harness.hpp"
+
+#include <rota/detail/completion_queue.hpp>
+#include <rota/error.hpp>
+
+#include <utility>
+
+namespace rota::core {
+
+namespace {
+
+scheduler& scheduler_here() {
+  const header* const me = current_task();
+  if (me == nullptr) throw error(errc::no_runtime);
+  scheduler& found = scheduler_for_children(*me);
+  if (&found == &no_services()) throw error(errc::no_runtime);
+  return found;
+}
+
+}  // namespace
+
+void completion_queue::launch(promise_base& root, const result_vtable& type) {
+  scheduler* by = nullptr;
+  try {
+    by = &scheduler_here();
+  } catch (...) {
+    root.handle().destroy();
+    throw;
+  }
+  const bool admitted = by->ops->admit(*by);
+  header& child = make_header(root, *by, type, admitted ? spawned_word : entered_word);
+  // relaxed. The set's own reference keeps this alive meanwhile.
+  references_.fetch_add(1, base::order::relaxed);
+  {
+    const base::lock_guard lock(mutex_);
+    // relaxed. The child's word hands it over.
+    child.bond.store(this, base::order::relaxed);
+    fresh_.append(child);
+    resize(+1);
+  }
+  if (admitted) {
+    by->ops->schedule(child);
+  } else {
+    abandon(child, cancel_reason::shutdown);
+  }
+}
+
+/// Under the lock.
+void completion_queue::resize(std::int64_t by) noexcept {
+  // relaxed, both. Written under the lock alone.
+  size_.store(size_.load(base::order::relaxed) + static_cast<std::uint64_t>(by), base::order::relaxed);
+}
+
+/// A few at a time, since Q1 forbids to cancel under the lock. Each with a reference.
+unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) noexcept {
+  const base::lock_guard lock(mutex_);
+  unsigned n = 0;
+  for (sibling_ring* const from : {&fresh_, &asked_}) {
+    if (from == to) continue;
+    while (n < most && !from->is_empty()) {
+      header& child = from->first();
+      sibling_ring::remove(child);
+      if (to != nullptr) to->append(child);
+      child.word.retain();
+      into[n++] = &child;
+    }
+  }
+  return n;
+}
+
+void completion_queue::cancel_all(cancel_reason reason) noexcept {
+  constexpr unsigned most = 16;
+  header* picked[most];
+  while (const unsigned n = pick(picked, most, &asked_)) {
+    for (unsigned i = 0; i < n; ++i) {
+      static_cast<void>(cancel(*picked[i], reason));
+      core::release(*picked[i]);
+    }
+  }
+}
+
+void completion_queue::abandon_all() noexcept {
+  {
+    const base::lock_guard lock(mutex_);
+    abandoned_.set(true);
+  }
+  constexpr unsigned most = 16;
+  header* picked[most];
+  while (const unsigned n = pick(picked, most, nullptr)) {
+    for (unsigned i = 0; i < n; ++i) {
+      static_cast<void>(cancel(*picked[i], cancel_reason::user));
+      drop_handle(*picked[i]);
+      core::release(*picked[i]);
+    }
+  }
+  while (header* const child = take_next()) drop_handle(*child);
+  release();
+}
+
+void completion_queue::ended(header& child, const ending& how, bool unseen) noexcept {
+  if (unseen) dropped(child, how);
+  waker next;
+  {
+    const base::lock_guard lock(mutex_);
+    // Not in one: the set is gone, and has dropped the handle, or is about to.
+    if (sibling_ring::is_in_one(child)) {
+      sibling_ring::remove(child);
+      ended_.append(child);
+    }
+    if (waiter_) next = waiter_.clone();
+  }
+  next.wake();
+  release();
+}
+
+/// Nobody takes what is left in it.
+void completion_queue::dropped(header& child, const ending& how) noexcept {
+  if (how.thrown != nullptr) child.owner->ops->suppressed(*child.owner);
+}
+
+void completion_queue::set_waiter(waker w) {
+  const base::lock_guard lock(mutex_);
+  if (waiter_) throw error(errc::already_joined, "somebody awaits this join_set already");
+  waiter_ = std::move(w);
+}
+
+void completion_queue::forget_waiter() noexcept {
+  waker old;
+  const base::lock_guard lock(mutex_);
+  old = std::move(waiter_);
+}
+
+bool completion_queue::has_next() noexcept {
+  const base::lock_guard lock(mutex_);
+  return !ended_.is_empty() || (fresh_.is_empty() && asked_.is_empty());
+}
+
+bool completion_queue::all_ended() noexcept {
+  const base::lock_guard lock(mutex_);
+  return fresh_.is_empty() && asked_.is_empty();
+}
+
+header* completion_queue::take_next() noexcept {
+  const base::lock_guard lock(mutex_);
+  if (ended_.is_empty()) return nullptr;
+  header& child = ended_.first();
+  sibling_ring::remove(child);
+  resize(-1);
+  return &child;
+}
+
+void completion_queue::release() noexcept {
+  // acq_rel. release: my last use happens before the end. acquire: if I end it, everybody's has happened.
+  if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+}
+
+completion_queue_owner::completion_queue_owner() : queue_(new completion_queue) {}
+
+completion_queue_owner::completion_queue_owner(completion_queue_owner&& other) noexcept
+    : queue_(std::exchange(other.queue_, nullptr)) {}
+
+completion_queue_owner& completion_queue_owner::operator=(completion_queue_owner&& other) noexcept {
+  completion_queue_owner old(std::move(*this));
+  queue_ = std::exchange(other.queue_, nullptr);
+  return *this;
+}
+
+completion_queue_owner::~completion_queue_owner() {
+  if (queue_ != nullptr) queue_->abandon_all();
+}
+
+void completion_queue_owner::launch(promise_base& root, const result_vtable& type) { queue_->launch(root, type); }
+
+void completion_queue_owner::cancel_all() noexcept { queue_->cancel_all(cancel_reason::user); }
+
+std::size_t completion_queue_owner::size() const noexcept { return queue_->size(); }
+
+bool next_leaf::start() {
+  if (queue_->has_next()) return true;
+  queue_->set_waiter(make_waker());
+  // Again: what ended in between has woken nobody.
+  return queue_->has_next();
+}
+
+bool next_leaf::is_ready() noexcept { return queue_->has_next(); }
+
+cancel_progress next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  queue_->forget_waiter();
+  return cancel_progress::ended;
+}
+
+header* next_leaf::take() noexcept {
+  queue_->forget_waiter();
+  return queue_->take_next();
+}
+
+bool drain_leaf::start() {
+  queue_->set_waiter(make_waker());
+  return queue_->all_ended();
+}
+
+bool drain_leaf::is_ready() noexcept { return queue_->all_ended(); }
+
+cancel_progress drain_leaf::try_cancel(cancel_reason reason) noexcept {
+  queue_->cancel_all(reason);
+  return cancel_ended() ? cancel_progress::ended : cancel_progress::pending;
+}
+
+bool drain_leaf::cancel_ended() noexcept {
+  if (!queue_->all_ended()) return false;
+  queue_->forget_waiter();
+  return true;
+}
+
+void drain_leaf::await_resume() noexcept {
+  queue_->forget_waiter();
+  while (header* const child = queue_->take_next()) drop_handle(*child);
+}
+
+}  // namespace rota::core

@@ -1,0 +1,70 @@
+// The tasks of a join_set, and the order in which they ended.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/mutex.hpp"
+#include "flow/sibling_ring.hpp"
+
+#include <rota/detail/family.hpp>
+#include <rota/waker.hpp>
+
+#include <cstdint>
+
+namespace rota::core {
+
+// PROTOCOL: the tasks of a join_set
+//
+//   field         who touches it
+//   fresh_ asked_ tasks that run, the latter after cancel_all(). Under mutex_
+//   ended_        tasks that have ended, in that order. Under mutex_
+//   waiter_       who waits for the next end. Under mutex_
+//   abandoned_    the set is gone. Under mutex_
+//   size_         tasks in the three rings: written under mutex_, read by anyone
+//   references_   one of the set, one of every task that has not reported its end. The last one deletes this
+//
+// The set has the handle of every task in a ring; whoever takes a task out of a ring for good drops its handle. A task that
+// ends moves itself from its ring to ended_, unless the set is gone and has taken it out.
+// Q1  No task is cancelled, woken, dropped or freed under mutex_.
+// mutex_ orders all of it; references_ goes down by acq_rel, so that the last one comes after everybody.
+class completion_queue final : public family {
+ public:
+  completion_queue() = default;
+
+  void launch(promise_base& root, const result_vtable& type);
+  void cancel_all(cancel_reason reason) noexcept;
+  /// The set goes.
+  void abandon_all() noexcept;
+  [[nodiscard]] std::size_t size() const noexcept {
+    // relaxed. A number to look at.
+    return size_.load(base::order::relaxed);
+  }
+
+  void ended(header& child, const ending& how, bool unseen) noexcept override;
+  void dropped(header& child, const ending& how) noexcept override;
+  [[nodiscard]] header* parent() const noexcept override { return nullptr; }
+
+  /// Whoever waits is woken by every end.
+  void set_waiter(waker w);
+  void forget_waiter() noexcept;
+  [[nodiscard]] bool has_next() noexcept;
+  [[nodiscard]] bool all_ended() noexcept;
+  [[nodiscard]] header* take_next() noexcept;
+
+ private:
+  ~completion_queue() = default;
+
+  unsigned pick(header** into, unsigned most, sibling_ring* to) noexcept;
+  void resize(std::int64_t by) noexcept;
+  void release() noexcept;
+
+  base::mutex mutex_;
+  base::cell<bool> abandoned_{false};
+  base::atomic<std::uint64_t> size_{0};
+  base::atomic<std::uint64_t> references_{1};
+  sibling_ring fresh_;
+  sibling_ring asked_;
+  sibling_ring ended_;
+  waker waiter_;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,60 @@
+#include <rota/detail/deadline_region.hpp>
+#include <rota/detail/under_deadline.hpp>
+
+#include "task/header.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+namespace rota::core {
+
+namespace {
+
+/// The waker of an expiry: it cancels.
+header& of(void* data) noexcept { return *static_cast<header*>(data); }
+
+constexpr waker_vtable canceller{
+    [](void* data) noexcept {
+      static_cast<void>(cancel(of(data), cancel_reason::timeout));
+      release(of(data));
+    },
+    [](void* data) noexcept { static_cast<void>(cancel(of(data), cancel_reason::timeout)); },
+    [](void* data) noexcept {
+      of(data).word.retain();
+      return data;
+    },
+    [](void* data) noexcept { release(of(data)); },
+};
+
+}  // namespace
+
+void deadline_region::begin(promise_base& frame) noexcept {
+  if (is_relative_) goal_ = detail::saturating_deadline(timing::now_for(awaiting()), span_);
+  if (goal_ != base::never && !is_covered()) enter(awaiting(), &frame, goal_);
+}
+
+/// A deadline as early is in force, with no shield between it and here: of two equal ones the outer one
+/// counts. What the task inherited does not: it was set by others, who may hold it off with shields of
+/// theirs.
+bool deadline_region::is_covered() const noexcept {
+  for (region* r = awaiting().regions; r != nullptr && !r->is_shielding(); r = r->outer()) {
+    if (const timed_region* const timed = r->as_timed()) return timed->at() <= goal_;
+  }
+  return false;
+}
+
+deadline_end deadline_region::end() noexcept {
+  if (is_linked()) leave();
+  return stopped_here() ? deadline_end::late : deadline_end::in_time;
+}
+
+expiry::expiry(base::time_point at) noexcept {
+  header& me = *current_task();
+  if (at <= timing::now_for(me)) {
+    static_cast<void>(cancel(me, cancel_reason::timeout));
+    return;
+  }
+  me.word.retain();
+  timer_.arm(me, at, waker(&me, &canceller));
+}
+
+}  // namespace rota::core

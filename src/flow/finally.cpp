@@ -1,0 +1,38 @@
+#include <rota/finally.hpp>
+
+#include "task/header.hpp"
+
+#include <utility>
+
+namespace rota::core {
+
+cleanup_region::~cleanup_region() {
+  if (holds_shield_) static_cast<void>(header_of(task()).word.shield_down());
+}
+
+/// From here on unwinding no longer stops at this frame: whatever is strong enough to interrupt a clean-up ends it for good.
+void cleanup_region::begin() noexcept {
+  unlink();
+  // If unwinding stopped here, it has left a shield of its own. If 255 are up, one more is not needed.
+  if (!stopped_here()) holds_shield_ = header_of(task()).word.shield_up() == on_shield::done;
+  quiet_.begin(task());
+}
+
+bool cleanup_region::end(std::exception_ptr failure, bool late, bool body_has_value) noexcept {
+  header& me = header_of(task());
+  quiet_.end();
+  if (std::exchange(holds_shield_, false)) static_cast<void>(me.word.shield_down());
+  if (body_has_value) return late || failure != nullptr;
+  if (late) me.owner->ops->shield_overridden(*me.owner, me);
+  if (failure != nullptr) me.owner->ops->unhandled(*me.owner, me, std::move(failure));
+  return false;
+}
+
+void cleanup_region::go_on(promise_base& frame) noexcept {
+  header& me = header_of(task());
+  me.unwind_target = release_catch();
+  me.innermost.set(&frame);
+  me.why = stop_reason::unwind;
+}
+
+}  // namespace rota::core

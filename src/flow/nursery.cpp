@@ -1,0 +1,53 @@
+#include <rota/detail/nursery.hpp>
+
+#include "flow/brood.hpp"
+
+#include <new>
+#include <utility>
+
+namespace rota::core {
+
+
+nursery::nursery() noexcept {
+  static_assert(sizeof(brood) <= room && alignof(brood) <= 8, "less is reserved than a brood needs");
+  ::new (static_cast<void*>(room_)) brood(nullptr); }
+
+nursery::nursery(promise_base& frame) noexcept { ::new (static_cast<void*>(room_)) brood(&header_of(*frame.root)); }
+
+nursery::~nursery() { children().~brood(); }
+
+header& nursery::launch(promise_base& root, const result_vtable& type) { return children().launch(root, type); }
+
+void nursery::cancel(cancel_reason reason) noexcept { children().stop(reason); }
+
+std::size_t nursery::size() const noexcept { return children().size(); }
+
+bool nursery::was_used() noexcept { return children().was_used(); }
+
+scope_region::scope_region(brood& children, promise_base& frame) noexcept
+    : region(kind::scope, *frame.root, &frame), children_(&children) {}
+
+bool scope_region::passed() noexcept { return in_body_ && children_->has_failed(); }
+
+void scope_region::on_unwind(cancel_reason reason) noexcept {
+  children_->expect_end();
+  children_->stop(reason);
+}
+
+bool scope_region::may_unwind() noexcept { return children_->all_ended(); }
+
+bool brood_leaf::start() {
+  children_->expect_end();
+  return children_->try_close();
+}
+
+bool brood_leaf::is_ready() noexcept { return children_->try_close(); }
+
+cancel_progress brood_leaf::try_cancel(cancel_reason reason) noexcept {
+  children_->stop(reason);
+  return cancel_ended() ? cancel_progress::ended : cancel_progress::pending;
+}
+
+bool brood_leaf::cancel_ended() noexcept { return children_->all_ended(); }
+
+}  // namespace rota::core

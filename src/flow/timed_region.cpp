@@ -1,0 +1,54 @@
+#include <rota/detail/timed_region.hpp>
+
+#include "task/header.hpp"
+
+#include <algorithm>
+
+namespace rota::core {
+
+timed_region::~timed_region() {
+  if (is_linked()) leave();
+}
+
+void timed_region::enter(activation& task, promise_base* frame, time_point at) noexcept {
+  link(task, frame);
+  at_ = at;
+  deadline_outside_ = header_of(task).deadline;
+  header_of(task).deadline = deadline_inside();
+}
+
+/// Usually the innermost one; a shield that was moved outward may be inside of one that ends before it.
+void timed_region::leave() noexcept {
+  timer_.disarm();
+  time_point deadline = deadline_outside_;
+  for (region* r = inner(); r != nullptr; r = r->inner()) {
+    if (timed_region* const timed = r->as_timed()) {
+      timed->deadline_outside_ = deadline;
+      deadline = timed->deadline_inside();
+    }
+  }
+  header_of(task()).deadline = deadline;
+  unlink();
+}
+
+void timed_region::take_over(timed_region& from) noexcept {
+  relink(from);
+  at_ = from.at_;
+  deadline_outside_ = from.deadline_outside_;
+  from.timer_.disarm();
+}
+
+base::time_point timed_region::deadline_inside() const noexcept {
+  return what() == kind::deadline ? std::min(deadline_outside_, at_) : std::max(deadline_outside_, at_);
+}
+
+/// By the clock too: a thread that is busy with this task may be the one that should have fired the timer.
+bool timed_region::passed() noexcept { return timer_.has_fired() || at_ <= timing::now_for(task()); }
+
+void timed_region::watch() noexcept {
+  // Once armed it stays so, from one wait to the next.
+  if (timer_.is_used() || at_ == base::never) return;
+  timer_.arm(task(), at_, make_waker(header_of(task())));
+}
+
+}  // namespace rota::core

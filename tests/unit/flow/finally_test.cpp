@@ -1,0 +1,419 @@
+#include "flow_support.hpp"
+
+#include <rota/cancel.hpp>
+#include <rota/finally.hpp>
+#include <rota/scope.hpp>
+#include <rota/time.hpp>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace rota;
+using namespace rota::test;
+
+class finally_in_order : public in_every_order {
+ protected:
+  std::string log;
+
+  /// A clean-up that waits, and notes what it was given.
+  auto noting() {
+    return [this](const outcome<int>& end) -> task<void> {
+      log += in_words(end) + ";";
+      co_await sleep_for(1ms);
+      log += "clean;";
+    };
+  }
+  template <class Body>
+  join_handle<int> start(Body body) {
+    auto work = [](finally_in_order& self, Body b) -> task<int> {
+      auto cleanup = self.noting();
+      co_return co_await finally(std::move(b), cleanup, 1s);
+    };
+    return s.spawn(work(*this, std::move(body)));
+  }
+};
+ROTA_IN_EVERY_ORDER(finally_in_order);
+
+TEST_P(finally_in_order, cleans_up_after_a_value) {
+  auto h = start(gives(3));
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "value 3");
+  EXPECT_EQ(log, "value 3;clean;");
+}
+
+TEST_P(finally_in_order, cleans_up_after_an_exception) {
+  auto h = start(throws(4));
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 4");
+  EXPECT_EQ(log, "failure 4;clean;");
+}
+
+TEST_P(finally_in_order, cleans_up_after_a_cancellation) {
+  auto h = start(waits());
+  s.run_until_idle();
+  h.cancel(cancel_reason::shutdown);
+  s.run_until_idle();
+  EXPECT_EQ(log, "cancelled shutdown;");
+  EXPECT_FALSE(h.is_done());
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled shutdown");
+  EXPECT_EQ(log, "cancelled shutdown;clean;");
+}
+
+TEST_P(finally_in_order, takes_a_callable_for_the_body) {
+  auto h = start([] { return gives(5); });
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "value 5");
+}
+
+TEST_P(finally_in_order, a_body_that_cannot_even_be_made_is_cleaned_up_after) {
+  auto h = start([]() -> task<int> {
+    if (true) throw failure(6);
+    return gives(1);
+  });
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 6");
+  EXPECT_EQ(log, "failure 6;clean;");
+}
+
+TEST_P(finally_in_order, a_clean_up_need_not_ask_for_the_outcome) {
+  bool cleaned = false;
+  auto h = s.spawn([&]() -> task<void> {
+    auto nothing = []() -> task<void> { co_return; };
+    auto cleanup = [&]() -> task<void> {
+      cleaned = true;
+      co_return;
+    };
+    co_await finally(nothing, cleanup, 1s);
+  });
+  s.run_until_idle();
+  EXPECT_EQ(end_of(h), "value");
+  EXPECT_TRUE(cleaned);
+}
+
+TEST_P(finally_in_order, a_body_that_never_starts_needs_no_clean_up) {
+  auto h = start(gives(1));
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(log, "");
+}
+
+TEST_P(finally_in_order, the_locals_of_the_body_have_gone_before) {
+  auto h = s.spawn([&]() -> task<int> {
+    const witness around(log, 'a');
+    auto body = [&]() -> task<int> {
+      const witness outer(log, 'o');
+      auto deeper = [&]() -> task<int> {
+        const witness inner(log, 'i');
+        co_return co_await waits();
+      };
+      co_return co_await deeper();
+    };
+    auto cleanup = [&]() -> task<void> {
+      co_await yield();
+      log.push_back('C');
+    };
+    co_return co_await finally(body, cleanup, 1s);
+  });
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(log, "ioCa");
+}
+
+TEST_P(finally_in_order, a_clean_up_may_do_all_that_a_task_may) {
+  int sum = 0;
+  auto h = s.spawn([&]() -> task<int> {
+    auto cleanup = [&]() -> task<void> {
+      EXPECT_FALSE(this_task::unwinding());
+      EXPECT_TRUE(this_task::cancel_requested());
+      co_await with_scope([&](scope& c) -> task<void> {
+        auto one = c.spawn(gives, 1);
+        c.fork([&]() -> task<void> {
+          co_await sleep_for(3ms);
+          sum += 10;
+        });
+        sum += co_await one;
+      });
+      try {
+        co_await throws(100);
+      } catch (const failure& f) {
+        sum += f.number;
+      }
+    };
+    co_return co_await finally(waits(), cleanup, 1s);
+  });
+  s.run_until_idle();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(sum, 111);
+}
+
+TEST_P(finally_in_order, a_cancellation_that_comes_during_the_clean_up_waits_for_its_end) {
+  bool went_on = false;
+  auto h = s.spawn([&]() -> task<int> {
+    auto cleanup = noting();
+    const int value = co_await finally(gives(7), cleanup, 1s);
+    log += std::to_string(value) + ";";
+    co_await yield();
+    went_on = true;
+    co_return value;
+  });
+  s.run_until_idle();
+  EXPECT_EQ(log, "value 7;");
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(log, "value 7;clean;7;");
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_FALSE(went_on);
+}
+
+TEST_P(finally_in_order, and_so_does_a_deadline) {
+  auto h = s.spawn([&]() -> task<int> {
+    auto cleanup = noting();
+    auto work = [&]() -> task<int> {
+      const int value = co_await finally(gives(7), cleanup, 1s);
+      co_await forever();
+      co_return value;
+    };
+    const auto end = co_await timeout(500us, work());
+    co_return end.has_value() ? 1 : 2;
+  });
+  s.run_with_time();
+  EXPECT_EQ(log, "value 7;clean;");
+  EXPECT_EQ(end_of(h), "value 2");
+}
+
+TEST_P(finally_in_order, a_deadline_around_it_ends_the_body_and_then_what_is_around) {
+  auto h = s.spawn([&]() -> task<int> {
+    auto cleanup = noting();
+    auto work = [&]() -> task<int> {
+      const witness w(log, 'w');
+      co_return co_await finally(waits(), cleanup, 1s);
+    };
+    const auto end = co_await timeout(500us, work());
+    log += "then;";
+    co_await yield();
+    co_return end.has_value() ? 1 : 2;
+  });
+  s.run_with_time();
+  EXPECT_EQ(log, "cancelled timeout;clean;wthen;");
+  EXPECT_EQ(end_of(h), "value 2");
+}
+
+TEST_P(finally_in_order, the_deadline_inside_is_its_limit) {
+  const base::time_point start_time = s.time;
+  auto h = s.spawn([&]() -> task<int> {
+    auto work = [&]() -> task<int> {
+      auto cleanup = [&]() -> task<void> {
+        EXPECT_EQ(this_task::deadline(), start_time + 5ms + 1s);
+        co_return;
+      };
+      co_return co_await finally(waits(), cleanup, 1s);
+    };
+    const auto end = co_await timeout(5ms, work());
+    co_return end.has_value() ? 1 : 2;
+  });
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "value 2");
+}
+
+// --- its own failures
+
+struct slow_cleanup {
+  std::string* log;
+  task<void> operator()() const {
+    const witness w(*log, 's');
+    co_await forever();
+  }
+};
+struct throwing_cleanup {
+  task<void> operator()() const {
+    co_await yield();
+    throw failure(99);
+  }
+};
+
+template <class Cleanup>
+task<int> finally_with(task<int> body, Cleanup cleanup) {
+  co_return co_await finally(std::move(body), cleanup, 10ms);
+}
+
+TEST_P(finally_in_order, a_clean_up_that_throws_after_a_value_is_thrown) {
+  auto h = s.spawn(finally_with(gives(1), throwing_cleanup()));
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 99");
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST_P(finally_in_order, after_an_exception_it_is_reported_and_the_exception_wins) {
+  auto h = s.spawn(finally_with(throws(1), throwing_cleanup()));
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 1");
+  EXPECT_EQ(s.unhandled_count, 1);
+}
+
+TEST_P(finally_in_order, during_a_cancellation_too) {
+  auto h = s.spawn(finally_with(waits(), throwing_cleanup()));
+  s.run_until_idle();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(s.unhandled_count, 1);
+}
+
+TEST_P(finally_in_order, a_clean_up_that_cannot_be_made_has_thrown) {
+  auto cannot = []() -> task<void> { throw failure(98); };
+  auto h = s.spawn(finally_with(gives(1), +cannot));
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 98");
+}
+
+TEST_P(finally_in_order, a_clean_up_that_takes_too_long_is_unwound_and_thrown_after_a_value) {
+  auto h = s.spawn(finally_with(gives(1), slow_cleanup{&log}));
+  s.run_until_idle();
+  s.advance(9ms);
+  s.run_until_idle();
+  EXPECT_EQ(log, "");
+  s.advance(1ms);
+  s.run_until_idle();
+  EXPECT_EQ(log, "s");
+  EXPECT_EQ(end_of(h), "the deadline passed");
+  EXPECT_EQ(s.overrides, 0);
+}
+
+TEST_P(finally_in_order, after_an_exception_that_is_only_counted) {
+  auto h = s.spawn(finally_with(throws(1), slow_cleanup{&log}));
+  s.run_with_time();
+  EXPECT_EQ(log, "s");
+  EXPECT_EQ(end_of(h), "failure 1");
+  EXPECT_EQ(s.overrides, 1);
+}
+
+TEST_P(finally_in_order, during_a_cancellation_the_unwinding_goes_on) {
+  auto h = s.spawn(finally_with(waits(), slow_cleanup{&log}));
+  s.run_until_idle();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(log, "s");
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(s.overrides, 1);
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST_P(finally_in_order, the_end_of_a_shutdown_unwinds_a_clean_up) {
+  auto h = s.spawn([&]() -> task<int> {
+    const witness around(log, 'a');
+    const slow_cleanup cleanup{&log};
+    const int value = co_await finally(waits(), cleanup, std::chrono::hours::max());
+    log += "NO";
+    co_return value;
+  });
+  s.run_until_idle();
+  core::header* task_header = nullptr;
+  // The handle's only member is the header.
+  static_assert(sizeof(h) == sizeof(task_header));
+  std::memcpy(&task_header, &h, sizeof(task_header));
+  h.cancel(cancel_reason::shutdown);
+  s.run_until_idle();
+  EXPECT_EQ(log, "");
+  core::override_shields(*task_header);
+  s.run_until_idle();
+  EXPECT_EQ(log, "sa");
+  EXPECT_EQ(end_of(h), "cancelled shutdown");
+}
+
+// --- together
+
+task<int> nested(int depth, std::string& log) {
+  if (depth == 0) co_return co_await waits();
+  auto cleanup = [&]() -> task<void> {
+    co_await yield();
+    log.push_back(static_cast<char>('a' + depth % 26));
+  };
+  co_return co_await finally(nested(depth - 1, log), cleanup, 1s);
+}
+
+TEST_P(finally_in_order, nested_ones_clean_up_from_the_inside) {
+  auto h = s.spawn(nested(10, log));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(log, "bcdefghijk");
+  EXPECT_EQ(end_of(h), "cancelled user");
+}
+
+TEST_P(finally_in_order, a_thousand_nested_ones) {
+  auto h = s.spawn(nested(1000, log));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(log.size(), 1000U);
+  EXPECT_EQ(end_of(h), "cancelled user");
+}
+
+TEST_P(finally_in_order, a_clean_up_within_a_clean_up) {
+  auto h = s.spawn([&]() -> task<int> {
+    auto cleanup = [&]() -> task<void> {
+      auto inner = [&]() -> task<void> {
+        co_await sleep_for(1ms);
+        log.push_back('2');
+      };
+      auto body = [&]() -> task<void> {
+        co_await sleep_for(1ms);
+        log.push_back('1');
+      };
+      co_await finally(body, inner, 1s);
+      log.push_back('3');
+    };
+    co_return co_await finally(waits(), cleanup, 1s);
+  });
+  s.run_until_idle();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(log, "123");
+  EXPECT_EQ(end_of(h), "cancelled user");
+}
+
+TEST_P(finally_in_order, in_a_scope_whose_child_fails) {
+  auto h = s.spawn([&]() -> task<int> {
+    co_return co_await with_scope([&](scope& c) -> task<int> {
+      const witness body(log, 'b');
+      c.spawn([&]() -> task<void> {
+        const witness child(log, 'c');
+        co_await forever();
+      });
+      c.spawn(throws, 1);
+      auto cleanup = noting();
+      co_return co_await finally(waits(), cleanup, 1s);
+    });
+  });
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 1");
+  // The clean-up does not wait for the sibling; the locals of the body, which both may use, wait for both.
+  EXPECT_TRUE(log == "ccancelled sibling failed;clean;b" || log == "cancelled sibling failed;cclean;b") << log;
+}
+
+TEST_P(finally_in_order, leaves_the_shields_as_they_were) {
+  auto h = s.spawn([&]() -> task<int> {
+    auto cleanup = noting();
+    std::vector<shield_guard> most;
+    for (int i = 0; i < 255; ++i) most.push_back(shield(1h));
+    const int value = co_await finally(gives(1), cleanup, 1s);
+    EXPECT_THROW(static_cast<void>(shield(1h)), shield_overflow);
+    most.clear();
+    const auto one_more = shield(1h);
+    co_await sleep_for(1ms);
+    co_return value;
+  });
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "value 1");
+}
+
+}  // namespace

@@ -1,0 +1,148 @@
+#include "flow_support.hpp"
+
+#include <rota/scope.hpp>
+#include <rota/task_local.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
+
+#include <memory>
+#include <string>
+
+namespace {
+
+using namespace rota;
+using namespace rota::test;
+
+using task_local_in_order = in_every_order;
+ROTA_IN_EVERY_ORDER(task_local_in_order);
+
+const task_local<std::string> user("nobody");
+const task_local<int> level;
+
+task<std::string> who() {
+  co_await yield();
+  co_return user.get() + std::to_string(level.get());
+}
+
+TEST_P(task_local_in_order, has_its_default_where_nothing_is_bound) {
+  EXPECT_EQ(user.get(), "nobody");
+  EXPECT_EQ(user.find(), nullptr);
+  auto h = s.spawn(who);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), "nobody0");
+}
+
+TEST_P(task_local_in_order, is_bound_until_the_end_of_the_block) {
+  auto h = s.spawn([]() -> task<std::string> {
+    std::string all;
+    {
+      const auto outer = user.set("anna");
+      {
+        const auto inner = user.set("bert");
+        const auto other = level.set(2);
+        all += co_await who();
+      }
+      all += co_await who();
+    }
+    all += co_await who();
+    co_return all;
+  });
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), "bert2anna0nobody0");
+}
+
+TEST_P(task_local_in_order, scope_binds_for_one_await) {
+  auto h = s.spawn([]() -> task<std::string> {
+    auto inside = co_await user.scope("carl", who());
+    inside += co_await who();
+    co_await user.scope("dora", sleep_for(1ms));
+    co_return inside;
+  });
+  s.run_with_time();
+  EXPECT_EQ(h.join(), "carl0nobody0");
+}
+
+TEST_P(task_local_in_order, children_inherit_what_is_bound_where_they_are_spawned) {
+  auto h = s.spawn([&]() -> task<std::string> {
+    join_handle<std::string> outlives;
+    std::string all;
+    {
+      const auto bound = user.set("emil");
+      outlives = s.spawn([]() -> task<std::string> {
+        co_await sleep_for(1ms);
+        co_return co_await who();
+      });
+      co_await with_scope([&](scope& c) -> task<void> {
+        auto child = c.spawn(who);
+        all += co_await child;
+      });
+      auto [left, right] = co_await when_all(who(), user.scope("fritz", who()));
+      all += left + right;
+    }
+    all += co_await outlives;
+    co_return all;
+  });
+  s.run_with_time();
+  EXPECT_EQ(h.join(), "emil0emil0fritz0emil0");
+}
+
+TEST_P(task_local_in_order, what_a_child_binds_is_its_own) {
+  auto h = s.spawn([&]() -> task<std::string> {
+    const auto bound = user.set("gerd");
+    auto child = s.spawn([]() -> task<std::string> {
+      const auto own = user.set("hans");
+      co_return co_await who();
+    });
+    auto all = co_await child;
+    all += co_await who();
+    co_return all;
+  });
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), "hans0gerd0");
+}
+
+TEST_P(task_local_in_order, values_go_with_the_last_task_that_can_see_them) {
+  static const task_local<std::shared_ptr<int>> shared;
+  const auto value = std::make_shared<int>(1);
+  event go;
+  join_handle<void> child;
+  auto h = s.spawn([&]() -> task<void> {
+    const auto bound = shared.set(value);
+    child = s.spawn([&]() -> task<void> {
+      co_await go.wait();
+      EXPECT_EQ(*shared.get(), 1);
+    });
+    co_await yield();
+  });
+  s.run_until_idle();
+  EXPECT_EQ(end_of(h), "value");
+  EXPECT_EQ(value.use_count(), 2);
+  go.set();
+  s.run_until_idle();
+  EXPECT_EQ(end_of(child), "value");
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+TEST_P(task_local_in_order, a_cancelled_task_unbinds) {
+  static const task_local<std::shared_ptr<int>> shared;
+  const auto value = std::make_shared<int>(1);
+  auto h = s.spawn([&]() -> task<void> {
+    const auto outer = shared.set(value);
+    auto deeper = [&]() -> task<void> {
+      const auto inner = shared.set(value);
+      co_await forever();
+    };
+    co_await deeper();
+  });
+  s.run_until_idle();
+  EXPECT_EQ(value.use_count(), 3);
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+TEST_P(task_local_in_order, cannot_be_bound_outside_of_a_task) {
+  EXPECT_THROW(static_cast<void>(user.set("ida")), error);
+}
+
+}  // namespace
