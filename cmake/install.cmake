@@ -16,7 +16,6 @@ install(
   EXPORT rota
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 )
 install(
   DIRECTORY "${PROJECT_SOURCE_DIR}/include/rota"
@@ -38,6 +37,7 @@ install(
 
 # The pkg-config file finds its prefix from where it lies, so an installed tree may be moved.
 file(RELATIVE_PATH ROTA_PC_UP "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+string(REGEX REPLACE "/$" "" ROTA_PC_UP "${ROTA_PC_UP}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/rota.pc.in" "${PROJECT_BINARY_DIR}/rota.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/rota.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 

@@ -44,7 +44,7 @@ rota::task<bool> both() {
   const bool computation = co_await stop_a_computation();
   const bool task = co_await stop_a_task();
   std::printf("the computation ended: %d, the task ended: %d\n", int{computation}, int{task});
-  co_return computation && task;
+  co_return computation&& task;
 }
 
 }  // namespace

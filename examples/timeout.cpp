@@ -34,7 +34,8 @@ rota::task<bool> limits() {
   rota::interval every(1ms, rota::missed_tick::skip);
   const auto first = co_await every.tick();
   const auto second = co_await every.tick();
-  co_return got == 42 && !late.has_value() && end.reason() == rota::cancel_reason::timeout && second - first >= 1ms;
+  co_return got == 42 && !late.has_value() && end.reason() == rota::cancel_reason::timeout &&
+      second - first >= 1ms;
 }
 
 }  // namespace

@@ -131,10 +131,11 @@ ending ending_of(header& task) noexcept {
 }
 
 family* break_bond(header& task) noexcept {
-  // relaxed. Null stays null, and is all that most tasks ever have.
-  if (task.bond.load(base::order::relaxed) == nullptr) return nullptr;
-  // acq_rel. release: the family closes after what we did to its child. acquire: we see it as it was when it took us in.
-  return task.bond.exchange(nullptr, base::order::acq_rel);
+  // acquire. Null stays null, and is all that most tasks ever have. Else pairs with the exchange of a family that has let
+  // go of the task: it touches it no more, and we may free it.
+  if (task.bond.load(base::order::acquire) == nullptr) return nullptr;
+  // release. Pairs with the load above.
+  return task.bond.exchange(nullptr, base::order::release);
 }
 
 void drop_handle(header& task) noexcept {

@@ -35,8 +35,8 @@ bool take_over(header& target) noexcept {
 }
 
 // PROTOCOL: a thread that waits for a task
-//   word 0 waiting · 1 woken. The waiter sleeps while it is 0. The completer exchanges it to 1 and wakes the address;
-//   after the exchange it reads nothing of it, since the waiter's stack may be gone.
+//   word 0 waiting · 1 woken. The waiter sleeps while it is 0. The completer sets it to 1 and wakes the address;
+//   after the store it reads nothing of it, since the waiter's stack may be gone.
 struct blocked_thread {
   base::atomic<std::uint32_t> woken{0};
 
@@ -114,8 +114,8 @@ base::mutex notes_lock;
 bool cannot_end_before(const header& other, const header& me) noexcept {
   const header* child = &me;
   while (child != nullptr && child != &other) {
-    // acquire. Pairs with the family's making of its child: what parent() reads is there. The bond holds: I have not ended.
-    const family* const around = child->bond.load(base::order::acquire);
+    // relaxed. Set before the child first ran, and it holds: neither I nor whoever waits for me has ended.
+    const family* const around = child->bond.load(base::order::relaxed);
     child = around == nullptr ? nullptr : around->parent();
   }
   return child == &other;

@@ -38,7 +38,8 @@ bool sleep_leaf::start() {
 
 }  // namespace core
 
-interval::interval(check, std::chrono::nanoseconds period, missed_tick policy) : period_(period), policy_(policy) {
+interval::interval(check, std::chrono::nanoseconds period, missed_tick policy)
+    : period_(period), policy_(policy) {
   if (period_.count() > 0) return;
   throw std::invalid_argument("rota::interval: period is " + std::to_string(period_.count()) +
                               " ns, must be at least 1 ns");

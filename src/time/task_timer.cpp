@@ -26,7 +26,9 @@ void task_timer::arm(core::activation& task, time_point at, waker due) noexcept 
   if (armed.duty == on_arm::announce_earlier) by.ops->deadline_moved(by, armed.earliest);
 }
 
-bool task_timer::has_fired() const noexcept { return is_used_ && node_in(node_).state() == node_state::fired; }
+bool task_timer::has_fired() const noexcept {
+  return is_used_ && node_in(node_).state() == node_state::fired;
+}
 
 void task_timer::disarm() noexcept {
   if (is_used_) static_cast<void>(shard::cancel(node_in(node_)));

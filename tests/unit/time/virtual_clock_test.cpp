@@ -34,7 +34,8 @@ TEST(virtual_clock, jumps_from_one_timer_to_the_next) {
   manual_scheduler s;
   virtual_clock clock;
   std::vector<std::chrono::nanoseconds> woke;
-  const auto napper = [](virtual_clock& c, std::vector<std::chrono::nanoseconds>& out, std::chrono::hours span) -> task<> {
+  const auto napper =
+      [](virtual_clock& c, std::vector<std::chrono::nanoseconds>& out, std::chrono::hours span) -> task<> {
     co_await sleep_for(span);
     out.push_back(c.now() - virtual_clock::beginning);
     co_await sleep_for(1ns);

@@ -1,0 +1,355 @@
+// Deadlines, inherited deadlines, limits of shields and cancel hooks, against timers that fire, events
+// that happen and cancellations that come at any moment. Nothing is lost: every execution ends, and in one
+// way. The real task core runs.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/mutex.hpp"
+#include "task/entered.hpp"
+#include "task/header.hpp"
+#include "testing/explore.hpp"
+#include "time/shard.hpp"
+
+#include <rota/cancel.hpp>
+#include <rota/detail/enter.hpp>
+#include <rota/detail/under_deadline.hpp>
+#include <rota/time.hpp>
+
+namespace rota::core {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::check;
+using testing::execution;
+
+constexpr base::time_point start{1'000s};
+constexpr base::time_point due = start + 10ms;
+
+testing::options exhaustive(std::string_view name, unsigned preemptions) {
+  return {.name = name, .preemptions = preemptions};
+}
+
+testing::options at_random(std::string_view name) {
+  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
+  return {.name = name,
+          .search = testing::search_kind::random,
+          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 10'000,
+          .spurious_wakes = 1,
+          .weak_cas_failures = 1};
+}
+
+void expect_holds(const testing::report& r, bool all) {
+  EXPECT_FALSE(r.failed) << to_string(r);
+  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
+  std::printf("  %llu runs%s\n", static_cast<unsigned long long>(r.runs), r.complete ? ", complete" : "");
+}
+
+template <class Body>
+void expect_holds_everywhere(std::string_view name, Body body, unsigned preemptions = 2) {
+  expect_holds(explore(exhaustive(name, preemptions), body), true);
+  expect_holds(explore(at_random(name), body), false);
+}
+
+/// The runtime: one shard, and a clock that stands still, so that a timer alone says that time has passed.
+class services : public scheduler {
+ public:
+  services() : scheduler{&table} {}
+
+  /// A poller that fires one timer as soon as there is one.
+  void fire_one() {
+    while (shard.poll(due, 1) == 0) base::cpu_relax();
+  }
+  /// Looks `times` times.
+  void look(int times) {
+    for (int i = 0; i < times; ++i) {
+      static_cast<void>(shard.poll(due, 1));
+      base::cpu_relax();
+    }
+  }
+
+  timing::shard shard{start};
+
+ private:
+  static const scheduler_ops table;
+};
+
+const scheduler_ops services::table{
+    .admit = [](scheduler&) noexcept { return true; },
+    .schedule = no_services().ops->schedule,
+    .reschedule = no_services().ops->reschedule,
+    .may_claim = [](const scheduler&) noexcept { return false; },
+    .take_entry = [](header&) noexcept { return false; },
+    .enroll = [](scheduler&, header&) noexcept {},
+    .withdraw = [](scheduler&, header&) noexcept {},
+    .rename = no_services().ops->rename,
+    .ended = [](scheduler&, header&, bool) noexcept {},
+    .unhandled = no_services().ops->unhandled,
+    .children = [](scheduler& self) noexcept -> scheduler& { return self; },
+    .now = [](const scheduler&) noexcept { return start; },
+    .timer_shard = [](scheduler& self) noexcept -> timing::shard& {
+      return static_cast<services&>(self).shard;
+    },
+    .deadline_moved = [](scheduler&, base::time_point) noexcept {},
+    .freed = [](scheduler&) noexcept {},
+};
+
+/// Runs a task on this fibre, and looks at its end.
+template <class T>
+outcome<T> run_here(task<T> work, services& around) {
+  header& done = enter(*work.release(), result_vtable_of<T>, &around);
+  outcome<T> end = take_outcome<T>(done);
+  drop(&done);
+  return end;
+}
+
+/// Fired by another thread, at any moment.
+class event {
+ public:
+  void fire() {
+    waker waiting;
+    {
+      const base::lock_guard held(mutex_);
+      fired_ = true;
+      waiting = std::move(waiting_);
+    }
+    waiting.wake();
+  }
+
+  class wait final : public leaf {
+   public:
+    explicit wait(event& of) noexcept : of_(of) {}
+    [[nodiscard]] bool is_ready() noexcept override {
+      const base::lock_guard held(of_.mutex_);
+      return of_.fired_;
+    }
+    cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override {
+      waker dropped;
+      const base::lock_guard held(of_.mutex_);
+      dropped = std::move(of_.waiting_);
+      ++of_.cancels;
+      return cancel_progress::ended;
+    }
+    void await_resume() const noexcept { ++of_.resumes; }
+
+   protected:
+    bool start() override {
+      waker mine = make_waker();
+      const base::lock_guard held(of_.mutex_);
+      if (of_.fired_) return true;
+      of_.waiting_ = std::move(mine);
+      return false;
+    }
+
+   private:
+    event& of_;
+  };
+  [[nodiscard]] wait operator()() noexcept { return wait(*this); }
+
+  int cancels = 0;
+  int resumes = 0;
+
+ private:
+  base::mutex mutex_;
+  bool fired_ = false;
+  waker waiting_;
+};
+
+/// A task that can be cancelled from another thread, as by its handle.
+class target {
+ public:
+  /// Called by the task itself, before it waits.
+  void publish() {
+    header& me = *current_task();
+    me.word.retain();
+    // release. Pairs with the acquire in cancel(): the reference was taken.
+    task_.store(&me, base::order::release);
+  }
+  bool cancel() {
+    header* me = nullptr;
+    // acquire. Pairs with publish().
+    while ((me = task_.load(base::order::acquire)) == nullptr) base::cpu_relax();
+    const bool in_time = core::cancel(*me, cancel_reason::user);
+    release(*me);
+    return in_time;
+  }
+
+ private:
+  base::atomic<header*> task_;
+};
+
+TEST(deadline_model, a_deadline_that_passes_ends_a_wait_that_nobody_else_ends) {
+  expect_holds_everywhere("deadline alone", [](execution& e) {
+    auto& around = e.make<services>();
+    auto& never = e.make<event>();
+    e.thread("task", [&] {
+      const auto end = run_here(
+          [](event& n) -> task<bool> {
+            auto r = co_await timeout(10ms, n());
+            co_return r.has_value();
+          }(never),
+          around);
+      check(end.has_value() && !outcome(end).value(), "late");
+    });
+    e.thread("poller", [&] { around.fire_one(); });
+    e.finally([&] { check(never.cancels == 1 && never.resumes == 0, "the wait was cancelled once"); });
+  });
+}
+
+TEST(deadline_model, a_deadline_and_an_event_end_a_wait_in_one_way) {
+  expect_holds_everywhere("deadline and event", [](execution& e) {
+    auto& around = e.make<services>();
+    auto& first = e.make<event>();
+    auto& last = e.make<event>();
+    e.thread("task", [&] {
+      const auto end = run_here(
+          [](event& a, event& b) -> task<bool> {
+            auto r = co_await timeout(10ms, a());
+            // A wake of the first wait that comes now must not end this one.
+            co_await b();
+            co_return r.has_value();
+          }(first, last),
+          around);
+      check(end.has_value(), "it came to its end");
+    });
+    e.thread("poller", [&] { around.look(2); });
+    e.thread("event", [&] {
+      first.fire();
+      last.fire();
+    });
+    e.finally([&] {
+      check(first.cancels + first.resumes == 1, "one end");
+      check(last.resumes == 1 && last.cancels == 0, "the second wait saw its own event");
+    });
+  });
+}
+
+TEST(deadline_model, a_deadline_whose_wake_is_used_up_by_an_event_is_delivered_at_the_next_wait) {
+  expect_holds_everywhere("deadline behind an event", [](execution& e) {
+    auto& around = e.make<services>();
+    auto& first = e.make<event>();
+    auto& never = e.make<event>();
+    e.thread("task", [&] {
+      const auto end = run_here(
+          [](event& a, event& b) -> task<bool> {
+            auto r = co_await timeout(10ms, [](event& x, event& y) -> task<> {
+              co_await x();
+              co_await y();
+            }(a, b));
+            co_return r.has_value();
+          }(first, never),
+          around);
+      check(end.has_value() && !outcome(end).value(), "late");
+    });
+    e.thread("poller", [&] { around.fire_one(); });
+    e.thread("event", [&] { first.fire(); });
+  });
+}
+
+TEST(deadline_model, an_inherited_deadline_that_passes_at_the_end_of_the_task_does_no_harm) {
+  expect_holds_everywhere("inherited deadline", [](execution& e) {
+    auto& around = e.make<services>();
+    auto& happens = e.make<event>();
+    e.thread("task", [&] {
+      const auto end =
+          run_here(under_deadline(due, [](event& a) -> task<> { co_await a(); }(happens)), around);
+      check(end.has_value() || end.reason() == cancel_reason::timeout, "one of two ends");
+      check(end.has_value() == (happens.resumes == 1), "a value only after the event");
+    });
+    e.thread("poller", [&] { around.look(2); });
+    e.thread("event", [&] { happens.fire(); });
+    e.finally([&] { check(happens.cancels + happens.resumes <= 1, "at most one end"); });
+  });
+}
+
+TEST(deadline_model, a_shield_that_outlives_its_limit_gives_way_whenever_the_cancellation_comes) {
+  expect_holds_everywhere("limit of a shield", [](execution& e) {
+    auto& around = e.make<services>();
+    auto& never = e.make<event>();
+    auto& self = e.make<target>();
+    e.thread("task", [&] {
+      const auto end = run_here(
+          [](event& n, target& me) -> task<> {
+            me.publish();
+            auto guard = shield(10ms);
+            co_await n();
+          }(never, self),
+          around);
+      check(end.is_cancelled(), "cancelled");
+    });
+    e.thread("poller", [&] { around.fire_one(); });
+    e.thread("canceller", [&] { check(self.cancel(), "in time"); });
+  });
+}
+
+TEST(deadline_model, a_cancellation_under_a_shield_is_delivered_when_it_has_gone) {
+  expect_holds_everywhere("shield goes", [](execution& e) {
+    auto& around = e.make<services>();
+    auto& first = e.make<event>();
+    auto& never = e.make<event>();
+    auto& self = e.make<target>();
+    e.thread("task", [&] {
+      const auto end = run_here(
+          [](event& a, event& n, target& me) -> task<> {
+            me.publish();
+            {
+              auto guard = shield(std::chrono::hours::max());
+              co_await a();
+            }
+            co_await n();
+          }(first, never, self),
+          around);
+      check(end.is_cancelled(), "cancelled");
+    });
+    e.thread("event", [&] { first.fire(); });
+    e.thread("canceller", [&] { check(self.cancel(), "in time"); });
+    e.finally([&] { check(first.resumes == 1 && never.cancels == 1, "the shield held"); });
+  });
+}
+
+/// Counts its calls.
+struct counting_hook : cancel_hook {
+  counting_hook() : cancel_hook{called, destroyed} {}
+  static void called(cancel_hook& self) noexcept {
+    // relaxed. A count.
+    static_cast<counting_hook&>(self).calls.fetch_add(1, base::order::relaxed);
+  }
+  static void destroyed(cancel_hook* self) noexcept { static_cast<counting_hook*>(self)->ends.set(1); }
+
+  base::atomic<unsigned> calls{0};
+  base::cell<int> ends;
+};
+
+TEST(deadline_model, a_cancellation_and_a_new_hook_find_each_other) {
+  expect_holds_everywhere(
+      "cancel hook",
+      [](execution& e) {
+        auto& around = e.make<services>();
+        auto& hook = e.make<counting_hook>();
+        auto& self = e.make<target>();
+        auto& in_time = e.make<base::cell<bool>>();
+        e.thread("task", [&] {
+          const auto end = run_here(
+              [](counting_hook& h, target& me) -> task<> {
+                me.publish();
+                set_cancel_hook(*current_task(), h);
+                co_return;
+              }(hook, self),
+              around);
+          check(end.has_value(), "complete wins");
+        });
+        e.thread("canceller", [&] { in_time.set(self.cancel()); });
+        e.finally([&] {
+          // relaxed. The threads have ended.
+          check(!in_time.get() || hook.calls.load(base::order::relaxed) >= 1, "the hook was told");
+          check(hook.ends.get() == 1, "and ended with the task");
+        });
+      },
+      3);
+}
+
+}  // namespace
+}  // namespace rota::core

@@ -1,0 +1,316 @@
+// P2, P3: publish and look against look, park and re-scan. The idle word, the bitmap, the parkers, the rings, the LIFO slots
+// and the injector are the real ones; the loop around them is worker.cpp's without tasks' words, timers and the driver.
+// tests/model/worker_model.cpp runs the real workers, in fewer interleavings.
+#include "queue/injector.hpp"
+#include "queue/ring.hpp"
+#include "sched/idle.hpp"
+#include "sched/lifo_slot.hpp"
+#include "sched/parker.hpp"
+#include "testing/explore.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace rota::sched {
+namespace {
+
+using testing::check;
+using testing::execution;
+
+testing::options exhaustive(std::string_view name, unsigned preemptions = 2) {
+  return {.name = name, .preemptions = preemptions};
+}
+
+testing::options at_random(std::string_view name) {
+  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
+  return {.name = name,
+          .search = testing::search_kind::pct,
+          .depth = 4,
+          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
+          .spurious_wakes = 1};
+}
+
+void expect_holds(const testing::report& r, bool all) {
+  EXPECT_FALSE(r.failed) << to_string(r);
+  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
+}
+
+/// It blocks its worker until all have started: so each of them needs a worker of its own.
+struct work {
+  base::cell<work*> next;
+  unsigned children = 0;
+};
+
+using work_ring = queue::ring<work, 4>;
+
+struct bunk {
+  lifo_slot<work> slot;
+  work_ring ring;
+  work_ring::owner mine{ring.take_owner_end()};
+  parker bed;
+  bool searching = false;
+};
+
+/// Not more tasks than workers.
+template <unsigned Workers>
+struct dormitory {
+  explicit dormitory(unsigned total) : tasks(total) {}
+
+  // ---- the producer's side
+
+  void unpark(std::optional<idle::claim> whom) {
+    if (whom.has_value()) static_cast<void>(bunks[whom->worker].bed.unpark());
+  }
+  void inject(work& w) {
+    check(injector.push(w) == queue::on_inject::accepted, "the injector is open");
+    unpark(sleepers.after_injector());
+  }
+  void push_ring(unsigned me, work& w) {
+    work_ring::batch half;
+    check(bunks[me].mine.push(w, half) == queue::on_push::stored, "there is room");
+    unpark(sleepers.after_ring());
+  }
+  void push_newest(unsigned me, work& w) {
+    if (work* const displaced = bunks[me].slot.put(w)) push_ring(me, *displaced);
+  }
+  void ripen(unsigned victim) {
+    if (bunks[victim].slot.ripen()) unpark(sleepers.after_ring());
+  }
+
+  // ---- the worker's side
+
+  work* next_entry(unsigned me) {
+    if (work* const w = bunks[me].slot.take()) return w;
+    if (work* const w = bunks[me].mine.pop()) return w;
+    work* first[1];
+    return injector.pop_batch(first) == 1 ? first[0] : nullptr;
+  }
+  work* search(unsigned me) {
+    if (work* const w = next_entry(me)) return w;
+    for (unsigned i = 1; i < Workers; ++i) {
+      const work_ring::steal_result got = bunks[(me + i) % Workers].ring.thief_end().steal_into(bunks[me].mine);
+      if (got.status != queue::on_steal::stolen) continue;
+      if (got.count > 1) unpark(sleepers.after_ring());
+      return got.first;
+    }
+    for (unsigned i = 1; i < Workers; ++i) {
+      if (work* const w = bunks[(me + i) % Workers].slot.steal()) return w;
+    }
+    return next_entry(me);
+  }
+  bool sees_work(unsigned me) {
+    if (is_stopping()) return true;
+    if (injector.has_items() || !bunks[me].slot.is_empty()) return true;
+    for (unsigned i = 0; i < Workers; ++i) {
+      if (bunks[i].ring.thief_end().has_items() || (i != me && bunks[i].slot.is_ripe())) return true;
+    }
+    return false;
+  }
+  void get_up(unsigned me, bool consumed) {
+    bool first_awake = false;
+    if (sleepers.rise(me, first_awake) == idle::on_rise::claimed && !consumed) bunks[me].bed.park();
+    if (first_awake) ++awoken;
+    bunks[me].searching = true;
+  }
+  void park(unsigned me) {
+    sleepers.announce_park(me, bunks[me].searching);
+    bunks[me].searching = false;
+    if (sees_work(me)) {
+      get_up(me, false);
+    } else {
+      bunks[me].bed.park();
+      get_up(me, true);
+    }
+  }
+  void leave_search(unsigned me) {
+    if (!bunks[me].searching) return;
+    bunks[me].searching = false;
+    if (sleepers.leave_with_work()) unpark(sleepers.after_injector());
+  }
+  void run(unsigned me, work& w) {
+    for (unsigned i = 0; i < w.children; ++i) push_newest(me, tasks_[1 + i]);
+    // acq_rel. What the test counts.
+    const std::uint32_t now = started.fetch_add(1, base::order::acq_rel) + 1;
+    if (now == tasks) static_cast<void>(base::futex_wake(&started, 100));
+    // acquire. As above.
+    for (std::uint32_t seen = now; seen < tasks; seen = started.load(base::order::acquire)) {
+      static_cast<void>(base::futex_wait(started, seen, base::never));
+    }
+  }
+  void stop() {
+    // seq_cst. As the scheduler's phase.
+    stopping.store(true, base::order::seq_cst);
+  }
+  bool is_stopping() {
+    // seq_cst. As the scheduler's phase.
+    return stopping.load(base::order::seq_cst);
+  }
+  void play(unsigned me) {
+    while (!is_stopping()) {
+      bunk& my = bunks[me];
+      if (!my.searching) {
+        while (work* const w = next_entry(me)) run(me, *w);
+        my.searching = sleepers.try_search();
+      }
+      if (work* const w = my.searching ? search(me) : next_entry(me)) {
+        leave_search(me);
+        run(me, *w);
+      } else {
+        park(me);
+      }
+    }
+  }
+
+  void check_end() {
+    // relaxed. Everybody is at rest.
+    check(started.load(base::order::relaxed) == tasks, "no task is stranded while its workers sleep");
+    const idle::counts now = sleepers.guess();
+    check(now.searching == 0, "nobody sleeps with a searching token");
+    check(now.parked == static_cast<int>(Workers), "every worker has parked, and is counted once");
+  }
+
+  std::string describe() {
+    const idle::counts now = sleepers.guess();
+    return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) + ", injector " +
+           std::to_string(injector.length_guess());
+  }
+
+  const std::uint32_t tasks;
+  std::array<work, 8> tasks_;
+  idle sleepers{Workers};
+  queue::injector<work> injector;
+  std::array<bunk, Workers> bunks;
+  base::atomic<std::uint32_t> started{0};
+  base::atomic<bool> stopping{false};
+  int awoken = 0;
+};
+
+/// `outside`: tasks from foreign threads, one each; `children`: spawned by the first of them. `ripening`: somebody marks LIFO
+/// slots, as the watchdog does whenever time passes.
+struct shape {
+  unsigned outside;
+  unsigned children;
+};
+
+template <unsigned Workers>
+void build(execution& e, shape s) {
+  auto& d = e.make<dormitory<Workers>>(s.outside + s.children);
+  d.tasks_[0].children = s.children;
+  for (unsigned me = 0; me < Workers; ++me) e.daemon("worker", [&d, me] { d.play(me); });
+  for (unsigned p = 0; p < s.outside; ++p) {
+    work& w = d.tasks_[p == 0 ? 0 : s.children + p];
+    e.thread("producer", [&d, &w] { d.inject(w); });
+  }
+  if (s.children > 0) {
+    // Ends only when all have started: until then time passes, and the watchdog marks whatever it finds.
+    e.thread("watchdog", [&d] {
+      for (;;) {
+        // acquire. What the test counts.
+        const std::uint32_t seen = d.started.load(base::order::acquire);
+        if (seen == d.tasks) return;
+        for (unsigned v = 0; v < Workers; ++v) d.ripen(v);
+        if (base::futex_wait(d.started, seen, base::now() + std::chrono::milliseconds(1)) ==
+            base::wait_result::timed_out) {
+          check(++d.awoken < 1000, "no task is stranded while its workers sleep");
+        }
+      }
+    });
+  }
+  e.finally([&d] { d.check_end(); });
+  e.on_failure([&d] { return d.describe(); });
+}
+
+TEST(idle_model, one_worker_and_one_task) {
+  expect_holds(testing::explore(exhaustive("idle_1_1", 3), [](execution& e) { build<1>(e, {1, 0}); }), true);
+}
+
+TEST(idle_model, two_workers_and_one_task) {
+  expect_holds(testing::explore(exhaustive("idle_2_1"), [](execution& e) { build<2>(e, {1, 0}); }), true);
+}
+
+// The second task has nobody left but the worker that the first one's finder wakes.
+TEST(idle_model, two_workers_and_two_tasks) {
+  expect_holds(testing::explore(exhaustive("idle_2_2"), [](execution& e) { build<2>(e, {2, 0}); }), true);
+}
+
+TEST(idle_model, a_child_in_the_lifo_slot_of_a_blocked_worker) {
+  expect_holds(testing::explore(exhaustive("idle_child", 1), [](execution& e) { build<2>(e, {1, 1}); }), true);
+}
+
+TEST(idle_model, three_workers_at_random) {
+  expect_holds(testing::explore(at_random("idle_3_3"), [](execution& e) { build<3>(e, {3, 0}); }), false);
+}
+
+TEST(idle_model, children_in_ring_and_slot_at_random) {
+  expect_holds(testing::explore(at_random("idle_3_children"), [](execution& e) { build<3>(e, {1, 2}); }), false);
+}
+
+TEST(idle_model, four_workers_at_random) {
+  expect_holds(testing::explore(at_random("idle_4"), [](execution& e) { build<4>(e, {2, 2}); }), false);
+}
+
+// A shutdown: everybody is told, and leaves, also while a producer claims the same workers.
+TEST(idle_model, a_shutdown_wakes_everybody) {
+  const auto body = [](execution& e) {
+    auto& d = e.make<dormitory<2>>(1);
+    for (unsigned me = 0; me < 2; ++me) e.thread("worker", [&d, me] { d.play(me); });
+    e.thread("producer", [&d] { d.inject(d.tasks_[0]); });
+    e.thread("shutdown", [&d] {
+      d.stop();
+      for (unsigned me = 0; me < 2; ++me) d.unpark(d.sleepers.claim_parked(me));
+    });
+    e.on_failure([&d] { return d.describe(); });
+  };
+  expect_holds(testing::explore(exhaustive("idle_wake_all"), body), true);
+}
+
+// The same without an end: a wake for nothing is harmless, and loses no task.
+TEST(idle_model, waking_everybody_and_a_task_at_once) {
+  const auto body = [](execution& e) {
+    auto& d = e.make<dormitory<2>>(2);
+    for (unsigned me = 0; me < 2; ++me) e.daemon("worker", [&d, me] { d.play(me); });
+    e.thread("producer", [&d] { d.inject(d.tasks_[0]); });
+    e.thread("waker", [&d] {
+      for (unsigned me = 0; me < 2; ++me) d.unpark(d.sleepers.claim_parked(me));
+      d.inject(d.tasks_[1]);
+    });
+    e.finally([&d] { d.check_end(); });
+    e.on_failure([&d] { return d.describe(); });
+  };
+  expect_holds(testing::explore(exhaustive("idle_wake_and_task"), body), true);
+}
+
+// The claim that ends "all parked" is known to be it, however many come together: the watchdog is woken.
+TEST(idle_model, somebody_is_told_that_he_is_the_first_awake) {
+  struct two {
+    idle sleepers{2};
+    int told = 0;
+  };
+  const auto body = [](execution& e) {
+    auto& t = e.make<two>();
+    t.sleepers.announce_park(0, false);
+    t.sleepers.announce_park(1, false);
+    e.thread("producer", [&t] {
+      if (const auto claimed = t.sleepers.after_injector(); claimed.has_value()) t.told += claimed->first_awake ? 1 : 0;
+    });
+    for (unsigned me = 0; me < 2; ++me) {
+      e.thread("riser", [&t, me] {
+        bool first_awake = false;
+        static_cast<void>(t.sleepers.rise(me, first_awake));
+        t.told += first_awake ? 1 : 0;
+      });
+    }
+    e.finally([&t] {
+      check(t.told == 1, "exactly one is told");
+      check(!t.sleepers.all_parked(), "and all are up");
+    });
+  };
+  expect_holds(testing::explore(exhaustive("idle_first_awake", 3), body), true);
+}
+
+}  // namespace
+}  // namespace rota::sched

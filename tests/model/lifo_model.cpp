@@ -1,0 +1,166 @@
+// P4: the LIFO slot between its owner, thieves, a joiner that takes its own child out, and the watchdog.
+#include "sched/lifo_slot.hpp"
+#include "testing/explore.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace rota::sched {
+namespace {
+
+using testing::check;
+using testing::execution;
+
+testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
+  return {.name = name, .preemptions = preemptions};
+}
+
+void expect_holds(const testing::report& r) {
+  EXPECT_FALSE(r.failed) << to_string(r);
+  EXPECT_TRUE(r.complete) << "not all interleavings were tried in " << r.runs << " runs";
+}
+
+struct item {
+  base::cell<int> content;
+  int taken = 0;
+};
+
+struct drawer {
+  static constexpr int count = 3;
+
+  void take(item* i) {
+    if (i == nullptr) return;
+    check(i->content.get() == 1 + static_cast<int>(i - items.data()), "what was put is seen whole");
+    check(++i->taken == 1, "an item is handed out once");
+  }
+  /// As the worker does: the displaced one goes elsewhere, which here counts as taken.
+  void put(int i) {
+    item& it = items[static_cast<std::size_t>(i)];
+    it.content.set(1 + i);
+    take(slot.put(it));
+  }
+  void check_end(int put_in) {
+    take(slot.take());
+    check(slot.is_empty(), "a slot that was emptied says so");
+    for (int i = 0; i < put_in; ++i) check(items[static_cast<std::size_t>(i)].taken == 1, "nothing is lost");
+  }
+
+  lifo_slot<item> slot;
+  std::array<item, count> items{};
+};
+
+TEST(lifo_model, puts_and_takes_against_a_thief_and_the_watchdog) {
+  const auto body = [](execution& e) {
+    auto& d = e.make<drawer>();
+    e.thread("owner", [&d] {
+      d.put(0);
+      d.put(1);
+      d.take(d.slot.take());
+      d.put(2);
+    });
+    e.thread("watchdog", [&d] { static_cast<void>(d.slot.ripen()); });
+    for (int i = 0; i < 2; ++i) {
+      e.thread("thief", [&d] { d.take(d.slot.steal()); });
+    }
+    e.finally([&d] { d.check_end(3); });
+  };
+  expect_holds(testing::explore(exhaustive("lifo_thieves"), body));
+}
+
+TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
+  const auto body = [](execution& e) {
+    auto& d = e.make<drawer>();
+    e.thread("owner", [&d] {
+      d.put(0);
+      d.put(1);
+      if (d.slot.take_if(d.items[0])) check(false, "it was displaced");
+      if (d.slot.take_if(d.items[1])) d.take(&d.items[1]);
+      d.put(2);
+      if (d.slot.take_if(d.items[2])) d.take(&d.items[2]);
+    });
+    e.thread("watchdog", [&d] { static_cast<void>(d.slot.ripen()); });
+    e.thread("thief", [&d] {
+      d.take(d.slot.steal());
+      d.take(d.slot.steal());
+    });
+    e.finally([&d] { d.check_end(3); });
+  };
+  expect_holds(testing::explore(exhaustive("lifo_take_if"), body));
+}
+
+// Until it ripens, only the owner takes; and the mark is no possession.
+TEST(lifo_model, an_unripe_task_is_the_owners) {
+  const auto body = [](execution& e) {
+    auto& d = e.make<drawer>();
+    e.thread("owner", [&d] {
+      d.put(0);
+      item* const mine = d.slot.take();
+      check(mine == d.items.data(), "nobody else took it");
+      d.take(mine);
+    });
+    e.thread("thief", [&d] { check(d.slot.steal() == nullptr, "not ripe"); });
+    e.finally([&d] { d.check_end(1); });
+  };
+  expect_holds(testing::explore(exhaustive("lifo_unripe", 4), body));
+}
+
+// The owner blocks behind its task: mark, look, and a parker's announcement and re-scan. One of the two sees the other.
+TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
+  struct pair {
+    drawer d;
+    base::atomic<int> parked{0};
+    bool told = false;
+    bool saw = false;
+  };
+  const auto body = [](execution& e) {
+    auto& p = e.make<pair>();
+    p.d.put(0);
+    e.thread("watchdog", [&p] {
+      // seq_cst. As idle::after_ring().
+      if (p.d.slot.ripen()) p.told = p.parked.load(base::order::seq_cst) != 0;
+    });
+    e.thread("parker", [&p] {
+      // seq_cst. As idle::announce_park().
+      p.parked.exchange(1, base::order::seq_cst);
+      p.saw = p.d.slot.is_ripe();
+      if (p.saw) p.d.take(p.d.slot.steal());
+    });
+    e.finally([&p] {
+      check(p.told || p.saw, "the parker sees the mark, or the watchdog the parker");
+      p.d.check_end(1);
+    });
+  };
+  expect_holds(testing::explore(exhaustive("lifo_park", 4), body));
+}
+
+// A slot that was ripe once, emptied and filled again: the old mark loses nothing, and the next one counts.
+TEST(lifo_model, a_second_ripening) {
+  const auto body = [](execution& e) {
+    auto& d = e.make<drawer>();
+    e.thread("owner", [&d] {
+      d.put(0);
+      d.take(d.slot.take());
+      d.put(1);
+    });
+    e.thread("watchdog", [&d] {
+      static_cast<void>(d.slot.ripen());
+      static_cast<void>(d.slot.ripen());
+    });
+    e.thread("thief", [&d] { d.take(d.slot.steal()); });
+    e.finally([&d] {
+      if (d.slot.ripen()) {
+        item* const last = d.slot.steal();
+        check(last == &d.items[1], "what the mark promised is there");
+        d.take(last);
+      }
+      d.check_end(2);
+    });
+  };
+  expect_holds(testing::explore(exhaustive("lifo_again"), body));
+}
+
+}  // namespace
+}  // namespace rota::sched

@@ -1,0 +1,316 @@
+// The real workers and the real scheduler, with tasks, timers and the driver that only sleeps: P2, P3, P13, and the ledger's
+// part of P16. A task that is stranded is a deadlock, since no park has a deadline.
+#include "base/thread.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/sleep_driver.hpp"
+#include "testing/explore.hpp"
+
+#include <rota/detail/spawn_on.hpp>
+#include <rota/time.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace rota::sched {
+namespace {
+
+using testing::check;
+using testing::execution;
+
+testing::options at_random(std::string_view name, testing::search_kind kind = testing::search_kind::pct) {
+  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
+  return {.name = name,
+          .search = kind,
+          .depth = 4,
+          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 5'000,
+          .spurious_wakes = 1,
+          .early_timeouts = 1};
+}
+
+testing::options bounded(std::string_view name) { return {.name = name, .preemptions = 1}; }
+
+void expect_holds(const testing::report& r) { EXPECT_FALSE(r.failed) << to_string(r); }
+
+/// Blocks its thread until `whole` callers have come: so each needs a thread of its own.
+struct gathering {
+  explicit gathering(std::uint32_t n) : whole(n) {}
+  void arrive_and_block() {
+    // acq_rel. What the test counts.
+    std::uint32_t seen = come.fetch_add(1, base::order::acq_rel) + 1;
+    if (seen == whole) static_cast<void>(base::futex_wake(&come, 100));
+    while (seen < whole) {
+      static_cast<void>(base::futex_wait(come, seen, base::never));
+      // acquire. As above.
+      seen = come.load(base::order::acquire);
+    }
+  }
+  const std::uint32_t whole;
+  base::atomic<std::uint32_t> come{0};
+};
+
+/// A scheduler, its driver, and what the runtime does around them.
+struct house {
+  explicit house(unsigned workers) : tasks(workers, 1, base::now()) {
+    tasks.around.driver = driver.port();
+    tasks.around.abandoned = [](void* self) noexcept { static_cast<house*>(self)->abandoned = true; };
+    tasks.around.holder = this;
+    core::install_thread_ports(scheduler::ports_of_thread);
+  }
+  house(const house&) = delete;
+  house& operator=(const house&) = delete;
+  ~house() = default;
+
+  /// What runtime::shutdown does, without its pool.
+  void shut_down() {
+    tasks.set_phase(phase::cancelling);
+    tasks.wake_all();
+    tasks.tasks().act_on_each([](core::header& task) { core::cancel(task, cancel_reason::shutdown); });
+    check(tasks.books().wait_until_none(base::never), "every task ends");
+    check(tasks.clocks().counts().armed == tasks.clocks().counts().fired + tasks.clocks().counts().cancelled,
+          "no timer outlives its task");
+    tasks.set_phase(phase::stopping);
+    tasks.wake_all();
+  }
+
+  void check_end() {
+    tasks.drain();
+    std::uint64_t spawned = tasks.foreign_spawned();
+    std::uint64_t ended = tasks.foreign_ended();
+    for (unsigned i = 0; i < tasks.workers(); ++i) {
+      spawned += tasks.at(i).counts().spawned.read();
+      ended += tasks.at(i).counts().ended.read();
+    }
+    check(spawned == ended, "what was spawned has ended");
+    if (tasks.books().let_go()) abandoned = true;
+    check(abandoned, "and its memory is back");
+  }
+
+  std::string describe() {
+    const idle::counts now = tasks.sleepers().guess();
+    return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) + ", injector " +
+           std::to_string(tasks.injector().length_guess());
+  }
+
+  sleep_driver driver;
+  scheduler tasks;
+  bool abandoned = false;
+};
+
+task<> gather(gathering& all) {
+  all.arrive_and_block();
+  co_return;
+}
+
+house& furnish(execution& e, unsigned workers) {
+  house& h = e.make<house>(workers);
+  for (unsigned i = 0; i < workers; ++i) {
+    e.thread("worker", [&h, i] {
+      check(h.tasks.at(i).play() == worker::on_play::stopped, "a role that was not lent ends by a stop");
+    });
+  }
+  e.on_failure([&h] { return h.describe(); });
+  e.finally([&h] { h.check_end(); });
+  return h;
+}
+
+// Each of two tasks blocks its worker until the other has started: the second must not be stranded behind the first.
+void two_tasks(execution& e) {
+  house& h = furnish(e, 2);
+  auto& all = e.make<gathering>(2U);
+  e.thread("main", [&] {
+    auto first = core::spawn_on(h.tasks, gather(all));
+    auto second = core::spawn_on(h.tasks, gather(all));
+    first.join();
+    second.join();
+    h.shut_down();
+  });
+}
+
+TEST(worker_model, two_tasks_that_need_two_workers) {
+  expect_holds(testing::explore(bounded("worker_two_dfs"), two_tasks));
+  expect_holds(testing::explore(at_random("worker_two"), two_tasks));
+}
+
+task<> spawn_and_gather(house& h, gathering& all, unsigned children) {
+  for (unsigned i = 0; i < children; ++i) core::spawn_on(h.tasks, gather(all)).detach();
+  all.arrive_and_block();
+  co_return;
+}
+
+// One child goes to the ring of the spawner, which blocks: somebody must steal it. The last one stays in the LIFO slot, which
+// the watchdog opens.
+TEST(worker_model, children_of_a_blocked_worker_are_stolen) {
+  const auto body = [](execution& e) {
+    house& h = furnish(e, 3);
+    auto& all = e.make<gathering>(3U);
+    e.thread("main", [&] {
+      core::spawn_on(h.tasks, spawn_and_gather(h, all, 2)).join();
+      h.shut_down();
+    });
+    e.thread("watchdog", [&] {
+      // acquire. What the test counts.
+      for (int i = 0; all.come.load(base::order::acquire) < 3; ++i) {
+        check(i < 1000, "no task is stranded while its workers sleep");
+        const std::uint32_t seen = all.come.load(base::order::acquire);
+        if (seen == 3) break;
+        static_cast<void>(base::futex_wait(all.come, seen, base::now() + std::chrono::milliseconds(1)));
+        for (unsigned w = 0; w < 3; ++w) {
+          if (h.tasks.at(w).slot().ripen()) h.tasks.look_after_ring();
+        }
+      }
+    });
+  };
+  expect_holds(testing::explore(at_random("worker_children"), body));
+}
+
+task<> sleeper(int milliseconds) { co_await sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+// Timers armed while somebody sleeps until a later one, or until none.
+void timers(execution& e) {
+  house& h = furnish(e, 2);
+  e.thread("main", [&] {
+    auto later = core::spawn_on(h.tasks, sleeper(50));
+    auto sooner = core::spawn_on(h.tasks, sleeper(1));
+    const base::time_point began = base::now();
+    sooner.join();
+    check(base::now() - began < std::chrono::milliseconds(50), "the earlier timer does not wait for the later one");
+    later.join();
+    h.shut_down();
+  });
+}
+
+TEST(worker_model, an_earlier_timer_interrupts_the_poller) {
+  expect_holds(testing::explore(bounded("worker_timers_dfs"), timers));
+  testing::options o = at_random("worker_timers");
+  o.early_timeouts = 0;
+  expect_holds(testing::explore(o, timers));
+}
+
+task<> hold_until_fired(base::atomic<std::uint32_t>& fired) {
+  // acquire. What the test waits for.
+  while (fired.load(base::order::acquire) == 0) static_cast<void>(base::futex_wait(fired, 0, base::never));
+  co_return;
+}
+
+task<> fire(base::atomic<std::uint32_t>& fired) {
+  co_await sleep_for(std::chrono::milliseconds(1));
+  // release. Pairs with hold_until_fired().
+  fired.exchange(1, base::order::release);
+  static_cast<void>(base::futex_wake(&fired, 100));
+}
+
+// One worker stays in user code until a timer has fired: the other one must be in the driver, whoever held the token.
+void one_busy_one_poller(execution& e) {
+  house& h = furnish(e, 2);
+  auto& fired = e.make<base::atomic<std::uint32_t>>(0U);
+  e.thread("main", [&] {
+    auto armed = core::spawn_on(h.tasks, fire(fired));
+    auto busy = core::spawn_on(h.tasks, hold_until_fired(fired));
+    busy.join();
+    armed.join();
+    h.shut_down();
+  });
+}
+
+TEST(worker_model, a_busy_worker_does_not_keep_timers_waiting) {
+  expect_holds(testing::explore(bounded("worker_busy_dfs"), one_busy_one_poller));
+  expect_holds(testing::explore(at_random("worker_busy"), one_busy_one_poller));
+}
+
+task<int> number(int n) { co_return n; }
+
+// A foreign thread spawns while the scheduler shuts down: what was accepted ends, what was refused is cancelled, and the
+// memory of all comes back.
+TEST(worker_model, spawn_against_shutdown) {
+  const auto body = [](execution& e) {
+    house& h = furnish(e, 2);
+    h.tasks.books().made();  // the foreign thread's handle of the runtime
+    e.thread("foreign", [&h] {
+      for (int i = 0; i < 2; ++i) {
+        auto handle = core::spawn_on(h.tasks, number(i));
+        const std::optional<outcome<int>> end = handle.wait_for(std::chrono::hours(1));
+        check(end.has_value(), "it ends, either way");
+        if (end->has_value()) check(end->value() == i, "with its value");
+      }
+      h.tasks.note_freed();
+    });
+    e.thread("main", [&h] {
+      core::spawn_on(h.tasks, sleeper(1000)).detach();
+      h.shut_down();
+    });
+  };
+  testing::options o = at_random("worker_shutdown");
+  o.early_timeouts = 0;
+  expect_holds(testing::explore(o, body));
+  o = at_random("worker_shutdown_uniform", testing::search_kind::random);
+  o.early_timeouts = 0;
+  expect_holds(testing::explore(o, body));
+}
+
+/// Plays a role that a blocked worker lends, once.
+struct spare {
+  house* in = nullptr;
+  worker* role = nullptr;
+  base::thread thread;
+
+  static void main(void* self) noexcept {
+    // A role that is stopped leaves nothing to do; one that is lent again has its next thread.
+    static_cast<void>(static_cast<spare*>(self)->role->play());
+  }
+};
+
+task<> join_inside(join_handle<int> inner, int& got) {
+  got = inner.join();
+  co_return;
+}
+
+/// Ends only after the role was lent, and suspends until then.
+task<int> after(const spare& s, int n) {
+  bool lent = false;
+  while (!lent) {
+    co_await sleep_for(std::chrono::milliseconds(1));
+    lent = s.role != nullptr;
+  }
+  co_return n;
+}
+
+// P13: a blocking join of a task that is suspended lends the role; queue and timers of that worker go on.
+TEST(worker_model, a_blocking_join_lends_the_role) {
+  const auto body = [](execution& e) {
+    house& h = e.make<house>(1U);
+    auto& extra = e.make<spare>();
+    int& got = e.make<int>(0);
+    extra.in = &h;
+    h.tasks.around.start_role = [](void* threads, worker& role) noexcept {
+      auto& s = *static_cast<spare*>(threads);
+      check(s.role == nullptr, "one role is lent, once");
+      s.role = &role;
+      auto started = base::thread::start("spare", spare::main, &s);
+      check(started.has_value(), "a fibre is to be had");
+      s.thread = std::move(*started);
+      return true;
+    };
+    h.tasks.around.threads = &extra;
+    e.thread("worker", [&h] { check(h.tasks.at(0).play() == worker::on_play::role_lent, "the role is gone"); });
+    e.on_failure([&h] { return h.describe(); });
+    e.thread("main", [&] {
+      auto inner = core::spawn_on(h.tasks, after(extra, 7));
+      // It suspends first: a task that has not begun would run inside the join, and nothing would be lent.
+      while (h.tasks.clocks().counts().armed == 0) base::cpu_relax();
+      core::spawn_on(h.tasks, join_inside(std::move(inner), got)).join();
+      check(got == 7, "the join has its value");
+      h.shut_down();
+      extra.thread.join();
+    });
+    e.finally([&h] { h.check_end(); });
+  };
+  testing::options o = at_random("worker_lend");
+  o.early_timeouts = 0;
+  expect_holds(testing::explore(o, body));
+}
+
+}  // namespace
+}  // namespace rota::sched

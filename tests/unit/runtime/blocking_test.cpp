@@ -1,0 +1,270 @@
+// Calls that block: lent roles, blocking joins, the pool, the watchdog.
+#include "unit/runtime/runtime_support.hpp"
+
+#include <rota/error.hpp>
+
+#include <latch>
+#include <vector>
+
+namespace rota::test {
+namespace {
+
+task<int> number(int n) { co_return n; }
+
+TEST(blocking, block_on_inside_a_task_is_refused) {
+  runtime rt(with_workers(1));
+  struct body {
+    static task<errc> nested(runtime& r) {
+      errc got{};
+      try {
+        r.block_on(number(1));
+      } catch (const error& e) {
+        got = static_cast<errc>(e.code().value());
+      }
+      co_return got;
+    }
+  };
+  EXPECT_EQ(rt.spawn(body::nested(rt)).join(), errc::nested_block_on);
+  EXPECT_EQ(rt.block_on(body::nested(rt)), errc::nested_block_on);
+}
+
+// One worker: what it spawned before it blocks runs only because the role is lent.
+TEST(blocking, block_in_place_lends_the_role) {
+  runtime rt(with_workers(1));
+  struct body {
+    static task<int> blocked(runtime& r) {
+      std::binary_semaphore ran(0);
+      struct other {
+        static task<> release(std::binary_semaphore& s) {
+          s.release();
+          co_return;
+        }
+      };
+      auto elsewhere = spawn(other::release(ran));
+      const int got = block_in_place([&] {
+        ran.acquire();
+        return r.block_on(number(7));
+      });
+      co_await elsewhere;
+      co_return got;
+    }
+  };
+  EXPECT_EQ(rt.spawn(body::blocked(rt)).join(), 7);
+  EXPECT_EQ(rt.stats().total_shortages, 0U);
+}
+
+TEST(blocking, an_exception_leaves_block_in_place) {
+  runtime rt(with_workers(1));
+  struct body {
+    static task<> throws() {
+      block_in_place([] { throw std::runtime_error("from inside"); });
+      co_return;
+    }
+  };
+  EXPECT_THROW(rt.spawn(body::throws()).join(), std::runtime_error);
+  EXPECT_EQ(rt.spawn(number(1)).join(), 1);
+}
+
+TEST(blocking, a_role_that_was_lent_is_not_reported_as_stuck) {
+  runtime_options o = with_workers(1);
+  o.watchdog = 2ms;
+  runtime rt(o);
+  struct body {
+    static task<> blocked(runtime& r) {
+      block_in_place([&r] {
+        // Several times the watchdog's patience: the role's new thread has nothing to do meanwhile.
+        for (int i = 0; i < 10; ++i) r.block_on(doze());
+      });
+      co_return;
+    }
+    static task<> doze() { co_await sleep_for(2ms); }
+  };
+  testing::internal::CaptureStderr();
+  rt.spawn(body::blocked(rt)).join();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(rt.stats().total_stalls, 0U);
+}
+
+TEST(blocking, many_calls_in_place_at_once) {
+  constexpr int n = 32;
+  runtime rt(with_workers(2));
+  std::latch all(n);
+  struct body {
+    static task<> meet(std::latch& l) {
+      block_in_place([&l] { l.arrive_and_wait(); });
+      co_return;
+    }
+  };
+  std::vector<join_handle<void>> handles;
+  for (int i = 0; i < n; ++i) handles.push_back(rt.spawn(body::meet(all)));
+  for (auto& h : handles) h.join();
+  EXPECT_GE(rt.stats().blocking_threads, 2U);
+}
+
+// Row 10: D joins A, A joins B; C joins D; on two workers.
+TEST(blocking, joins_over_a_graph_without_circles) {
+  for (int round = 0; round < 200; ++round) {
+    runtime rt(with_workers(2));
+    struct body {
+      static task<int> join_it(join_handle<int> other, int add) {
+        const int got = other.join();
+        co_return got + add;
+      }
+    };
+    auto b = rt.spawn(number(1));
+    auto a = rt.spawn(body::join_it(std::move(b), 10));
+    auto d = rt.spawn(body::join_it(std::move(a), 100));
+    auto c = rt.spawn(body::join_it(std::move(d), 1000));
+    EXPECT_EQ(c.join(), 1111);
+  }
+}
+
+// Row 10: each of 10^4 tasks spawns and joins the next. 64 run inside one another, then a thread blocks; so the pool must be
+// as large as the chain divided by that.
+TEST(blocking, a_chain_of_ten_thousand_joins) {
+  runtime_options o = with_workers(2);
+  runtime rt(o);
+  struct body {
+    static task<int> chain(int left) {
+      if (left == 0) co_return 0;
+      auto next = spawn(chain(left - 1));
+      const int below = next.join();
+      co_return below + 1;
+    }
+  };
+  EXPECT_EQ(rt.spawn(body::chain(10'000)).join(), 10'000);
+  EXPECT_EQ(rt.stats().total_shortages, 0U);
+}
+
+// Row 15.
+TEST(blocking, a_hundred_and_twenty_eight_workers) {
+  runtime rt(with_workers(128));
+  std::vector<join_handle<int>> all;
+  for (int i = 0; i < 1'000; ++i) all.push_back(rt.spawn(number(i)));
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].join(), i);
+  const runtime_stats s = rt.stats();
+  EXPECT_EQ(s.num_workers, 128U);
+  EXPECT_EQ(s.total_completed, 1'000U);
+}
+
+// Row 16: the task in the slot of a worker that stays in user code.
+TEST(blocking, a_task_behind_a_busy_worker_ripens) {
+  runtime rt(with_workers(2));
+  std::binary_semaphore ran(0);
+  struct body {
+    static task<> child(std::binary_semaphore& s) {
+      s.release();
+      co_return;
+    }
+    static task<> busy(std::binary_semaphore& s) {
+      spawn(child(s)).detach();
+      s.acquire();  // in user code until the child has run
+      co_return;
+    }
+  };
+  const auto began = std::chrono::steady_clock::now();
+  rt.spawn(body::busy(ran)).join();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  EXPECT_GE(rt.stats().total_ripened, 1U);
+  EXPECT_EQ(rt.stats().total_stolen, 1U);
+  RecordProperty("milliseconds", std::to_string(took.count()));
+}
+
+// Row 18: job 1 waits for job 2 in a pool of 4.
+TEST(blocking, a_blocking_job_may_wait_for_another) {
+  runtime_options o = with_workers(1);
+  o.blocking.max_threads = 4;
+  runtime rt(o);
+  std::binary_semaphore ready(0);
+  auto first = rt.spawn_blocking([&ready] {
+    ready.acquire();
+    return 1;
+  });
+  auto second = rt.spawn_blocking([&ready] {
+    ready.release();
+    return 2;
+  });
+  EXPECT_EQ(first.join(), 1);
+  EXPECT_EQ(second.join(), 2);
+}
+
+TEST(blocking, a_pool_keeps_to_its_limit) {
+  runtime_options o = with_workers(1);
+  o.blocking.max_threads = 3;
+  runtime rt(o);
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  std::counting_semaphore<64> go(0);
+  std::vector<join_handle<void>> all;
+  for (int i = 0; i < 20; ++i) {
+    all.push_back(rt.spawn_blocking([&] {
+      const int now = ++inside;
+      for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+      }
+      go.acquire();
+      --inside;
+    }));
+  }
+  wait_until([&] { return inside == 3; });
+  EXPECT_EQ(rt.stats().blocking_queued, 17U);
+  EXPECT_EQ(rt.stats().blocking_threads, 4U) << "the worker's own, and three";
+  go.release(20);
+  for (auto& h : all) h.join();
+  EXPECT_EQ(most.load(), 3);
+}
+
+TEST(blocking, threads_that_are_to_be_kept_stay) {
+  runtime_options o = with_workers(1);
+  o.blocking.min_threads = 2;
+  o.blocking.keep_alive = 0ns;
+  runtime rt(o);
+  std::latch all(6);
+  std::vector<join_handle<void>> jobs;
+  for (int i = 0; i < 6; ++i) jobs.push_back(rt.spawn_blocking([&all] { all.arrive_and_wait(); }));
+  for (auto& h : jobs) h.join();
+  wait_until([&rt] { return rt.stats().blocking_threads == 3; });
+  EXPECT_EQ(rt.spawn_blocking([] { return 1; }).join(), 1);
+  EXPECT_GE(rt.stats().blocking_threads, 3U);
+}
+
+// Scenario 16: both workers blocked in user code, until both are reported.
+TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
+  runtime_options o = with_workers(2);
+  o.watchdog = 1ms;
+  runtime rt(o);
+  testing::internal::CaptureStderr();
+  struct body {
+    static task<> timer() { co_await sleep_for(1ms); }
+    static task<> stuck(std::latch& both, runtime& r) {
+      both.arrive_and_wait();
+      wait_until([&r] { return r.stats().total_stalls >= 2; });
+      co_return;
+    }
+  };
+  std::latch both(2);
+  auto late = rt.spawn(body::timer());
+  auto first = rt.spawn(body::stuck(both, rt));
+  auto second = rt.spawn(body::stuck(both, rt));
+  first.join();
+  second.join();
+  late.join();
+  rt.shutdown(1h);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("worker 0 has run task"), std::string::npos) << said;
+  EXPECT_NE(said.find("worker 1 has run task"), std::string::npos) << said;
+}
+
+// An idle runtime sleeps: printed, since a busy machine has threads of its own to settle.
+TEST(blocking, an_idle_runtime_does_not_wake_up) {
+  runtime rt(with_workers(4));
+  EXPECT_EQ(rt.spawn(number(1)).join(), 1);
+  std::this_thread::sleep_for(100ms);  // the watchdog's last looks
+  const std::uint64_t before = voluntary_switches();
+  std::this_thread::sleep_for(1s);
+  const std::uint64_t after = voluntary_switches();
+  std::printf("idle for 1 s with 4 workers: %llu voluntary switches\n", static_cast<unsigned long long>(after - before));
+  RecordProperty("voluntary_switches", std::to_string(after - before));
+}
+
+}  // namespace
+}  // namespace rota::test

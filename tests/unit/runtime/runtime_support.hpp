@@ -1,0 +1,78 @@
+// What the tests of this room share.
+#pragma once
+
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+#include <rota/this_task.hpp>
+#include <rota/time.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <semaphore>
+#include <string>
+#include <thread>
+
+namespace rota::test {
+
+using namespace std::chrono_literals;
+
+/// Quiet: no stall reports.
+inline runtime_options with_workers(unsigned n) {
+  runtime_options o;
+  o.workers = n;
+  o.seed = 1;
+  o.watchdog = 0ns;
+  return o;
+}
+
+/// Until something comes that is sure to come.
+template <class F>
+void wait_until(F holds) {
+  while (!holds()) std::this_thread::yield();
+}
+
+inline std::size_t entries_of(const char* folder) {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(folder)) ++n;
+  return n;
+}
+inline std::size_t threads_of_process() { return entries_of("/proc/self/task"); }
+inline std::size_t open_files() { return entries_of("/proc/self/fd"); }
+
+/// How often the threads of this process but the caller went to sleep by themselves.
+inline std::uint64_t voluntary_switches() {
+  std::uint64_t sum = 0;
+  const std::string self = std::filesystem::read_symlink("/proc/thread-self").filename();
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (each.path().filename() == self) continue;
+    std::ifstream status(each.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("voluntary_ctxt_switches:")) sum += std::stoull(line.substr(line.find(':') + 1));
+    }
+  }
+  return sum;
+}
+
+/// Counts its own end.
+class witness {
+ public:
+  explicit witness(std::atomic<int>& count) noexcept : count_(&count) {}
+  witness(witness&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  witness(const witness&) = delete;
+  witness& operator=(const witness&) = delete;
+  witness& operator=(witness&&) = delete;
+  ~witness() {
+    if (count_ != nullptr) ++*count_;
+  }
+
+ private:
+  std::atomic<int>* count_;
+};
+
+inline task<> sleep_forever(witness /*mine*/) { co_await sleep_for(std::chrono::hours(1'000'000)); }
+
+}  // namespace rota::test

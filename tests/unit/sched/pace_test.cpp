@@ -1,0 +1,183 @@
+// How often the injector is asked, how much is fetched, and how slots and parkers behave on one thread.
+#include "queue/injector.hpp"
+#include "sched/idle.hpp"
+#include "sched/lifo_slot.hpp"
+#include "sched/pace.hpp"
+#include "sched/parker.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rota::sched {
+namespace {
+
+TEST(pace, the_interval_is_a_millisecond_in_tasks) {
+  EXPECT_EQ(injector_interval(1'000), 255U);
+  EXPECT_EQ(injector_interval(10'000), 100U);
+  EXPECT_EQ(injector_interval(50'000), 20U);
+  EXPECT_EQ(injector_interval(100'000), 10U);
+  EXPECT_EQ(injector_interval(1'000'000), 8U);
+}
+
+TEST(pace, the_interval_stays_within_its_limits) {
+  EXPECT_EQ(injector_interval(0), 255U);
+  EXPECT_EQ(injector_interval(UINT64_MAX), 8U);
+}
+
+TEST(pace, a_new_measurement_counts_a_tenth) {
+  pace p;
+  const std::uint64_t before = p.average();
+  p.measured(10 * (before + 1'000), 10);
+  EXPECT_EQ(p.average(), before + 100);
+  p.measured(7, 0);
+  EXPECT_EQ(p.average(), before + 100) << "no task, no measurement";
+}
+
+TEST(pace, it_settles_where_the_tasks_are) {
+  pace p;
+  for (int i = 0; i < 200; ++i) p.measured(1'000 * 128, 128);
+  EXPECT_EQ(p.interval(), 255U);
+  for (int i = 0; i < 200; ++i) p.measured(1'000'000, 1);
+  EXPECT_EQ(p.interval(), 8U);
+}
+
+TEST(fetch, a_worker_takes_its_share_within_4_and_32) {
+  EXPECT_EQ(queue::fetch_count(100, 4, 257), 25U);
+  EXPECT_EQ(queue::fetch_count(1'000, 4, 257), 32U);
+  EXPECT_EQ(queue::fetch_count(8, 8, 257), 4U) << "at least four";
+  EXPECT_EQ(queue::fetch_count(3, 8, 257), 3U) << "but no more than there are";
+  EXPECT_EQ(queue::fetch_count(1'000, 4, 2), 2U) << "nor more than it has room for";
+}
+
+TEST(idle, half_of_the_workers_may_search) {
+  idle four(4);
+  EXPECT_TRUE(four.try_search());
+  EXPECT_TRUE(four.try_search());
+  EXPECT_FALSE(four.try_search());
+  EXPECT_FALSE(four.leave_with_work());
+  EXPECT_TRUE(four.try_search());
+  EXPECT_FALSE(four.leave_with_work());
+  EXPECT_TRUE(four.leave_with_work()) << "the last one looks";
+}
+
+TEST(idle, one_worker_alone_may_search) {
+  idle one(1);
+  EXPECT_TRUE(one.try_search());
+  EXPECT_FALSE(one.try_search());
+}
+
+TEST(idle, claims_and_helpers_come_on_top_of_the_cap) {
+  idle two(2);
+  ASSERT_TRUE(two.try_search());
+  two.force_search();
+  EXPECT_EQ(two.guess().searching, 2U);
+  EXPECT_FALSE(two.leave_with_work());
+  two.announce_park(0, true);
+  const auto claimed = two.after_ring();
+  ASSERT_TRUE(claimed.has_value());
+  EXPECT_EQ(claimed->worker, 0U);
+  EXPECT_FALSE(claimed->first_awake) << "the other one never slept";
+  EXPECT_EQ(two.guess().searching, 1U);
+  EXPECT_EQ(two.guess().parked, 0);
+}
+
+TEST(idle, a_look_wakes_nobody_while_somebody_searches) {
+  idle two(2);
+  two.announce_park(0, false);
+  ASSERT_TRUE(two.try_search());
+  EXPECT_FALSE(two.after_ring().has_value());
+  EXPECT_FALSE(two.after_injector().has_value());
+  EXPECT_TRUE(two.leave_with_work());
+  EXPECT_TRUE(two.after_injector().has_value());
+}
+
+TEST(idle, who_gets_up_by_itself_is_a_searcher) {
+  idle one(1);
+  one.announce_park(0, false);
+  EXPECT_TRUE(one.all_parked());
+  bool first_awake = false;
+  EXPECT_EQ(one.rise(0, first_awake), idle::on_rise::alone);
+  EXPECT_TRUE(first_awake);
+  EXPECT_EQ(one.guess().searching, 1U);
+  one.announce_park(0, true);
+  ASSERT_TRUE(one.after_ring().has_value());
+  EXPECT_EQ(one.rise(0, first_awake), idle::on_rise::claimed);
+  EXPECT_FALSE(first_awake);
+  EXPECT_EQ(one.guess().searching, 1U) << "the claim has counted it";
+}
+
+TEST(idle, a_shutdown_claims_by_number_whoever_searches) {
+  idle two(2);
+  two.announce_park(1, false);
+  ASSERT_TRUE(two.try_search());
+  EXPECT_FALSE(two.claim_parked(0).has_value()) << "it does not sleep";
+  EXPECT_TRUE(two.claim_parked(1).has_value());
+  EXPECT_FALSE(two.claim_parked(1).has_value()) << "once";
+  EXPECT_EQ(two.guess().searching, 2U);
+}
+
+TEST(idle, four_thousand_workers_are_all_found) {
+  constexpr unsigned n = 4096;
+  idle many(n);
+  for (unsigned i = 0; i < n; ++i) many.announce_park(i, false);
+  EXPECT_TRUE(many.all_parked());
+  for (unsigned i = 0; i < n; ++i) {
+    const auto claimed = many.after_ring();
+    ASSERT_TRUE(claimed.has_value());
+    EXPECT_EQ(claimed->worker, i);
+    EXPECT_EQ(claimed->first_awake, i == 0);
+    static_cast<void>(many.leave_with_work());
+  }
+  EXPECT_FALSE(many.after_ring().has_value());
+  EXPECT_EQ(many.guess().parked, 0);
+}
+
+TEST(parker, a_notification_that_came_first_is_consumed) {
+  parker bed;
+  EXPECT_EQ(bed.unpark(), on_unpark::nothing);
+  bed.park();
+  EXPECT_EQ(bed.enter_driver(), on_enter::entered) << "once";
+  EXPECT_EQ(bed.unpark(), on_unpark::interrupt_driver);
+  EXPECT_TRUE(bed.leave_driver());
+  EXPECT_EQ(bed.unpark(), on_unpark::nothing);
+  EXPECT_EQ(bed.enter_driver(), on_enter::notified);
+  EXPECT_EQ(bed.enter_driver(), on_enter::entered);
+  EXPECT_FALSE(bed.leave_driver());
+}
+
+TEST(lifo_slot, the_newest_displaces_the_one_before) {
+  lifo_slot<int> slot;
+  int a = 0;
+  int b = 0;
+  EXPECT_EQ(slot.put(a), nullptr);
+  EXPECT_EQ(slot.put(b), &a);
+  EXPECT_FALSE(slot.take_if(a));
+  EXPECT_TRUE(slot.take_if(b));
+  EXPECT_TRUE(slot.is_empty());
+  EXPECT_FALSE(slot.ripen()) << "nothing to give away";
+}
+
+TEST(lifo_slot, a_thief_takes_only_what_is_ripe) {
+  lifo_slot<int> slot;
+  int a = 0;
+  static_cast<void>(slot.put(a));
+  EXPECT_FALSE(slot.is_ripe());
+  EXPECT_EQ(slot.steal(), nullptr);
+  EXPECT_TRUE(slot.ripen());
+  EXPECT_TRUE(slot.is_ripe());
+  EXPECT_EQ(slot.steal(), &a);
+  EXPECT_EQ(slot.steal(), nullptr);
+}
+
+TEST(lifo_slot, the_owner_withdraws_the_permission) {
+  lifo_slot<int> slot;
+  int a = 0;
+  static_cast<void>(slot.put(a));
+  ASSERT_TRUE(slot.ripen());
+  EXPECT_EQ(slot.take(), &a);
+  static_cast<void>(slot.put(a));
+  EXPECT_EQ(slot.steal(), nullptr);
+  EXPECT_EQ(slot.take(), &a);
+}
+
+}  // namespace
+}  // namespace rota::sched
