@@ -70,9 +70,9 @@ stats server::snapshot() const {
 rota::task<int> server::run() {
   auto signals = rota::unix_signal::open({SIGINT, SIGTERM});
   if (!signals.has_value()) co_return complain("signals", signals.error());
-  const std::string where = (options_.address.find(':') == std::string::npos ? options_.address
-                                                                            : "[" + options_.address + "]") +
-                            ":" + std::to_string(options_.port);
+  const std::string where =
+      (options_.address.find(':') == std::string::npos ? options_.address : "[" + options_.address + "]") +
+      ":" + std::to_string(options_.port);
   const auto at = rota::net::endpoint::parse(where);
   if (!at.has_value()) co_return complain(("--bind " + options_.address).c_str(), at.error());
   auto listener = rota::net::tcp_listener::bind(*at);
@@ -91,7 +91,8 @@ rota::task<int> server::run() {
   static_cast<void>(stopped);
   connections_.drain();
   const auto drained = co_await rota::timeout(options_.drain_timeout, connections_.none());
-  std::printf(drained.has_value() ? "drained\n" : "drain timeout: closing %u connections\n", connections_.open());
+  std::printf(drained.has_value() ? "drained\n" : "drain timeout: closing %u connections\n",
+              connections_.open());
   std::fflush(stdout);
   co_return 0;
 }

@@ -1,7 +1,7 @@
 #include "session.hpp"
 
-#include <ctime>
 #include <unistd.h>
+#include <ctime>
 #include <utility>
 
 #include <rota/time.hpp>
@@ -70,7 +70,8 @@ rota::task<session::next> session::fill() {
   const next flushed = co_await flush();
   if (flushed == next::close) co_return next::close;
   const bool idle = in_.is_empty();
-  if (!idle && head_until_ == clock::time_point{}) head_until_ = clock::now() + server_.settings().header_timeout;
+  if (!idle && head_until_ == clock::time_point{})
+    head_until_ = clock::now() + server_.settings().header_timeout;
   const clock::duration limit = idle ? server_.settings().idle_timeout : head_until_ - clock::now();
 
   here_->idle.store(idle);
@@ -153,8 +154,8 @@ rota::task<session::next> session::send_file_of(const answer& a) {
   for (std::uint64_t at = 0; at < a.file.size;) {
     const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(piece, a.file.size - at));
     const auto limit = 3 * server_.settings().idle_timeout;
-    const rota::net::result<std::size_t> sent =
-        co_await rota::timeout(limit, stream_.send_file(a.file.fd.get(), static_cast<std::int64_t>(at), size));
+    const rota::net::result<std::size_t> sent = co_await rota::timeout(
+        limit, stream_.send_file(a.file.fd.get(), static_cast<std::int64_t>(at), size));
     // Fewer bytes than promised: the file has become shorter, and the client must not wait for the rest.
     if (!sent.has_value() || *sent != size) co_return next::close;
     counters::add(server_.counts().sent, *sent);
@@ -177,7 +178,8 @@ rota::task<session::next> session::refuse(parsed why) {
   std::array<std::byte, 4096> unread;
   const auto until = clock::now() + std::chrono::seconds(1);
   while (clock::now() < until) {
-    const rota::net::result<std::size_t> got = co_await rota::timeout(until - clock::now(), stream_.read(unread));
+    const rota::net::result<std::size_t> got =
+        co_await rota::timeout(until - clock::now(), stream_.read(unread));
     if (!got.has_value() || *got == 0) break;
   }
   co_return next::close;

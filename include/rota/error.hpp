@@ -26,7 +26,9 @@ enum class errc : int {
 };
 
 [[nodiscard]] ROTA_API const std::error_category& error_category() noexcept;
-[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept {
+  return {static_cast<int>(e), error_category()};
+}
 
 /// What rota throws where throwing is right. `code()` is one of errc.
 class ROTA_API error : public std::system_error {

@@ -112,7 +112,9 @@ struct start_cleanup {
 /// Cost          Three frames: its own, the body's and the clean-up's. A timer if `cleanup` has to wait.
 /// Example       examples/finally.cpp
 template <class Body, class Cleanup, class Rep, class Period>
-task<core::finally_result<Body>> finally(Body body, Cleanup cleanup, std::chrono::duration<Rep, Period> limit) {
+task<core::finally_result<Body>> finally(Body body,
+                                         Cleanup cleanup,
+                                         std::chrono::duration<Rep, Period> limit) {
   using result = core::finally_result<Body>;
   core::promise_base& here = co_await core::this_frame();
   core::cleanup_region rule(here);

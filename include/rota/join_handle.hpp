@@ -126,7 +126,9 @@ class join_handle {
   /// The outcome; throws only `errc::already_joined` and `errc::would_deadlock`.
   [[nodiscard]] outcome_awaiter result() noexcept { return outcome_awaiter(task_); }
   /// As co_await, but a cancelled awaiter leaves the task running.
-  [[nodiscard]] value_awaiter detached_wait() noexcept { return value_awaiter(task_, core::join_kind::detached); }
+  [[nodiscard]] value_awaiter detached_wait() noexcept {
+    return value_awaiter(task_, core::join_kind::detached);
+  }
 
   /// Blocks this thread until the task has ended. On a worker it runs the task itself if it has not started, and
   /// otherwise lends its role to a spare thread meanwhile.

@@ -67,7 +67,8 @@ class ROTA_API leaf {
 
   /// Counts one operation that did not have to wait. False: it did, but others must come first, so suspend.
   [[nodiscard]] bool within_budget() noexcept {
-    if (--task_->budget != 0) [[likely]] return true;
+    if (--task_->budget != 0) [[likely]]
+      return true;
     task_->why = core::stop_reason::yield;
     return false;
   }

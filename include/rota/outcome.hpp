@@ -20,9 +20,11 @@ struct unit {};
 
 /// What an outcome stores for T: references as pointers, void as nothing.
 template <class T>
-using stored_t = std::conditional_t<
-    std::is_void_v<T>, unit,
-    std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<std::remove_reference_t<T>>, std::remove_const_t<T>>>;
+using stored_t = std::conditional_t<std::is_void_v<T>,
+                                    unit,
+                                    std::conditional_t<std::is_reference_v<T>,
+                                                       std::add_pointer_t<std::remove_reference_t<T>>,
+                                                       std::remove_const_t<T>>>;
 
 }  // namespace detail
 
@@ -80,9 +82,13 @@ class [[nodiscard]] outcome {
   [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
 
   /// Why it was cancelled; `none` if it was not.
-  [[nodiscard]] cancel_reason reason() const noexcept { return is_cancelled() ? reason_ : cancel_reason::none; }
+  [[nodiscard]] cancel_reason reason() const noexcept {
+    return is_cancelled() ? reason_ : cancel_reason::none;
+  }
   /// What it threw; null if it did not.
-  [[nodiscard]] std::exception_ptr exception() const noexcept { return has_exception() ? exception_ : nullptr; }
+  [[nodiscard]] std::exception_ptr exception() const noexcept {
+    return has_exception() ? exception_ : nullptr;
+  }
 
   /// The value; rethrows, or throws `cancelled_error`. Of an rvalue: moved out.
   decltype(auto) value() & {
@@ -135,7 +141,8 @@ class [[nodiscard]] outcome {
   enum class kind : unsigned char { empty, value, exception, cancelled };
 
   void demand_value() const {
-    if (kind_ == kind::value) [[likely]] return;
+    if (kind_ == kind::value) [[likely]]
+      return;
     if (kind_ == kind::exception) std::rethrow_exception(exception_);
     if (kind_ == kind::cancelled) detail::throw_cancelled(reason_);
     detail::throw_no_value();
@@ -149,8 +156,10 @@ class [[nodiscard]] outcome {
 
   template <class Other>
   void take(Other&& other) {
-    if (other.kind_ == kind::value) ::new (static_cast<void*>(&value_)) stored(std::forward<Other>(other).value_);
-    if (other.kind_ == kind::exception) ::new (static_cast<void*>(&exception_)) std::exception_ptr(other.exception_);
+    if (other.kind_ == kind::value)
+      ::new (static_cast<void*>(&value_)) stored(std::forward<Other>(other).value_);
+    if (other.kind_ == kind::exception)
+      ::new (static_cast<void*>(&exception_)) std::exception_ptr(other.exception_);
     if (other.kind_ == kind::cancelled) reason_ = other.reason_;
     kind_ = other.kind_;
   }

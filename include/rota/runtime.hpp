@@ -73,9 +73,10 @@ struct runtime_options {
   io_backend backend = io_backend::automatic;
   pool::pool_options blocking{};
   unhandled_policy on_unhandled = unhandled_policy::terminate;
-  std::chrono::nanoseconds watchdog = std::chrono::milliseconds(25);  // report a task that runs longer; 0: never
-  std::chrono::nanoseconds shutdown_grace{0};                         // not negative
-  std::uint64_t seed = 0;                                             // of victim choice; 0: a random one
+  std::chrono::nanoseconds watchdog =
+      std::chrono::milliseconds(25);           // report a task that runs longer; 0: never
+  std::chrono::nanoseconds shutdown_grace{0};  // not negative
+  std::uint64_t seed = 0;                      // of victim choice; 0: a random one
 };
 
 struct worker_stats {
@@ -139,11 +140,13 @@ class ROTA_API runtime_handle {
   template <class F, class... Args>
     requires core::makes_task<F, Args...>
   auto spawn(F&& function, Args&&... args) const {
-    return core::spawn_on(scheduler(), core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return core::spawn_on(scheduler(),
+                          core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
   }
   template <class F, class... Args>
   auto spawn_blocking(F&& function, Args&&... args) const {
-    return core::spawn_on(pool(), core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+    return core::spawn_on(pool(),
+                          core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
   }
 
  private:
@@ -198,7 +201,8 @@ class ROTA_API runtime {
   /// Calls `function(args...)` on a thread that may block.
   template <class F, class... Args>
   auto spawn_blocking(F&& function, Args&&... args) {
-    return core::spawn_on(pool(), core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+    return core::spawn_on(pool(),
+                          core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
   }
 
   [[nodiscard]] runtime_handle handle() noexcept { return runtime_handle(*core_); }

@@ -26,7 +26,8 @@ class signal_source;
 /// Example       examples/file_server/main.cpp
 class ROTA_API unix_signal {
  public:
-  [[nodiscard]] static std::expected<unix_signal, std::error_code> open(std::initializer_list<int> numbers) noexcept;
+  [[nodiscard]] static std::expected<unix_signal, std::error_code> open(
+      std::initializer_list<int> numbers) noexcept;
 
   unix_signal(unix_signal&& other) noexcept : source_(std::exchange(other.source_, nullptr)) {}
   unix_signal& operator=(unix_signal&& other) noexcept {

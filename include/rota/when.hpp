@@ -28,12 +28,14 @@ namespace rota {
 /// What came first: which of the arguments, counted from 0, and its value. `std::monostate` stands for void.
 template <class... T>
 class any_result {
-  static_assert((!std::is_reference_v<T> && ...), "when_any cannot yield a reference: let the task return a pointer");
+  static_assert((!std::is_reference_v<T> && ...),
+                "when_any cannot yield a reference: let the task return a pointer");
   using values = std::variant<core::value_or_monostate<T>...>;
 
  public:
   template <std::size_t I, class V>
-  explicit any_result(std::in_place_index_t<I> position, V&& value) : value_(position, std::forward<V>(value)) {}
+  explicit any_result(std::in_place_index_t<I> position, V&& value)
+      : value_(position, std::forward<V>(value)) {}
 
   [[nodiscard]] std::size_t index() const noexcept { return value_.index(); }
 
@@ -73,7 +75,8 @@ class any_result {
 template <class T>
 class any_element {
  public:
-  any_element(std::size_t position, core::value_or_monostate<T> value) : index_(position), value_(std::move(value)) {}
+  any_element(std::size_t position, core::value_or_monostate<T> value)
+      : index_(position), value_(std::move(value)) {}
 
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] core::value_or_monostate<T>& value() & noexcept { return value_; }
@@ -90,7 +93,8 @@ namespace core {
 template <class... T>
 class [[nodiscard]] all_leaf final : public fixed_group<T...> {
  public:
-  explicit all_leaf(rota::task<T>... children) noexcept : fixed_group<T...>(group_rule::all, std::move(children)...) {}
+  explicit all_leaf(rota::task<T>... children) noexcept
+      : fixed_group<T...>(group_rule::all, std::move(children)...) {}
 
   std::tuple<value_or_monostate<T>...> await_resume() {
     this->rethrow_failure();
@@ -122,7 +126,8 @@ class [[nodiscard]] settled_leaf final : public fixed_group<T...> {
 template <class... T>
 class [[nodiscard]] any_leaf final : public fixed_group<T...> {
  public:
-  explicit any_leaf(group_rule rule, rota::task<T>... children) noexcept : fixed_group<T...>(rule, std::move(children)...) {}
+  explicit any_leaf(group_rule rule, rota::task<T>... children) noexcept
+      : fixed_group<T...>(rule, std::move(children)...) {}
 
   any_result<T...> await_resume() {
     this->rethrow_failure();
@@ -145,7 +150,8 @@ class [[nodiscard]] all_of_range_leaf final : public range_group<T> {
   static_assert(!std::is_reference_v<T>, "a vector cannot hold references: let the tasks return pointers");
 
  public:
-  explicit all_of_range_leaf(std::vector<rota::task<T>> children) : range_group<T>(group_rule::all, std::move(children)) {}
+  explicit all_of_range_leaf(std::vector<rota::task<T>> children)
+      : range_group<T>(group_rule::all, std::move(children)) {}
 
   std::vector<value_or_monostate<T>> await_resume() {
     this->rethrow_failure();
@@ -175,7 +181,8 @@ class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
   static_assert(!std::is_reference_v<T>, "when_any cannot yield a reference: let the tasks return pointers");
 
  public:
-  any_of_range_leaf(group_rule rule, std::vector<rota::task<T>> children) : range_group<T>(rule, std::move(children)) {
+  any_of_range_leaf(group_rule rule, std::vector<rota::task<T>> children)
+      : range_group<T>(rule, std::move(children)) {
     if (this->members().empty()) throw_nothing_to_wait_for();
   }
 

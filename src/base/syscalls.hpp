@@ -3,13 +3,13 @@
 
 #include "base/clock.hpp"
 
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <system_error>
 
 namespace rota::base::sys {

@@ -20,7 +20,8 @@ class thread {
   ~thread();
 
   /// `name`: at most 15 characters are kept. EAGAIN when the system has no thread left.
-  [[nodiscard]] static std::expected<thread, std::error_code> start(const char* name, entry_function entry,
+  [[nodiscard]] static std::expected<thread, std::error_code> start(const char* name,
+                                                                    entry_function entry,
                                                                     void* argument) noexcept;
   [[nodiscard]] bool joinable() const noexcept { return native_ != 0; }
   void join() noexcept;

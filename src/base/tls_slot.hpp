@@ -17,10 +17,10 @@ struct thread_locals {
   void* entered = nullptr;    // runtime: the block_on that this thread is inside of
   std::uint64_t next_id = 0;  // task: ids are taken in blocks
   std::uint64_t last_id = 0;
-  unsigned nesting = 0;  // task: tasks run inside one another by blocking joins
-  unsigned helps = 0;    // task: nested joins that help
-  unsigned destroying = 0;  // task: frames that are being destroyed one inside the other
-  void* doomed = nullptr;   // task: frames that wait for that to end
+  unsigned nesting = 0;           // task: tasks run inside one another by blocking joins
+  unsigned helps = 0;             // task: nested joins that help
+  unsigned destroying = 0;        // task: frames that are being destroyed one inside the other
+  void* doomed = nullptr;         // task: frames that wait for that to end
   frame_cache* frames = nullptr;  // base: free frames of this thread
   bool frames_closed = false;     // base: this thread is ending
 };

@@ -38,7 +38,8 @@ epoll::~epoll() {
 unsigned epoll::wait(base::time_point deadline, event* found, unsigned most) noexcept {
   constexpr int batch = 64;
   epoll_event events[batch];
-  const auto count = base::sys::epoll_wait(epoll_, events, most < batch ? static_cast<int>(most) : batch, deadline);
+  const auto count =
+      base::sys::epoll_wait(epoll_, events, most < batch ? static_cast<int>(most) : batch, deadline);
   if (!count.has_value()) ROTA_FATAL("epoll_wait", count.error().value());
   unsigned kept = 0;
   for (unsigned i = 0; i < *count; ++i) {

@@ -23,7 +23,8 @@ void close_leaf::await_resume() { rethrow(children().take_failure()); }
 }  // namespace core
 
 async_scope::~async_scope() {
-  if (was_used() && !is_closing_) ROTA_FATAL("an async_scope ended that nobody has closed: co_await close()", size());
+  if (was_used() && !is_closing_)
+    ROTA_FATAL("an async_scope ended that nobody has closed: co_await close()", size());
 }
 
 }  // namespace rota

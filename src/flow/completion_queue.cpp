@@ -172,7 +172,9 @@ completion_queue_owner::~completion_queue_owner() {
   if (queue_ != nullptr) queue_->abandon_all();
 }
 
-void completion_queue_owner::launch(promise_base& root, const result_vtable& type) { queue_->launch(root, type); }
+void completion_queue_owner::launch(promise_base& root, const result_vtable& type) {
+  queue_->launch(root, type);
+}
 
 void completion_queue_owner::cancel_all() noexcept { queue_->cancel_all(cancel_reason::user); }
 

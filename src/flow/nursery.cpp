@@ -7,16 +7,20 @@
 
 namespace rota::core {
 
-
 nursery::nursery() noexcept {
   static_assert(sizeof(brood) <= room && alignof(brood) <= 8, "less is reserved than a brood needs");
-  ::new (static_cast<void*>(room_)) brood(nullptr); }
+  ::new (static_cast<void*>(room_)) brood(nullptr);
+}
 
-nursery::nursery(promise_base& frame) noexcept { ::new (static_cast<void*>(room_)) brood(&header_of(*frame.root)); }
+nursery::nursery(promise_base& frame) noexcept {
+  ::new (static_cast<void*>(room_)) brood(&header_of(*frame.root));
+}
 
 nursery::~nursery() { children().~brood(); }
 
-header& nursery::launch(promise_base& root, const result_vtable& type) { return children().launch(root, type); }
+header& nursery::launch(promise_base& root, const result_vtable& type) {
+  return children().launch(root, type);
+}
 
 void nursery::cancel(cancel_reason reason) noexcept { children().stop(reason); }
 

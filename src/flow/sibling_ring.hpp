@@ -31,7 +31,9 @@ class sibling_ring {
     node.before.set(nullptr);
     node.after.set(nullptr);
   }
-  [[nodiscard]] static bool is_in_one(const sibling_links& node) noexcept { return node.after.get() != nullptr; }
+  [[nodiscard]] static bool is_in_one(const sibling_links& node) noexcept {
+    return node.after.get() != nullptr;
+  }
 
  private:
   sibling_links self_;

@@ -77,10 +77,12 @@ void group_leaf::cancel_others(const header* but, cancel_reason reason) noexcept
 void group_leaf::ended(header& child, const ending& how, bool /*unseen*/) noexcept {
   header* nobody = nullptr;
   // relaxed, failure: relaxed. Only which was first; remaining_ orders the rest.
-  if (how.failed()) failed_.compare_exchange_strong(nobody, &child, base::order::relaxed, base::order::relaxed);
+  if (how.failed())
+    failed_.compare_exchange_strong(nobody, &child, base::order::relaxed, base::order::relaxed);
   nobody = nullptr;
   // relaxed, failure: relaxed. As above.
-  if (decides(how) && decider_.compare_exchange_strong(nobody, &child, base::order::relaxed, base::order::relaxed)) {
+  if (decides(how) &&
+      decider_.compare_exchange_strong(nobody, &child, base::order::relaxed, base::order::relaxed)) {
     cancel_others(&child, cancel_reason::sibling_failed);
   }
   // acq_rel. release: what I did happens before the end. acquire: as the last I hand on what all did.

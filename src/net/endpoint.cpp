@@ -1,10 +1,10 @@
 #include <rota/net/endpoint.hpp>
 
 #include <arpa/inet.h>
-#include <charconv>
-#include <cstring>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <charconv>
+#include <cstring>
 
 namespace rota::net {
 
@@ -58,7 +58,8 @@ endpoint endpoint::any_v4(std::uint16_t port) noexcept {
   return made;
 }
 
-std::expected<endpoint, std::error_code> endpoint::from_native(const void* address, std::size_t size) noexcept {
+std::expected<endpoint, std::error_code> endpoint::from_native(const void* address,
+                                                               std::size_t size) noexcept {
   endpoint made;
   sockaddr_in6 six{};
   sockaddr_in four{};

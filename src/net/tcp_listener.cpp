@@ -109,7 +109,8 @@ task<result<tcp_stream>> tcp_listener::accept() {
 result<endpoint> tcp_listener::local_endpoint() const noexcept {
   sockaddr_storage address;
   socklen_t length = sizeof address;
-  const result<void> asked = sys::local_address(socket_ ? socket_.get()->descriptor() : -1, &address, &length);
+  const result<void> asked =
+      sys::local_address(socket_ ? socket_.get()->descriptor() : -1, &address, &length);
   if (!asked.has_value()) return std::unexpected(asked.error());
   return endpoint::from_native(&address, length);
 }

@@ -65,7 +65,8 @@ socket_leaf::attempt send_file_leaf::try_once() noexcept {
   // The kernel may send less than it is asked for without being full: bounded turns, so that others get theirs.
   constexpr std::size_t most_at_once = std::size_t{1} << 20U;
   while (left_ != 0) {
-    const result<std::size_t> sent = sys::send_file(descriptor(), file_, offset_, left_ < most_at_once ? left_ : most_at_once);
+    const result<std::size_t> sent =
+        sys::send_file(descriptor(), file_, offset_, left_ < most_at_once ? left_ : most_at_once);
     if (!sent.has_value()) {
       if (sys::would_block(sent.error())) return attempt::would_block;
       result_ = sent;

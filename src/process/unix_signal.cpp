@@ -32,7 +32,7 @@ struct slot {
 };
 struct entry {
   std::array<slot, subscriptions_per_number> slots;
-  struct sigaction before {};
+  struct sigaction before{};
   unsigned used = 0;
 };
 
@@ -69,7 +69,7 @@ bool subscribe(int number, int fd) noexcept {
     // release. Pairs with handle().
     s.fd.store(fd, base::order::release);
     if (e.used++ == 0) {
-      struct sigaction action {};
+      struct sigaction action{};
       action.sa_handler = handle;
       action.sa_flags = SA_RESTART;
       ::sigfillset(&action.sa_mask);
@@ -131,7 +131,8 @@ class signal_source {
       if ((numbers_ & bit(n)) == 0) continue;
       for (slot& s : table[static_cast<std::size_t>(n)].slots) {
         // acquire, then acq_rel. Pairs with handle().
-        if (s.fd.load(base::order::acquire) == fd_ && s.pending.exchange(0, base::order::acq_rel) != 0) return n;
+        if (s.fd.load(base::order::acquire) == fd_ && s.pending.exchange(0, base::order::acq_rel) != 0)
+          return n;
       }
     }
     return 0;
@@ -150,7 +151,9 @@ class signal_source {
   [[nodiscard]] driver::registration& events() noexcept { return driver_->at(slot_); }
 
  private:
-  static std::uint64_t bit(int number) noexcept { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
+  static std::uint64_t bit(int number) noexcept {
+    return std::uint64_t{1} << static_cast<unsigned>(number - 1);
+  }
 
   driver::epoll* driver_;
   int fd_;
@@ -192,7 +195,8 @@ bool unix_signal::next_leaf::start() { return source_->take_or_wait(number_, mak
 
 bool unix_signal::next_leaf::is_ready() noexcept {
   if (number_ != 0) return true;
-  return source_->events().take_ready(driver::direction::read) && source_->take_or_wait(number_, make_waker());
+  return source_->events().take_ready(driver::direction::read) &&
+         source_->take_or_wait(number_, make_waker());
 }
 
 cancel_progress unix_signal::next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {

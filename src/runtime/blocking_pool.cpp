@@ -20,37 +20,49 @@ blocking_pool& pool_of(header& task) noexcept { return static_cast<blocking_pool
 
 // A closure's task is listed, counted and reported by the scheduler of the runtime; only its queue is here.
 const core::scheduler_ops blocking_pool::ops_table{
-    .admit = [](core::scheduler& s) noexcept {
-      of(s).tasks_.note_made();
-      return of(s).tasks_.current_phase() == sched::phase::open;
-    },
+    .admit =
+        [](core::scheduler& s) noexcept {
+          of(s).tasks_.note_made();
+          return of(s).tasks_.current_phase() == sched::phase::open;
+        },
     .schedule = [](header& task) noexcept { pool_of(task).submit(task); },
     .reschedule = [](header& task) noexcept { pool_of(task).submit(task); },
     .may_claim = [](const core::scheduler&) noexcept { return false; },
     .take_entry = [](header&) noexcept { return false; },
-    .enroll = [](core::scheduler& s, header& task) noexcept {
-      sched::scheduler& tasks = of(s).tasks_;
-      tasks.tasks().enroll(task, static_cast<unsigned>(task.id % tasks.workers()));
-    },
+    .enroll =
+        [](core::scheduler& s, header& task) noexcept {
+          sched::scheduler& tasks = of(s).tasks_;
+          tasks.tasks().enroll(task, static_cast<unsigned>(task.id % tasks.workers()));
+        },
     .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks_.tasks().withdraw(task); },
-    .rename = [](core::scheduler& s, header& task, char* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
+    .rename = [](core::scheduler& s,
+                 header& task,
+                 char* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
     .ended = [](core::scheduler&, header&, bool) noexcept {},
-    .unhandled = [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
-      const sched::surroundings& around = of(s).tasks_.around;
-      around.unhandled(around.policy, task, std::move(what));
-    },
+    .unhandled =
+        [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
+          const sched::surroundings& around = of(s).tasks_.around;
+          around.unhandled(around.policy, task, std::move(what));
+        },
     .children = [](core::scheduler& s) noexcept -> core::scheduler& { return of(s).tasks_; },
-    .now = [](const core::scheduler& s) noexcept { return static_cast<const blocking_pool&>(s).tasks_.now(); },
-    .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& { return of(s).tasks_.ops->timer_shard(of(s).tasks_); },
-    .deadline_moved = [](core::scheduler& s, base::time_point earliest) noexcept {
-      of(s).tasks_.ops->deadline_moved(of(s).tasks_, earliest);
+    .now =
+        [](const core::scheduler& s) noexcept { return static_cast<const blocking_pool&>(s).tasks_.now(); },
+    .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& {
+      return of(s).tasks_.ops->timer_shard(of(s).tasks_);
     },
+    .deadline_moved =
+        [](core::scheduler& s, base::time_point earliest) noexcept {
+          of(s).tasks_.ops->deadline_moved(of(s).tasks_, earliest);
+        },
     .io = [](core::scheduler& s) noexcept { return of(s).tasks_.around.io; },
     .freed = [](core::scheduler& s) noexcept { of(s).tasks_.note_freed(); },
 };
 
 blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& options)
-    : core::scheduler{&ops_table}, tasks_(tasks), options_(options), limit_(options.max_threads + tasks.workers()) {
+    : core::scheduler{&ops_table},
+      tasks_(tasks),
+      options_(options),
+      limit_(options.max_threads + tasks.workers()) {
   // Room for all: nothing is allocated under the lock.
   roles_.reserve(tasks.workers());
   seats_.reserve(limit_);
@@ -270,7 +282,8 @@ blocking_pool::on_wait blocking_pool::wait_for_work() noexcept {
     // relaxed. Raised under the same lock.
     seen = signal_.load(base::order::relaxed);
   }
-  const base::time_point leave_at = stay ? base::never : saturating_deadline(base::now(), options_.keep_alive);
+  const base::time_point leave_at =
+      stay ? base::never : saturating_deadline(base::now(), options_.keep_alive);
   const bool timed_out = base::futex_wait(signal_, seen, leave_at) == base::wait_result::timed_out;
   const base::lock_guard lock(mutex_);
   --idle_;

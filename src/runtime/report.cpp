@@ -10,8 +10,15 @@ namespace {
 
 worker_stats stats_of(sched::worker& w) noexcept {
   const sched::worker_counters& c = w.counts();
-  return {c.polled.read(),   c.stolen.read(),           c.steals.read(),    c.parked.read(),     c.lifo_hits.read(),
-          c.injector_fetches.read(), c.overflows.read(), c.wakes_sent.read(), c.wakes_spurious.read()};
+  return {c.polled.read(),
+          c.stolen.read(),
+          c.steals.read(),
+          c.parked.read(),
+          c.lifo_hits.read(),
+          c.injector_fetches.read(),
+          c.overflows.read(),
+          c.wakes_sent.read(),
+          c.wakes_spurious.read()};
 }
 
 std::string place(const core::header& task) {
@@ -35,7 +42,10 @@ const char* state_of(core::snapshot word) noexcept {
 std::string printable(const char* name) {
   std::string text(name);
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+      text.begin(),
+      text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; },
+      '?');
   return text;
 }
 

@@ -31,7 +31,9 @@ core::scheduler& runtime::pool() const {
   return core_->threads;
 }
 
-runtime_handle::runtime_handle(detail::runtime_core& core) noexcept : core_(&core) { core_->tasks.books().made(); }
+runtime_handle::runtime_handle(detail::runtime_core& core) noexcept : core_(&core) {
+  core_->tasks.books().made();
+}
 runtime_handle::runtime_handle(const runtime_handle& other) noexcept : runtime_handle(*other.core_) {}
 runtime_handle& runtime_handle::operator=(const runtime_handle& other) noexcept {
   runtime_handle copy(other);

@@ -26,12 +26,13 @@ std::uint64_t seed_of(const runtime_options& options) noexcept {
 driver::epoll& epoll_of(void* self) noexcept { return *static_cast<driver::epoll*>(self); }
 
 constexpr sched::driver_ops epoll_ops{
-    .wait = [](void* self, base::time_point deadline, sched::event_buffer& found) noexcept {
-      return epoll_of(self).wait(deadline, found.data(), static_cast<unsigned>(found.size()));
-    },
-    .dispatch = [](void* self, const sched::event_buffer& found, unsigned count) noexcept {
-      epoll_of(self).dispatch(found.data(), count);
-    },
+    .wait =
+        [](void* self, base::time_point deadline, sched::event_buffer& found) noexcept {
+          return epoll_of(self).wait(deadline, found.data(), static_cast<unsigned>(found.size()));
+        },
+    .dispatch = [](void* self,
+                   const sched::event_buffer& found,
+                   unsigned count) noexcept { epoll_of(self).dispatch(found.data(), count); },
     .interrupt = [](void* self) noexcept { epoll_of(self).interrupt(); },
 };
 #endif
@@ -46,7 +47,8 @@ runtime_core::runtime_core(const runtime_options& options)
       watchdog_(tasks, options.watchdog) {
   core::install_thread_ports(sched::scheduler::ports_of_thread);
 #if !ROTA_MODEL
-  if (const std::error_code failed = driver_.open()) throw std::system_error(failed, "rota: the epoll driver");
+  if (const std::error_code failed = driver_.open())
+    throw std::system_error(failed, "rota: the epoll driver");
 #endif
   connect();
   start_workers();
@@ -148,13 +150,16 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
   const base::time_point until = detail::saturating_deadline(base::now(), grace);
   if (grace.count() > 0 && tasks.books().wait_until_none(until)) return;
   tasks.set_phase(sched::phase::forcing);
-  const auto override_all = [this] { tasks.tasks().act_on_each([](core::header& t) { core::override_shields(t); }); };
+  const auto override_all = [this] {
+    tasks.tasks().act_on_each([](core::header& t) { core::override_shields(t); });
+  };
   override_all();
   // Whatever is left ends as soon as it suspends. Only a closure that does not return can hold tasks up for ever: those
   // that wait for it are left to it, once nothing else moves.
   constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
   while (!tasks.books().wait_until_none(base::now() + look_every)) {
-    if (threads.count().running != 0 && tasks.sleepers().all_parked() && !tasks.injector().has_items()) return;
+    if (threads.count().running != 0 && tasks.sleepers().all_parked() && !tasks.injector().has_items())
+      return;
     // A clean-up that has begun since then stands behind a shield of its own.
     override_all();
   }
@@ -173,7 +178,8 @@ void runtime_core::let_go() noexcept {
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
   // relaxed. A sum for a report.
   unhandled_.fetch_add(1, base::order::relaxed);
-  unhandled_exception report{{task.id}, task.name == nullptr ? "" : task.name, "unknown exception", nullptr, 0};
+  unhandled_exception report{
+      {task.id}, task.name == nullptr ? "" : task.name, "unknown exception", nullptr, 0};
   try {
     std::rethrow_exception(what);
   } catch (const std::exception& e) {
@@ -195,9 +201,14 @@ void runtime_core::deliver(unhandled_exception& report, core::header& task) noex
     call(report);
     return;
   }
-  std::fprintf(stderr, "rota: unhandled exception in task %llu '%.*s', last suspended at %s:%u: %s\n",
-               static_cast<unsigned long long>(report.id.value), static_cast<int>(report.name.size()), report.name.data(),
-               report.file == nullptr ? "(never)" : report.file, report.line, report.what);
+  std::fprintf(stderr,
+               "rota: unhandled exception in task %llu '%.*s', last suspended at %s:%u: %s\n",
+               static_cast<unsigned long long>(report.id.value),
+               static_cast<int>(report.name.size()),
+               report.name.data(),
+               report.file == nullptr ? "(never)" : report.file,
+               report.line,
+               report.what);
 }
 
 }  // namespace rota::detail

@@ -13,7 +13,8 @@ constexpr unsigned reports_per_minute = 5;
 
 }  // namespace
 
-watchdog::watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept : tasks_(tasks), patience_(patience) {}
+watchdog::watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept
+    : tasks_(tasks), patience_(patience) {}
 
 void watchdog::start() {
   samples_.resize(tasks_.workers());
@@ -68,7 +69,8 @@ bool watchdog::sleep() noexcept {
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
   if (!tasks_.sleepers().all_parked()) first_awake();
   // acquire, in the loop. Pairs with first_awake() and stop().
-  while (word_.load(base::order::acquire) == asleep) static_cast<void>(base::futex_wait(word_, asleep, base::never));
+  while (word_.load(base::order::acquire) == asleep)
+    static_cast<void>(base::futex_wait(word_, asleep, base::never));
   // acquire. The same.
   return word_.load(base::order::acquire) != leaving;
 }
@@ -103,8 +105,11 @@ void watchdog::report(const sched::worker& whom, sample& before, base::time_poin
   }
   if (++reports_this_minute_ > reports_per_minute) return;
   const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(now - before.since);
-  std::fprintf(stderr, "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension\n", whom.index(),
-               whom.current_task_id(), static_cast<long long>(spent.count()));
+  std::fprintf(stderr,
+               "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension\n",
+               whom.index(),
+               whom.current_task_id(),
+               static_cast<long long>(spent.count()));
 }
 
 }  // namespace rota::detail

@@ -41,7 +41,8 @@ bool idle::try_search() noexcept {
   do {
     if (2 * searching_of(seen) >= workers_) return false;
     // seq_cst. In one order with the looks. failure: relaxed. Again a guess. Somebody's exchange succeeds each round.
-  } while (!word_.compare_exchange_weak(seen, seen + one_searching, base::order::seq_cst, base::order::relaxed));
+  } while (
+      !word_.compare_exchange_weak(seen, seen + one_searching, base::order::seq_cst, base::order::relaxed));
   return true;
 }
 

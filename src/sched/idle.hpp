@@ -31,7 +31,7 @@ namespace rota::sched {
 //     that is not there.
 //   Leave searching with work (a worker): searching - 1; who was the last looks as a producer does, before it runs.
 //
-// The two forms of "publish, then read" (scheduler.md of the room: README.md#two-forms):
+// The two forms of "publish, then read":
 //   (a) after_injector(): the read is an RMW of this word. Same word as park's: one of the two comes second and sees.
 //   (b) after_ring(): the publish was seq_cst, the read is a seq_cst load; park's RMW and its re-scan are seq_cst.
 // Weaker forms strand a task, also on x86: tests/model/idle_model.cpp has them as broken variants.
@@ -86,7 +86,9 @@ class idle {
   static constexpr std::uint64_t one_parked = std::uint64_t{1} << 32U;
   static constexpr std::uint64_t one_searching = 1;
 
-  [[nodiscard]] static unsigned searching_of(std::uint64_t word) noexcept { return static_cast<unsigned>(word); }
+  [[nodiscard]] static unsigned searching_of(std::uint64_t word) noexcept {
+    return static_cast<unsigned>(word);
+  }
   [[nodiscard]] static int parked_of(std::uint64_t word) noexcept { return static_cast<int>(word >> 32U); }
   [[nodiscard]] std::optional<claim> claim_one(std::uint64_t seen) noexcept;
   [[nodiscard]] claim counted(unsigned worker) noexcept;

@@ -48,7 +48,8 @@ bool take_entry(header& task) noexcept {
 void enroll(core::scheduler& s, header& task) noexcept {
   scheduler& self = of(s);
   const worker* const here = mine(self);
-  self.tasks().enroll(task, here != nullptr ? here->index() : static_cast<unsigned>(task.id % self.workers()));
+  self.tasks().enroll(task,
+                      here != nullptr ? here->index() : static_cast<unsigned>(task.id % self.workers()));
   // A sweep that cancels every task may have passed this list already.
   if (self.current_phase() != phase::open) core::cancel(task, cancel_reason::shutdown);
 }
@@ -83,10 +84,11 @@ const core::scheduler_ops scheduler::ops_table{
     .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks().withdraw(task); },
     .rename = [](core::scheduler& s, header& task, char* name) noexcept { of(s).tasks().rename(task, name); },
     .ended = sched::ended,
-    .unhandled = [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
-      const surroundings& around = of(s).around;
-      around.unhandled(around.policy, task, std::move(what));
-    },
+    .unhandled =
+        [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
+          const surroundings& around = of(s).around;
+          around.unhandled(around.policy, task, std::move(what));
+        },
     .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
     .now = [](const core::scheduler& s) noexcept { return of(s).now(); },
     .timer_shard = sched::timer_shard,
@@ -96,7 +98,11 @@ const core::scheduler_ops scheduler::ops_table{
 };
 
 scheduler::scheduler(unsigned workers, std::uint64_t seed, base::time_point now)
-    : core::scheduler{&ops_table}, idle_(workers), timers_(workers, now), registry_(workers), ledger_(workers) {
+    : core::scheduler{&ops_table},
+      idle_(workers),
+      timers_(workers, now),
+      registry_(workers),
+      ledger_(workers) {
   workers_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<worker>(*this, i, seed));
 }
@@ -125,7 +131,8 @@ void scheduler::inject_batch(header& first, header& last, std::size_t count) noe
 void scheduler::unpark(std::optional<idle::claim> whom) noexcept {
   if (!whom.has_value()) return;
   if (worker* const here = mine(*this)) here->counts().wakes_sent.add(1);
-  if (at(whom->worker).bed().unpark() == on_unpark::interrupt_driver) around.driver.ops->interrupt(around.driver.self);
+  if (at(whom->worker).bed().unpark() == on_unpark::interrupt_driver)
+    around.driver.ops->interrupt(around.driver.self);
   if (whom->first_awake) note_first_awake();
 }
 

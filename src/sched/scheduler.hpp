@@ -99,8 +99,12 @@ class scheduler : public core::scheduler {
     ledger_.ended();
   }
   // relaxed, all four. Sums for reports.
-  [[nodiscard]] std::uint64_t foreign_spawned() const noexcept { return foreign_spawned_.load(base::order::relaxed); }
-  [[nodiscard]] std::uint64_t foreign_ended() const noexcept { return foreign_ended_.load(base::order::relaxed); }
+  [[nodiscard]] std::uint64_t foreign_spawned() const noexcept {
+    return foreign_spawned_.load(base::order::relaxed);
+  }
+  [[nodiscard]] std::uint64_t foreign_ended() const noexcept {
+    return foreign_ended_.load(base::order::relaxed);
+  }
   [[nodiscard]] std::uint64_t foreign_cancelled() const noexcept {
     return foreign_cancelled_.load(base::order::relaxed);
   }

@@ -96,7 +96,8 @@ void worker::close_books() noexcept {
   if (books_closed_ || shared_.current_phase() == phase::open) return;
   books_closed_ = true;
   const auto sum = [](const counter& c) { return static_cast<std::int64_t>(c.read()); };
-  shared_.books().close_books(sum(counts_.spawned) - sum(counts_.ended), sum(counts_.made) - sum(counts_.freed));
+  shared_.books().close_books(sum(counts_.spawned) - sum(counts_.ended),
+                              sum(counts_.made) - sum(counts_.freed));
 }
 
 void worker::count_spawned() noexcept {
@@ -175,8 +176,8 @@ header* worker::from_injector() noexcept {
   since_injector_ = 0;
   std::array<header*, 32> batch;
   // The first is run, so one more fits than the ring has room for.
-  const std::size_t wanted =
-      queue::fetch_count(shared_.injector().length_guess(), shared_.workers(), mine_.free_space() + std::size_t{1});
+  const std::size_t wanted = queue::fetch_count(
+      shared_.injector().length_guess(), shared_.workers(), mine_.free_space() + std::size_t{1});
   const std::size_t count = shared_.injector().pop_batch(std::span(batch).first(wanted));
   if (count == 0) return nullptr;
   counts_.injector_fetches.add(1);

@@ -20,7 +20,8 @@ constexpr scheduler_ops none_ops{
     .take_entry = [](header&) noexcept { return false; },
     .enroll = [](scheduler&, header&) noexcept {},
     .withdraw = [](scheduler&, header&) noexcept {},
-    .rename = [](scheduler&, header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .rename =
+        [](scheduler&, header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
     .ended = [](scheduler&, header&, bool) noexcept {},
     .unhandled = [](scheduler&, header&, std::exception_ptr) noexcept { std::terminate(); },
     .children = [](scheduler& self) noexcept -> scheduler& { return self; },
@@ -44,12 +45,13 @@ const scheduler_ops entered::ops_table{
     .reschedule = reschedule,
     .may_claim = [](const scheduler&) noexcept { return false; },
     .take_entry = [](header&) noexcept { return false; },
-    .enroll = [](scheduler& self, header& task) noexcept { services_of(self).ops->enroll(services_of(self), task); },
-    .withdraw =
-        [](scheduler& self, header& task) noexcept { services_of(self).ops->withdraw(services_of(self), task); },
-    .rename = [](scheduler& self, header& task, char* name) noexcept {
-      services_of(self).ops->rename(services_of(self), task, name);
-    },
+    .enroll = [](scheduler& self,
+                 header& task) noexcept { services_of(self).ops->enroll(services_of(self), task); },
+    .withdraw = [](scheduler& self,
+                   header& task) noexcept { services_of(self).ops->withdraw(services_of(self), task); },
+    .rename = [](scheduler& self,
+                 header& task,
+                 char* name) noexcept { services_of(self).ops->rename(services_of(self), task, name); },
     .ended =
         [](scheduler& self, header& task, bool was_cancelled) noexcept {
           // Who drops the last reference after the end finds a scheduler that outlives this thread's stay here.
@@ -57,25 +59,30 @@ const scheduler_ops entered::ops_table{
           task.owner = &services;
           services.ops->ended(services, task, was_cancelled);
         },
-    .unhandled = [](scheduler& self, header& task, std::exception_ptr what) noexcept {
-      services_of(self).ops->unhandled(services_of(self), task, std::move(what));
-    },
+    .unhandled =
+        [](scheduler& self, header& task, std::exception_ptr what) noexcept {
+          services_of(self).ops->unhandled(services_of(self), task, std::move(what));
+        },
     .children = [](scheduler& self) noexcept -> scheduler& { return services_of(self); },
     .now = [](const scheduler& self) noexcept { return services_of(self).ops->now(services_of(self)); },
     .timer_shard = [](scheduler& self) noexcept -> timing::shard& {
       return services_of(self).ops->timer_shard(services_of(self));
     },
-    .deadline_moved = [](scheduler& self, base::time_point earliest) noexcept {
-      services_of(self).ops->deadline_moved(services_of(self), earliest);
-    },
-    .shield_overridden = [](scheduler& self, header& task) noexcept {
-      services_of(self).ops->shield_overridden(services_of(self), task);
-    },
+    .deadline_moved =
+        [](scheduler& self, base::time_point earliest) noexcept {
+          services_of(self).ops->deadline_moved(services_of(self), earliest);
+        },
+    .shield_overridden =
+        [](scheduler& self, header& task) noexcept {
+          services_of(self).ops->shield_overridden(services_of(self), task);
+        },
     .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
     .freed = [](scheduler&) noexcept {},
 };
 
-scheduler& entered::services_of(const scheduler& self) noexcept { return *static_cast<const entered&>(self).services_; }
+scheduler& entered::services_of(const scheduler& self) noexcept {
+  return *static_cast<const entered&>(self).services_;
+}
 
 entered::entered(scheduler& services) noexcept : scheduler{&ops_table}, services_(&services) {}
 

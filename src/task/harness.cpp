@@ -41,7 +41,8 @@ void give_back(header& task, on_suspend duty) noexcept {
 /// Nobody has the handle, so nobody will look at the outcome but the family.
 void destroy_unseen(header& task, const family* around) noexcept {
   if (around == nullptr) {
-    if (std::exception_ptr thrown = task.result->exception(&task)) task.owner->ops->unhandled(*task.owner, task, std::move(thrown));
+    if (std::exception_ptr thrown = task.result->exception(&task))
+      task.owner->ops->unhandled(*task.owner, task, std::move(thrown));
   }
   task.result->destroy(&task);
 }
@@ -97,8 +98,11 @@ header* advance(header& task) noexcept {
     }
     resume_frames(task);
     switch (task.why) {
-      case stop_reason::none: ROTA_FATAL("a task's frame returned without a reason: was it resumed by hand?", task.id);
-      case stop_reason::leaf: now = task.regions == nullptr ? verdict::wait : unwinder::before_wait(task); break;
+      case stop_reason::none:
+        ROTA_FATAL("a task's frame returned without a reason: was it resumed by hand?", task.id);
+      case stop_reason::leaf:
+        now = task.regions == nullptr ? verdict::wait : unwinder::before_wait(task);
+        break;
       case stop_reason::unwind: now = unwinder::go_on(task); break;
       case stop_reason::yield:
         if (task.regions != nullptr && (now = unwinder::before_yield(task)) != verdict::wait) break;

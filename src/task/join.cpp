@@ -142,7 +142,8 @@ void demand(header* task) {
   if (me != nullptr && waits_for_me(*me, *task)) throw error(errc::would_deadlock);
   // A second waker in the slot would rob the first joiner of its wake.
   const snapshot now = task->word.load();
-  if (now.has(join_interest) && !now.is(lifecycle::complete)) throw error(errc::already_joined, "somebody waits for it");
+  if (now.has(join_interest) && !now.is(lifecycle::complete))
+    throw error(errc::already_joined, "somebody waits for it");
 }
 
 }  // namespace

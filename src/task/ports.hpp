@@ -58,7 +58,9 @@ struct scheduler_ops {
   /// An exception of a child will reach nobody, since another decided how its scope or when_* ends. Counted, not reported.
   void (*suppressed)(scheduler& self) noexcept = [](scheduler&) noexcept {};
   /// The driver that watches descriptors; null if there is none.
-  driver::epoll* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::epoll* { return nullptr; };
+  driver::epoll* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::epoll* {
+    return nullptr;
+  };
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
   void (*freed)(scheduler& self) noexcept;
 };

@@ -48,14 +48,16 @@ class state {
   void retain() noexcept {
     // relaxed. The caller's own reference keeps the task alive; nothing is published by counting.
     const snapshot before{word_.fetch_add(snapshot::one_ref, base::order::relaxed)};
-    if (before.refs() >= snapshot::max_refs) [[unlikely]] ROTA_FATAL("task refcount overflow", before.bits);
+    if (before.refs() >= snapshot::max_refs) [[unlikely]]
+      ROTA_FATAL("task refcount overflow", before.bits);
   }
 
   on_release release() noexcept {
     // acq_rel. release: my last use of the task happens before its end.
     //          acquire: if I free it, every other owner's last use has happened.
     const snapshot before{word_.fetch_sub(snapshot::one_ref, base::order::acq_rel)};
-    if (before.refs() == 0) [[unlikely]] ROTA_FATAL("task reference dropped twice", before.bits);
+    if (before.refs() == 0) [[unlikely]]
+      ROTA_FATAL("task reference dropped twice", before.bits);
     return before.refs() == 1 ? on_release::free : on_release::kept;
   }
 
@@ -82,7 +84,8 @@ class state {
     // relaxed. A guess; the compare-exchange below decides.
     snapshot seen{word_.load(base::order::relaxed)};
     for (;;) {
-      if (!valid(seen) || !Legal(seen)) [[unlikely]] ROTA_FATAL("task word does not allow this transition", seen.bits);
+      if (!valid(seen) || !Legal(seen)) [[unlikely]]
+        ROTA_FATAL("task word does not allow this transition", seen.bits);
       const auto [next, duty] = Rule(seen);
       ROTA_ASSERT(valid(next));
       // acq_rel, even where next == seen. release: what a waker did before wake() is seen by the run that follows,

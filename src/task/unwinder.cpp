@@ -38,7 +38,8 @@ verdict unwinder::before_yield(header& task) noexcept {
 
 /// The work inside of a region is over: its deadline has passed, or its scope has failed.
 verdict unwinder::give_up(header& task, region& at) noexcept {
-  return begin(task, &at, at.kind_ == region::kind::scope ? cancel_reason::sibling_failed : cancel_reason::timeout);
+  return begin(
+      task, &at, at.kind_ == region::kind::scope ? cancel_reason::sibling_failed : cancel_reason::timeout);
 }
 
 /// Shields whose limit has passed while something waits behind them: when it has for all of them, they no longer count.
@@ -63,7 +64,8 @@ void unwinder::note_limits(header& task) noexcept {
 region* unwinder::passed_deadline(header& task) noexcept {
   if (task.word.load().has(overridden)) return outermost_passed(task.regions, nullptr);
   const region* held_off = task.regions;
-  while (held_off != nullptr && (!held_off->is_shielding() || held_off->overridden_)) held_off = held_off->outer_;
+  while (held_off != nullptr && (!held_off->is_shielding() || held_off->overridden_))
+    held_off = held_off->outer_;
   return outermost_passed(task.regions, held_off);
 }
 
@@ -92,7 +94,8 @@ verdict unwinder::begin(header& task, region* target, cancel_reason reason) noex
     r->on_unwind(reason);
   }
   leaf* const waiting = task.waiting.get();
-  if (waiting != nullptr && waiting->try_cancel(reason) == cancel_progress::pending && !waiting->cancel_ended()) {
+  if (waiting != nullptr && waiting->try_cancel(reason) == cancel_progress::pending &&
+      !waiting->cancel_ended()) {
     return verdict::wait;
   }
   return advance(task);

@@ -66,13 +66,19 @@ struct snapshot {
   std::uint64_t bits;
 
   [[nodiscard]] constexpr bool has(flag f) const noexcept { return (bits & f) != 0; }
-  [[nodiscard]] constexpr lifecycle phase() const noexcept { return static_cast<lifecycle>((bits >> 8U) & 0xFFU); }
+  [[nodiscard]] constexpr lifecycle phase() const noexcept {
+    return static_cast<lifecycle>((bits >> 8U) & 0xFFU);
+  }
   [[nodiscard]] constexpr bool is(lifecycle l) const noexcept { return phase() == l; }
   [[nodiscard]] constexpr std::uint64_t refs() const noexcept { return bits >> 32U; }
-  [[nodiscard]] constexpr unsigned shields() const noexcept { return static_cast<unsigned>((bits >> 24U) & 0xFFU); }
+  [[nodiscard]] constexpr unsigned shields() const noexcept {
+    return static_cast<unsigned>((bits >> 24U) & 0xFFU);
+  }
   [[nodiscard]] constexpr bool exposed() const noexcept { return shields() == 0 || has(overridden); }
   /// Cancellation was asked for, nothing holds it off, and it has not begun.
-  [[nodiscard]] constexpr bool cancel_due() const noexcept { return has(cancelled) && exposed() && !has(unwinding); }
+  [[nodiscard]] constexpr bool cancel_due() const noexcept {
+    return has(cancelled) && exposed() && !has(unwinding);
+  }
 
   [[nodiscard]] constexpr snapshot with(flag f) const noexcept { return {bits | f}; }
   [[nodiscard]] constexpr snapshot without(flag f) const noexcept { return {bits & ~std::uint64_t{f}}; }
@@ -91,12 +97,12 @@ struct snapshot {
   const bool reserved_zero = (s.bits & 0xFFU) == 0 && (s.bits & (std::uint64_t{1} << 23U)) == 0;
   const bool complete = s.is(lifecycle::complete);
   const std::uint64_t owed = (s.has(queued) ? 1U : 0U) + (complete ? 0U : 1U);
-  return lifecycle_known && reserved_zero                               //
-         && (!s.is(lifecycle::scheduled) || s.has(queued))             // I1
-         && s.refs() >= owed                                           // I2
-         && (!s.has(notified) || s.is(lifecycle::running))             // I3
-         && (!s.has(overridden) || s.shields() > 0)                    // I3
-         && (!complete || (!s.has(unwinding) && s.shields() == 0));    // I3, I4
+  return lifecycle_known && reserved_zero                            //
+         && (!s.is(lifecycle::scheduled) || s.has(queued))           // I1
+         && s.refs() >= owed                                         // I2
+         && (!s.has(notified) || s.is(lifecycle::running))           // I3
+         && (!s.has(overridden) || s.shields() > 0)                  // I3
+         && (!complete || (!s.has(unwinding) && s.shields() == 0));  // I3, I4
 }
 
 /// A new task, spawned: runnable, with an entry. References: scheduler, entry, handle.
@@ -106,15 +112,18 @@ inline constexpr snapshot spawned_word =
 inline constexpr snapshot entered_word = snapshot{2 * snapshot::one_ref}.to(lifecycle::running);
 
 // What each transition obliges its caller to do. [[nodiscard]]: an ignored duty is a lost task.
-enum class [[nodiscard]] on_wake { nothing, submit };          // submit: call schedule()
+enum class [[nodiscard]] on_wake { nothing, submit };  // submit: call schedule()
 enum class [[nodiscard]] on_cancel { too_late, requested, submit };
-enum class [[nodiscard]] on_pop { nothing, run, free };        // free: the entry held the last reference
+enum class [[nodiscard]] on_pop { nothing, run, free };          // free: the entry held the last reference
 enum class [[nodiscard]] on_drop_entry { keep, dropped, free };  // keep: still runnable, the entry moves on
 enum class [[nodiscard]] on_claim { refused, run };
 enum class [[nodiscard]] on_suspend { parked, again, resubmit };  // again: runnable, and its old entry serves
 enum class [[nodiscard]] on_register { registered, complete };
 enum class [[nodiscard]] on_leave { left, complete };
-enum class [[nodiscard]] on_drop_handle { nothing, destroy_result };  // destroy_result: then drop the reference
+enum class [[nodiscard]] on_drop_handle {
+  nothing,
+  destroy_result
+};  // destroy_result: then drop the reference
 enum class [[nodiscard]] on_shield { done, overflow };
 enum class [[nodiscard]] on_release { kept, free };
 
@@ -192,7 +201,8 @@ constexpr auto suspend(snapshot s) noexcept -> step<on_suspend> {
 }
 
 constexpr auto finish(snapshot s) noexcept -> step<on_finish> {
-  const auto next = s.to(lifecycle::complete).without(notified).without(unwinding).without(overridden).no_shields();
+  const auto next =
+      s.to(lifecycle::complete).without(notified).without(unwinding).without(overridden).no_shields();
   return {next, {s.has(join_interest), s.has(detached)}};
 }
 
@@ -222,7 +232,9 @@ constexpr auto shield_down(snapshot s) noexcept -> step<on_shield> {
   return {next.shields() == 0 ? next.without(overridden) : next, on_shield::done};
 }
 
-constexpr auto begin_unwind(snapshot s) noexcept -> step<on_shield> { return {s.with(unwinding), on_shield::done}; }
+constexpr auto begin_unwind(snapshot s) noexcept -> step<on_shield> {
+  return {s.with(unwinding), on_shield::done};
+}
 
 /// A clean-up runs in the middle of unwinding: as ordinary code, under a shield.
 constexpr auto pause_unwind(snapshot s) noexcept -> step<on_shield> {
@@ -230,7 +242,9 @@ constexpr auto pause_unwind(snapshot s) noexcept -> step<on_shield> {
   return {next, duty};
 }
 
-constexpr auto end_unwind(snapshot s) noexcept -> step<on_shield> { return {s.without(unwinding), on_shield::done}; }
+constexpr auto end_unwind(snapshot s) noexcept -> step<on_shield> {
+  return {s.without(unwinding), on_shield::done};
+}
 
 }  // namespace rule
 

@@ -111,7 +111,7 @@ rota::task<bool> knows_itself() {
   const bool quiet = !rota::this_task::cancel_requested() && !rota::this_task::unwinding();
   const bool no_deadline = rota::this_task::deadline() == std::chrono::steady_clock::time_point::max();
   co_await nothing();
-  co_return quiet && no_deadline && me == rota::this_task::id();
+  co_return quiet&& no_deadline&& me == rota::this_task::id();
 }
 
 TEST(promised, this_task) { EXPECT_TRUE(rota::run(knows_itself())); }

@@ -65,7 +65,9 @@ TEST(promised, tcp_echo) { EXPECT_TRUE(rota::run(talks())); }
 rota::task<bool> refused() {
   result<tcp_listener> listener = tcp_listener::bind(rota::net::endpoint::loopback_v4(0));
   const auto where = listener->local_endpoint();
-  { const tcp_listener closed = std::move(*listener); }
+  {
+    const tcp_listener closed = std::move(*listener);
+  }
   const result<tcp_stream> client = co_await tcp_stream::connect(*where);
   co_return !client.has_value() && client.error() == std::errc::connection_refused;
 }
@@ -78,8 +80,19 @@ TEST(promised, endpoints_are_parsed_and_printed) {
     ASSERT_TRUE(parsed.has_value()) << good;
     EXPECT_EQ(parsed->to_string(), good);
   }
-  for (const char* bad : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", ":80", "localhost:80", "[::1]",
-                          "::1:80", "[::1:80", "1.2.3:80", "127.0.0.1:80x", "[]:80"}) {
+  for (const char* bad : {"",
+                          "127.0.0.1",
+                          "127.0.0.1:",
+                          "127.0.0.1:65536",
+                          "127.0.0.1:-1",
+                          ":80",
+                          "localhost:80",
+                          "[::1]",
+                          "::1:80",
+                          "[::1:80",
+                          "1.2.3:80",
+                          "127.0.0.1:80x",
+                          "[]:80"}) {
     EXPECT_FALSE(rota::net::endpoint::parse(bad).has_value()) << bad;
   }
 }

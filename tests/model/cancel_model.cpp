@@ -104,7 +104,8 @@ TEST(cancel_model, twice_at_once) {
     e.finally([&w] {
       auto got = w.handle->wait_for(std::chrono::nanoseconds(0));
       check(got.has_value() && got->is_cancelled(), "the event never fires, so it is cancelled");
-      check(got->reason() == cancel_reason::user || got->reason() == cancel_reason::timeout, "for a reason that was given");
+      check(got->reason() == cancel_reason::user || got->reason() == cancel_reason::timeout,
+            "for a reason that was given");
       check(w.first.cancels <= 1 && w.first.resumes == 0, "once");
       check(w.s.ended == 1 && w.s.freed == 1, "one end");
     });
@@ -280,7 +281,8 @@ class operation {
   /// As the kernel: begins when it was asked to, writes into the leaf, and ends.
   void carry_out() {
     // acquire. Pairs with start().
-    while (started_.load(base::order::acquire) == 0) static_cast<void>(base::futex_wait(started_, 0, base::never));
+    while (started_.load(base::order::acquire) == 0)
+      static_cast<void>(base::futex_wait(started_, 0, base::never));
     running_->touched_.set(1);
     waker last = std::move(waiting_);
     // release. Pairs with is_ready(): the leaf is not touched any more.
@@ -366,7 +368,8 @@ TEST(cancel_model, a_thread_that_runs_its_own_task_is_woken_and_cancelled) {
     auto& there = e.make<base::atomic<std::uint32_t>>(0U);
     e.thread("inside", [&] {
       base::this_thread_locals().worker = &w;
-      const auto body = [](world* in, std::optional<canceller>* out, base::atomic<std::uint32_t>* told) -> task<int> {
+      const auto body =
+          [](world* in, std::optional<canceller>* out, base::atomic<std::uint32_t>* told) -> task<int> {
         const guard here(&in->guards);
         out->emplace(*core::current_task());
         // release. The canceller is there.
@@ -385,7 +388,8 @@ TEST(cancel_model, a_thread_that_runs_its_own_task_is_woken_and_cancelled) {
     e.thread("event", [&w] { w.first.fire(); });
     e.thread("canceller", [&] {
       // acquire. Pairs with the store above.
-      while (there.load(base::order::acquire) == 0) static_cast<void>(base::futex_wait(there, 0, base::never));
+      while (there.load(base::order::acquire) == 0)
+        static_cast<void>(base::futex_wait(there, 0, base::never));
       found->cancel();
     });
     e.finally([&w] {

@@ -92,7 +92,8 @@ struct dormitory {
   work* search(unsigned me) {
     if (work* const w = next_entry(me)) return w;
     for (unsigned i = 1; i < Workers; ++i) {
-      const work_ring::steal_result got = bunks[(me + i) % Workers].ring.thief_end().steal_into(bunks[me].mine);
+      const work_ring::steal_result got =
+          bunks[(me + i) % Workers].ring.thief_end().steal_into(bunks[me].mine);
       if (got.status != queue::on_steal::stolen) continue;
       if (got.count > 1) unpark(sleepers.after_ring());
       return got.first;
@@ -175,8 +176,8 @@ struct dormitory {
 
   std::string describe() {
     const idle::counts now = sleepers.guess();
-    return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) + ", injector " +
-           std::to_string(injector.length_guess());
+    return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) +
+           ", injector " + std::to_string(injector.length_guess());
   }
 
   const std::uint32_t tasks;
@@ -238,7 +239,8 @@ TEST(idle_model, two_workers_and_two_tasks) {
 }
 
 TEST(idle_model, a_child_in_the_lifo_slot_of_a_blocked_worker) {
-  expect_holds(testing::explore(exhaustive("idle_child", 1), [](execution& e) { build<2>(e, {1, 1}); }), true);
+  expect_holds(testing::explore(exhaustive("idle_child", 1), [](execution& e) { build<2>(e, {1, 1}); }),
+               true);
 }
 
 TEST(idle_model, three_workers_at_random) {
@@ -246,7 +248,8 @@ TEST(idle_model, three_workers_at_random) {
 }
 
 TEST(idle_model, children_in_ring_and_slot_at_random) {
-  expect_holds(testing::explore(at_random("idle_3_children"), [](execution& e) { build<3>(e, {1, 2}); }), false);
+  expect_holds(testing::explore(at_random("idle_3_children"), [](execution& e) { build<3>(e, {1, 2}); }),
+               false);
 }
 
 TEST(idle_model, four_workers_at_random) {
@@ -295,7 +298,8 @@ TEST(idle_model, somebody_is_told_that_he_is_the_first_awake) {
     t.sleepers.announce_park(0, false);
     t.sleepers.announce_park(1, false);
     e.thread("producer", [&t] {
-      if (const auto claimed = t.sleepers.after_injector(); claimed.has_value()) t.told += claimed->first_awake ? 1 : 0;
+      if (const auto claimed = t.sleepers.after_injector(); claimed.has_value())
+        t.told += claimed->first_awake ? 1 : 0;
     });
     for (unsigned me = 0; me < 2; ++me) {
       e.thread("riser", [&t, me] {

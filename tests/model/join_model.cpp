@@ -15,8 +15,8 @@ struct world {
   model_scheduler s;
   model_event event;
   int guards = 0;
-  int seen = 0;      // joiners that got the value
-  int refused = 0;   // joiners that got an exception
+  int seen = 0;     // joiners that got the value
+  int refused = 0;  // joiners that got an exception
   std::optional<join_handle<tracked>> handle;
 };
 
@@ -49,44 +49,53 @@ void check_end(world& w, int tasks) {
 // --- the handle is dropped
 
 TEST(join_model, the_handle_is_dropped_while_the_task_ends) {
-  expect_holds_everywhere("join_drop", [](execution& e) {
-    auto& w = e.make<world>();
-    w.handle.emplace(w.s.spawn(give(w, 1)));
-    add_workers(e, w, 1);
-    e.thread("owner", [&w] { w.handle.reset(); });
-    e.finally([&w] {
-      check_end(w, 1);
-      check(w.s.unhandled == 0 && w.guards == 1, "a value is no failure");
-    });
-  }, 3);
+  expect_holds_everywhere(
+      "join_drop",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        w.handle.emplace(w.s.spawn(give(w, 1)));
+        add_workers(e, w, 1);
+        e.thread("owner", [&w] { w.handle.reset(); });
+        e.finally([&w] {
+          check_end(w, 1);
+          check(w.s.unhandled == 0 && w.guards == 1, "a value is no failure");
+        });
+      },
+      3);
 }
 
 TEST(join_model, an_exception_is_reported_once_whoever_comes_last) {
-  expect_holds_everywhere("join_unhandled", [](execution& e) {
-    auto& w = e.make<world>();
-    w.handle.emplace(w.s.spawn(fail(w)));
-    add_workers(e, w, 1);
-    e.thread("owner", [&w] { w.handle.reset(); });
-    e.finally([&w] {
-      check_end(w, 1);
-      check(w.s.unhandled == 1, "reported once");
-    });
-  }, 3);
+  expect_holds_everywhere(
+      "join_unhandled",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        w.handle.emplace(w.s.spawn(fail(w)));
+        add_workers(e, w, 1);
+        e.thread("owner", [&w] { w.handle.reset(); });
+        e.finally([&w] {
+          check_end(w, 1);
+          check(w.s.unhandled == 1, "reported once");
+        });
+      },
+      3);
 }
 
 // --- a thread waits
 
 TEST(join_model, a_thread_waits_while_the_task_ends) {
-  expect_holds_everywhere("join_blocking", [](execution& e) {
-    auto& w = e.make<world>();
-    w.handle.emplace(w.s.spawn(give(w, 5)));
-    add_workers(e, w, 1);
-    e.thread("joiner", [&w] { check(w.handle->join().value == 5, "the value arrives"); });
-    e.finally([&w] {
-      w.handle.reset();
-      check_end(w, 1);
-    });
-  }, 3);
+  expect_holds_everywhere(
+      "join_blocking",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        w.handle.emplace(w.s.spawn(give(w, 5)));
+        add_workers(e, w, 1);
+        e.thread("joiner", [&w] { check(w.handle->join().value == 5, "the value arrives"); });
+        e.finally([&w] {
+          w.handle.reset();
+          check_end(w, 1);
+        });
+      },
+      3);
 }
 
 TEST(join_model, a_thread_waits_for_an_exception) {
@@ -331,24 +340,27 @@ TEST(join_model, one_cancel_frees_two_tasks_that_join_each_other) {
 /// The handle is dropped and the scheduler given up: the waker is the last that holds the task, the task the last that
 /// holds the scheduler, and others run the task to its end while the waker is still inside of the scheduler.
 TEST(join_model, a_consuming_wake_holds_task_and_scheduler_until_it_is_out) {
-  expect_holds_everywhere("join_last_wake", [](execution& e) {
-    auto& w = e.make<world>();
-    w.handle.emplace(w.s.spawn(give_later(w, 1)));
-    w.handle.reset();
-    base::this_thread_locals().worker = &w.s;
-    while (w.s.run_one()) {
-    }
-    base::this_thread_locals().worker = nullptr;
-    e.thread("waker", [&w] { w.event.fire(); });
-    e.thread("worker", [&w] {
-      base::this_thread_locals().worker = &w.s;
-      while (w.s.ended == 0) {
-        if (!w.s.run_one()) base::cpu_relax();
-      }
-      w.s.close();
-    });
-    e.finally([&w] { check_end(w, 1); });
-  }, 3);
+  expect_holds_everywhere(
+      "join_last_wake",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        w.handle.emplace(w.s.spawn(give_later(w, 1)));
+        w.handle.reset();
+        base::this_thread_locals().worker = &w.s;
+        while (w.s.run_one()) {
+        }
+        base::this_thread_locals().worker = nullptr;
+        e.thread("waker", [&w] { w.event.fire(); });
+        e.thread("worker", [&w] {
+          base::this_thread_locals().worker = &w.s;
+          while (w.s.ended == 0) {
+            if (!w.s.run_one()) base::cpu_relax();
+          }
+          w.s.close();
+        });
+        e.finally([&w] { check_end(w, 1); });
+      },
+      3);
 }
 
 }  // namespace

@@ -43,8 +43,10 @@ inline testing::options at_random(std::string_view name) {
 inline void expect_holds(const testing::report& r, bool all) {
   EXPECT_FALSE(r.failed) << to_string(r);
   EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-  std::printf("  %llu runs, %llu steps%s\n", static_cast<unsigned long long>(r.runs),
-              static_cast<unsigned long long>(r.steps), r.complete ? ", complete" : "");
+  std::printf("  %llu runs, %llu steps%s\n",
+              static_cast<unsigned long long>(r.runs),
+              static_cast<unsigned long long>(r.steps),
+              r.complete ? ", complete" : "");
 }
 
 /// All interleavings within the bound, then random ones without.
@@ -68,7 +70,9 @@ class model_scheduler {
   };
 
  public:
-  model_scheduler() : core_(::new (base::allocate_frame(sizeof(core_type))) core_type) { core_->outside = this; }
+  model_scheduler() : core_(::new(base::allocate_frame(sizeof(core_type))) core_type) {
+    core_->outside = this;
+  }
   model_scheduler(const model_scheduler&) = delete;
   model_scheduler& operator=(const model_scheduler&) = delete;
   ~model_scheduler() { close(); }
@@ -167,16 +171,21 @@ inline constexpr core::scheduler_ops model_scheduler::table{
     .take_entry = [](core::header&) noexcept { return false; },
     .enroll = [](core::scheduler&, core::header& task) noexcept { task.shard = 0; },
     .withdraw = [](core::scheduler&, core::header&) noexcept {},
-    .rename = [](core::scheduler&, core::header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .rename = [](core::scheduler&,
+                 core::header& task,
+                 char* name) noexcept { std::free(std::exchange(task.name, name)); },
     .ended =
         [](core::scheduler& s, core::header&, bool was_cancelled) noexcept {
           ++of(s).outside->ended;
           if (was_cancelled) ++of(s).outside->cancelled;
         },
-    .unhandled = [](core::scheduler& s, core::header&, std::exception_ptr) noexcept { ++of(s).outside->unhandled; },
+    .unhandled =
+        [](core::scheduler& s, core::header&, std::exception_ptr) noexcept { ++of(s).outside->unhandled; },
     .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
     .now = [](const core::scheduler&) noexcept { return base::now(); },
-    .timer_shard = [](core::scheduler&) noexcept -> timing::shard& { ROTA_FATAL("this scheduler has no timers", 0); },
+    .timer_shard = [](core::scheduler&) noexcept -> timing::shard& {
+      ROTA_FATAL("this scheduler has no timers", 0);
+    },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
     .freed =
         [](core::scheduler& s) noexcept {
@@ -280,7 +289,9 @@ class canceller {
 /// Lives in a frame: is destroyed once, by a worker, and seen by the checker if it leaks.
 class guard {
  public:
-  explicit guard(int* destroyed) noexcept : destroyed_(destroyed) { testing::track_new(this, "a local of a task"); }
+  explicit guard(int* destroyed) noexcept : destroyed_(destroyed) {
+    testing::track_new(this, "a local of a task");
+  }
   guard(const guard&) = delete;
   guard& operator=(const guard&) = delete;
   ~guard() {

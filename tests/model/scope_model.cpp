@@ -4,7 +4,9 @@
 #include <cstring>
 #include <optional>
 
+#include "flow/brood.hpp"
 #include "model/model_scheduler.hpp"
+#include "task/header.hpp"
 
 #include <rota/join_set.hpp>
 #include <rota/scope.hpp>
@@ -197,35 +199,44 @@ TEST(scope_model, its_task_is_cancelled_while_a_child_ends) {
 }
 
 TEST(scope_model, its_task_is_cancelled_while_a_child_fails) {
-  expect_holds_everywhere("scope_cancel_fails", [](execution& e) {
-    auto& w = e.make<world>();
-    start(e, w, 2, [&w](scope& c) -> task<int> {
-      c.fork(fails, std::ref(w));
-      co_await w.event();
-      co_return 1;
-    });
-    e.thread("canceller", [&w] { w.parent->cancel(); });
-    e.finally([&w] {
-      const int end = end_of_parent(w);
-      check(end == -1 || end == 7, "cancelled, or failed before");
-      check(w.s.unhandled == 0, "a scope has seen it");
-    });
-  }, 1);
+  expect_holds_everywhere(
+      "scope_cancel_fails",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        start(e, w, 2, [&w](scope& c) -> task<int> {
+          c.fork(fails, std::ref(w));
+          co_await w.event();
+          co_return 1;
+        });
+        e.thread("canceller", [&w] { w.parent->cancel(); });
+        e.finally([&w] {
+          const int end = end_of_parent(w);
+          check(end == -1 || end == 7, "cancelled, or failed before");
+          check(w.s.unhandled == 0, "a scope has seen it");
+        });
+      },
+      1);
 }
 
 TEST(scope_model, a_child_spawns_into_the_scope_while_another_fails) {
-  expect_holds_everywhere("scope_spawns", [](execution& e) {
-    auto& w = e.make<world>();
-    start(e, w, 2, [&w](scope& c) -> task<int> {
-      c.fork(fails, std::ref(w));
-      c.fork([](scope& s, world& all) -> task<void> {
-        s.fork(ends, std::ref(all));
-        co_return;
-      }, std::ref(c), std::ref(w));
-      co_return 1;
-    });
-    e.finally([&w] { check(end_of_parent(w) == 7, "the failure"); });
-  }, 1);
+  expect_holds_everywhere(
+      "scope_spawns",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        start(e, w, 2, [&w](scope& c) -> task<int> {
+          c.fork(fails, std::ref(w));
+          c.fork(
+              [](scope& s, world& all) -> task<void> {
+                s.fork(ends, std::ref(all));
+                co_return;
+              },
+              std::ref(c),
+              std::ref(w));
+          co_return 1;
+        });
+        e.finally([&w] { check(end_of_parent(w) == 7, "the failure"); });
+      },
+      1);
 }
 
 // --- when
@@ -265,17 +276,20 @@ TEST(scope_model, one_of_all_fails_while_the_other_ends) {
 }
 
 TEST(scope_model, whoever_waits_for_all_is_cancelled_while_they_end) {
-  expect_holds_everywhere("when_all_cancelled", [](execution& e) {
-    auto& w = e.make<world>();
-    auto work = [](world& all) -> task<int> {
-      co_await when_all(ends(all), ends_later(all));
-      co_return 1;
-    };
-    w.parent.emplace(w.s.spawn(work(w)));
-    add_workers(e, w, 2);
-    e.thread("canceller", [&w] { w.parent->cancel(); });
-    e.finally([&w] { check(end_of_parent(w) == -1, "cancelled"); });
-  }, 1);
+  expect_holds_everywhere(
+      "when_all_cancelled",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        auto work = [](world& all) -> task<int> {
+          co_await when_all(ends(all), ends_later(all));
+          co_return 1;
+        };
+        w.parent.emplace(w.s.spawn(work(w)));
+        add_workers(e, w, 2);
+        e.thread("canceller", [&w] { w.parent->cancel(); });
+        e.finally([&w] { check(end_of_parent(w) == -1, "cancelled"); });
+      },
+      1);
 }
 
 // --- join_set
@@ -339,26 +353,29 @@ TEST(scope_model, two_that_join_each_other_are_cancelled_at_once) {
       co_await mine;
     }
   };
-  expect_holds_everywhere("circle", [](execution& e) {
-    auto& c = e.make<circle>();
-    c.s.claims = false;
-    c.first.emplace(c.s.spawn(joiner::join(c.second)));
-    c.second.emplace(c.s.spawn(joiner::join(c.first)));
-    std::memcpy(&c.tasks[0], &*c.first, sizeof(core::header*));
-    std::memcpy(&c.tasks[1], &*c.second, sizeof(core::header*));
-    for (core::header* t : c.tasks) t->word.retain();
-    for (int i = 0; i < 2; ++i) e.daemon("worker", [&c] { c.s.work(); });
-    e.thread("canceller", [&c] {
-      core::cancel(*c.tasks[0], cancel_reason::user);
-      core::release(*c.tasks[0]);
-      core::release(*c.tasks[1]);
-    });
-    e.finally([&c] {
-      c.first.reset();
-      c.second.reset();
-      check(c.s.ended == 2, "both have ended");
-    });
-  }, 1);
+  expect_holds_everywhere(
+      "circle",
+      [](execution& e) {
+        auto& c = e.make<circle>();
+        c.s.claims = false;
+        c.first.emplace(c.s.spawn(joiner::join(c.second)));
+        c.second.emplace(c.s.spawn(joiner::join(c.first)));
+        std::memcpy(&c.tasks[0], &*c.first, sizeof(core::header*));
+        std::memcpy(&c.tasks[1], &*c.second, sizeof(core::header*));
+        for (core::header* t : c.tasks) t->word.retain();
+        for (int i = 0; i < 2; ++i) e.daemon("worker", [&c] { c.s.work(); });
+        e.thread("canceller", [&c] {
+          core::cancel(*c.tasks[0], cancel_reason::user);
+          core::release(*c.tasks[0]);
+          core::release(*c.tasks[1]);
+        });
+        e.finally([&c] {
+          c.first.reset();
+          c.second.reset();
+          check(c.s.ended == 2, "both have ended");
+        });
+      },
+      1);
 }
 
 }  // namespace

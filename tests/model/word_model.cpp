@@ -97,7 +97,8 @@ TEST(word_model, all_of_them_at_random) {
 TEST(word_model, all_of_them_by_priority) {
   auto options = at_random("word_all_pct");
   options.search = testing::search_kind::pct;
-  const auto body = scene({.workers = 2, .wakers = 2, .canceller = true, .joiner = true, .mover = true, .yields = 1});
+  const auto body =
+      scene({.workers = 2, .wakers = 2, .canceller = true, .joiner = true, .mover = true, .yields = 1});
   expect_holds(testing::explore(options, body), false);
 }
 

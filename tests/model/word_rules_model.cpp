@@ -103,9 +103,7 @@ class restless final : public world {
         static_cast<void>(task().word.shield_down());
         static_cast<void>(task().word.begin_unwind());
         return finish(true);
-      default:
-        static_cast<void>(task().word.end_unwind());
-        return finish(false);
+      default: static_cast<void>(task().word.end_unwind()); return finish(false);
     }
   }
 };

@@ -44,9 +44,9 @@ struct subject {
   explicit subject(snapshot initial) : word(initial) {}
 
   state word;
-  base::cell<int> frames;        // the running thread's
-  base::cell<int> owners;        // 1 while a thread runs it
-  base::cell<int> outcome;       // written before complete; read by the joiner, or destroyed by whoever must
+  base::cell<int> frames;         // the running thread's
+  base::cell<int> owners;         // 1 while a thread runs it
+  base::cell<int> outcome;        // written before complete; read by the joiner, or destroyed by whoever must
   base::atomic<unsigned> events;  // what the leaf waits for
   int suspensions_left = 0;
   int yields_left = 0;
@@ -178,7 +178,8 @@ class world {
   }
   void wait_for_wake() {
     // acquire. Pairs with finish().
-    while (joined_.load(base::order::acquire) == 0) static_cast<void>(base::futex_wait(joined_, 0, base::never));
+    while (joined_.load(base::order::acquire) == 0)
+      static_cast<void>(base::futex_wait(joined_, 0, base::never));
   }
   void drop_handle() {
     if (task_->word.drop_handle() == on_drop_handle::nothing) return;

@@ -90,8 +90,8 @@ struct house {
 
   std::string describe() {
     const idle::counts now = tasks.sleepers().guess();
-    return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) + ", injector " +
-           std::to_string(tasks.injector().length_guess());
+    return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) +
+           ", injector " + std::to_string(tasks.injector().length_guess());
   }
 
   sleep_driver driver;
@@ -176,7 +176,8 @@ void timers(execution& e) {
     auto sooner = core::spawn_on(h.tasks, sleeper(1));
     const base::time_point began = base::now();
     sooner.join();
-    check(base::now() - began < std::chrono::milliseconds(50), "the earlier timer does not wait for the later one");
+    check(base::now() - began < std::chrono::milliseconds(50),
+          "the earlier timer does not wait for the later one");
     later.join();
     h.shut_down();
   });
@@ -294,7 +295,8 @@ TEST(worker_model, a_blocking_join_lends_the_role) {
       return true;
     };
     h.tasks.around.threads = &extra;
-    e.thread("worker", [&h] { check(h.tasks.at(0).play() == worker::on_play::role_lent, "the role is gone"); });
+    e.thread("worker",
+             [&h] { check(h.tasks.at(0).play() == worker::on_play::role_lent, "the role is gone"); });
     e.on_failure([&h] { return h.describe(); });
     e.thread("main", [&] {
       auto inner = core::spawn_on(h.tasks, after(extra, 7));

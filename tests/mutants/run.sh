@@ -49,6 +49,7 @@ rooms_of() {
   local rooms='' wanted
   wanted="base testing $(included_rooms "$root/tests/model/$1.cpp")"
   while [ -n "$wanted" ]; do
+    # shellcheck disable=SC2086 # lists of words
     rooms=$(printf '%s\n' $rooms $wanted | sort -u)
     wanted=$(for room in $wanted; do included_rooms "$root/src/$room"; done | sort -u | comm -13 <(echo "$rooms") -)
   done

@@ -87,7 +87,9 @@ class manual_scheduler : public core::scheduler {
   timing::shard shard{time};
 
  private:
-  static manual_scheduler& self_of(core::header& task) noexcept { return static_cast<manual_scheduler&>(*task.owner); }
+  static manual_scheduler& self_of(core::header& task) noexcept {
+    return static_cast<manual_scheduler&>(*task.owner);
+  }
   static manual_scheduler& of(core::scheduler& s) noexcept { return static_cast<manual_scheduler&>(s); }
   static const manual_scheduler& of(const core::scheduler& s) noexcept {
     return static_cast<const manual_scheduler&>(s);
@@ -133,7 +135,9 @@ inline constexpr core::scheduler_ops manual_scheduler::table{
           ++self_of(task).enrolled;
         },
     .withdraw = [](core::scheduler&, core::header& task) noexcept { --self_of(task).enrolled; },
-    .rename = [](core::scheduler&, core::header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .rename = [](core::scheduler&,
+                 core::header& task,
+                 char* name) noexcept { std::free(std::exchange(task.name, name)); },
     .ended =
         [](core::scheduler&, core::header& task, bool was_cancelled) noexcept {
           ++self_of(task).ended;

@@ -50,7 +50,9 @@ struct activation {
 
 #if defined(__clang__)
 /// clang turns a transfer into a jump at every optimisation level and under every sanitizer.
-inline std::coroutine_handle<> transfer(activation& /*task*/, std::coroutine_handle<> to) noexcept { return to; }
+inline std::coroutine_handle<> transfer(activation& /*task*/, std::coroutine_handle<> to) noexcept {
+  return to;
+}
 #else
 /// g++ does so only when it optimises, and never under ASan or TSan: bounce off the trampoline now and then.
 inline std::coroutine_handle<> transfer(activation& task, std::coroutine_handle<> to) noexcept {
@@ -96,7 +98,7 @@ class ROTA_API region {
   [[nodiscard]] cancel_reason reason() const noexcept { return reason_; }
 
  protected:
-  ~region();  // unlinks
+  ~region();                                                  // unlinks
   void link(activation& task, promise_base* frame) noexcept;  // becomes the innermost
   void relink(region& from) noexcept;  // takes the place of `from`, which leaves the list
   void unlink() noexcept;

@@ -49,12 +49,12 @@ class atomic {
 
   /// On failure `expected` holds the value found. `weak` may fail without a reason: for loops.
   bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
-    return __atomic_compare_exchange(&value_, &expected, &desired, true, static_cast<int>(success),
-                                     static_cast<int>(failure));
+    return __atomic_compare_exchange(
+        &value_, &expected, &desired, true, static_cast<int>(success), static_cast<int>(failure));
   }
   bool compare_exchange_strong(T& expected, T desired, order success, order failure) noexcept {
-    return __atomic_compare_exchange(&value_, &expected, &desired, false, static_cast<int>(success),
-                                     static_cast<int>(failure));
+    return __atomic_compare_exchange(
+        &value_, &expected, &desired, false, static_cast<int>(success), static_cast<int>(failure));
   }
 
  private:

@@ -16,17 +16,23 @@
 namespace rota::base {
 
 /// Says what broke, with the value that broke it, and aborts. In the model build: fails the execution, with its trace.
-[[noreturn]] ROTA_API void fatal(const char* what, std::uint64_t value, const char* file, unsigned line) noexcept;
+[[noreturn]] ROTA_API void fatal(const char* what,
+                                 std::uint64_t value,
+                                 const char* file,
+                                 unsigned line) noexcept;
 
 }  // namespace rota::base
 
 /// A broken invariant of rota itself, checked in every build.
-#define ROTA_FATAL(what, value) ::rota::base::fatal((what), static_cast<std::uint64_t>(value), __FILE__, __LINE__)
+#define ROTA_FATAL(what, value) \
+  ::rota::base::fatal((what), static_cast<std::uint64_t>(value), __FILE__, __LINE__)
 
 /// A cheap check of rota's own invariants: debug, sanitizer and model builds.
 #if !defined(NDEBUG) || ROTA_MODEL
-#define ROTA_ASSERT(condition) \
-  (static_cast<bool>(condition) ? void() : ::rota::base::fatal("assertion failed: " #condition, 0, __FILE__, __LINE__))
+#define ROTA_ASSERT(condition)  \
+  (static_cast<bool>(condition) \
+       ? void()                 \
+       : ::rota::base::fatal("assertion failed: " #condition, 0, __FILE__, __LINE__))
 #else
 #define ROTA_ASSERT(condition) static_cast<void>(sizeof(static_cast<bool>(condition)))
 #endif

@@ -10,7 +10,9 @@ struct scheduler;
 /// Throws `errc::nested_block_on` inside a task.
 ROTA_API void demand_outside_of_tasks();
 /// Runs the task to its end on this thread. The caller then holds the one handle.
-[[nodiscard]] ROTA_API header& enter(promise_base& root, const result_vtable& type, scheduler* services) noexcept;
+[[nodiscard]] ROTA_API header& enter(promise_base& root,
+                                     const result_vtable& type,
+                                     scheduler* services) noexcept;
 
 /// `services`: of the runtime around it; null: none.
 template <class T>

@@ -29,7 +29,7 @@ class ROTA_API nursery {
   [[nodiscard]] std::size_t size() const noexcept;
 
  protected:
-  nursery() noexcept;                           // of nobody: its children belong to whoever spawns them
+  nursery() noexcept;                              // of nobody: its children belong to whoever spawns them
   explicit nursery(promise_base& frame) noexcept;  // of the task that runs
   ~nursery();
 

@@ -12,7 +12,7 @@
 #if __has_include(<bits/uses_allocator.h>)
 #include <bits/uses_allocator.h>  // std::allocator_arg_t without <memory>, which costs a fifth of a translation unit
 #else
-#include <memory>
+#include <tuple>
 #endif
 
 #include <rota/detail/activation.hpp>
@@ -72,7 +72,8 @@ inline constexpr std::size_t result_room = (sizeof(outcome<T>) + 15) / 16 * 16;
 
 template <class T>
 [[nodiscard]] outcome<T>* result_at(void* header) noexcept {
-  static_assert(alignof(outcome<T>) <= 16, "a task's result may be aligned to at most 16: return it by pointer");
+  static_assert(alignof(outcome<T>) <= 16,
+                "a task's result may be aligned to at most 16: return it by pointer");
   return std::launder(reinterpret_cast<outcome<T>*>(static_cast<std::byte*>(header) - result_room<T>));
 }
 
@@ -149,7 +150,8 @@ class alignas(16) promise_base {
   static final_awaiter final_suspend() noexcept { return {}; }
 
   template <class A>
-  decltype(auto) await_transform(A&& awaited, std::source_location where = std::source_location::current()) noexcept {
+  decltype(auto) await_transform(A&& awaited,
+                                 std::source_location where = std::source_location::current()) noexcept {
     using awaited_type = std::remove_reference_t<A>;
     if constexpr (is_task<std::remove_cv_t<awaited_type>>) {
       static_assert(!std::is_lvalue_reference_v<A>, "a task is awaited once: co_await std::move(it)");
@@ -159,7 +161,8 @@ class alignas(16) promise_base {
       awaited.bind(*root);
       return by_reference<awaited_type>(awaited);
     } else {
-      static_assert(gives_awaiter<A>, "rota tasks await rota's awaitables, or a class derived from rota::leaf");
+      static_assert(gives_awaiter<A>,
+                    "rota tasks await rota's awaitables, or a class derived from rota::leaf");
       root->where = where;
       return std::forward<A>(awaited);
     }
@@ -177,11 +180,13 @@ class alignas(16) promise_base {
     void* const block = base::allocate_frame(bytes);
     return tag_block(block, bytes, lead, nullptr);
   }
-  static void* tag_block(void* block, std::size_t bytes, std::size_t lead,
+  static void* tag_block(void* block,
+                         std::size_t bytes,
+                         std::size_t lead,
                          void (*release)(void*, std::size_t) noexcept) noexcept {
     auto* const frame = static_cast<std::byte*>(block) + lead;
-    ::new (static_cast<void*>(frame - sizeof(frame_tag)))
-        frame_tag{release, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(lead) & 0x7FFF'FFFFU, 0};
+    ::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag{
+        release, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(lead) & 0x7FFF'FFFFU, 0};
     return frame;
   }
   /// What a tag can hold. A larger frame would not be found again.
@@ -229,7 +234,8 @@ class typed_promise : public promise_base {
   typed_promise& operator=(const typed_promise&) = delete;
   /// A root's result belongs to its header from now on.
   ~typed_promise() {
-    if (!tag_of(static_cast<std::byte*>(room()) + header_room + sizeof(frame_tag)).keep) result().~outcome<T>();
+    if (!tag_of(static_cast<std::byte*>(room()) + header_room + sizeof(frame_tag)).keep)
+      result().~outcome<T>();
   }
 
   [[nodiscard]] outcome<T>& result() noexcept { return *result_at<T>(room()); }
@@ -244,12 +250,17 @@ class typed_promise : public promise_base {
 
   /// `std::allocator_arg, allocator` as the first two parameters: the frame comes from there.
   template <class Allocator, class... Args>
-  static void* operator new(std::size_t frame_bytes, std::allocator_arg_t, const Allocator& allocator,
+  static void* operator new(std::size_t frame_bytes,
+                            std::allocator_arg_t,
+                            const Allocator& allocator,
                             const Args&...) {
     return allocate_with(frame_bytes, allocator);
   }
   template <class Self, class Allocator, class... Args>
-  static void* operator new(std::size_t frame_bytes, const Self&, std::allocator_arg_t, const Allocator& allocator,
+  static void* operator new(std::size_t frame_bytes,
+                            const Self&,
+                            std::allocator_arg_t,
+                            const Allocator& allocator,
                             const Args&...) {
     return allocate_with(frame_bytes, allocator);
   }
@@ -270,10 +281,12 @@ class typed_promise : public promise_base {
     constexpr std::size_t tail = (sizeof(rebound) + 15) / 16 * 16;
     const std::size_t bytes = promise_base::checked(lead + (frame_bytes + 15) / 16 * 16 + tail);
     rebound mine(allocator);
-    std::byte* const block = reinterpret_cast<std::byte*>(std::to_address(traits::allocate(mine, bytes / 16)));
+    std::byte* const block =
+        reinterpret_cast<std::byte*>(std::to_address(traits::allocate(mine, bytes / 16)));
     ::new (static_cast<void*>(block + bytes - tail)) rebound(std::move(mine));
     return tag_block(block, bytes, lead, [](void* raw, std::size_t size) noexcept {
-      auto* const stored = std::launder(reinterpret_cast<rebound*>(static_cast<std::byte*>(raw) + size - tail));
+      auto* const stored =
+          std::launder(reinterpret_cast<rebound*>(static_cast<std::byte*>(raw) + size - tail));
       rebound last(std::move(*stored));
       stored->~rebound();
       traits::deallocate(last, static_cast<typename traits::pointer>(static_cast<granule*>(raw)), size / 16);

@@ -29,7 +29,8 @@ template <class F, class... Args>
 using task_result = typename std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>::value_type;
 
 template <class F, class... Args>
-concept makes_task = is_task<std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>>;
+concept makes_task =
+    is_task<std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>>;
 
 /// Does a coroutine of this signature copy all its parameters into its frame? Unknown, as for a generic lambda: no.
 template <class Signature>
@@ -70,8 +71,8 @@ template <class F, class... Args>
   if constexpr (needs_no_keeper<callable, sizeof...(Args)>()) {
     return std::forward<F>(function)(std::decay_t<Args>(std::forward<Args>(arguments))...);
   } else {
-    return invoke_task<task_result<F, Args...>, callable, std::decay_t<Args>...>(std::forward<F>(function),
-                                                                                 std::forward<Args>(arguments)...);
+    return invoke_task<task_result<F, Args...>, callable, std::decay_t<Args>...>(
+        std::forward<F>(function), std::forward<Args>(arguments)...);
   }
 }
 
@@ -83,7 +84,8 @@ task<std::invoke_result_t<F, Args...>> call_task(F function, Args... arguments) 
 
 template <class F, class... Args>
 [[nodiscard]] auto make_blocking(F&& function, Args&&... arguments) {
-  return call_task<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(function), std::forward<Args>(arguments)...);
+  return call_task<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(function),
+                                                           std::forward<Args>(arguments)...);
 }
 
 }  // namespace rota::core

@@ -55,9 +55,10 @@ concept child_range = !child_argument<Range> && requires(Range&& range) {
 };
 /// An element as a child takes it: moved out of a range that is given up, else referred to.
 template <class Range>
-using child_element = std::conditional_t<std::is_lvalue_reference_v<Range>,
-                                         decltype(*std::declval<Range&>().begin()),
-                                         std::remove_reference_t<decltype(*std::declval<Range&>().begin())>&&>;
+using child_element =
+    std::conditional_t<std::is_lvalue_reference_v<Range>,
+                       decltype(*std::declval<Range&>().begin()),
+                       std::remove_reference_t<decltype(*std::declval<Range&>().begin())>&&>;
 template <class Range>
 using range_result = child_result<child_element<Range>>;
 
@@ -90,7 +91,8 @@ template <class T>
 template <class... T>
 class fixed_group : public group_leaf {
  protected:
-  fixed_group(group_rule rule, rota::task<T>... children) noexcept : group_leaf(rule), members_{member_of(children)...} {
+  fixed_group(group_rule rule, rota::task<T>... children) noexcept
+      : group_leaf(rule), members_{member_of(children)...} {
     set_members(members_.data(), members_.size());
   }
   ~fixed_group() { let_go(); }

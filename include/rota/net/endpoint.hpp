@@ -25,7 +25,8 @@ class ROTA_API endpoint {
   [[nodiscard]] static endpoint loopback_v4(std::uint16_t port) noexcept;
   [[nodiscard]] static endpoint any_v4(std::uint16_t port) noexcept;
   /// From a sockaddr_in or sockaddr_in6.
-  [[nodiscard]] static std::expected<endpoint, std::error_code> from_native(const void* address, std::size_t size) noexcept;
+  [[nodiscard]] static std::expected<endpoint, std::error_code> from_native(const void* address,
+                                                                            std::size_t size) noexcept;
 
   [[nodiscard]] bool is_v6() const noexcept { return v6_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }

@@ -9,7 +9,7 @@
 namespace rota::net {
 
 struct listen_options {
-  int backlog = 4096;       // 1..65535; the system may keep fewer
+  int backlog = 4096;         // 1..65535; the system may keep fewer
   bool reuse_address = true;  // bind although old connections of this port linger
   bool reuse_port = false;    // several listeners share the port
 };

@@ -1,17 +1,18 @@
 #include "base/futex.hpp"
 
-#include <cerrno>
-#include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cerrno>
+#include <ctime>
 
 namespace rota::base {
 
 namespace {
 
 long futex(const void* word, int operation, std::uint32_t value, const timespec* deadline) noexcept {
-  return ::syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
+  return ::syscall(
+      SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
 timespec to_timespec(time_point deadline) noexcept {
@@ -26,7 +27,8 @@ timespec to_timespec(time_point deadline) noexcept {
 wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
   // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which steady_clock is: a signal does not prolong the wait.
   const timespec until = deadline == never ? timespec{} : to_timespec(deadline);
-  if (futex(&word, FUTEX_WAIT_BITSET, expected, deadline == never ? nullptr : &until) == 0) return wait_result::woken;
+  if (futex(&word, FUTEX_WAIT_BITSET, expected, deadline == never ? nullptr : &until) == 0)
+    return wait_result::woken;
   switch (errno) {
     case EAGAIN: return wait_result::changed;
     case ETIMEDOUT: return wait_result::timed_out;

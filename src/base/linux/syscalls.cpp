@@ -1,11 +1,11 @@
 #include "base/syscalls.hpp"
 
-#include <algorithm>
-#include <climits>
-#include <ctime>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
+#include <algorithm>
+#include <climits>
+#include <ctime>
 
 namespace rota::base::sys {
 
@@ -52,7 +52,8 @@ result<unsigned> epoll_wait(int epoll, epoll_event* events, int most, time_point
   timespec left{};
   const timespec* limit = nullptr;
   if (deadline != never) {
-    const auto wait = deadline == time_point::min() ? nanoseconds(0) : std::max(deadline - now(), nanoseconds(0));
+    const auto wait =
+        deadline == time_point::min() ? nanoseconds(0) : std::max(deadline - now(), nanoseconds(0));
     left.tv_sec = static_cast<time_t>(std::chrono::duration_cast<std::chrono::seconds>(wait).count());
     left.tv_nsec = static_cast<long>((wait % std::chrono::seconds(1)).count());
     limit = &left;
@@ -60,7 +61,10 @@ result<unsigned> epoll_wait(int epoll, epoll_event* events, int most, time_point
   int count = ::epoll_pwait2(epoll, events, most, limit, nullptr);
   if (count == -1 && errno == ENOSYS) {
     // Before Linux 5.11: whole milliseconds, rounded up, so that no timer is early.
-    const auto whole = limit == nullptr ? -1 : std::min<long long>(left.tv_sec * 1000LL + (left.tv_nsec + 999'999) / 1'000'000, INT_MAX);
+    const auto whole =
+        limit == nullptr
+            ? -1
+            : std::min<long long>(left.tv_sec * 1000LL + (left.tv_nsec + 999'999) / 1'000'000, INT_MAX);
     count = ::epoll_wait(epoll, events, most, static_cast<int>(whole));
   }
   if (count >= 0) return static_cast<unsigned>(count);

@@ -2,6 +2,10 @@
 
 #include <rota/detail/config.hpp>
 
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -9,10 +13,6 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace rota::base {
 
@@ -63,7 +63,9 @@ unsigned affinity_processors() noexcept {
 
 }  // namespace
 
-std::expected<thread, std::error_code> thread::start(const char* name, entry_function entry, void* argument) noexcept {
+std::expected<thread, std::error_code> thread::start(const char* name,
+                                                     entry_function entry,
+                                                     void* argument) noexcept {
   auto* const record = new (std::nothrow) start_record{entry, argument, {}};
   if (record == nullptr) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   std::strncpy(record->name, name, sizeof record->name - 1);
@@ -71,7 +73,8 @@ std::expected<thread, std::error_code> thread::start(const char* name, entry_fun
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
-  for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) ::sigdelset(&all, synchronous);
+  for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+    ::sigdelset(&all, synchronous);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t native{};
   const int error = ::pthread_create(&native, nullptr, begin, record);

@@ -27,7 +27,8 @@ TEST_P(async_scope_in_order, close_waits_for_children_of_several_tasks) {
           co_await sleep_for(1ms);
           into += m;
         },
-        std::ref(sum), n);
+        std::ref(sum),
+        n);
     co_return;
   };
   auto one = s.spawn(spawning, 1);

@@ -397,7 +397,8 @@ TEST_P(finally_in_order, in_a_scope_whose_child_fails) {
   s.run_with_time();
   EXPECT_EQ(end_of(h), "failure 1");
   // The clean-up does not wait for the sibling; the locals of the body, which both may use, wait for both.
-  EXPECT_TRUE(log == "ccancelled sibling failed;clean;b" || log == "cancelled sibling failed;cclean;b") << log;
+  EXPECT_TRUE(log == "ccancelled sibling failed;clean;b" || log == "cancelled sibling failed;cclean;b")
+      << log;
 }
 
 TEST_P(finally_in_order, leaves_the_shields_as_they_were) {

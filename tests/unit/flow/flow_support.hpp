@@ -34,8 +34,9 @@ inline std::string name_of_order(const testing::TestParamInfo<std::tuple<bool, b
   return order + (std::get<1>(info.param) ? "_with_claims" : "_without_claims");
 }
 
-#define ROTA_IN_EVERY_ORDER(fixture)                                                                                \
-  INSTANTIATE_TEST_SUITE_P(orders, fixture, testing::Combine(testing::Bool(), testing::Bool()), ::rota::test::name_of_order)
+#define ROTA_IN_EVERY_ORDER(fixture) \
+  INSTANTIATE_TEST_SUITE_P(          \
+      orders, fixture, testing::Combine(testing::Bool(), testing::Bool()), ::rota::test::name_of_order)
 
 /// Waits until the task is cancelled.
 class forever final : public leaf {

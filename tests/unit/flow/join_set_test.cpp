@@ -102,18 +102,19 @@ TEST_P(join_set_in_order, tasks_may_be_added_at_any_time) {
 }
 
 TEST_P(join_set_in_order, outcomes_of_void_and_of_what_can_only_be_moved) {
-  EXPECT_EQ(run_in_task(s,
-                        []() -> task<std::string> {
-                          join_set<void> nothing;
-                          nothing.spawn([]() -> task<void> { co_return; });
-                          const auto first = co_await nothing.next();
-                          join_set<std::unique_ptr<int>> owners;
-                          owners.spawn([]() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(6); });
-                          auto second = co_await owners.next();
-                          auto owner = std::move(*second).value();
-                          co_return in_words(*first) + std::to_string(*owner);
-                        }),
-            "value6");
+  EXPECT_EQ(
+      run_in_task(s,
+                  []() -> task<std::string> {
+                    join_set<void> nothing;
+                    nothing.spawn([]() -> task<void> { co_return; });
+                    const auto first = co_await nothing.next();
+                    join_set<std::unique_ptr<int>> owners;
+                    owners.spawn([]() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(6); });
+                    auto second = co_await owners.next();
+                    auto owner = std::move(*second).value();
+                    co_return in_words(*first) + std::to_string(*owner);
+                  }),
+      "value6");
 }
 
 TEST_P(join_set_in_order, cancel_all_asks_the_tasks_and_their_outcomes_come) {

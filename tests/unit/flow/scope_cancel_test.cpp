@@ -382,7 +382,8 @@ TEST(very_many_children, a_hundred_thousand_children_end) {
               into += n;
               co_return;
             },
-            std::ref(sum), i);
+            std::ref(sum),
+            i);
       }
       co_return;
     });
@@ -404,7 +405,8 @@ TEST(very_many_children, one_of_a_hundred_thousand_fails) {
               if (n == 77'777) throw failure(n);
               co_await forever();
             },
-            counted(alive), i);
+            counted(alive),
+            i);
       }
       co_return 0;
     });

@@ -28,7 +28,8 @@ std::string describe(const situation& c) {
   static const char* const children[] = {"value", "throws", "cancelled", "endless"};
   static const char* const handles[] = {"dropped at once", "dropped later", "goes with the body", "taken"};
   static const char* const bodies[] = {"returns", "waits"};
-  static const char* const parents[] = {"left alone", "cancelled before", "cancelled during", "runs out of time"};
+  static const char* const parents[] = {
+      "left alone", "cancelled before", "cancelled during", "runs out of time"};
   return std::string("child ") + children[static_cast<int>(c.child)] + ", handle " +
          handles[static_cast<int>(c.handle)] + ", body " + bodies[static_cast<int>(c.body)] + ", parent " +
          parents[static_cast<int>(c.parent)];
@@ -119,8 +120,11 @@ ROTA_IN_EVERY_ORDER(matrix);
 
 template <class Visit>
 void for_every_child(parent_fate parent, Visit visit) {
-  for (const auto child : {child_kind::value, child_kind::throws, child_kind::cancelled, child_kind::endless}) {
-    for (const auto handle : {handle_fate::dropped_at_once, handle_fate::dropped_later, handle_fate::goes_with_the_body,
+  for (const auto child :
+       {child_kind::value, child_kind::throws, child_kind::cancelled, child_kind::endless}) {
+    for (const auto handle : {handle_fate::dropped_at_once,
+                              handle_fate::dropped_later,
+                              handle_fate::goes_with_the_body,
                               handle_fate::taken}) {
       for (const auto body : {body_kind::returns, body_kind::waits}) {
         const situation c{child, handle, body, parent};

@@ -81,16 +81,17 @@ TEST_P(when_in_order, all_of_nothing_is_there_at_once) {
 
 TEST_P(when_in_order, results_that_can_only_be_moved_and_references) {
   int target = 3;
-  EXPECT_EQ(run_in_task(s,
-                        [&]() -> task<int> {
-                          auto owner = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(4); };
-                          auto refers = [&]() -> task<int&> { co_return target; };
-                          auto both = co_await when_all(owner(), refers());
-                          static_assert(std::is_same_v<decltype(both), std::tuple<std::unique_ptr<int>, int&>>);
-                          std::get<1>(both) = 5;
-                          co_return *std::get<0>(both);
-                        }),
-            "value 4");
+  EXPECT_EQ(
+      run_in_task(s,
+                  [&]() -> task<int> {
+                    auto owner = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(4); };
+                    auto refers = [&]() -> task<int&> { co_return target; };
+                    auto both = co_await when_all(owner(), refers());
+                    static_assert(std::is_same_v<decltype(both), std::tuple<std::unique_ptr<int>, int&>>);
+                    std::get<1>(both) = 5;
+                    co_return *std::get<0>(both);
+                  }),
+      "value 4");
   EXPECT_EQ(target, 5);
 }
 
@@ -98,7 +99,8 @@ TEST_P(when_in_order, all_of_a_range_is_a_vector) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           std::vector<task<int>> tasks;
-                          for (int i = 0; i < 10; ++i) tasks.push_back(later(std::chrono::milliseconds(10 - i), i));
+                          for (int i = 0; i < 10; ++i)
+                            tasks.push_back(later(std::chrono::milliseconds(10 - i), i));
                           const std::vector<int> values = co_await when_all(std::move(tasks));
                           EXPECT_EQ(values, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
                           std::vector<task<void>> voids;
@@ -114,8 +116,11 @@ TEST_P(when_in_order, all_takes_handles_by_name_leaves_and_each_other) {
   EXPECT_EQ(run_in_task(s,
                         [&]() -> task<int> {
                           auto named = s.spawn(gives, 10);
-                          auto [a, b, c, d, e] = co_await when_all(named, sleep_for(1ms), when_all(gives(1), gives(2)),
-                                                                   std::move(given), timeout(1ms, gives(1000)));
+                          auto [a, b, c, d, e] = co_await when_all(named,
+                                                                   sleep_for(1ms),
+                                                                   when_all(gives(1), gives(2)),
+                                                                   std::move(given),
+                                                                   timeout(1ms, gives(1000)));
                           static_assert(std::is_same_v<decltype(b), std::monostate>);
                           co_return a + std::get<0>(c) + std::get<1>(c) + d + e.value();
                         }),
@@ -200,7 +205,8 @@ TEST_P(when_in_order, settled_yields_every_outcome) {
                         [&]() -> task<int> {
                           auto doomed = s.spawn(waits);
                           doomed.cancel();
-                          auto [a, b, c, d] = co_await when_all_settled(later(3ms, 1), throws(2), doomed, nothing());
+                          auto [a, b, c, d] =
+                              co_await when_all_settled(later(3ms, 1), throws(2), doomed, nothing());
                           EXPECT_EQ(in_words(a), "value 1");
                           EXPECT_EQ(in_words(b), "failure 2");
                           EXPECT_EQ(in_words(c), "cancelled_error user");
@@ -305,10 +311,12 @@ TEST_P(when_in_order, any_of_a_range) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
                           std::vector<task<int>> tasks;
-                          for (int i = 0; i < 5; ++i) tasks.push_back(later(std::chrono::milliseconds(5 - i), i));
+                          for (int i = 0; i < 5; ++i)
+                            tasks.push_back(later(std::chrono::milliseconds(5 - i), i));
                           const auto first = co_await when_any(std::move(tasks));
                           EXPECT_EQ(first.index(), 4U);
-                          EXPECT_THROW(static_cast<void>(when_any(std::vector<task<int>>())), std::invalid_argument);
+                          EXPECT_THROW(static_cast<void>(when_any(std::vector<task<int>>())),
+                                       std::invalid_argument);
                           co_return first.value();
                         }),
             "value 4");
@@ -317,8 +325,8 @@ TEST_P(when_in_order, any_of_a_range) {
 TEST_P(when_in_order, any_success_waits_for_a_value) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
-                          const auto first =
-                              co_await when_any_success(throws(1), later(2ms, 2), throws_later(1ms, 3), later(3ms, 4));
+                          const auto first = co_await when_any_success(
+                              throws(1), later(2ms, 2), throws_later(1ms, 3), later(3ms, 4));
                           EXPECT_EQ(first.index(), 1U);
                           co_return first.get<1>();
                         }),
@@ -329,7 +337,8 @@ TEST_P(when_in_order, any_success_waits_for_a_value) {
 TEST_P(when_in_order, any_success_without_any_throws_the_first_failure) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
-                          co_await when_any_success(throws_later(3ms, 1), throws_later(1ms, 2), throws_later(2ms, 3));
+                          co_await when_any_success(
+                              throws_later(3ms, 1), throws_later(1ms, 2), throws_later(2ms, 3));
                           co_return 1;
                         }),
             "failure 2");
@@ -405,10 +414,12 @@ TEST_P(when_in_order, a_timeout_around_it) {
 
 TEST_P(when_in_order, cancelled_before_it_starts) {
   int alive = 0;
-  auto h = s.spawn([](counted c) -> task<void> {
-    auto with = [](counted) -> task<void> { co_await forever(); };
-    co_await when_all(with(c), with(c));
-  }, counted(alive));
+  auto h = s.spawn(
+      [](counted c) -> task<void> {
+        auto with = [](counted) -> task<void> { co_await forever(); };
+        co_await when_all(with(c), with(c));
+      },
+      counted(alive));
   h.cancel();
   s.run_until_idle();
   EXPECT_EQ(end_of(h), "cancelled user");

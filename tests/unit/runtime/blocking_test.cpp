@@ -262,7 +262,8 @@ TEST(blocking, an_idle_runtime_does_not_wake_up) {
   const std::uint64_t before = voluntary_switches();
   std::this_thread::sleep_for(1s);
   const std::uint64_t after = voluntary_switches();
-  std::printf("idle for 1 s with 4 workers: %llu voluntary switches\n", static_cast<unsigned long long>(after - before));
+  std::printf("idle for 1 s with 4 workers: %llu voluntary switches\n",
+              static_cast<unsigned long long>(after - before));
   RecordProperty("voluntary_switches", std::to_string(after - before));
 }
 

@@ -194,7 +194,9 @@ TEST(shutdown, foreign_threads_spawn_while_it_ends) {
 }
 
 TEST(shutdown, a_thousand_lives_leave_nothing_behind) {
-  { const runtime once(with_workers(2)); }
+  {
+    const runtime once(with_workers(2));
+  }
   const std::size_t threads = threads_of_process();
   const std::size_t files = open_files();
   for (int i = 0; i < 1'000; ++i) {

@@ -104,7 +104,10 @@ TEST(order, help_runs_the_slot_then_the_ring_then_the_injector) {
   runtime rt(with_workers(1));
   join_handle<void> target;
   struct body {
-    static task<> root(logbook& b, std::binary_semaphore& s, std::binary_semaphore& i, join_handle<void>& last) {
+    static task<> root(logbook& b,
+                       std::binary_semaphore& s,
+                       std::binary_semaphore& i,
+                       join_handle<void>& last) {
       const task_id me = this_task::id();
       spawn(write(b, "ring 1")).detach();
       spawn(write(b, "ring 2")).detach();
@@ -136,7 +139,10 @@ TEST(order, help_steals_half) {
   runtime rt(with_workers(2));
   join_handle<void> target;
   struct body {
-    static task<> victim(logbook& b, std::latch& l, std::binary_semaphore& s, std::binary_semaphore& o,
+    static task<> victim(logbook& b,
+                         std::latch& l,
+                         std::binary_semaphore& s,
+                         std::binary_semaphore& o,
                          join_handle<void>& oldest) {
       l.arrive_and_wait();
       oldest = spawn(write(b, "1"));
@@ -147,8 +153,12 @@ TEST(order, help_steals_half) {
       o.acquire();
       co_return;
     }
-    static task<> thief(runtime& r, std::latch& l, std::binary_semaphore& s, join_handle<void>& oldest,
-                        runtime_stats& before, runtime_stats& after) {
+    static task<> thief(runtime& r,
+                        std::latch& l,
+                        std::binary_semaphore& s,
+                        join_handle<void>& oldest,
+                        runtime_stats& before,
+                        runtime_stats& after) {
       l.arrive_and_wait();
       s.acquire();
       before = r.stats();

@@ -1,8 +1,8 @@
 // How often the injector is asked, how much is fetched, and how slots and parkers behave on one thread.
+#include "sched/pace.hpp"
 #include "queue/injector.hpp"
 #include "sched/idle.hpp"
 #include "sched/lifo_slot.hpp"
-#include "sched/pace.hpp"
 #include "sched/parker.hpp"
 
 #include <gtest/gtest.h>

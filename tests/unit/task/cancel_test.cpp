@@ -34,10 +34,13 @@ TEST(cancel, before_the_start_nothing_runs_and_arguments_are_destroyed_once) {
   manual_scheduler s;
   counted::reset();
   int lines = 0;
-  auto h = s.spawn([](counted, int* out) -> task<> {
-    ++*out;
-    co_return;
-  }, counted(1), &lines);
+  auto h = s.spawn(
+      [](counted, int* out) -> task<> {
+        ++*out;
+        co_return;
+      },
+      counted(1),
+      &lines);
   EXPECT_TRUE(h.cancel());
   EXPECT_EQ(counted::alive, 1) << "the canceller destroys nothing";
   EXPECT_EQ(s.run_until_idle(), 1);
@@ -116,15 +119,19 @@ TEST(cancel, no_catch_block_sees_it) {
 TEST(cancel, unwinding_is_false_when_frames_end_by_themselves) {
   manual_scheduler s;
   journal j;
-  auto returns = s.spawn([](journal* in) -> task<> {
-    const note local(*in, "returned");
-    co_return;
-  }, &j);
-  auto throws = s.spawn([](journal* in) -> task<> {
-    const note local(*in, "thrown");
-    throw 1;
-    co_return;
-  }, &j);
+  auto returns = s.spawn(
+      [](journal* in) -> task<> {
+        const note local(*in, "returned");
+        co_return;
+      },
+      &j);
+  auto throws = s.spawn(
+      [](journal* in) -> task<> {
+        const note local(*in, "thrown");
+        throw 1;
+        co_return;
+      },
+      &j);
   s.run_until_idle();
   EXPECT_EQ(j.text(), "returned thrown");
   EXPECT_FALSE(this_task::unwinding());
@@ -135,12 +142,14 @@ TEST(cancel, unwinding_is_false_when_frames_end_by_themselves) {
 TEST(cancel, while_running_a_value_wins) {
   manual_scheduler s;
   join_handle<int>* self = nullptr;
-  auto h = s.spawn([](join_handle<int>** me) -> task<int> {
-    EXPECT_FALSE(this_task::cancel_requested());
-    EXPECT_TRUE((*me)->cancel());
-    EXPECT_TRUE(this_task::cancel_requested());
-    co_return 5;
-  }, &self);
+  auto h = s.spawn(
+      [](join_handle<int>** me) -> task<int> {
+        EXPECT_FALSE(this_task::cancel_requested());
+        EXPECT_TRUE((*me)->cancel());
+        EXPECT_TRUE(this_task::cancel_requested());
+        co_return 5;
+      },
+      &self);
   self = &h;
   s.run_until_idle();
   EXPECT_EQ(h.join(), 5);
@@ -150,11 +159,13 @@ TEST(cancel, while_running_a_value_wins) {
 TEST(cancel, while_running_an_exception_wins) {
   manual_scheduler s;
   join_handle<void>* self = nullptr;
-  auto h = s.spawn([](join_handle<void>** me) -> task<> {
-    (*me)->cancel();
-    throw 7;
-    co_return;
-  }, &self);
+  auto h = s.spawn(
+      [](join_handle<void>** me) -> task<> {
+        (*me)->cancel();
+        throw 7;
+        co_return;
+      },
+      &self);
   self = &h;
   s.run_until_idle();
   EXPECT_THROW(h.join(), int);
@@ -165,13 +176,17 @@ TEST(cancel, while_running_it_comes_at_the_next_suspension) {
   journal j;
   event e;
   join_handle<void>* self = nullptr;
-  auto h = s.spawn([](join_handle<void>** me, journal* in, event* on) -> task<> {
-    const note local(*in, "local");
-    (*me)->cancel();
-    in->add("still-running");
-    co_await (*on)();
-    in->add("never");
-  }, &self, &j, &e);
+  auto h = s.spawn(
+      [](join_handle<void>** me, journal* in, event* on) -> task<> {
+        const note local(*in, "local");
+        (*me)->cancel();
+        in->add("still-running");
+        co_await (*on)();
+        in->add("never");
+      },
+      &self,
+      &j,
+      &e);
   self = &h;
   s.run_until_idle();
   EXPECT_EQ(j.text(), "still-running [local]");
@@ -284,14 +299,17 @@ TEST(cancel, a_checkpoint_delivers_what_is_due) {
   manual_scheduler s;
   journal j;
   join_handle<void>* self = nullptr;
-  auto h = s.spawn([](join_handle<void>** me, journal* in) -> task<> {
-    const note local(*in, "local");
-    co_await checkpoint();
-    in->add("first");
-    (*me)->cancel();
-    co_await checkpoint();
-    in->add("never");
-  }, &self, &j);
+  auto h = s.spawn(
+      [](join_handle<void>** me, journal* in) -> task<> {
+        const note local(*in, "local");
+        co_await checkpoint();
+        in->add("first");
+        (*me)->cancel();
+        co_await checkpoint();
+        in->add("never");
+      },
+      &self,
+      &j);
   self = &h;
   s.run_until_idle();
   EXPECT_EQ(j.text(), "first [local]");
@@ -311,10 +329,12 @@ TEST(cancel, a_checkpoint_without_reason_does_not_suspend) {
 TEST(cancel, a_loop_that_only_yields_can_be_cancelled) {
   manual_scheduler s;
   journal j;
-  auto h = s.spawn([](journal* in) -> task<> {
-    const note local(*in, "local");
-    for (;;) co_await yield();
-  }, &j);
+  auto h = s.spawn(
+      [](journal* in) -> task<> {
+        const note local(*in, "local");
+        for (;;) co_await yield();
+      },
+      &j);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(s.run_one());
   h.cancel();
   EXPECT_EQ(s.run_until_idle(), 1);
@@ -325,10 +345,12 @@ TEST(cancel, a_loop_that_only_yields_can_be_cancelled) {
 TEST(cancel, a_loop_that_is_always_ready_can_be_cancelled) {
   manual_scheduler s;
   journal j;
-  auto h = s.spawn([](journal* in) -> task<> {
-    const note local(*in, "local");
-    for (;;) co_await test::ready_leaf();
-  }, &j);
+  auto h = s.spawn(
+      [](journal* in) -> task<> {
+        const note local(*in, "local");
+        for (;;) co_await test::ready_leaf();
+      },
+      &j);
   EXPECT_TRUE(s.run_one());
   h.cancel();
   EXPECT_EQ(s.run_until_idle(), 1);
@@ -343,17 +365,21 @@ TEST(cancel, a_shield_holds_it_off_until_the_next_suspension_after_it) {
   journal j;
   event shielded;
   event never;
-  auto h = s.spawn([](journal* in, event* first, event* second) -> task<> {
-    const note local(*in, "local");
-    {
-      const word_shield guard;
-      co_await (*first)();
-      in->add("shielded-work");
-    }
-    in->add("unshielded");
-    co_await (*second)();
-    in->add("never");
-  }, &j, &shielded, &never);
+  auto h = s.spawn(
+      [](journal* in, event* first, event* second) -> task<> {
+        const note local(*in, "local");
+        {
+          const word_shield guard;
+          co_await (*first)();
+          in->add("shielded-work");
+        }
+        in->add("unshielded");
+        co_await (*second)();
+        in->add("never");
+      },
+      &j,
+      &shielded,
+      &never);
   s.run_until_idle();
   h.cancel();
   s.run_until_idle();
@@ -371,12 +397,16 @@ TEST(cancel, an_overridden_shield_holds_nothing_off) {
   journal j;
   event never;
   core::header* me = nullptr;
-  auto h = s.spawn([](journal* in, event* on, core::header** self) -> task<> {
-    const note local(*in, "local");
-    *self = core::current_task();
-    const word_shield guard;
-    co_await (*on)();
-  }, &j, &never, &me);
+  auto h = s.spawn(
+      [](journal* in, event* on, core::header** self) -> task<> {
+        const note local(*in, "local");
+        *self = core::current_task();
+        const word_shield guard;
+        co_await (*on)();
+      },
+      &j,
+      &never,
+      &me);
   s.run_until_idle();
   h.cancel();
   s.run_until_idle();
@@ -410,12 +440,16 @@ TEST(cancel, a_cancelled_parent_cancels_the_task_it_awaits_and_goes_after_it) {
   manual_scheduler s;
   journal j;
   event e;
-  auto parent = s.spawn([](manual_scheduler* on, journal* in, event* of) -> task<> {
-    const note local(*in, "parent");
-    auto child = on->spawn(nest(*in, *of, 1));
-    co_await child;
-    in->add("never");
-  }, &s, &j, &e);
+  auto parent = s.spawn(
+      [](manual_scheduler* on, journal* in, event* of) -> task<> {
+        const note local(*in, "parent");
+        auto child = on->spawn(nest(*in, *of, 1));
+        co_await child;
+        in->add("never");
+      },
+      &s,
+      &j,
+      &e);
   s.run_until_idle();
   parent.cancel(cancel_reason::timeout);
   s.run_until_idle();
@@ -429,11 +463,15 @@ TEST(cancel, a_child_that_finishes_anyway_is_waited_for) {
   manual_scheduler s;
   journal j;
   slow_operation op;
-  auto parent = s.spawn([](manual_scheduler* on, journal* in, slow_operation* of) -> task<> {
-    const note local(*in, "parent");
-    auto child = on->spawn(waits_slowly(*in, *of));
-    co_await child;
-  }, &s, &j, &op);
+  auto parent = s.spawn(
+      [](manual_scheduler* on, journal* in, slow_operation* of) -> task<> {
+        const note local(*in, "parent");
+        auto child = on->spawn(waits_slowly(*in, *of));
+        co_await child;
+      },
+      &s,
+      &j,
+      &op);
   s.run_until_idle();
   parent.cancel();
   s.run_until_idle();
@@ -450,10 +488,13 @@ TEST(cancel, a_detached_wait_leaves_the_task_alone) {
   journal j;
   event e;
   auto child = s.spawn(nest(j, e, 0));
-  auto parent = s.spawn([](join_handle<void>* of, journal* in) -> task<> {
-    const note local(*in, "parent");
-    co_await of->detached_wait();
-  }, &child, &j);
+  auto parent = s.spawn(
+      [](join_handle<void>* of, journal* in) -> task<> {
+        const note local(*in, "parent");
+        co_await of->detached_wait();
+      },
+      &child,
+      &j);
   s.run_until_idle();
   parent.cancel();
   s.run_until_idle();
@@ -471,13 +512,19 @@ TEST(cancel, a_child_that_has_not_started_never_does) {
   s.claims = false;
   counted::reset();
   journal j;
-  auto parent = s.spawn([](manual_scheduler* on, journal* in) -> task<> {
-    auto child = on->spawn([](counted, journal* out) -> task<> {
-      out->add("ran");
-      co_return;
-    }, counted(1), in);
-    co_await child;
-  }, &s, &j);
+  auto parent = s.spawn(
+      [](manual_scheduler* on, journal* in) -> task<> {
+        auto child = on->spawn(
+            [](counted, journal* out) -> task<> {
+              out->add("ran");
+              co_return;
+            },
+            counted(1),
+            in);
+        co_await child;
+      },
+      &s,
+      &j);
   EXPECT_TRUE(s.run_one());
   parent.cancel();
   s.run_until_idle();
@@ -565,10 +612,12 @@ struct spawns_when_destroyed {
   manual_scheduler* on;
   journal* in;
   ~spawns_when_destroyed() {
-    auto h = on->spawn([](journal* out) -> task<> {
-      out->add("spawned");
-      co_return;
-    }, in);
+    auto h = on->spawn(
+        [](journal* out) -> task<> {
+          out->add("spawned");
+          co_return;
+        },
+        in);
     h.detach();
   }
 };
@@ -577,10 +626,14 @@ TEST(cancel, a_destructor_may_spawn) {
   manual_scheduler s;
   journal j;
   event e;
-  auto h = s.spawn([](manual_scheduler* on, journal* in, event* of) -> task<> {
-    const spawns_when_destroyed local{on, in};
-    co_await (*of)();
-  }, &s, &j, &e);
+  auto h = s.spawn(
+      [](manual_scheduler* on, journal* in, event* of) -> task<> {
+        const spawns_when_destroyed local{on, in};
+        co_await (*of)();
+      },
+      &s,
+      &j,
+      &e);
   s.run_until_idle();
   h.cancel();
   s.run_until_idle();
@@ -601,10 +654,14 @@ TEST(cancel, a_destructor_may_join_what_has_not_started) {
   manual_scheduler s;
   event e;
   int got = 0;
-  auto h = s.spawn([](manual_scheduler* on, int* out, event* of) -> task<> {
-    const joins_when_destroyed local{on, out};
-    co_await (*of)();
-  }, &s, &got, &e);
+  auto h = s.spawn(
+      [](manual_scheduler* on, int* out, event* of) -> task<> {
+        const joins_when_destroyed local{on, out};
+        co_await (*of)();
+      },
+      &s,
+      &got,
+      &e);
   s.run_until_idle();
   h.cancel();
   s.run_until_idle();
@@ -622,10 +679,12 @@ TEST(cancel_death, a_destructor_that_throws_ends_the_program) {
     struct throws {
       ~throws() noexcept(false) { throw 1; }
     };
-    auto h = s.spawn([](event* of) -> task<> {
-      const throws local;
-      co_await (*of)();
-    }, &e);
+    auto h = s.spawn(
+        [](event* of) -> task<> {
+          const throws local;
+          co_await (*of)();
+        },
+        &e);
     s.run_until_idle();
     h.cancel();
     s.run_until_idle();

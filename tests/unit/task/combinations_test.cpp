@@ -32,7 +32,8 @@ struct shape {
   friend std::ostream& operator<<(std::ostream& out, const shape& c) {
     constexpr const char* stages[]{"never_polled", "suspended", "running", "completed"};
     constexpr const char* handles[]{"kept", "dropped_before", "dropped_after", "awaited"};
-    constexpr const char* cancels[]{"not_cancelled", "cancelled_before", "cancelled_during", "cancelled_after"};
+    constexpr const char* cancels[]{
+        "not_cancelled", "cancelled_before", "cancelled_during", "cancelled_after"};
     return out << stages[static_cast<int>(c.at)] << '_' << handles[static_cast<int>(c.handle)] << '_'
                << cancels[static_cast<int>(c.cancel)] << (c.ends == body::returns ? "_returns" : "_throws")
                << (c.claims == claiming::allowed ? "_claimed" : "_queued");
@@ -46,7 +47,8 @@ struct expectation {
                      (c.cancel == cancelled_at::during && c.at == stage::never_polled)),
         ends_cancelled(before_start || (c.cancel == cancelled_at::during && c.at == stage::suspended)),
         throws(!ends_cancelled && c.ends == body::throws),
-        unseen(c.handle == handle_is::dropped_before_the_end || c.handle == handle_is::dropped_after_the_end) {}
+        unseen(c.handle == handle_is::dropped_before_the_end ||
+               c.handle == handle_is::dropped_after_the_end) {}
   bool before_start;
   bool ends_cancelled;
   bool throws;
@@ -151,7 +153,9 @@ TEST_P(combination, comes_out_as_the_table_says) {
   end();
 
   const bool awaited = c.handle == handle_is::awaited;
-  const seen outcome = expected.ends_cancelled ? seen::cancelled : expected.throws ? seen::exception : seen::value;
+  const seen outcome = expected.ends_cancelled ? seen::cancelled
+                       : expected.throws       ? seen::exception
+                                               : seen::value;
   EXPECT_TRUE(core::is_complete(*task_));
   EXPECT_EQ(starts_, expected.before_start ? 0 : 1);
   EXPECT_EQ(resumes_, expected.ends_cancelled ? 0 : 1);
@@ -171,7 +175,9 @@ TEST_P(combination, comes_out_as_the_table_says) {
 std::vector<shape> all_shapes() {
   std::vector<shape> all;
   for (const stage at : {stage::never_polled, stage::suspended, stage::running, stage::completed}) {
-    for (const handle_is handle : {handle_is::kept, handle_is::dropped_before_the_end, handle_is::dropped_after_the_end,
+    for (const handle_is handle : {handle_is::kept,
+                                   handle_is::dropped_before_the_end,
+                                   handle_is::dropped_after_the_end,
                                    handle_is::awaited}) {
       for (const cancelled_at when :
            {cancelled_at::none, cancelled_at::before, cancelled_at::during, cancelled_at::after}) {
@@ -185,8 +191,9 @@ std::vector<shape> all_shapes() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(all, combination, ::testing::ValuesIn(all_shapes()),
-                         [](const auto& chosen) { return ::testing::PrintToString(chosen.param); });
+INSTANTIATE_TEST_SUITE_P(all, combination, ::testing::ValuesIn(all_shapes()), [](const auto& chosen) {
+  return ::testing::PrintToString(chosen.param);
+});
 
 TEST(combinations, there_are_256) { EXPECT_EQ(all_shapes().size(), 4U * 4U * 4U * 2U * 2U); }
 

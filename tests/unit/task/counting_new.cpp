@@ -25,7 +25,8 @@ bool fails_now() noexcept {
 void* allocate(std::size_t bytes, std::size_t alignment) {
   if (fails_now()) throw std::bad_alloc();
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(alignment, rounded);
+  void* const memory =
+      alignment <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
   ++made_here;
   return memory;

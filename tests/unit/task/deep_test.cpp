@@ -167,7 +167,9 @@ task<int> wrapped(int levels, event* e) {
 
 TEST(deep, tasks_in_tasks_that_never_start_are_destroyed_without_recursion) {
   on_a_small_stack([] {
-    { const task<int> never = wrapped(deep, nullptr); }
+    {
+      const task<int> never = wrapped(deep, nullptr);
+    }
     EXPECT_EQ(destroyed, deep);
   });
 }

@@ -62,12 +62,14 @@ TEST(frames, spawning_a_stateless_callable_is_one_allocation) {
   EXPECT_EQ(h.join(), 3);
 
   allocations::reset();
-  auto lambda = w.s.spawn([](ballast weight) -> task<int> {
-    touch(weight);
-    co_await yield();
-    touch(weight);
-    co_return weight[0];
-  }, ballast{});
+  auto lambda = w.s.spawn(
+      [](ballast weight) -> task<int> {
+        touch(weight);
+        co_await yield();
+        touch(weight);
+        co_return weight[0];
+      },
+      ballast{});
   EXPECT_EQ(allocations::made(), 1U);
   w.s.run_until_idle();
   EXPECT_EQ(lambda.join(), 0);
@@ -122,18 +124,22 @@ TEST(frames, arguments_live_in_the_task_also_when_it_takes_references) {
   const std::string lasting = "a string that does not fit into the object itself";
   auto by_pointer = s.spawn(takes_a_reference, lasting + " 1");
   auto by_rvalue = s.spawn(takes_an_rvalue, lasting + " 2");
-  auto by_lambda = s.spawn([](const std::string& text) -> task<std::string> {
-    std::string copy;
-    co_await yield();
-    copy = text;
-    co_return copy;
-  }, lasting + " 3");
-  auto by_generic_lambda = s.spawn([](const auto& text) -> task<std::string> {
-    std::string copy;
-    co_await yield();
-    copy = text;
-    co_return copy;
-  }, lasting + " 4");
+  auto by_lambda = s.spawn(
+      [](const std::string& text) -> task<std::string> {
+        std::string copy;
+        co_await yield();
+        copy = text;
+        co_return copy;
+      },
+      lasting + " 3");
+  auto by_generic_lambda = s.spawn(
+      [](const auto& text) -> task<std::string> {
+        std::string copy;
+        co_await yield();
+        copy = text;
+        co_return copy;
+      },
+      lasting + " 4");
   s.run_until_idle();
   EXPECT_EQ(by_pointer.join(), lasting + " 1");
   EXPECT_EQ(by_rvalue.join(), lasting + " 2");
@@ -184,7 +190,8 @@ TEST(frames, a_closures_second_frame_that_cannot_be_had_is_the_tasks_exception) 
   }
   ASSERT_EQ(outcomes.size(), 3U);
   EXPECT_EQ(outcomes[0], -1);
-  EXPECT_TRUE(outcomes[1] == -1 || outcomes[1] == 4) << "an optimiser may put the inner frame into the outer one";
+  EXPECT_TRUE(outcomes[1] == -1 || outcomes[1] == 4)
+      << "an optimiser may put the inner frame into the outer one";
   EXPECT_EQ(outcomes[2], 4);
 }
 
@@ -279,18 +286,23 @@ TEST(frames, a_frame_comes_from_the_allocator_that_is_given) {
 TEST(frames, also_when_it_is_awaited_never_started_or_cancelled) {
   bank b;
   counted::reset();
-  { const auto never = paid_by(std::allocator_arg, account<std::byte>(b), counted(3), nullptr); }
+  {
+    const auto never = paid_by(std::allocator_arg, account<std::byte>(b), counted(3), nullptr);
+  }
   EXPECT_EQ(b.taken, b.given);
   {
     manual_scheduler s;
     event e;
-    auto awaits = s.spawn([](bank* of, event* on) -> task<int> {
-      auto child = paid_by(std::allocator_arg, account<std::byte>(*of), counted(4), nullptr);
-      const int first = co_await std::move(child);
-      auto stuck = paid_by(std::allocator_arg, account<std::byte>(*of), counted(5), on);
-      const int second = co_await std::move(stuck);
-      co_return first + second;
-    }, &b, &e);
+    auto awaits = s.spawn(
+        [](bank* of, event* on) -> task<int> {
+          auto child = paid_by(std::allocator_arg, account<std::byte>(*of), counted(4), nullptr);
+          const int first = co_await std::move(child);
+          auto stuck = paid_by(std::allocator_arg, account<std::byte>(*of), counted(5), on);
+          const int second = co_await std::move(stuck);
+          co_return first + second;
+        },
+        &b,
+        &e);
     s.run_until_idle();
     EXPECT_EQ(b.blocks, 3);
     awaits.cancel();
@@ -322,7 +334,8 @@ TEST(frames, an_allocator_that_fails_is_the_callers_exception) {
   counted::reset();
   bank b;
   allocations::fail_after(0);
-  EXPECT_THROW(static_cast<void>(paid_by(std::allocator_arg, account<std::byte>(b), counted(1), nullptr)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(paid_by(std::allocator_arg, account<std::byte>(b), counted(1), nullptr)),
+               std::bad_alloc);
   allocations::stop_failing();
   EXPECT_EQ(counted::alive, 0);
 }

@@ -49,10 +49,12 @@ TEST(harness, a_spawned_task_returns_its_value) {
 TEST(harness, spawn_calls_nothing_of_the_task) {
   manual_scheduler s;
   int lines = 0;
-  auto h = s.spawn([](int* out) -> task<> {
-    ++*out;
-    co_return;
-  }, &lines);
+  auto h = s.spawn(
+      [](int* out) -> task<> {
+        ++*out;
+        co_return;
+      },
+      &lines);
   EXPECT_EQ(lines, 0);
   s.run_until_idle();
   EXPECT_EQ(lines, 1);
@@ -121,10 +123,13 @@ TEST(harness, the_root_may_end_after_a_child_that_suspended) {
   manual_scheduler s;
   event e;
   counted::reset();
-  auto h = s.spawn([](event* on, counted c) -> task<int> {
-    const int got = co_await after(*on, c.value);
-    co_return got;
-  }, &e, counted(5));
+  auto h = s.spawn(
+      [](event* on, counted c) -> task<int> {
+        const int got = co_await after(*on, c.value);
+        co_return got;
+      },
+      &e,
+      counted(5));
   s.run_until_idle();
   e.fire();
   s.run_until_idle();
@@ -175,14 +180,16 @@ TEST(harness, an_exception_passes_through_every_frame_once) {
 TEST(harness, a_child_ends_with_the_expression_that_awaited_it) {
   manual_scheduler s;
   journal j;
-  auto h = s.spawn([](journal* in) -> task<> {
-    const note mine(*in, "parent");
-    co_await [](journal* out) -> task<> {
-      const note local(*out, "child");
-      co_return;
-    }(in);
-    in->add("between");
-  }, &j);
+  auto h = s.spawn(
+      [](journal* in) -> task<> {
+        const note mine(*in, "parent");
+        co_await [](journal* out) -> task<> {
+          const note local(*out, "child");
+          co_return;
+        }(in);
+        in->add("between");
+      },
+      &j);
   s.run_until_idle();
   h.join();
   EXPECT_EQ(j.text(), "child between parent");
@@ -207,11 +214,14 @@ TEST(harness, an_awaited_task_object_is_empty_afterwards) {
 TEST(harness, results_of_many_kinds) {
   static int target = 5;
   EXPECT_EQ(core::run_on_this_thread(give(1), nullptr), 1);
-  EXPECT_EQ(*core::run_on_this_thread([]() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(2); }(), nullptr), 2);
+  EXPECT_EQ(*core::run_on_this_thread(
+                []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(2); }(), nullptr),
+            2);
   EXPECT_EQ(&core::run_on_this_thread([]() -> task<int&> { co_return target; }(), nullptr), &target);
   EXPECT_EQ(core::run_on_this_thread([]() -> task<const std::string> { co_return "s"; }(), nullptr), "s");
   core::run_on_this_thread([]() -> task<> { co_return; }(), nullptr);
-  const auto converted = core::run_on_this_thread([]() -> task<std::string> { co_return "converted"; }(), nullptr);
+  const auto converted =
+      core::run_on_this_thread([]() -> task<std::string> { co_return "converted"; }(), nullptr);
   EXPECT_EQ(converted, "converted");
 }
 
@@ -269,10 +279,14 @@ TEST(harness, locals_and_parameters_are_destroyed_before_the_end_is_visible) {
   manual_scheduler s;
   journal j;
   join_handle<void>* self = nullptr;
-  auto h = s.spawn([](looks_at_end, join_handle<void>** me, journal* in) -> task<> {
-    const looks_at_end local(*me, *in);
-    co_return;
-  }, looks_at_end(self, j), &self, &j);
+  auto h = s.spawn(
+      [](looks_at_end, join_handle<void>** me, journal* in) -> task<> {
+        const looks_at_end local(*me, *in);
+        co_return;
+      },
+      looks_at_end(self, j),
+      &self,
+      &j);
   self = &h;
   s.run_until_idle();
   EXPECT_EQ(j.text(), "not-done not-done");
@@ -285,10 +299,15 @@ TEST(harness, locals_and_parameters_are_destroyed_before_a_cancelled_end_is_visi
   journal j;
   event never;
   join_handle<void>* self = nullptr;
-  auto h = s.spawn([](looks_at_end, join_handle<void>** me, journal* in, event* on) -> task<> {
-    const looks_at_end local(*me, *in);
-    co_await (*on)();
-  }, looks_at_end(self, j), &self, &j, &never);
+  auto h = s.spawn(
+      [](looks_at_end, join_handle<void>** me, journal* in, event* on) -> task<> {
+        const looks_at_end local(*me, *in);
+        co_await (*on)();
+      },
+      looks_at_end(self, j),
+      &self,
+      &j,
+      &never);
   self = &h;
   s.run_until_idle();
   h.cancel();
@@ -349,10 +368,12 @@ TEST(harness, a_task_that_is_always_ready_lets_others_run) {
   manual_scheduler s;
   journal j;
   auto busy = s.spawn(many_ready(1000, &j));
-  auto other = s.spawn([](journal* in) -> task<> {
-    in->add("other");
-    co_return;
-  }, &j);
+  auto other = s.spawn(
+      [](journal* in) -> task<> {
+        in->add("other");
+        co_return;
+      },
+      &j);
   s.run_until_idle();
   EXPECT_EQ(j.text(), "other ready-done");
   busy.join();
@@ -361,14 +382,16 @@ TEST(harness, a_task_that_is_always_ready_lets_others_run) {
 
 TEST(harness, a_loop_of_spawn_and_await_costs_turns_too) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
-    int sum = 0;
-    for (int i = 0; i < 1000; ++i) {
-      auto child = on->spawn(give(1));
-      sum += co_await child;
-    }
-    co_return sum;
-  }, &s);
+  auto h = s.spawn(
+      [](manual_scheduler* on) -> task<int> {
+        int sum = 0;
+        for (int i = 0; i < 1000; ++i) {
+          auto child = on->spawn(give(1));
+          sum += co_await child;
+        }
+        co_return sum;
+      },
+      &s);
   int entries = 0;
   while (s.run_one()) {
     ++entries;
@@ -384,12 +407,15 @@ TEST(harness, what_an_awaited_task_uses_up_is_used_up) {
   journal j;
   // 20 times a claim and 20 operations of the child. Were each child given a new budget, nobody would ever yield; so the
   // seventh and the fourteenth child give up their turn, after which child and parent each have a budget of their own.
-  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<> {
-    for (int i = 0; i < 20; ++i) {
-      auto child = on->spawn(many_ready(20, in));
-      co_await child;
-    }
-  }, &s, &j);
+  auto h = s.spawn(
+      [](manual_scheduler* on, journal* in) -> task<> {
+        for (int i = 0; i < 20; ++i) {
+          auto child = on->spawn(many_ready(20, in));
+          co_await child;
+        }
+      },
+      &s,
+      &j);
   unsigned runs = 0;
   while (s.run_one()) ++runs;
   EXPECT_EQ(runs, 1U + 20U + 2U);
@@ -401,13 +427,15 @@ TEST(harness, what_an_awaited_task_uses_up_is_used_up) {
 TEST(harness, the_current_task_is_the_innermost_one) {
   manual_scheduler s;
   EXPECT_EQ(this_task::id().value, 0U);
-  auto h = s.spawn([](manual_scheduler* on) -> task<bool> {
-    const task_id mine = this_task::id();
-    auto child = on->spawn([]() -> task<task_id> { co_return this_task::id(); });
-    const task_id promised = child.id();
-    const task_id its = co_await child;
-    co_return mine.value != 0 && its == promised && its != mine && this_task::id() == mine;
-  }, &s);
+  auto h = s.spawn(
+      [](manual_scheduler* on) -> task<bool> {
+        const task_id mine = this_task::id();
+        auto child = on->spawn([]() -> task<task_id> { co_return this_task::id(); });
+        const task_id promised = child.id();
+        const task_id its = co_await child;
+        co_return mine.value != 0 && its == promised&& its != mine&& this_task::id() == mine;
+      },
+      &s);
   const task_id known = h.id();
   s.run_until_idle();
   EXPECT_TRUE(h.join());
@@ -417,11 +445,13 @@ TEST(harness, the_current_task_is_the_innermost_one) {
 
 TEST(harness, a_task_knows_who_spawned_it) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler* on) -> task<bool> {
-    auto child = on->spawn([]() -> task<std::uint64_t> { co_return core::current_task()->parent_id; });
-    const std::uint64_t parent = co_await child;
-    co_return parent == this_task::id().value && core::current_task()->parent_id == 0;
-  }, &s);
+  auto h = s.spawn(
+      [](manual_scheduler* on) -> task<bool> {
+        auto child = on->spawn([]() -> task<std::uint64_t> { co_return core::current_task()->parent_id; });
+        const std::uint64_t parent = co_await child;
+        co_return parent == this_task::id().value&& core::current_task() -> parent_id == 0;
+      },
+      &s);
   s.run_until_idle();
   EXPECT_TRUE(h.join());
 }
@@ -447,10 +477,13 @@ TEST(harness, only_a_task_that_suspends_is_enrolled_and_says_where) {
   s.run_until_idle();
   EXPECT_EQ(s.enrolled, 0);
   core::header* slow_header = nullptr;
-  auto slow = s.spawn([](event* on, core::header** me) -> task<> {
-    *me = core::current_task();
-    co_await (*on)();
-  }, &e, &slow_header);
+  auto slow = s.spawn(
+      [](event* on, core::header** me) -> task<> {
+        *me = core::current_task();
+        co_await (*on)();
+      },
+      &e,
+      &slow_header);
   s.run_until_idle();
   EXPECT_EQ(s.enrolled, 1);
   ASSERT_NE(slow_header, nullptr);
@@ -468,10 +501,13 @@ TEST(harness, a_scheduler_that_is_closed_cancels_at_once) {
   s.closed = true;
   counted::reset();
   int lines = 0;
-  auto h = s.spawn([](counted, int* out) -> task<> {
-    ++*out;
-    co_return;
-  }, counted(1), &lines);
+  auto h = s.spawn(
+      [](counted, int* out) -> task<> {
+        ++*out;
+        co_return;
+      },
+      counted(1),
+      &lines);
   EXPECT_EQ(counted::alive, 0) << "arguments are destroyed before spawn returns";
   EXPECT_TRUE(h.is_done());
   EXPECT_EQ(s.run_until_idle(), 0) << "nothing was queued";

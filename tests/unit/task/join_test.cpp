@@ -47,16 +47,21 @@ errc code_of(const error& e) { return static_cast<errc>(e.code().value()); }
 TEST(join, an_awaited_task_that_has_not_started_runs_inside_its_awaiter) {
   manual_scheduler s;
   journal j;
-  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<int> {
-    auto child = on->spawn([](journal* out) -> task<int> {
-      out->add("child");
-      co_return 4;
-    }, in);
-    in->add("before");
-    const int got = co_await child;
-    in->add("after");
-    co_return got;
-  }, &s, &j);
+  auto h = s.spawn(
+      [](manual_scheduler* on, journal* in) -> task<int> {
+        auto child = on->spawn(
+            [](journal* out) -> task<int> {
+              out->add("child");
+              co_return 4;
+            },
+            in);
+        in->add("before");
+        const int got = co_await child;
+        in->add("after");
+        co_return got;
+      },
+      &s,
+      &j);
   EXPECT_TRUE(s.run_one());
   EXPECT_EQ(j.text(), "before child after");
   EXPECT_TRUE(h.is_done());
@@ -68,11 +73,14 @@ TEST(join, an_awaited_task_that_has_not_started_runs_inside_its_awaiter) {
 TEST(join, a_claimed_task_that_suspends_wakes_its_awaiter_later) {
   manual_scheduler s;
   event e;
-  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<int> {
-    auto child = on->spawn(after(*of, 6));
-    const int got = co_await child;
-    co_return got;
-  }, &s, &e);
+  auto h = s.spawn(
+      [](manual_scheduler* on, event* of) -> task<int> {
+        auto child = on->spawn(after(*of, 6));
+        const int got = co_await child;
+        co_return got;
+      },
+      &s,
+      &e);
   s.run_until_idle();
   EXPECT_FALSE(h.is_done());
   e.fire();
@@ -84,12 +92,15 @@ TEST(join, without_claiming_the_queue_decides) {
   manual_scheduler s;
   s.claims = false;
   journal j;
-  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<int> {
-    auto child = on->spawn(give(4));
-    const int got = co_await child;
-    in->add("after");
-    co_return got;
-  }, &s, &j);
+  auto h = s.spawn(
+      [](manual_scheduler* on, journal* in) -> task<int> {
+        auto child = on->spawn(give(4));
+        const int got = co_await child;
+        in->add("after");
+        co_return got;
+      },
+      &s,
+      &j);
   EXPECT_EQ(s.run_until_idle(), 3);
   EXPECT_EQ(h.join(), 4);
 }
@@ -98,23 +109,27 @@ TEST(join, a_task_that_has_ended_is_joined_at_once) {
   manual_scheduler s;
   auto child = s.spawn(give(5));
   s.run_until_idle();
-  auto h = s.spawn([](join_handle<int>* of) -> task<int> {
-    const int got = co_await *of;
-    EXPECT_FALSE(static_cast<bool>(*of)) << "the handle is used up";
-    co_return got;
-  }, &child);
+  auto h = s.spawn(
+      [](join_handle<int>* of) -> task<int> {
+        const int got = co_await *of;
+        EXPECT_FALSE(static_cast<bool>(*of)) << "the handle is used up";
+        co_return got;
+      },
+      &child);
   EXPECT_EQ(s.run_until_idle(), 1);
   EXPECT_EQ(h.join(), 5);
 }
 
 TEST(join, a_temporary_handle_can_be_awaited_by_a_name) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
-    auto child = on->spawn(give(5));
-    auto moved = std::move(child);
-    const int got = co_await moved;
-    co_return got;
-  }, &s);
+  auto h = s.spawn(
+      [](manual_scheduler* on) -> task<int> {
+        auto child = on->spawn(give(5));
+        auto moved = std::move(child);
+        const int got = co_await moved;
+        co_return got;
+      },
+      &s);
   s.run_until_idle();
   EXPECT_EQ(h.join(), 5);
 }
@@ -122,16 +137,19 @@ TEST(join, a_temporary_handle_can_be_awaited_by_a_name) {
 TEST(join, an_exception_is_rethrown_and_counts_as_seen) {
   manual_scheduler s;
   event e;
-  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<std::string> {
-    auto child = on->spawn(fails_after(*of));
-    std::string words;
-    try {
-      static_cast<void>(co_await child);
-    } catch (const std::runtime_error& thrown) {
-      words = thrown.what();
-    }
-    co_return words;
-  }, &s, &e);
+  auto h = s.spawn(
+      [](manual_scheduler* on, event* of) -> task<std::string> {
+        auto child = on->spawn(fails_after(*of));
+        std::string words;
+        try {
+          static_cast<void>(co_await child);
+        } catch (const std::runtime_error& thrown) {
+          words = thrown.what();
+        }
+        co_return words;
+      },
+      &s,
+      &e);
   s.run_until_idle();
   e.fire();
   s.run_until_idle();
@@ -142,17 +160,20 @@ TEST(join, an_exception_is_rethrown_and_counts_as_seen) {
 TEST(join, a_cancelled_task_throws_cancelled_error) {
   manual_scheduler s;
   event never;
-  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<cancel_reason> {
-    auto child = on->spawn(after(*of, 1));
-    auto reason = cancel_reason::none;
-    child.cancel(cancel_reason::timeout);
-    try {
-      static_cast<void>(co_await child);
-    } catch (const cancelled_error& thrown) {
-      reason = thrown.reason();
-    }
-    co_return reason;
-  }, &s, &never);
+  auto h = s.spawn(
+      [](manual_scheduler* on, event* of) -> task<cancel_reason> {
+        auto child = on->spawn(after(*of, 1));
+        auto reason = cancel_reason::none;
+        child.cancel(cancel_reason::timeout);
+        try {
+          static_cast<void>(co_await child);
+        } catch (const cancelled_error& thrown) {
+          reason = thrown.reason();
+        }
+        co_return reason;
+      },
+      &s,
+      &never);
   s.run_until_idle();
   EXPECT_EQ(h.join(), cancel_reason::timeout);
 }
@@ -160,21 +181,24 @@ TEST(join, a_cancelled_task_throws_cancelled_error) {
 TEST(join, result_never_throws) {
   manual_scheduler s;
   event e;
-  auto h = s.spawn([](manual_scheduler* on, event* of) -> task<int> {
-    auto value = on->spawn(give(2));
-    auto failing = on->spawn(fails_after(*of));
-    auto stuck = on->spawn(after(*of, 1));
-    of->fire();
-    stuck.cancel();
-    auto a = co_await value.result();
-    auto b = co_await failing.result();
-    auto c = co_await stuck.result();
-    EXPECT_EQ(a.value(), 2);
-    EXPECT_TRUE(b.has_exception());
-    EXPECT_TRUE(c.is_cancelled());
-    EXPECT_EQ(c.reason(), cancel_reason::user);
-    co_return 1;
-  }, &s, &e);
+  auto h = s.spawn(
+      [](manual_scheduler* on, event* of) -> task<int> {
+        auto value = on->spawn(give(2));
+        auto failing = on->spawn(fails_after(*of));
+        auto stuck = on->spawn(after(*of, 1));
+        of->fire();
+        stuck.cancel();
+        auto a = co_await value.result();
+        auto b = co_await failing.result();
+        auto c = co_await stuck.result();
+        EXPECT_EQ(a.value(), 2);
+        EXPECT_TRUE(b.has_exception());
+        EXPECT_TRUE(c.is_cancelled());
+        EXPECT_EQ(c.reason(), cancel_reason::user);
+        co_return 1;
+      },
+      &s,
+      &e);
   s.run_until_idle();
   EXPECT_EQ(h.join(), 1);
   EXPECT_EQ(s.unhandled_count, 0);
@@ -184,10 +208,12 @@ TEST(join, detached_wait_gives_the_value_too) {
   manual_scheduler s;
   event e;
   auto child = s.spawn(after(e, 8));
-  auto h = s.spawn([](join_handle<int>* of) -> task<int> {
-    const int got = co_await of->detached_wait();
-    co_return got;
-  }, &child);
+  auto h = s.spawn(
+      [](join_handle<int>* of) -> task<int> {
+        const int got = co_await of->detached_wait();
+        co_return got;
+      },
+      &child);
   s.run_until_idle();
   e.fire();
   s.run_until_idle();
@@ -198,35 +224,37 @@ TEST(join, detached_wait_gives_the_value_too) {
 
 TEST(join, a_handle_is_used_once) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
-    auto child = on->spawn(give(1));
-    int refusals = 0;
-    static_cast<void>(co_await child);
-    try {
-      static_cast<void>(co_await child);
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::already_joined ? 1 : 0;
-    }
-    try {
-      static_cast<void>(co_await child.result());
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::already_joined ? 1 : 0;
-    }
-    try {
-      static_cast<void>(child.join());
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::already_joined ? 1 : 0;
-    }
-    try {
-      static_cast<void>(child.wait_for(1ms));
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::already_joined ? 1 : 0;
-    }
-    EXPECT_FALSE(child.cancel());
-    EXPECT_FALSE(child.is_done());
-    EXPECT_EQ(child.id().value, 0U);
-    co_return refusals;
-  }, &s);
+  auto h = s.spawn(
+      [](manual_scheduler* on) -> task<int> {
+        auto child = on->spawn(give(1));
+        int refusals = 0;
+        static_cast<void>(co_await child);
+        try {
+          static_cast<void>(co_await child);
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::already_joined ? 1 : 0;
+        }
+        try {
+          static_cast<void>(co_await child.result());
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::already_joined ? 1 : 0;
+        }
+        try {
+          static_cast<void>(child.join());
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::already_joined ? 1 : 0;
+        }
+        try {
+          static_cast<void>(child.wait_for(1ms));
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::already_joined ? 1 : 0;
+        }
+        EXPECT_FALSE(child.cancel());
+        EXPECT_FALSE(child.is_done());
+        EXPECT_EQ(child.id().value, 0U);
+        co_return refusals;
+      },
+      &s);
   s.run_until_idle();
   EXPECT_EQ(h.join(), 4);
 }
@@ -260,25 +288,27 @@ TEST(join, a_handle_that_somebody_waits_for_is_refused_to_others) {
 TEST(join, a_task_cannot_wait_for_itself) {
   manual_scheduler s;
   join_handle<int>* self = nullptr;
-  auto h = s.spawn([](join_handle<int>** me) -> task<int> {
-    int refusals = 0;
-    try {
-      static_cast<void>(co_await **me);
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
-    }
-    try {
-      static_cast<void>((*me)->join());
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
-    }
-    try {
-      static_cast<void>((*me)->join(help));
-    } catch (const error& e) {
-      refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
-    }
-    co_return refusals;
-  }, &self);
+  auto h = s.spawn(
+      [](join_handle<int>** me) -> task<int> {
+        int refusals = 0;
+        try {
+          static_cast<void>(co_await **me);
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
+        }
+        try {
+          static_cast<void>((*me)->join());
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
+        }
+        try {
+          static_cast<void>((*me)->join(help));
+        } catch (const error& e) {
+          refusals += code_of(e) == errc::would_deadlock ? 1 : 0;
+        }
+        co_return refusals;
+      },
+      &self);
   self = &h;
   s.run_until_idle();
   EXPECT_EQ(h.join(), 3);
@@ -287,23 +317,31 @@ TEST(join, a_task_cannot_wait_for_itself) {
 TEST(join, nor_for_a_task_that_waits_for_it_here) {
   manual_scheduler s;
   join_handle<int>* outer = nullptr;
-  auto h = s.spawn([](manual_scheduler* on, join_handle<int>** me) -> task<int> {
-    auto child = on->spawn([](manual_scheduler* of, join_handle<int>** above) -> task<int> {
-      auto grandchild = of->spawn([](join_handle<int>** top) -> task<int> {
-        int refused = 0;
-        try {
-          static_cast<void>(co_await **top);
-        } catch (const error& e) {
-          refused = code_of(e) == errc::would_deadlock ? 1 : 0;
-        }
-        co_return refused;
-      }, above);
-      const int got = co_await grandchild;
-      co_return got;
-    }, on, me);
-    const int got = co_await child;
-    co_return got;
-  }, &s, &outer);
+  auto h = s.spawn(
+      [](manual_scheduler* on, join_handle<int>** me) -> task<int> {
+        auto child = on->spawn(
+            [](manual_scheduler* of, join_handle<int>** above) -> task<int> {
+              auto grandchild = of->spawn(
+                  [](join_handle<int>** top) -> task<int> {
+                    int refused = 0;
+                    try {
+                      static_cast<void>(co_await **top);
+                    } catch (const error& e) {
+                      refused = code_of(e) == errc::would_deadlock ? 1 : 0;
+                    }
+                    co_return refused;
+                  },
+                  above);
+              const int got = co_await grandchild;
+              co_return got;
+            },
+            on,
+            me);
+        const int got = co_await child;
+        co_return got;
+      },
+      &s,
+      &outer);
   outer = &h;
   s.run_until_idle();
   EXPECT_EQ(h.join(), 1);
@@ -316,10 +354,12 @@ TEST(join, dropping_before_the_end_detaches) {
   event e;
   counted::reset();
   {
-    auto h = s.spawn([](event* on) -> task<counted> {
-      co_await (*on)();
-      co_return counted(1);
-    }, &e);
+    auto h = s.spawn(
+        [](event* on) -> task<counted> {
+          co_await (*on)();
+          co_return counted(1);
+        },
+        &e);
     s.run_until_idle();
   }
   EXPECT_EQ(s.live, 1);
@@ -382,10 +422,12 @@ TEST(join, assigning_a_handle_drops_the_old_task) {
 
 TEST(join, on_a_worker_a_task_that_has_not_started_runs_here) {
   manual_scheduler s;
-  auto h = s.spawn([](manual_scheduler* on) -> task<int> {
-    auto child = on->spawn(give(9));
-    co_return child.join();
-  }, &s);
+  auto h = s.spawn(
+      [](manual_scheduler* on) -> task<int> {
+        auto child = on->spawn(give(9));
+        co_return child.join();
+      },
+      &s);
   s.run_until_idle();
   EXPECT_EQ(h.join(), 9);
 }
@@ -431,10 +473,13 @@ TEST(join, a_foreign_thread_waits_for_the_end) {
   for (int round = 0; round < 200; ++round) {
     manual_scheduler s;
     int data = 0;
-    auto h = s.spawn([](int* out, int value) -> task<> {
-      *out = value;
-      co_return;
-    }, &data, round);
+    auto h = s.spawn(
+        [](int* out, int value) -> task<> {
+          *out = value;
+          co_return;
+        },
+        &data,
+        round);
     std::thread runner([&s] { s.run_until_idle(); });
     h.join();
     EXPECT_EQ(data, round);
@@ -471,15 +516,20 @@ TEST(join, wait_for_gives_up_and_the_handle_stays) {
 TEST(join, wait_for_does_not_run_the_task_itself) {
   manual_scheduler s;
   journal j;
-  auto h = s.spawn([](manual_scheduler* on, journal* in) -> task<> {
-    auto child = on->spawn([](journal* out) -> task<> {
-      out->add("child");
-      co_return;
-    }, in);
-    static_cast<void>(child.wait_for(1ms));
-    in->add("gave-up");
-    co_await child;
-  }, &s, &j);
+  auto h = s.spawn(
+      [](manual_scheduler* on, journal* in) -> task<> {
+        auto child = on->spawn(
+            [](journal* out) -> task<> {
+              out->add("child");
+              co_return;
+            },
+            in);
+        static_cast<void>(child.wait_for(1ms));
+        in->add("gave-up");
+        co_await child;
+      },
+      &s,
+      &j);
   s.run_until_idle();
   EXPECT_EQ(j.text(), "gave-up child");
   h.join();
@@ -490,11 +540,13 @@ TEST(join, an_awaited_task_that_was_waited_for_in_vain_wakes_its_awaiter) {
   event e;
   auto child = s.spawn(after(e, 5));
   s.run_until_idle();
-  auto h = s.spawn([](join_handle<int>* of) -> task<int> {
-    EXPECT_FALSE(of->wait_for(1ms).has_value());
-    const int got = co_await *of;
-    co_return got;
-  }, &child);
+  auto h = s.spawn(
+      [](join_handle<int>* of) -> task<int> {
+        EXPECT_FALSE(of->wait_for(1ms).has_value());
+        const int got = co_await *of;
+        co_return got;
+      },
+      &child);
   s.run_until_idle();
   e.fire();
   s.run_until_idle();
@@ -522,10 +574,13 @@ TEST(join, cancel_completion_and_drop_race_to_one_end) {
     manual_scheduler s;
     counted::reset();
     event e;
-    auto h = s.spawn([](event* on, counted) -> task<counted> {
-      co_await (*on)();
-      co_return counted(1);
-    }, &e, counted(0));
+    auto h = s.spawn(
+        [](event* on, counted) -> task<counted> {
+          co_await (*on)();
+          co_return counted(1);
+        },
+        &e,
+        counted(0));
     s.run_until_idle();
     std::atomic<int> ready{0};
     const auto together = [&ready] {

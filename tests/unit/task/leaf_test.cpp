@@ -158,16 +158,18 @@ class start_throws final : public leaf {
 TEST(leaf, an_exception_from_start_appears_at_the_co_await) {
   manual_scheduler s;
   journal j;
-  auto h = s.spawn([](journal* in) -> task<> {
-    try {
-      co_await start_throws();
-      in->add("resumed");
-    } catch (const std::invalid_argument& e) {
-      in->add(e.what());
-    }
-    co_await yield();
-    in->add("goes-on");
-  }, &j);
+  auto h = s.spawn(
+      [](journal* in) -> task<> {
+        try {
+          co_await start_throws();
+          in->add("resumed");
+        } catch (const std::invalid_argument& e) {
+          in->add(e.what());
+        }
+        co_await yield();
+        in->add("goes-on");
+      },
+      &j);
   s.run_until_idle();
   EXPECT_EQ(j.text(), "nothing was started goes-on");
   h.join();
@@ -187,15 +189,17 @@ class resume_throws final : public leaf {
 TEST(leaf, an_exception_from_await_resume_appears_at_the_co_await) {
   manual_scheduler s;
   event e;
-  auto h = s.spawn([](event* on) -> task<bool> {
-    bool caught = false;
-    try {
-      co_await resume_throws(*on);
-    } catch (const std::domain_error&) {
-      caught = true;
-    }
-    co_return caught;
-  }, &e);
+  auto h = s.spawn(
+      [](event* on) -> task<bool> {
+        bool caught = false;
+        try {
+          co_await resume_throws(*on);
+        } catch (const std::domain_error&) {
+          caught = true;
+        }
+        co_return caught;
+      },
+      &e);
   s.run_until_idle();
   EXPECT_TRUE(h.join());
 }
@@ -227,14 +231,16 @@ class permit final : public leaf {
 TEST(leaf, a_forced_turn_does_not_start_the_operation_twice) {
   manual_scheduler s;
   int permits = 1000;
-  auto h = s.spawn([](int* from) -> task<int> {
-    int taken = 0;
-    for (int i = 0; i < 300; ++i) {
-      const bool got = co_await permit(*from);
-      taken += got ? 1 : 0;
-    }
-    co_return taken;
-  }, &permits);
+  auto h = s.spawn(
+      [](int* from) -> task<int> {
+        int taken = 0;
+        for (int i = 0; i < 300; ++i) {
+          const bool got = co_await permit(*from);
+          taken += got ? 1 : 0;
+        }
+        co_return taken;
+      },
+      &permits);
   EXPECT_EQ(s.run_until_idle(), 3);
   EXPECT_EQ(h.join(), 300);
   EXPECT_EQ(permits, 700);
@@ -243,9 +249,11 @@ TEST(leaf, a_forced_turn_does_not_start_the_operation_twice) {
 TEST(leaf, cancelled_in_a_forced_turn_an_operation_that_was_done_is_taken_back) {
   manual_scheduler s;
   int permits = 1000;
-  auto h = s.spawn([](int* from) -> task<> {
-    for (;;) static_cast<void>(co_await permit(*from));
-  }, &permits);
+  auto h = s.spawn(
+      [](int* from) -> task<> {
+        for (;;) static_cast<void>(co_await permit(*from));
+      },
+      &permits);
   EXPECT_TRUE(s.run_one());
   EXPECT_EQ(permits, 1000 - 128);
   h.cancel();
@@ -258,22 +266,30 @@ TEST(leaf, two_tasks_take_turns_over_one_event) {
   journal j;
   event ping;
   event pong;
-  auto a = s.spawn([](event* in, event* out, journal* log) -> task<> {
-    for (int i = 0; i < 100; ++i) {
-      co_await (*in)();
-      in->reset();
-      log->add("a");
-      out->fire();
-    }
-  }, &ping, &pong, &j);
-  auto b = s.spawn([](event* in, event* out, journal* log) -> task<> {
-    for (int i = 0; i < 100; ++i) {
-      out->fire();
-      co_await (*in)();
-      in->reset();
-      log->add("b");
-    }
-  }, &pong, &ping, &j);
+  auto a = s.spawn(
+      [](event* in, event* out, journal* log) -> task<> {
+        for (int i = 0; i < 100; ++i) {
+          co_await (*in)();
+          in->reset();
+          log->add("a");
+          out->fire();
+        }
+      },
+      &ping,
+      &pong,
+      &j);
+  auto b = s.spawn(
+      [](event* in, event* out, journal* log) -> task<> {
+        for (int i = 0; i < 100; ++i) {
+          out->fire();
+          co_await (*in)();
+          in->reset();
+          log->add("b");
+        }
+      },
+      &pong,
+      &ping,
+      &j);
   s.run_until_idle();
   EXPECT_EQ(j.count("a"), 100U);
   EXPECT_EQ(j.count("b"), 100U);
@@ -286,13 +302,16 @@ TEST(leaf, wakes_from_other_threads_are_never_lost) {
   constexpr int rounds = 20'000;
   event e;
   std::atomic<int> seen{0};
-  auto h = s.spawn([](event* on, std::atomic<int>* out) -> task<> {
-    for (int i = 0; i < rounds; ++i) {
-      co_await (*on)();
-      on->reset();
-      out->store(i + 1);
-    }
-  }, &e, &seen);
+  auto h = s.spawn(
+      [](event* on, std::atomic<int>* out) -> task<> {
+        for (int i = 0; i < rounds; ++i) {
+          co_await (*on)();
+          on->reset();
+          out->store(i + 1);
+        }
+      },
+      &e,
+      &seen);
   std::thread firing([&] {
     for (int i = 0; i < rounds; ++i) {
       e.fire();

@@ -143,7 +143,8 @@ TEST_F(task_state_aborts, when_a_reference_is_dropped_twice) {
   static_cast<void>(word.finish());
   EXPECT_EQ(word.release(), on_release::kept);
   EXPECT_EQ(word.release(), on_release::free);
-  EXPECT_EXIT(static_cast<void>(word.release()), ::testing::KilledBySignal(SIGABRT), "task reference dropped twice");
+  EXPECT_EXIT(
+      static_cast<void>(word.release()), ::testing::KilledBySignal(SIGABRT), "task reference dropped twice");
 }
 
 TEST_F(task_state_aborts, when_a_transition_is_not_allowed) {

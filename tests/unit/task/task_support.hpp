@@ -48,7 +48,7 @@ class note {
     in_->add(this_task::unwinding() ? "[" + name_ + "]" : name_);
   }
 
-  static inline std::thread::id destroyed_on;   // of the last one
+  static inline std::thread::id destroyed_on;  // of the last one
   static inline int exceptions_in_flight = 0;  // seen by all of them, added up
 
  private:

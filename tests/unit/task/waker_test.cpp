@@ -16,7 +16,8 @@ using test::event;
 using test::manual_scheduler;
 
 static_assert(sizeof(waker) == 16, "a pointer and a table");
-static_assert(!std::is_copy_constructible_v<waker> && !std::is_copy_assignable_v<waker>, "copies are made by clone()");
+static_assert(!std::is_copy_constructible_v<waker> && !std::is_copy_assignable_v<waker>,
+              "copies are made by clone()");
 static_assert(std::is_nothrow_move_constructible_v<waker> && std::is_nothrow_move_assignable_v<waker>);
 
 /// Counts what is asked of it.
@@ -182,10 +183,13 @@ TEST(waker, each_owns_a_reference) {
   manual_scheduler s;
   event e;
   core::header* me = nullptr;
-  auto h = s.spawn([](event* on, core::header** out) -> task<> {
-    *out = core::current_task();
-    co_await (*on)();
-  }, &e, &me);
+  auto h = s.spawn(
+      [](event* on, core::header** out) -> task<> {
+        *out = core::current_task();
+        co_await (*on)();
+      },
+      &e,
+      &me);
   s.run_until_idle();
   EXPECT_EQ(me->word.load().refs(), 3U) << "scheduler, handle, the event's waker";
   {

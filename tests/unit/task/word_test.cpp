@@ -10,7 +10,8 @@
 namespace rota::core {
 namespace {
 
-constexpr std::array lifecycles{lifecycle::idle, lifecycle::scheduled, lifecycle::running, lifecycle::complete};
+constexpr std::array lifecycles{
+    lifecycle::idle, lifecycle::scheduled, lifecycle::running, lifecycle::complete};
 constexpr std::array<unsigned, 5> shield_depths{0, 1, 2, 254, 255};
 constexpr unsigned flag_sets = 128;
 constexpr unsigned reference_counts = 5;
@@ -96,16 +97,19 @@ constexpr bool on_lifecycle = on_depth<Holds, At, 0> && on_depth<Holds, At, 1> &
 
 /// On every legal word.
 template <bool (*Holds)(snapshot, const word&)>
-constexpr bool on_every_word = on_lifecycle<Holds, lifecycle::idle> && on_lifecycle<Holds, lifecycle::scheduled> &&
-                               on_lifecycle<Holds, lifecycle::running> && on_lifecycle<Holds, lifecycle::complete>;
+constexpr bool on_every_word =
+    on_lifecycle<Holds, lifecycle::idle> && on_lifecycle<Holds, lifecycle::scheduled> &&
+    on_lifecycle<Holds, lifecycle::running> && on_lifecycle<Holds, lifecycle::complete>;
 
 static_assert(!valid(snapshot{make(lifecycle::idle, 1, 0, 0).bits | 1U}), "the lowest byte is 0");
-static_assert(!valid(snapshot{make(lifecycle::idle, 1, 0, 0).bits | (1U << 23U)}), "the eighth flag is not used");
+static_assert(!valid(snapshot{make(lifecycle::idle, 1, 0, 0).bits | (1U << 23U)}),
+              "the eighth flag is not used");
 static_assert(!valid(make(static_cast<lifecycle>(4), 1, 0, 0)), "there are four lifecycles");
 
 constexpr bool fields_read_back(snapshot s, const word& w) {
-  return s.phase() == w.at && s.refs() == w.refs && s.shields() == w.shields && s.has(notified) == w.notified &&
-         s.has(cancelled) == w.cancelled && s.has(join_interest) == w.join_interest && s.has(detached) == w.detached &&
+  return s.phase() == w.at && s.refs() == w.refs && s.shields() == w.shields &&
+         s.has(notified) == w.notified && s.has(cancelled) == w.cancelled &&
+         s.has(join_interest) == w.join_interest && s.has(detached) == w.detached &&
          s.has(queued) == w.queued && s.has(overridden) == w.overridden && s.has(unwinding) == w.unwinding &&
          s.cancel_due() == (w.cancelled && w.shield_0());
 }
@@ -189,7 +193,8 @@ constexpr bool row_drop_entry(snapshot s, const word& w) {
   word expected = w;
   expected.queued = false;
   --expected.refs;
-  return does(rule::drop_entry(s), expected, expected.refs == 0 ? on_drop_entry::free : on_drop_entry::dropped);
+  return does(
+      rule::drop_entry(s), expected, expected.refs == 0 ? on_drop_entry::free : on_drop_entry::dropped);
 }
 static_assert(on_every_word<row_drop_entry>);
 
@@ -279,7 +284,7 @@ constexpr bool row_pause_unwind(snapshot s, const word& w) {
 }
 static_assert(on_every_word<row_pause_unwind>);
 
-// --- joining, as task.md tells it
+// --- joining
 
 constexpr bool row_join_register(snapshot s, const word& w) {
   if (w.complete()) return does(rule::join_register(s), w, on_register::complete);
@@ -357,7 +362,8 @@ constexpr bool entries_and_references_agree(snapshot s, const word& w) {
     return lost ? after.refs + 1 == w.refs : after.refs == w.refs || (!w.detached && after.detached);
   });
 }
-static_assert(on_every_word<entries_and_references_agree>, "an entry and its reference come and go in one write");
+static_assert(on_every_word<entries_and_references_agree>,
+              "an entry and its reference come and go in one write");
 
 /// Every duty to queue the task goes with a new entry, and only then: never two entries, never one that nobody queues.
 constexpr bool an_entry_per_submit(snapshot s, const word& w) {
@@ -365,7 +371,8 @@ constexpr bool an_entry_per_submit(snapshot s, const word& w) {
   const auto woken = rule::wake(s);
   const auto asked = rule::cancel(s);
   const auto forced = rule::override_shield(s);
-  bool holds = fits(woken.next, woken.duty == on_wake::submit) && fits(asked.next, asked.duty == on_cancel::submit) &&
+  bool holds = fits(woken.next, woken.duty == on_wake::submit) &&
+               fits(asked.next, asked.duty == on_cancel::submit) &&
                fits(forced.next, forced.duty == on_wake::submit);
   if (!w.running()) return holds;
   const auto suspended = rule::suspend(s);
@@ -439,7 +446,8 @@ constexpr bool claimed_life_ends_with_the_entry() {
   const auto again = rule::claim(woken.next);
   const auto finished = rule::finish(again.next);
   const snapshot without_handle = rule::drop_handle(finished.next.minus_ref()).next.minus_ref();
-  return rule::pop(without_handle).duty == on_pop::free && rule::drop_entry(without_handle).duty == on_drop_entry::free;
+  return rule::pop(without_handle).duty == on_pop::free &&
+         rule::drop_entry(without_handle).duty == on_drop_entry::free;
 }
 static_assert(claimed_life_ends_with_the_entry());
 
