@@ -78,8 +78,7 @@ outcome<T> take_outcome(header& task) noexcept(std::is_nothrow_move_constructibl
 
 /// The one handle of a spawned task: awaits it, cancels it, or lets it go.
 ///
-/// Threads       One thread at a time. `cancel`, `is_done` and `id` take no part in that: they may be called while another
-///               thread waits.
+/// Threads       One thread at a time, `cancel` included: once the thread that waits has the outcome, the task may be gone.
 /// Ownership     Keeps the task's memory. Dropping the handle detaches the task; it does not stop it.
 /// Ordering      The task's last line happens before whatever follows the join.
 /// Failure       Awaiting rethrows what the task threw; `cancelled_error` if it was cancelled; `errc::already_joined` for

@@ -1,26 +1,16 @@
 #include "flow/brood.hpp"
 
-#include "task/entered.hpp"
+#include "flow/scheduler_here.hpp"
 #include "task/harness.hpp"
+
+#include <rota/error.hpp>
 
 #include <utility>
 
 namespace rota::core {
 
-namespace {
-
-scheduler& scheduler_here() {
-  const header* const me = current_task();
-  if (me == nullptr) throw error(errc::no_runtime);
-  return scheduler_for_children(*me);
-}
-
-}  // namespace
-
 brood::brood(header* on_behalf_of) noexcept
-    : on_behalf_of_(on_behalf_of),
-      by_(on_behalf_of == nullptr ? nullptr : &scheduler_for_children(*on_behalf_of)),
-      deadline_(on_behalf_of == nullptr ? base::never : on_behalf_of->deadline) {
+    : on_behalf_of_(on_behalf_of), deadline_(on_behalf_of == nullptr ? base::never : on_behalf_of->deadline) {
   if (on_behalf_of != nullptr) waiter_ = make_waker(*on_behalf_of);
 }
 
@@ -30,14 +20,15 @@ brood::~brood() {
     if (size() != 0) ROTA_FATAL("a scope ended before its children", size());
     base::cpu_relax();
   }
-  if (first_.thrown != nullptr && by_ != nullptr) by_->ops->suppressed(*by_);
+  if (first_.thrown == nullptr || on_behalf_of_ == nullptr) return;
+  scheduler& by = scheduler_for_children(*on_behalf_of_);
+  by.ops->suppressed(by);
 }
 
 header& brood::launch(promise_base& root, const result_vtable& type) {
-  scheduler* by = by_;
+  scheduler* by = nullptr;
   try {
-    if (by == nullptr) by = &scheduler_here();
-    if (by == &no_services()) throw error(errc::no_runtime);
+    by = on_behalf_of_ == nullptr ? &scheduler_here() : &scheduler_for_children_of(*on_behalf_of_);
   } catch (...) {
     root.handle().destroy();
     throw;

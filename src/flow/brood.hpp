@@ -23,7 +23,7 @@ namespace rota::core {
 //   state_ awaited_ used_ first_ reason_   under mutex_
 //   broken_      written once, under mutex_, when a failure is noted; read by the task that the scope belongs to
 //   waiter_      wakes who waits for the end: set before the first child, or under mutex_
-//   on_behalf_of_ by_ deadline_   constant
+//   on_behalf_of_ deadline_   constant
 //
 //   state_  open --stop()--> stopped --try_close()--> closed     open --try_close()--> closed
 //   A child is taken in only while open. Stopped: they were asked to stop. Closed: none is left, none will come.
@@ -99,7 +99,6 @@ class brood final : public family {
   waker waiter_;
   ending first_;
   header* const on_behalf_of_;
-  scheduler* const by_;  // null: of whoever spawns
   const base::time_point deadline_;
 };
 

@@ -1,6 +1,6 @@
 #include "flow/completion_queue.hpp"
 
-#include "task/entered.hpp"
+#include "flow/scheduler_here.hpp"
 #include "task/harness.hpp"
 
 #include <rota/detail/completion_queue.hpp>
@@ -9,18 +9,6 @@
 #include <utility>
 
 namespace rota::core {
-
-namespace {
-
-scheduler& scheduler_here() {
-  const header* const me = current_task();
-  if (me == nullptr) throw error(errc::no_runtime);
-  scheduler& found = scheduler_for_children(*me);
-  if (&found == &no_services()) throw error(errc::no_runtime);
-  return found;
-}
-
-}  // namespace
 
 void completion_queue::launch(promise_base& root, const result_vtable& type) {
   scheduler* by = nullptr;

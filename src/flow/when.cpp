@@ -1,7 +1,7 @@
 #include <rota/detail/group.hpp>
 
 #include "flow/ending.hpp"
-#include "task/entered.hpp"
+#include "flow/scheduler_here.hpp"
 #include "task/harness.hpp"
 
 #include <stdexcept>
@@ -19,8 +19,7 @@ void group_leaf::let_go() noexcept {
 bool group_leaf::start() {
   if (count_ == 0) return true;
   header& me = header_of(task());
-  scheduler& by = scheduler_for_children(me);
-  if (&by == &no_services()) throw error(errc::no_runtime);
+  scheduler& by = scheduler_for_children_of(me);
   parent_ = &me;
   by_ = &by;
   // relaxed. The children's own words hand it over.

@@ -150,18 +150,13 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
   const base::time_point until = detail::saturating_deadline(base::now(), grace);
   if (grace.count() > 0 && tasks.books().wait_until_none(until)) return;
   tasks.set_phase(sched::phase::forcing);
-  const auto override_all = [this] {
-    tasks.tasks().act_on_each([](core::header& t) { core::override_shields(t); });
-  };
-  override_all();
+  tasks.tasks().act_on_each([](core::header& task) { core::override_shields(task); });
   // Whatever is left ends as soon as it suspends. Only a closure that does not return can hold tasks up for ever: those
   // that wait for it are left to it, once nothing else moves.
   constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
   while (!tasks.books().wait_until_none(base::now() + look_every)) {
     if (threads.count().running != 0 && tasks.sleepers().all_parked() && !tasks.injector().has_items())
       return;
-    // A clean-up that has begun since then stands behind a shield of its own.
-    override_all();
   }
 }
 

@@ -31,10 +31,10 @@ namespace rota::sched {
 //     that is not there.
 //   Leave searching with work (a worker): searching - 1; who was the last looks as a producer does, before it runs.
 //
-// The two forms of "publish, then read":
+// The two forms of "publish, then read" (README.md#two-forms):
 //   (a) after_injector(): the read is an RMW of this word. Same word as park's: one of the two comes second and sees.
 //   (b) after_ring(): the publish was seq_cst, the read is a seq_cst load; park's RMW and its re-scan are seq_cst.
-// Weaker forms strand a task, also on x86: tests/model/idle_model.cpp has them as broken variants.
+// Weaker forms strand a task, also on x86. tests/model/idle_model.cpp and worker_model.cpp search the protocol.
 class idle {
  public:
   /// 1 .. 4096 workers. Throws std::bad_alloc.

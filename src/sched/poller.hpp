@@ -31,8 +31,9 @@ struct driver_port {
 
 // PROTOCOL: poller
 //   token_     0 free, 1 held. Who holds it may wait in the driver. Taken only after the worker has announced that it
-//              parks and has scanned again; given back before it does anything else: so whenever a worker is parked and
-//              none is in the driver, some worker is on its way there or has work.
+//              parks and has scanned again; given back before it does anything else. Who has given it back and does
+//              not park looks (as a searcher with work, or in maintain()): so whenever a worker sleeps on its own
+//              word, some worker is in the driver, on its way there, or searches.
 //   deadline_  what the holder sleeps until, in nanoseconds; the smallest number while nobody sleeps.
 //              The holder stores its deadline by an RMW, looks at the timers once more, and waits. Who arms an earlier
 //              timer publishes it, reads deadline_ by an RMW, and interrupts the driver if its own is earlier.

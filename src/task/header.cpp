@@ -134,8 +134,8 @@ family* break_bond(header& task) noexcept {
   // acquire. Null stays null, and is all that most tasks ever have. Else pairs with the exchange of a family that has let
   // go of the task: it touches it no more, and we may free it.
   if (task.bond.load(base::order::acquire) == nullptr) return nullptr;
-  // release. Pairs with the load above.
-  return task.bond.exchange(nullptr, base::order::release);
+  // acq_rel. release: whoever finds null comes after our last touch. acquire: if we find it, after the other's.
+  return task.bond.exchange(nullptr, base::order::acq_rel);
 }
 
 void drop_handle(header& task) noexcept {

@@ -22,7 +22,7 @@ namespace rota::core {
 //   join_interest  the join slot holds a waker for the completer  join_register         join_leave
 //   detached       nobody will take the outcome                   drop_handle           never
 //   queued         a queue holds an entry for this task           wake, suspend, yield  pop, drop_entry
-//   overridden     the shields no longer count                    override_shield       the last shield_down
+//   overridden     the shields no longer count                    override_shield       shield_up, the last shield_down
 //   unwinding      its frames are being destroyed                 begin_unwind          pause_unwind, end_unwind, finish
 //   shield         how many shields hold cancellation off         shield_up             shield_down
 //
@@ -222,9 +222,10 @@ constexpr auto drop_handle(snapshot s) noexcept -> step<on_drop_handle> {
   return {s.with(detached).minus_ref(), on_drop_handle::nothing};
 }
 
+/// A new shield has a limit of its own: what was overridden is the older ones, and whoever overrode them looks again.
 constexpr auto shield_up(snapshot s) noexcept -> step<on_shield> {
   if (s.shields() == snapshot::max_shields) return {s, on_shield::overflow};
-  return {s.plus_shield(), on_shield::done};
+  return {s.without(overridden).plus_shield(), on_shield::done};
 }
 
 constexpr auto shield_down(snapshot s) noexcept -> step<on_shield> {

@@ -314,12 +314,15 @@ TEST(deadline_model, a_cancellation_under_a_shield_is_delivered_when_it_has_gone
 struct counting_hook : cancel_hook {
   counting_hook() : cancel_hook{called, destroyed} {}
   static void called(cancel_hook& self) noexcept {
+    auto& mine = static_cast<counting_hook&>(self);
+    check(mine.built.get() == 1, "the hook is built");
     // relaxed. A count.
-    static_cast<counting_hook&>(self).calls.fetch_add(1, base::order::relaxed);
+    mine.calls.fetch_add(1, base::order::relaxed);
   }
   static void destroyed(cancel_hook* self) noexcept { static_cast<counting_hook*>(self)->ends.set(1); }
 
   base::atomic<unsigned> calls{0};
+  base::cell<int> built;  // by the task, and plain
   base::cell<int> ends;
 };
 
@@ -335,6 +338,7 @@ TEST(deadline_model, a_cancellation_and_a_new_hook_find_each_other) {
           const auto end = run_here(
               [](counting_hook& h, target& me) -> task<> {
                 me.publish();
+                h.built.set(1);
                 set_cancel_hook(*current_task(), h);
                 co_return;
               }(hook, self),

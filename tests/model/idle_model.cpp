@@ -259,7 +259,7 @@ TEST(idle_model, four_workers_at_random) {
 // A shutdown: everybody is told, and leaves, also while a producer claims the same workers.
 TEST(idle_model, a_shutdown_wakes_everybody) {
   const auto body = [](execution& e) {
-    auto& d = e.make<dormitory<2>>(1);
+    auto& d = e.make<dormitory<2>>(1U);
     for (unsigned me = 0; me < 2; ++me) e.thread("worker", [&d, me] { d.play(me); });
     e.thread("producer", [&d] { d.inject(d.tasks_[0]); });
     e.thread("shutdown", [&d] {
@@ -274,7 +274,7 @@ TEST(idle_model, a_shutdown_wakes_everybody) {
 // The same without an end: a wake for nothing is harmless, and loses no task.
 TEST(idle_model, waking_everybody_and_a_task_at_once) {
   const auto body = [](execution& e) {
-    auto& d = e.make<dormitory<2>>(2);
+    auto& d = e.make<dormitory<2>>(2U);
     for (unsigned me = 0; me < 2; ++me) e.daemon("worker", [&d, me] { d.play(me); });
     e.thread("producer", [&d] { d.inject(d.tasks_[0]); });
     e.thread("waker", [&d] {

@@ -7,6 +7,7 @@
 #include "flow/brood.hpp"
 #include "model/model_scheduler.hpp"
 #include "task/header.hpp"
+#include "time/shard.hpp"
 
 #include <rota/join_set.hpp>
 #include <rota/scope.hpp>

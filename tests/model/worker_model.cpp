@@ -221,6 +221,30 @@ TEST(worker_model, a_busy_worker_does_not_keep_timers_waiting) {
   expect_holds(testing::explore(at_random("worker_busy"), one_busy_one_poller));
 }
 
+task<> fire_behind_a_child(house& h, base::atomic<std::uint32_t>& fired) {
+  core::spawn_on(h.tasks, hold_until_fired(fired)).detach();
+  co_await sleep_for(std::chrono::milliseconds(1));
+  // release. Pairs with hold_until_fired().
+  fired.exchange(1, base::order::release);
+  static_cast<void>(base::futex_wake(&fired, 100));
+}
+
+// The busy task comes out of the worker's own slot, and nobody looks for it. If the other worker parks while this one has the
+// token for a look at the driver, it must be woken to take the token after it.
+void a_look_at_the_driver_before_a_long_poll(execution& e) {
+  house& h = furnish(e, 2);
+  auto& fired = e.make<base::atomic<std::uint32_t>>(0U);
+  e.thread("main", [&] {
+    core::spawn_on(h.tasks, fire_behind_a_child(h, fired)).join();
+    h.shut_down();
+  });
+}
+
+TEST(worker_model, a_look_at_the_driver_leaves_a_poller_behind) {
+  expect_holds(testing::explore(bounded("worker_look_dfs"), a_look_at_the_driver_before_a_long_poll));
+  expect_holds(testing::explore(at_random("worker_look"), a_look_at_the_driver_before_a_long_poll));
+}
+
 task<int> number(int n) { co_return n; }
 
 // A foreign thread spawns while the scheduler shuts down: what was accepted ends, what was refused is cancelled, and the

@@ -183,26 +183,31 @@ TEST(order, help_steals_half) {
   blocked.join();
 }
 
-// Each task helps the next one; the sixteenth help is the last, the next blocks and lends its role.
+// Each level has a stranger in the slot and the task that it waits for in the ring. Helping runs the stranger first; past
+// the sixteenth level a join runs its own target, and nothing else.
 TEST(order, help_stops_at_depth_16) {
   runtime rt(with_workers(1));
-  std::atomic<int> depth = 0;
-  std::atomic<int> deepest = 0;
+  int strangers = 0;
+  int at_the_bottom = -1;
   struct body {
-    static task<> nest(std::atomic<int>& now, std::atomic<int>& most, int left) {
-      const int mine = ++now;
-      most = std::max(most.load(), mine);
-      if (left > 0) {
-        auto inner = spawn(nest(now, most, left - 1));
+    static task<> stranger(int& n) {
+      ++n;
+      co_return;
+    }
+    static task<> nest(int& n, int& seen, int left) {
+      if (left == 0) {
+        seen = n;
+      } else {
+        auto inner = spawn(nest(n, seen, left - 1));
+        spawn(stranger(n)).detach();
         inner.join(help);
       }
-      --now;
       co_return;
     }
   };
-  rt.spawn(body::nest(depth, deepest, 40)).join();
-  EXPECT_EQ(depth.load(), 0);
-  EXPECT_EQ(deepest.load(), 41) << "all were nested; past the sixteenth by claiming their own target";
+  rt.spawn(body::nest(strangers, at_the_bottom, 20)).join();
+  rt.shutdown(std::chrono::hours(1));
+  EXPECT_EQ(at_the_bottom, 16);
 }
 
 TEST(order, what_a_worker_counts) {
@@ -232,6 +237,7 @@ TEST(order, what_a_worker_counts) {
     }
   };
   rt.spawn(body::wakes_another(rt)).join();
+  rt.shutdown(std::chrono::hours(1));  // a worker counts a poll after it
   const runtime_stats s = rt.stats();
   EXPECT_EQ(s.num_workers, 2U);
   ASSERT_EQ(s.workers.size(), 2U);

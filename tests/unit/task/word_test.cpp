@@ -246,6 +246,7 @@ constexpr bool row_shield_up(snapshot s, const word& w) {
   if (w.shields == 255) return does(rule::shield_up(s), w, on_shield::overflow);
   word expected = w;
   ++expected.shields;
+  expected.overridden = false;  // the new one has not been
   return does(rule::shield_up(s), expected, on_shield::done);
 }
 static_assert(on_every_word<row_shield_up>);
@@ -280,6 +281,7 @@ constexpr bool row_pause_unwind(snapshot s, const word& w) {
   expected.unwinding = false;
   if (w.shields == 255) return does(rule::pause_unwind(s), expected, on_shield::overflow);
   ++expected.shields;
+  expected.overridden = false;
   return does(rule::pause_unwind(s), expected, on_shield::done);
 }
 static_assert(on_every_word<row_pause_unwind>);

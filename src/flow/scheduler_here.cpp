@@ -1,0 +1,21 @@
+#include "flow/scheduler_here.hpp"
+
+#include "task/entered.hpp"
+
+#include <rota/error.hpp>
+
+namespace rota::core {
+
+scheduler& scheduler_here() {
+  const header* const me = current_task();
+  if (me == nullptr) throw error(errc::no_runtime);
+  return scheduler_for_children_of(*me);
+}
+
+scheduler& scheduler_for_children_of(const header& task) {
+  scheduler& found = scheduler_for_children(task);
+  if (&found == &no_services()) throw error(errc::no_runtime);
+  return found;
+}
+
+}  // namespace rota::core
