@@ -98,17 +98,10 @@ class scheduler : public core::scheduler {
     if (was_cancelled) foreign_cancelled_.fetch_add(1, base::order::relaxed);
     ledger_.ended();
   }
-  // relaxed, all four. Sums for reports.
-  [[nodiscard]] std::uint64_t foreign_spawned() const noexcept {
-    return foreign_spawned_.load(base::order::relaxed);
-  }
-  [[nodiscard]] std::uint64_t foreign_ended() const noexcept {
-    return foreign_ended_.load(base::order::relaxed);
-  }
-  [[nodiscard]] std::uint64_t foreign_cancelled() const noexcept {
-    return foreign_cancelled_.load(base::order::relaxed);
-  }
-  [[nodiscard]] std::uint64_t shortages() const noexcept { return shortages_.load(base::order::relaxed); }
+  [[nodiscard]] std::uint64_t foreign_spawned() const noexcept { return sum(foreign_spawned_); }
+  [[nodiscard]] std::uint64_t foreign_ended() const noexcept { return sum(foreign_ended_); }
+  [[nodiscard]] std::uint64_t foreign_cancelled() const noexcept { return sum(foreign_cancelled_); }
+  [[nodiscard]] std::uint64_t shortages() const noexcept { return sum(shortages_); }
   /// A blocking call found no thread for its worker's role.
   void note_shortage() noexcept {
     // relaxed. A sum for a report.
@@ -128,6 +121,10 @@ class scheduler : public core::scheduler {
 
  private:
   friend class worker;
+  [[nodiscard]] static std::uint64_t sum(const base::atomic<std::uint64_t>& of) noexcept {
+    // relaxed. A sum for a report.
+    return of.load(base::order::relaxed);
+  }
   void unpark(std::optional<idle::claim> whom) noexcept;
   void note_first_awake() noexcept {
     if (around.first_awake != nullptr) around.first_awake(around.watchdog);

@@ -47,7 +47,7 @@ void worker::tick() noexcept {
   budget_ = polls_per_tick;
   polls_this_tick_ = 0;
   lifo_polls_ = 0;
-  const base::time_point began = base::now();
+  const base::time_point began = shared_.now();
   while (budget_ != 0) {
     header* const task = next_running();
     if (task == nullptr) break;
@@ -55,7 +55,7 @@ void worker::tick() noexcept {
     if (lost_role()) return;
   }
   if (polls_this_tick_ == 0) return;
-  pace_.measured(static_cast<std::uint64_t>((base::now() - began).count()), polls_this_tick_);
+  pace_.measured(static_cast<std::uint64_t>((shared_.now() - began).count()), polls_this_tick_);
 }
 
 void worker::run(header& task) noexcept {

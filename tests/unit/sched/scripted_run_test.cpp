@@ -1,0 +1,290 @@
+// A scripted run: real workers, played by this very thread, on a clock that only the script moves. So every figure that the
+// scheduler promises is exact, and is read from its counters. The figures are printed: `ctest -R scripted_run -V`.
+#include "base/tls_slot.hpp"
+#include "sched/scheduler.hpp"
+
+#include <rota/detail/spawn_on.hpp>
+#include <rota/this_task.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rota::sched {
+namespace {
+
+using namespace std::chrono_literals;
+
+void print(const std::string& what, std::uint64_t figure) {
+  std::printf("  %-60s %6llu\n", what.c_str(), static_cast<unsigned long long>(figure));
+}
+
+/// A scheduler whose workers this thread plays, one after the other.
+class stage {
+ public:
+  explicit stage(unsigned workers) : tasks(workers, 1, now_) {
+    tasks.around.driver = {&driver_table, this};
+    tasks.around.abandoned = [](void*) noexcept {};
+    tasks.around.now = [](void* self) noexcept { return static_cast<stage*>(self)->now_; };
+    tasks.around.clock = this;
+    core::install_thread_ports(scheduler::ports_of_thread);
+  }
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
+  /// Every worker plays until it finds nothing, so that every task ends.
+  ~stage() {
+    when_idle = [this] { tasks.set_phase(phase::stopping); };
+    finishes_ = false;
+    for (unsigned i = 0; i < tasks.workers(); ++i) play(i);
+    tasks.drain();
+    EXPECT_TRUE(tasks.books().let_go()) << "a task's memory is still held";
+  }
+
+  /// Worker `index` runs until a task, or `when_idle`, calls finish().
+  void play(unsigned index = 0) {
+    tasks.set_phase(phase::open);
+    EXPECT_EQ(tasks.at(index).play(), worker::on_play::stopped);
+  }
+  void finish() noexcept {
+    if (finishes_) tasks.set_phase(phase::stopping);
+  }
+  void pass(std::chrono::nanoseconds span) noexcept { now_ += span; }
+
+  [[nodiscard]] worker_counters& counts(unsigned index = 0) { return tasks.at(index).counts(); }
+
+  /// On the worker that runs, or else into the injector.
+  template <class T>
+  void spawn(task<T> work) {
+    core::spawn_on(tasks, std::move(work)).detach();
+  }
+  /// As worker `index` would.
+  template <class T>
+  void spawn_as(unsigned index, task<T> work) {
+    void* const before = std::exchange(base::this_thread_locals().worker, &tasks.at(index));
+    spawn(std::move(work));
+    base::this_thread_locals().worker = before;
+  }
+  /// As a foreign thread would.
+  template <class T>
+  void inject(task<T> work) {
+    void* const before = std::exchange(base::this_thread_locals().worker, nullptr);
+    spawn(std::move(work));
+    base::this_thread_locals().worker = before;
+  }
+
+ private:
+  static const driver_ops driver_table;
+  base::time_point now_{1h};
+  bool finishes_ = true;
+
+ public:
+  scheduler tasks;
+  /// The poller waits: nothing is left to do.
+  std::function<void()> when_idle = [] {};
+};
+
+const driver_ops stage::driver_table{
+    .wait = [](void* self, base::time_point deadline, event_buffer&) noexcept -> unsigned {
+      if (deadline != base::time_point::min()) static_cast<stage*>(self)->when_idle();
+      return 0;
+    },
+    .dispatch = [](void*, const event_buffer&, unsigned) noexcept {},
+    .interrupt = [](void*) noexcept {},
+};
+
+using script = std::vector<std::string>;
+
+task<> note(script& s, std::string what) {
+  s.push_back(what);
+  co_return;
+}
+task<> finish(stage& s) {
+  s.finish();
+  co_return;
+}
+task<> nothing() { co_return; }
+
+// Each link spawns the next, which goes to the LIFO slot.
+task<> link(stage& s, script& book, int left) {
+  book.push_back("link");
+  if (left > 0) s.spawn(link(s, book, left - 1));
+  co_return;
+}
+
+TEST(scripted_run, three_polls_of_the_lifo_slot_and_then_it_is_flushed) {
+  stage s(1);
+  script book;
+  s.spawn_as(0, note(book, "first in the ring"));
+  s.spawn_as(0, finish(s));
+  s.spawn_as(0, link(s, book, 3));
+  s.play();
+  const script expected{"link", "link", "link", "first in the ring"};
+  EXPECT_EQ(book, expected) << "the fourth link went behind the ring";
+  EXPECT_EQ(s.counts().lifo_hits.read(), 3U);
+  print("polls of the LIFO slot in a row", s.counts().lifo_hits.read());
+}
+
+TEST(scripted_run, an_overflow_moves_half_of_the_ring) {
+  stage s(1);
+  for (int i = 0; i < 257; ++i) s.spawn_as(0, nothing());  // one in the slot, 256 in the ring
+  EXPECT_EQ(s.counts().overflows.read(), 0U);
+  EXPECT_EQ(s.tasks.injector().length_guess(), 0U);
+  s.spawn_as(0, nothing());
+  EXPECT_EQ(s.counts().overflows.read(), 1U);
+  // The task that did not fit goes with them: it is the newest of the ring's.
+  EXPECT_EQ(s.tasks.injector().length_guess(), 128U + 1U);
+  print("tasks of a full ring of 256 that an overflow moves", s.tasks.injector().length_guess() - 1);
+}
+
+TEST(scripted_run, a_steal_takes_half) {
+  stage s(2);
+  s.spawn_as(0, finish(s));  // the oldest: the thief runs it first
+  for (int i = 0; i < 100; ++i) s.spawn_as(0, nothing());
+  s.play(1);
+  EXPECT_EQ(s.counts(1).steals.read(), 1U);
+  EXPECT_EQ(s.counts(1).stolen.read(), 50U);
+  print("tasks that one steal takes from a ring of 100", s.counts(1).stolen.read());
+}
+
+/// How many of `length` tasks in the injector the first fetch takes, on worker 0 of `workers`.
+std::uint64_t fetched(unsigned workers, std::size_t length) {
+  struct body {
+    static task<> first(stage& t, std::size_t& left) {
+      left = t.tasks.injector().length_guess();
+      t.finish();
+      co_return;
+    }
+  };
+  std::size_t left = 0;
+  stage s(workers);
+  s.inject(body::first(s, left));
+  for (std::size_t i = 1; i < length; ++i) s.inject(nothing());
+  s.play();
+  return length - left;
+}
+
+TEST(scripted_run, a_fetch_takes_a_worker_s_share) {
+  struct row {
+    unsigned workers;
+    std::size_t length;
+    std::uint64_t taken;
+  };
+  for (const row& r : {row{1, 3, 3},
+                       row{1, 20, 20},
+                       row{1, 1000, 32},
+                       row{4, 8, 4},
+                       row{4, 60, 15},
+                       row{4, 1000, 32},
+                       row{64, 100, 4}}) {
+    EXPECT_EQ(fetched(r.workers, r.length), r.taken);
+    print("tasks fetched by one of " + std::to_string(r.workers) + " workers out of " +
+              std::to_string(r.length),
+          r.taken);
+  }
+}
+
+TEST(scripted_run, half_of_the_workers_may_search) {
+  for (const unsigned workers : {1U, 2U, 3U, 8U, 100U}) {
+    stage s(workers);
+    unsigned granted = 0;
+    while (s.tasks.sleepers().try_search()) ++granted;
+    EXPECT_EQ(granted, (workers + 1) / 2);
+    print("searchers that " + std::to_string(workers) + " workers allow themselves", granted);
+    for (unsigned i = 0; i < granted; ++i) static_cast<void>(s.tasks.sleepers().leave_with_work());
+  }
+}
+
+// ---- the injector's interval: two tasks that yield fill the ring, a third comes through the injector again and again
+
+struct rhythm {
+  std::chrono::nanoseconds task_time;
+  std::uint64_t last = 0;  // looks at tasks, when the third ran last
+  std::uint64_t interval = 0;
+};
+constexpr std::uint64_t long_enough = 50'000;  // looks: the average has settled
+
+task<> beat(stage& s, rhythm& r, const bool& over) {
+  bool goes_on = true;
+  while (goes_on) {
+    s.pass(r.task_time);
+    co_await yield();
+    goes_on = !over;
+  }
+}
+
+task<> mark(stage& s, rhythm& r, bool& over) {
+  s.pass(r.task_time);
+  const std::uint64_t polled = s.counts().polled.read();
+  r.interval = polled - std::exchange(r.last, polled);
+  over = polled > long_enough;
+  if (over) {
+    s.finish();
+  } else {
+    s.inject(mark(s, r, over));
+  }
+  co_return;
+}
+
+std::uint64_t settled_interval(std::chrono::nanoseconds task_time) {
+  bool over = false;
+  rhythm r{.task_time = task_time};
+  stage s(1);
+  s.spawn_as(0, beat(s, r, over));
+  s.spawn_as(0, beat(s, r, over));
+  s.inject(mark(s, r, over));
+  s.play();
+  return r.interval;
+}
+
+TEST(scripted_run, the_injector_is_asked_about_once_a_millisecond) {
+  const std::pair<std::chrono::nanoseconds, std::uint64_t> rows[] = {
+      {1us, 255}, {10us, 100}, {50us, 20}, {100us, 10}, {1ms, 8}};
+  for (const auto& [task_time, interval] : rows) {
+    EXPECT_EQ(settled_interval(task_time), interval);
+    print("tasks of " + std::to_string(task_time.count() / 1000) + " us between two looks into the injector",
+          interval);
+  }
+}
+
+// ---- what a worker counts, each figure exactly
+
+TEST(scripted_run, every_counter_of_a_worker) {
+  stage s(2);
+  int naps = 0;
+  s.when_idle = [&] {
+    ++naps;
+    if (naps == 1) {
+      s.spawn_as(1, nothing());  // into its slot: nobody is woken
+      EXPECT_EQ(s.counts(1).wakes_sent.read(), 0U);
+      s.spawn_as(1, nothing());  // displaces it into the ring, where worker 0 can take it
+      EXPECT_EQ(s.counts(1).wakes_sent.read(), 1U);
+      s.inject(nothing());
+    } else if (naps == 2) {
+      s.tasks.wake_all();  // nothing has come: a wake for nothing
+    } else {
+      s.finish();
+    }
+  };
+  s.play(0);
+  worker_counters& c = s.counts(0);
+  EXPECT_EQ(c.stolen.read(), 1U);
+  EXPECT_EQ(c.steals.read(), 1U);
+  EXPECT_EQ(c.injector_fetches.read(), 1U);
+  EXPECT_EQ(c.polled.read(), 2U);
+  EXPECT_EQ(c.ended.read(), 2U);
+  EXPECT_EQ(c.lifo_hits.read(), 0U);
+  EXPECT_EQ(c.overflows.read(), 0U);
+  EXPECT_EQ(c.parked.read(), 3U);
+  EXPECT_EQ(c.wakes_spurious.read(), 1U);
+  EXPECT_EQ(s.counts(1).spawned.read(), 2U);
+  EXPECT_EQ(s.tasks.foreign_spawned(), 1U);
+}
+
+}  // namespace
+}  // namespace rota::sched
