@@ -156,12 +156,15 @@ class [[nodiscard]] outcome {
 
   template <class Other>
   void take(Other&& other) {
-    if (other.kind_ == kind::value)
-      ::new (static_cast<void*>(&value_)) stored(std::forward<Other>(other).value_);
-    if (other.kind_ == kind::exception)
+    const kind from = other.kind_;
+    if (from == kind::exception) {
       ::new (static_cast<void*>(&exception_)) std::exception_ptr(other.exception_);
-    if (other.kind_ == kind::cancelled) reason_ = other.reason_;
-    kind_ = other.kind_;
+    } else if (from == kind::cancelled) {
+      reason_ = other.reason_;
+    } else if (from == kind::value) {
+      ::new (static_cast<void*>(&value_)) stored(std::forward<Other>(other).value_);
+    }
+    kind_ = from;
   }
 
   union {

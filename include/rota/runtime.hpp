@@ -19,6 +19,9 @@ namespace rota {
 namespace detail {
 class runtime_core;
 }
+namespace core {
+class clock_source;
+}
 
 /// Which system interface waits for sockets.
 enum class io_backend : unsigned char {
@@ -108,7 +111,7 @@ struct runtime_stats {
   std::uint64_t injector_depth = 0;
   std::uint64_t blocking_queued = 0;
   std::uint64_t blocking_threads = 0;  // threads of the pool, the workers' own included
-  io_backend backend = io_backend::automatic;
+  rota::io_backend io_backend = rota::io_backend::automatic;  // the one in use
   std::vector<worker_stats> workers;
 };
 
@@ -171,6 +174,9 @@ class ROTA_API runtime {
  public:
   runtime() : runtime(runtime_options{}) {}
   explicit runtime(runtime_options options);
+  /// Time as tasks see it comes from `clock`, a testing::virtual_clock. Stalls, keep_alive, wait_for() on a handle and the
+  /// grace of a shutdown stay with the machine's clock.
+  runtime(runtime_options options, core::clock_source& clock);
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   /// shutdown(options.shutdown_grace)

@@ -54,7 +54,9 @@ class task_base {
 /// Ordering      The caller's code up to the co_await happens before the task's first line; its last line happens before
 ///               the co_await returns.
 /// Failure       What it throws is rethrown by the co_await. If the awaiting task is cancelled, this one is unwound first:
-///               its destructors run, no catch block sees it.
+///               its destructors run, no catch block sees it. A destructor that throws then, or when a result is
+///               dropped, ends the program. To resume or destroy its frame by hand is undefined behaviour; builds with
+///               asserts notice a resumption at the next co_await.
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>

@@ -41,6 +41,12 @@ class thread {
 /// The id of this process: a call in a forked child is refused.
 [[nodiscard]] std::uint64_t this_process_id() noexcept;
 
+/// From now on it is noticed if this thread calls exit() in the middle of a task.
+void watch_for_exit() noexcept;
+
+/// A thread has called exit() in the middle of a task: the process ends, and that task never will.
+[[nodiscard]] bool exits_inside_a_task() noexcept;
+
 /// Gives the processor away once.
 void yield_thread() noexcept;
 

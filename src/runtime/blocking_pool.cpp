@@ -118,6 +118,7 @@ void blocking_pool::start_minimum() noexcept {
 }
 
 void blocking_pool::submit(header& task) noexcept {
+  tasks_.note_outside(+1);
   on_add duty = on_add::nothing;
   bool any_thread = true;
   bool too_late;
@@ -156,6 +157,7 @@ blocking_pool::on_add blocking_pool::append(header& task) noexcept {
 void blocking_pool::end_cancelled(header& task) noexcept {
   core::cancel(task, cancel_reason::shutdown);
   core::run_entry(task);
+  tasks_.note_outside(-1);
 }
 
 /// The caller has counted it already.
@@ -240,7 +242,10 @@ void blocking_pool::play(sched::worker& role) noexcept {
     const base::lock_guard lock(mutex_);
     --busy_;
   }
-  if (!stopped) return;
+  if (!stopped) {
+    tasks_.note_outside(-1);  // begun when the task lent the role
+    return;
+  }
   // release. Pairs with wait_for_roles().
   roles_ended_.fetch_add(1, base::order::release);
   base::futex_wake(&roles_ended_, 1);
@@ -265,6 +270,7 @@ void blocking_pool::run(header& task) noexcept {
   }
   if (cancelling) core::cancel(task, cancel_reason::shutdown);
   core::run_entry(task);
+  tasks_.note_outside(-1);
   const base::lock_guard lock(mutex_);
   --running_;
   --busy_;

@@ -60,7 +60,7 @@ class blocking_pool : public core::scheduler {
 
   void serve(seat& mine) noexcept;
   void submit(core::header& task) noexcept;
-  static void end_cancelled(core::header& task) noexcept;
+  void end_cancelled(core::header& task) noexcept;
   enum class [[nodiscard]] on_wait : std::uint8_t { look_again, leave };
   on_wait wait_for_work() noexcept;
   /// What must follow the lock under which work was added.

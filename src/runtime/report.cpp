@@ -1,4 +1,5 @@
 // What a runtime says about itself: stats(), dump(), the survivors of a shutdown.
+#include "runtime/join_circles.hpp"
 #include "runtime/runtime_core.hpp"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ runtime_stats runtime_core::stats() {
   sum.total_ripened = watchdog_.ripened();
   // relaxed. A report.
   sum.total_unhandled = unhandled_.load(base::order::relaxed);
-  sum.backend = io_backend::epoll;
+  sum.io_backend = io_backend::epoll;
   return sum;
 }
 
@@ -111,6 +112,8 @@ std::string runtime_core::dump() {
     text += ", " + std::to_string(w.thief_end().length_guess()) + " queued\n";
   }
   tasks.tasks().for_each([&text](const core::header& task) { describe(text, task); });
+  for (const join_circle& each : find_join_circles(tasks.tasks()))
+    text += "  circle of joins: " + to_string(each) + "\n";
   return text;
 }
 

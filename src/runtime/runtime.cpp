@@ -1,6 +1,7 @@
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 
+#include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "runtime/runtime_core.hpp"
 #include "task/thread_ports.hpp"
@@ -9,11 +10,16 @@
 
 namespace rota {
 
-runtime::runtime(runtime_options options) : core_(new detail::runtime_core(options)) {}
+runtime::runtime(runtime_options options) : core_(new detail::runtime_core(options, nullptr)) {}
+runtime::runtime(runtime_options options, core::clock_source& clock)
+    : core_(new detail::runtime_core(options, &clock)) {}
 
 runtime::~runtime() {
   // A child of fork() has this object, but none of its threads.
   if (!core_->is_own_process()) return;
+  // exit() was called in a task, and this is a static runtime: to wait for that task would be to wait for ever. Threads and
+  // memory go with the process.
+  if (base::exits_inside_a_task()) return;
   shutdown_within(core_->options().shutdown_grace);
   core_->let_go();
 }
@@ -72,11 +78,13 @@ scheduler& current_blocking_pool() {
 
 blocking_section::blocking_section() : lent_(current_thread_ports().before_block()), task_(nullptr) {
   // Inside, this is a plain thread: block_on may run a task of its own.
+  ++base::this_thread_locals().in_place;
   task_ = std::exchange(base::this_thread_locals().task, nullptr);
 }
 
 blocking_section::~blocking_section() {
   base::this_thread_locals().task = task_;
+  --base::this_thread_locals().in_place;
   current_thread_ports().after_block(lent_);
 }
 

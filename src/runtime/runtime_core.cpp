@@ -3,6 +3,7 @@
 #include "base/random.hpp"
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
+#include "runtime/last_words.hpp"
 #include "task/harness.hpp"
 #include "task/thread_ports.hpp"
 
@@ -39,19 +40,34 @@ constexpr sched::driver_ops epoll_ops{
 
 }  // namespace
 
-runtime_core::runtime_core(const runtime_options& options)
-    : tasks((check(options), workers_of(options)), seed_of(options), base::now()),
+runtime_core::runtime_core(const runtime_options& options, core::clock_source* clock)
+    : tasks((check(options), workers_of(options)),
+            seed_of(options),
+            clock == nullptr ? base::now() : clock->now()),
       threads(tasks, options.blocking),
       options_(options),
       process_(base::this_process_id()),
       watchdog_(tasks, options.watchdog) {
   core::install_thread_ports(sched::scheduler::ports_of_thread);
 #if !ROTA_MODEL
+  name_the_task_on_terminate();
   if (const std::error_code failed = driver_.open())
     throw std::system_error(failed, "rota: the epoll driver");
 #endif
   connect();
+  tasks.around.clock = clock;
+  listen_to_clock();
   start_workers();
+}
+
+/// A clock that is moved by hand says so: timers may be due.
+void runtime_core::listen_to_clock() noexcept {
+  if (tasks.around.clock == nullptr) return;
+  const auto moved = [](void* self) noexcept {
+    const sched::driver_port& driver = static_cast<runtime_core*>(self)->tasks.around.driver;
+    driver.ops->interrupt(driver.self);
+  };
+  tasks.around.clock->listen({moved, this});
 }
 
 void runtime_core::connect() noexcept {
@@ -161,6 +177,7 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
 }
 
 void runtime_core::stop_threads() noexcept {
+  if (tasks.around.clock != nullptr) tasks.around.clock->listen({});
   watchdog_.stop();
   threads.stop();
   tasks.drain();

@@ -26,7 +26,7 @@ namespace rota::detail {
 class runtime_core {
  public:
   /// Checks the options first; nothing has started when it throws.
-  explicit runtime_core(const runtime_options& options);
+  explicit runtime_core(const runtime_options& options, core::clock_source* clock);
   runtime_core(const runtime_core&) = delete;
   runtime_core& operator=(const runtime_core&) = delete;
   ~runtime_core() = default;
@@ -50,6 +50,7 @@ class runtime_core {
   [[nodiscard]] bool runs_a_task_here() const noexcept;
   void connect() noexcept;
   void start_workers();
+  void listen_to_clock() noexcept;
   void cancel_everything() noexcept;
   void wait_for_end(base::nanoseconds grace) noexcept;
   void stop_threads() noexcept;

@@ -11,6 +11,14 @@ constexpr base::nanoseconds tick = std::chrono::milliseconds(1);
 constexpr unsigned quiet_looks = 8;
 constexpr unsigned reports_per_minute = 5;
 
+/// Tasks that wait for each other are looked for once a second, in builds with asserts: it walks the whole registry.
+constexpr base::nanoseconds circle_period = std::chrono::seconds(1);
+#if defined(NDEBUG) || ROTA_MODEL
+constexpr bool looks_for_circles = false;
+#else
+constexpr bool looks_for_circles = true;
+#endif
+
 }  // namespace
 
 watchdog::watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept
@@ -52,6 +60,7 @@ void watchdog::watch() noexcept {
     } else {
       quiet = 0;
       look(base::now());
+      look_for_circles(base::now());
     }
     if (!doze()) return;
   }
@@ -68,11 +77,29 @@ bool watchdog::sleep() noexcept {
   // seq_cst. The announcement; the look at the idle word follows. failure: seq_cst. It is told to leave.
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
   if (!tasks_.sleepers().all_parked()) first_awake();
-  // acquire, in the loop. Pairs with first_awake() and stop().
-  while (word_.load(base::order::acquire) == asleep)
-    static_cast<void>(base::futex_wait(word_, asleep, base::never));
-  // acquire. The same.
+  if (looks_for_circles && patience_.count() > 0) {
+    // Nothing moves any more: one look, and if that finds something another one later. Then it sleeps without a limit.
+    while (circles_.look(tasks_.tasks()) && !sleep_while_asleep(base::now() + circle_period)) {
+    }
+  }
+  static_cast<void>(sleep_while_asleep(base::never));
+  // acquire. Pairs with first_awake() and stop().
   return word_.load(base::order::acquire) != leaving;
+}
+
+/// False: the time has come, and it may still sleep.
+bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
+  // acquire. Pairs with first_awake() and stop().
+  while (word_.load(base::order::acquire) == asleep) {
+    if (base::futex_wait(word_, asleep, until) == base::wait_result::timed_out) return false;
+  }
+  return true;
+}
+
+void watchdog::look_for_circles(base::time_point now) noexcept {
+  if (!looks_for_circles || patience_.count() == 0 || now < next_circle_look_) return;
+  next_circle_look_ = now + circle_period;
+  static_cast<void>(circles_.look(tasks_.tasks()));
 }
 
 void watchdog::look(base::time_point now) noexcept {

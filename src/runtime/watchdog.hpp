@@ -3,6 +3,7 @@
 
 #include "base/futex.hpp"
 #include "base/thread.hpp"
+#include "runtime/join_circles.hpp"
 #include "sched/scheduler.hpp"
 
 #include <cstdint>
@@ -54,6 +55,8 @@ class watchdog {
   /// False: it is told to leave.
   [[nodiscard]] bool doze() noexcept;
   [[nodiscard]] bool sleep() noexcept;
+  [[nodiscard]] bool sleep_while_asleep(base::time_point until) noexcept;
+  void look_for_circles(base::time_point now) noexcept;
 
   enum value : std::uint32_t { awake, asleep, leaving };
 
@@ -63,6 +66,8 @@ class watchdog {
   base::atomic<std::uint64_t> ripened_{0};
   base::atomic<std::uint64_t> stalls_{0};
   std::vector<sample> samples_;
+  circle_watch circles_;
+  base::time_point next_circle_look_{};
   base::time_point minute_{};
   unsigned reports_this_minute_ = 0;
   base::thread thread_;

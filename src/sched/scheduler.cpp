@@ -93,6 +93,7 @@ const core::scheduler_ops scheduler::ops_table{
     .now = [](const core::scheduler& s) noexcept { return of(s).now(); },
     .timer_shard = sched::timer_shard,
     .deadline_moved = sched::deadline_moved,
+    .outside = [](core::scheduler& s, int by) noexcept { of(s).note_outside(by); },
     .io = [](core::scheduler& s) noexcept { return of(s).around.io; },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
@@ -140,6 +141,29 @@ void scheduler::wake_all() noexcept {
   for (unsigned i = 0; i < workers(); ++i) unpark(idle_.claim_parked(i));
 }
 
+void scheduler::note_outside(int by) noexcept {
+  if (around.clock == nullptr) return;
+  {
+    const base::lock_guard lock(jump_);
+    outside_ += by;
+    if (outside_ != 0) return;
+  }
+  around.driver.ops->interrupt(around.driver.self);
+}
+
+void scheduler::tell_poller_of_sleep() noexcept {
+  if (around.clock != nullptr && idle_.all_parked()) around.driver.ops->interrupt(around.driver.self);
+}
+
+bool scheduler::time_has_come() noexcept {
+  const base::lock_guard lock(jump_);
+  if (timers_.earliest() <= now()) return true;
+  if (outside_ != 0) return false;
+  if (!idle_.all_parked() || injector_.has_items()) return false;
+  // Only now: a worker that was awake a moment ago may have armed an earlier one.
+  return around.clock->all_blocked(timers_.earliest());
+}
+
 void scheduler::drain() noexcept {
   injector_.close();
   for (header* entry = injector_.drain(); entry != nullptr;) {
@@ -160,7 +184,14 @@ void* lend_role() noexcept {
   if (role == nullptr || base::this_thread_locals().task == nullptr) return nullptr;
   scheduler& self = role->shared();
   base::this_thread_locals().worker = nullptr;
+  // Until this task is back in play(), or in the loop of whoever runs this thread, no worker knows of it.
+  self.note_outside(+1);
+  // Its task stays with this thread: the watchdog must not take a role that waits for a thread for one that is stuck.
+  const std::uint64_t mine = role->current_task_id();
+  role->note_poll(0);
   if (self.around.start_role(self.around.threads, *role)) return role;
+  role->note_poll(mine);
+  self.note_outside(-1);
   // No thread to be had: this one keeps the role while it blocks. The watchdog keeps its LIFO slot served.
   base::this_thread_locals().worker = role;
   self.note_shortage();

@@ -1,6 +1,7 @@
 // The work-stealing scheduler: what its workers share.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "queue/injector.hpp"
 #include "sched/idle.hpp"
 #include "sched/ledger.hpp"
@@ -10,6 +11,8 @@
 #include "task/registry.hpp"
 #include "task/thread_ports.hpp"
 #include "time/shard.hpp"
+
+#include <rota/detail/clock_source.hpp>
 
 #include <memory>
 #include <vector>
@@ -40,9 +43,8 @@ struct surroundings {
   /// The last task's memory has gone after the runtime has: frees the scheduler.
   void (*abandoned)(void* self) noexcept = nullptr;
   void* holder = nullptr;
-  /// Time as tasks see it; null: the monotonic clock.
-  base::time_point (*now)(void* self) noexcept = nullptr;
-  void* clock = nullptr;
+  /// Time as tasks see it; null: the machine's monotonic clock.
+  core::clock_source* clock = nullptr;
 };
 
 class scheduler : public core::scheduler {
@@ -65,8 +67,28 @@ class scheduler : public core::scheduler {
   void look_after_injector() noexcept { unpark(idle_.after_injector()); }
 
   [[nodiscard]] base::time_point now() const noexcept {
-    return around.now == nullptr ? base::now() : around.now(around.clock);
+    return around.clock == nullptr ? base::now() : around.clock->now();
   }
+  // PROTOCOL: a clock that jumps
+  //   It may jump once no worker is awake, nothing is in the injector, and outside_ is 0. Only the poller asks, after it
+  //   has announced that it parks, and after it has taken what the driver had. Whoever makes the last of these true (a
+  //   worker that goes to sleep beside the poller; the last end of something outside) interrupts the driver afterwards.
+  //   An interrupt is kept until the next wait: so the poller either sees the change, or is woken and asks again.
+  //   jump_     held while the poller asks, reads the first timer and lets time jump. Whoever gets up, or begins something
+  //             outside, passes through it first: it sees one time, before the jump or after it, and arms no timer between.
+  //   outside_  under jump_. Counted up by who makes such work runnable, before it is; down by who ran it, after everything
+  //             that it woke is queued or counted itself. So a chain of wakes never passes through "nothing can run".
+  /// See core::scheduler_ops.
+  void note_outside(int by) noexcept;
+  /// For a worker that gets up.
+  void pass_jump() noexcept {
+    if (around.clock == nullptr) return;
+    const base::lock_guard lock(jump_);
+  }
+  /// For a worker that sleeps and is not the poller.
+  void tell_poller_of_sleep() noexcept;
+  /// For the poller: true if there are due timers, now or after the jump.
+  [[nodiscard]] bool time_has_come() noexcept;
 
   [[nodiscard]] phase current_phase() const noexcept {
     // seq_cst. In one order with the counting of tasks and with the parking of workers.
@@ -141,6 +163,8 @@ class scheduler : public core::scheduler {
   base::atomic<std::uint64_t> foreign_ended_{0};
   base::atomic<std::uint64_t> foreign_cancelled_{0};
   base::atomic<std::uint64_t> shortages_{0};
+  base::mutex jump_;
+  std::int64_t outside_ = 0;  // under jump_
   base::atomic<phase> phase_{phase::open};
   std::vector<std::unique_ptr<worker>> workers_;
 };

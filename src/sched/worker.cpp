@@ -19,7 +19,6 @@ worker* worker::current() noexcept { return static_cast<worker*>(base::this_thre
 
 worker::on_play worker::play() noexcept {
   base::this_thread_locals().worker = this;
-  begin_role();
   while (shared_.current_phase() != phase::stopping) {
     // Who was woken searches first: it holds a token, and owes a look to those who wait.
     if (!searching_) tick();
@@ -32,13 +31,6 @@ worker::on_play worker::play() noexcept {
   close_books();
   base::this_thread_locals().worker = nullptr;
   return on_play::stopped;
-}
-
-/// The thread that had the role before is blocked inside a task: that task is not this role's any more.
-void worker::begin_role() noexcept {
-  // relaxed, all. As in run().
-  stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
-  task_id_.store(0, base::order::relaxed);
 }
 
 /// Up to 128 looks at tasks, then the driver and the timers get their turn.
@@ -60,10 +52,8 @@ void worker::tick() noexcept {
 
 void worker::run(header& task) noexcept {
   just_woken_ = false;
-  // relaxed, all. One writer; the watchdog and reports read them a little late.
-  const std::uint64_t outer = task_id_.load(base::order::relaxed);
-  stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
-  task_id_.store(task.id, base::order::relaxed);
+  const std::uint64_t outer = current_task_id();
+  note_poll(task.id);
   const std::uint32_t looks = core::run(task);
   if (lost_role()) return;
   // relaxed. As above.
@@ -308,6 +298,7 @@ void worker::get_up(bool consumed) noexcept {
   const idle::on_rise how = shared_.idle_.rise(index_, first_awake);
   if (how == idle::on_rise::claimed && !consumed) parker_.park();
   if (first_awake) shared_.note_first_awake();
+  shared_.pass_jump();
   searching_ = true;
   just_woken_ = how == idle::on_rise::claimed;
 }
@@ -317,9 +308,19 @@ void worker::sleep() noexcept {
   if (shared_.poll().try_take()) {
     wait_in_driver();
   } else {
+    shared_.tell_poller_of_sleep();
     parker_.park();
     get_up(true);
   }
+}
+
+unsigned worker::wait_for_events(base::time_point until, event_buffer& found) noexcept {
+  const driver_port& driver = shared_.around.driver;
+  if (shared_.around.clock == nullptr) return driver.ops->wait(driver.self, until, found);
+  // Time is not the machine's. What the driver has comes first; then time may jump; else only an interrupt helps.
+  const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
+  if (events != 0 || shared_.time_has_come()) return events;
+  return driver.ops->wait(driver.self, base::never, found);
 }
 
 /// The poller: sleeps until an event, a timer or an unpark. The token goes first, then the worker is a searcher, then
@@ -335,7 +336,7 @@ void worker::wait_in_driver() noexcept {
     turn.announce(until);
     // A timer that was armed before the announcement told nobody.
     until = std::min(until, shared_.clocks().earliest());
-    events = driver.ops->wait(driver.self, until, found);
+    events = wait_for_events(until, found);
     turn.announce_awake();
     notified = parker_.leave_driver();
   }

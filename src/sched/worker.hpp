@@ -71,6 +71,12 @@ class alignas(base::cache_line) worker {
     // relaxed. The watchdog compares it with an earlier one, and is only a guess late.
     return stamp_.load(base::order::relaxed);
   }
+  /// Another poll begins, of `task_id`; 0: of nothing. By the thread that plays the role.
+  void note_poll(std::uint64_t task_id) noexcept {
+    // relaxed, all. One writer; the watchdog and reports read them a little late.
+    stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
+    task_id_.store(task_id, base::order::relaxed);
+  }
   /// The task that runs here. Anybody, for reports.
   [[nodiscard]] std::uint64_t current_task_id() const noexcept {
     // relaxed. A report.
@@ -78,7 +84,6 @@ class alignas(base::cache_line) worker {
   }
 
  private:
-  void begin_role() noexcept;
   void tick() noexcept;
   void maintain() noexcept;
   void run(core::header& task) noexcept;
@@ -101,6 +106,7 @@ class alignas(base::cache_line) worker {
   void get_up(bool consumed) noexcept;
   void sleep() noexcept;
   void wait_in_driver() noexcept;
+  [[nodiscard]] unsigned wait_for_events(base::time_point until, event_buffer& found) noexcept;
   void close_books() noexcept;
 
   scheduler& shared_;

@@ -1,5 +1,6 @@
 #include "task/entered.hpp"
 
+#include "base/thread.hpp"
 #include "task/harness.hpp"
 
 #include <rota/detail/enter.hpp>
@@ -76,6 +77,9 @@ const scheduler_ops entered::ops_table{
         [](scheduler& self, header& task) noexcept {
           services_of(self).ops->shield_overridden(services_of(self), task);
         },
+    .suppressed = [](scheduler& self) noexcept { services_of(self).ops->suppressed(services_of(self)); },
+    .outside = [](scheduler& self,
+                  int by) noexcept { services_of(self).ops->outside(services_of(self), by); },
     .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
     .freed = [](scheduler&) noexcept {},
 };
@@ -87,7 +91,9 @@ scheduler& entered::services_of(const scheduler& self) noexcept {
 entered::entered(scheduler& services) noexcept : scheduler{&ops_table}, services_(&services) {}
 
 void entered::schedule(header& task) noexcept {
-  auto& awake = entered_of(task).awake_;
+  entered& self = entered_of(task);
+  auto& awake = self.awake_;
+  self.services_->ops->outside(*self.services_, +1);
   // acq_rel. Same word as run_to_end(): the wake's effects are seen by the run that follows.
   awake.exchange(1, base::order::acq_rel);
   base::futex_wake(&awake, 1);
@@ -95,18 +101,24 @@ void entered::schedule(header& task) noexcept {
 
 /// Called by the thread itself: it is awake.
 void entered::reschedule(header& task) noexcept {
+  entered& self = entered_of(task);
+  self.services_->ops->outside(*self.services_, +1);
   // relaxed. Its own thread reads it next.
-  entered_of(task).awake_.exchange(1, base::order::relaxed);
+  self.awake_.exchange(1, base::order::relaxed);
 }
 
 void entered::run_to_end(header& task) noexcept {
+  // One count for each entry, and for the first run; given back after each run.
+  services_->ops->outside(*services_, +1);
   run(task);
+  services_->ops->outside(*services_, -1);
   while (!task.word.load().is(lifecycle::complete)) {
     // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
     while (awake_.exchange(0, base::order::acq_rel) == 0) {
       static_cast<void>(base::futex_wait(awake_, 0, base::never));
     }
     run_entry(task);
+    services_->ops->outside(*services_, -1);
   }
 }
 
@@ -121,6 +133,7 @@ header& enter(promise_base& root, const result_vtable& type, scheduler* services
     abandon(refused, cancel_reason::shutdown);
     return refused;
   }
+  base::watch_for_exit();
   entered here(around);
   header& task = make_header(root, here, type, entered_word);
   here.run_to_end(task);

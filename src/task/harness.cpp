@@ -110,10 +110,13 @@ header* advance(header& task) noexcept {
         record_site(task);
         give_back(task, task.word.yield());
         return above;
-      case stop_reason::join:
-        task.join_target->awaited_by = &task;
-        task.join_target->budget = task.budget;
-        return task.join_target;
+      case stop_reason::join: {
+        // relaxed. This thread wrote it.
+        header* const target = task.join_target.load(base::order::relaxed);
+        target->awaited_by = &task;
+        target->budget = task.budget;
+        return target;
+      }
       case stop_reason::finished:
         task.awaited_by = nullptr;
         // What the child used up is used up: a loop of spawn and await must yield too.

@@ -51,8 +51,9 @@ struct header : activation, list_links, sibling_links {
   const result_vtable* result;
   waker join_slot;
 
-  // Owner. A task that runs here because this one awaits it, and the reverse.
-  header* join_target = nullptr;
+  // Written by the owner: the task that this one joined last. Reports compare it, and never look at what it points to.
+  base::atomic<header*> join_target;
+  // Owner. The task that awaits this one, which therefore runs here.
   header* awaited_by = nullptr;
   region* unwind_target = nullptr;  // null: the whole task
 

@@ -7,6 +7,8 @@
 #include "task/harness.hpp"
 #include "task/thread_ports.hpp"
 
+#include <cstdio>
+
 namespace rota::core {
 
 namespace {
@@ -136,14 +138,23 @@ void take_note_back(header& me) noexcept {
   me.waits_out.set(nullptr);
 }
 
+void note_target(activation& task, header& target) noexcept {
+  // relaxed. For this thread, and for reports.
+  header_of(task).join_target.store(&target, base::order::relaxed);
+}
+
 void demand(header* task) {
   if (task == nullptr) throw error(errc::already_joined);
   const header* const me = current_task();
   if (me != nullptr && waits_for_me(*me, *task)) throw error(errc::would_deadlock);
   // A second waker in the slot would rob the first joiner of its wake.
   const snapshot now = task->word.load();
-  if (now.has(join_interest) && !now.is(lifecycle::complete))
-    throw error(errc::already_joined, "somebody waits for it");
+  if (now.has(join_interest) && !now.is(lifecycle::complete)) {
+    char words[64];
+    std::snprintf(
+        words, sizeof words, "somebody waits for task %llu", static_cast<unsigned long long>(task->id));
+    throw error(errc::already_joined, words);
+  }
 }
 
 }  // namespace
@@ -160,7 +171,7 @@ bool join_leaf::claim() noexcept {
   if (target_->owner != header_of(task()).owner || task().budget <= 1) return false;
   if (!take_over(*target_)) return false;
   --task().budget;
-  header_of(task()).join_target = target_;
+  note_target(task(), *target_);
   task().why = stop_reason::join;
   return true;
 }
@@ -169,6 +180,7 @@ bool join_leaf::claim() noexcept {
 bool join_leaf::register_here() noexcept {
   if (registered_) return is_complete(*target_);
   registered_ = true;
+  note_target(task(), *target_);
   return register_waker(*target_, make_waker()) == on_register::complete;
 }
 

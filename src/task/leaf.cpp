@@ -5,7 +5,27 @@
 
 #include <rota/task.hpp>
 
+#include <cstdio>
+
 namespace rota {
+
+namespace core {
+namespace {
+
+/// Ends the program with a sentence about a task.
+[[noreturn]] void fatal_in(const header& task, const char* what) noexcept {
+  char words[384];
+  std::snprintf(words,
+                sizeof words,
+                "%s: task %llu '%s'",
+                what,
+                static_cast<unsigned long long>(task.id),
+                task.name == nullptr ? "" : task.name);
+  ROTA_FATAL(words, task.id);
+}
+
+}  // namespace
+}  // namespace core
 
 namespace {
 
@@ -23,6 +43,9 @@ waker noop_waker() noexcept { return {nullptr, &no_operation}; }
 waker leaf::make_waker() const noexcept { return core::make_waker(core::header_of(*task_)); }
 
 bool leaf::suspend_in(core::promise_base& frame) {
+#if !defined(NDEBUG)
+  if (core::current_task() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");
+#endif
   task_->innermost.set(&frame);
   // The budget is spent: the operation is done already, and only its turn is given up.
   if (task_->why != core::stop_reason::yield) {
@@ -41,7 +64,7 @@ namespace core {
 // The body's own catch block would take what a destructor of its frame threw, and go on to the end as if it had returned.
 void thrown_in(const activation& task) noexcept {
   const auto& me = static_cast<const header&>(task);
-  if (me.word.load().has(unwinding)) ROTA_FATAL("a destructor threw while its task was unwound", me.id);
+  if (me.word.load().has(unwinding)) fatal_in(me, "a destructor threw while its task was unwound");
 }
 
 // A task may be the parameter of a task that is the parameter of a task: destroyed as the language does it, a long chain

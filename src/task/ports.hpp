@@ -57,6 +57,9 @@ struct scheduler_ops {
   void (*shield_overridden)(scheduler& self, header& task) noexcept = [](scheduler&, header&) noexcept {};
   /// An exception of a child will reach nobody, since another decided how its scope or when_* ends. Counted, not reported.
   void (*suppressed)(scheduler& self) noexcept = [](scheduler&) noexcept {};
+  /// Work that no worker knows of begins (+1) or ends (-1): the root of block_on, a closure that may block, a task whose
+  /// thread has lent its role. A virtual clock stands still while there is any.
+  void (*outside)(scheduler& self, int by) noexcept = [](scheduler&, int) noexcept {};
   /// The driver that watches descriptors; null if there is none.
   driver::epoll* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::epoll* {
     return nullptr;

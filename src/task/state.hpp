@@ -13,6 +13,10 @@ namespace rota::core {
 inline void (*transition_seen)(void (*rule)(), snapshot from) noexcept = nullptr;
 #endif
 
+/// Counting is no rule; these are the names under which it is counted.
+inline void counted_up() noexcept {}
+inline void counted_down() noexcept {}
+
 /// The word of one task. The protocol stands in word.hpp; who may call what stands here.
 class state {
  public:
@@ -50,6 +54,7 @@ class state {
     const snapshot before{word_.fetch_add(snapshot::one_ref, base::order::relaxed)};
     if (before.refs() >= snapshot::max_refs) [[unlikely]]
       ROTA_FATAL("task refcount overflow", before.bits);
+    note(counted_up, before);
   }
 
   on_release release() noexcept {
@@ -58,6 +63,7 @@ class state {
     const snapshot before{word_.fetch_sub(snapshot::one_ref, base::order::acq_rel)};
     if (before.refs() == 0) [[unlikely]]
       ROTA_FATAL("task reference dropped twice", before.bits);
+    note(counted_down, before);
     return before.refs() == 1 ? on_release::free : on_release::kept;
   }
 
@@ -88,18 +94,25 @@ class state {
         ROTA_FATAL("task word does not allow this transition", seen.bits);
       const auto [next, duty] = Rule(seen);
       ROTA_ASSERT(valid(next));
+      ROTA_ASSERT(keeps_the_end(seen, next));
       // acq_rel, even where next == seen. release: what a waker did before wake() is seen by the run that follows,
       //          also when the task was runnable already. acquire: a run sees that, and the frames as the last run
       //          left them; a joiner sees the outcome.
       // failure: relaxed. The reloaded word is again only a guess.
       if (word_.compare_exchange_weak(seen.bits, next.bits, base::order::acq_rel, base::order::relaxed)) {
-#if ROTA_MODEL
-        if (transition_seen != nullptr) transition_seen(reinterpret_cast<void (*)()>(Rule), seen);
-#endif
+        note(reinterpret_cast<void (*)()>(Rule), seen);
         return duty;
       }
     }
   }
+
+#if ROTA_MODEL
+  static void note(void (*rule)(), snapshot from) noexcept {
+    if (transition_seen != nullptr) transition_seen(rule, from);
+  }
+#else
+  static void note(void (* /*rule*/)(), snapshot /*from*/) noexcept {}
+#endif
 
   base::atomic<std::uint64_t> word_;
 };

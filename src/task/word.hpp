@@ -32,7 +32,8 @@ namespace rota::core {
 // References: one of the scheduler until after finish, one of the handle, one of the queue's entry, one per waker.
 // Who frees the task: whoever drops the last reference.
 //
-// Invariants (valid(); every rule keeps them, tried on every word at compile time in tests/unit/task/word_test.cpp):
+// Invariants (valid(), keeps_the_end(); every rule keeps them, tried on every word at compile time in
+// tests/unit/task/word_test.cpp):
 //   I1  scheduled implies queued: a runnable task can always be found.
 //   I2  every entry owns a reference, and so does the scheduler until the task is complete.
 //   I3  notified implies running; overridden implies a shield; unwinding implies not complete.
@@ -103,6 +104,12 @@ struct snapshot {
          && (!s.has(notified) || s.is(lifecycle::running))           // I3
          && (!s.has(overridden) || s.shields() > 0)                  // I3
          && (!complete || (!s.has(unwinding) && s.shields() == 0));  // I3, I4
+}
+
+/// I4 of a change.
+[[nodiscard]] constexpr bool keeps_the_end(snapshot from, snapshot to) noexcept {
+  constexpr std::uint64_t may_change = ~(snapshot::one_ref - 1) | queued | detached;
+  return !from.is(lifecycle::complete) || ((from.bits ^ to.bits) & ~may_change) == 0;
 }
 
 /// A new task, spawned: runnable, with an entry. References: scheduler, entry, handle.

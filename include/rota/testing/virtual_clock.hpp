@@ -27,9 +27,11 @@ enum class clock_mode : unsigned char {
 /// Ownership     Must outlive the runtime that it is given to; one runtime at a time.
 /// Ordering      Automatic: the clock moves from one timer's time to the next one's, and only after
 ///               everything that became runnable has run and is blocked again.
-/// Failure       Never. It never goes back; at time_point::max() it stays.
+/// Failure       Never. It never goes back; at time_point::max() it stays. Who blocks a thread (block_in_place, a blocking
+///               join, a closure of spawn_blocking) runs: time stands still meanwhile, so such a wait for a timer
+///               waits for ever. Await instead.
 /// Cost          An atomic word.
-/// Example       tests/unit/time/virtual_clock_test.cpp
+/// Example       examples/virtual_clock.cpp
 class virtual_clock final : public core::clock_source {
  public:
   static constexpr time_point beginning{std::chrono::hours(1)};

@@ -1,5 +1,8 @@
 #include "base/thread.hpp"
 
+#include "base/atomic.hpp"
+#include "base/tls_slot.hpp"
+
 #include <rota/detail/config.hpp>
 
 #include <pthread.h>
@@ -18,6 +21,22 @@ namespace rota::base {
 
 namespace {
 
+atomic<bool> exiting{false};
+
+/// exit() destroys the thread_locals of its own thread before anything that is static; a thread that just ends is in no task.
+struct exit_watch {
+  bool armed = false;
+  exit_watch() = default;
+  exit_watch(const exit_watch&) = delete;
+  exit_watch& operator=(const exit_watch&) = delete;
+  ~exit_watch() {
+    const thread_locals& locals = this_thread_locals();
+    if (!armed || (locals.task == nullptr && locals.in_place == 0)) return;
+    // relaxed. Read by the same thread, on its way through exit().
+    exiting.store(true, order::relaxed);
+  }
+};
+
 struct start_record {
   thread::entry_function entry;
   void* argument;
@@ -29,6 +48,7 @@ void* begin(void* raw) {
   const start_record copy = *record;
   delete record;
   ::pthread_setname_np(::pthread_self(), copy.name);
+  watch_for_exit();
   copy.entry(copy.argument);
   return nullptr;
 }
@@ -113,6 +133,16 @@ unsigned usable_processors() noexcept {
 std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
 
 std::uint64_t this_process_id() noexcept { return static_cast<std::uint64_t>(::getpid()); }
+
+void watch_for_exit() noexcept {
+  thread_local exit_watch watch;
+  watch.armed = true;
+}
+
+bool exits_inside_a_task() noexcept {
+  // relaxed. See exit_watch.
+  return exiting.load(order::relaxed);
+}
 
 void yield_thread() noexcept { ::sched_yield(); }
 

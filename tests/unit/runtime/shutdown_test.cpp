@@ -201,7 +201,9 @@ TEST(shutdown, a_thousand_lives_leave_nothing_behind) {
   const std::size_t files = open_files();
   for (int i = 0; i < 1'000; ++i) {
     runtime rt(with_workers(2));
-    if (i % 2 == 0) EXPECT_EQ(rt.spawn(number(i)).join(), i);
+    if (i % 2 == 0) {
+      EXPECT_EQ(rt.spawn(number(i)).join(), i);
+    }
   }
   EXPECT_EQ(open_files(), files);
   EXPECT_EQ(threads_of_process(), threads);

@@ -4,6 +4,7 @@
 #include "sched/scheduler.hpp"
 
 #include <rota/detail/spawn_on.hpp>
+#include <rota/testing/virtual_clock.hpp>
 #include <rota/this_task.hpp>
 
 #include <gtest/gtest.h>
@@ -28,11 +29,10 @@ void print(const std::string& what, std::uint64_t figure) {
 /// A scheduler whose workers this thread plays, one after the other.
 class stage {
  public:
-  explicit stage(unsigned workers) : tasks(workers, 1, now_) {
+  explicit stage(unsigned workers) : tasks(workers, 1, clock_.now()) {
     tasks.around.driver = {&driver_table, this};
     tasks.around.abandoned = [](void*) noexcept {};
-    tasks.around.now = [](void* self) noexcept { return static_cast<stage*>(self)->now_; };
-    tasks.around.clock = this;
+    tasks.around.clock = &clock_;
     core::install_thread_ports(scheduler::ports_of_thread);
   }
   stage(const stage&) = delete;
@@ -54,7 +54,7 @@ class stage {
   void finish() noexcept {
     if (finishes_) tasks.set_phase(phase::stopping);
   }
-  void pass(std::chrono::nanoseconds span) noexcept { now_ += span; }
+  void pass(std::chrono::nanoseconds span) noexcept { clock_.advance(span); }
 
   [[nodiscard]] worker_counters& counts(unsigned index = 0) { return tasks.at(index).counts(); }
 
@@ -80,7 +80,7 @@ class stage {
 
  private:
   static const driver_ops driver_table;
-  base::time_point now_{1h};
+  testing::virtual_clock clock_{testing::clock_mode::manual};
   bool finishes_ = true;
 
  public:

@@ -347,6 +347,18 @@ constexpr bool complete_is_final(snapshot s, const word& w) {
 }
 static_assert(on_every_word<complete_is_final>, "only references, queued and detached change after the end");
 
+/// What every build with asserts asks of each change.
+constexpr bool only_these_may_change_after_the_end() {
+  constexpr std::uint64_t may = (~std::uint64_t{0} << 32U) | (1U << 20U) | (1U << 19U);
+  const snapshot over = make(lifecycle::complete, 3, 0, 0);
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    const std::uint64_t one = std::uint64_t{1} << bit;
+    if (keeps_the_end(over, {over.bits ^ one}) != ((may & one) != 0)) return false;
+  }
+  return keeps_the_end(make(lifecycle::running, 3, 1, 0xFF), over);
+}
+static_assert(only_these_may_change_after_the_end());
+
 constexpr bool requests_stay(snapshot s, const word& w) {
   return every_step(s, w, [w](snapshot next) {
     return (!w.cancelled || next.has(cancelled)) && (!w.detached || next.has(detached));

@@ -1,0 +1,10 @@
+// What is said before a program ends in the middle of a task.
+#pragma once
+
+namespace rota::detail {
+
+/// From now on std::terminate() on a thread that runs a task names that task on standard error, and then does what it would
+/// have done: the handler that is in place now is called. Once for the process; a handler that is set later replaces it.
+void name_the_task_on_terminate() noexcept;
+
+}  // namespace rota::detail

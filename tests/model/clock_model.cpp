@@ -1,0 +1,169 @@
+// A clock that jumps, over the real workers: it never jumps while anything can run, and never stands still for ever when
+// nothing can. A jump that is forgotten is a deadlock, since no wait has a deadline then.
+#include "base/thread.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/sleep_driver.hpp"
+#include "testing/explore.hpp"
+
+#include <rota/detail/clock_source.hpp>
+#include <rota/detail/enter.hpp>
+#include <rota/detail/spawn_on.hpp>
+#include <rota/time.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace rota::sched {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::check;
+using testing::execution;
+
+testing::options at_random(std::string_view name, testing::search_kind kind = testing::search_kind::pct) {
+  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
+  return {.name = name,
+          .search = kind,
+          .depth = 4,
+          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 2'000,
+          .spurious_wakes = 1};
+}
+testing::options bounded(std::string_view name) { return {.name = name, .preemptions = 1}; }
+void expect_holds(const testing::report& r) { EXPECT_FALSE(r.failed) << to_string(r); }
+
+/// Jumps whenever it is asked. `busy`: tasks that are runnable, or about to be; kept by the tasks themselves.
+class jumping_clock final : public core::clock_source {
+ public:
+  time_point now() noexcept override {
+    // acquire. Pairs with all_blocked().
+    return time_point(std::chrono::nanoseconds(now_.load(base::order::acquire)));
+  }
+  bool all_blocked(time_point earliest) noexcept override {
+    if (earliest == time_point::max()) return false;
+    // acquire. Pairs with the tasks' counting.
+    check(busy.load(base::order::acquire) == 0, "time jumps only when nothing can run");
+    // release. Pairs with now().
+    now_.store(earliest.time_since_epoch().count(), base::order::release);
+    return true;
+  }
+  void listen(const listener&) noexcept override {}
+
+  void begin() noexcept {
+    // acq_rel. A balance.
+    busy.fetch_add(1, base::order::acq_rel);
+  }
+  void end() noexcept {
+    // acq_rel. A balance.
+    busy.fetch_sub(1, base::order::acq_rel);
+  }
+  base::atomic<int> busy{0};
+
+ private:
+  base::atomic<std::int64_t> now_{std::chrono::nanoseconds(1h).count()};
+};
+
+struct house {
+  explicit house(unsigned workers) : tasks(workers, 1, clock.now()) {
+    tasks.around.driver = driver.port();
+    tasks.around.clock = &clock;
+    tasks.around.abandoned = [](void*) noexcept {};
+    core::install_thread_ports(scheduler::ports_of_thread);
+  }
+  house(const house&) = delete;
+  house& operator=(const house&) = delete;
+  ~house() = default;
+
+  void shut_down() {
+    tasks.set_phase(phase::cancelling);
+    tasks.wake_all();
+    check(tasks.books().wait_until_none(base::never), "every task ends");
+    tasks.set_phase(phase::stopping);
+    tasks.wake_all();
+  }
+
+  jumping_clock clock;
+  sleep_driver driver;
+  scheduler tasks;
+};
+
+house& furnish(execution& e, unsigned workers) {
+  house& h = e.make<house>(workers);
+  for (unsigned i = 0; i < workers; ++i) {
+    e.thread("worker", [&h, i] {
+      check(h.tasks.at(i).play() == worker::on_play::stopped, "a role that was not lent ends by a stop");
+    });
+  }
+  e.finally([&h] {
+    h.tasks.drain();
+    check(h.tasks.books().let_go(), "the memory of all is back");
+  });
+  return h;
+}
+
+/// Counted as busy by whoever spawns it; not busy while it sleeps.
+task<> nap(house& h, std::chrono::nanoseconds span) {
+  const auto until = h.clock.now() + span;
+  h.clock.end();
+  co_await sleep_for(span);
+  h.clock.begin();
+  check(h.clock.now() == until, "it wakes at exactly its time");
+  h.clock.end();
+}
+
+task<> two_naps_at_once(house& h) {
+  h.clock.begin();
+  h.clock.begin();
+  auto longer = core::spawn_on(h.tasks, nap(h, 2s));
+  auto shorter = core::spawn_on(h.tasks, nap(h, 1s));
+  co_await longer;
+  co_await shorter;
+}
+
+// Two workers, two timers: whoever goes to sleep last must see to it that time goes on.
+void two_naps(execution& e) {
+  house& h = furnish(e, 2);
+  e.thread("main", [&] {
+    core::spawn_on(h.tasks, two_naps_at_once(h)).join();
+    h.shut_down();
+  });
+}
+
+TEST(clock_model, it_jumps_when_nothing_can_run_and_not_before) {
+  expect_holds(testing::explore(at_random("clock_naps_uniform", testing::search_kind::random), two_naps));
+  expect_holds(testing::explore(at_random("clock_naps"), two_naps));
+}
+
+task<> root(house& h) {
+  h.clock.begin();
+  h.clock.begin();
+  auto child = core::spawn_on(h.tasks, nap(h, 1s));
+  // The child may be asleep already: it is the root, on its own thread, that keeps time from going on.
+  const auto until = h.clock.now() + 2s;
+  h.clock.end();
+  co_await sleep_for(2s);
+  h.clock.begin();
+  check(h.clock.now() == until, "the root wakes at exactly its time");
+  h.clock.end();
+  co_await child;
+}
+
+// The root of block_on runs on a thread that no worker knows of.
+void a_root_outside(execution& e) {
+  house& h = furnish(e, 1);
+  e.thread("main", [&] {
+    core::run_on_this_thread(root(h), &h.tasks);
+    h.shut_down();
+  });
+}
+
+TEST(clock_model, it_stands_still_while_the_root_of_block_on_runs) {
+  expect_holds(testing::explore(bounded("clock_root_dfs"), a_root_outside));
+  expect_holds(testing::explore(at_random("clock_root"), a_root_outside));
+  expect_holds(
+      testing::explore(at_random("clock_root_uniform", testing::search_kind::random), a_root_outside));
+}
+
+}  // namespace
+}  // namespace rota::sched
