@@ -1,8 +1,9 @@
-# Five kinds of tests, five folders, one label each. Folders may be empty: rooms appear over time.
+# Six kinds of tests, six folders, one label each. Folders may be empty: rooms appear over time.
 #
 #   tests/unit/<room>/*.cpp   unit     one program a room, or a folder of examples/; may include src/
 #   tests/api/*.cpp           api      one program a file; public headers only; `testing` in the name: on the model
 #   tests/model/*.cpp         model    one program a file, on the model
+#   tests/mutants/*.diff      mutants  one test for all: sources broken on purpose; only with `ctest -C mutants -L mutants`
 #   tests/compile/*.cpp       compile  what must (*_ok.cpp) and must not (*_fails.cpp) compile
 #   tests/stress/*.cpp        stress   one program a file, without GoogleTest; only with `ctest -C stress`, `./dev stress`
 #
@@ -143,6 +144,13 @@ if(TARGET rota_model)
     rota_gtest(model_${name} model rota_model "${file}")
     target_include_directories(model_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   endforeach()
+
+  add_test(
+    NAME mutants.all
+    COMMAND "${_rota_tests}/mutants/run.sh" --compiler "${CMAKE_CXX_COMPILER}" --work "${PROJECT_BINARY_DIR}/mutants"
+    CONFIGURATIONS mutants
+  )
+  set_tests_properties(mutants.all PROPERTIES LABELS mutants TIMEOUT 7200 PROCESSORS 2)
 endif()
 
 # --- stress

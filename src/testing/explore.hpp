@@ -44,6 +44,7 @@ struct options {
   std::uint64_t steps = 20'000;         // per execution; more is a livelock
   unsigned spurious_wakes = 0;          // futex_wait returns without a wake
   unsigned weak_cas_failures = 0;       // compare_exchange_weak fails on equal words
+  unsigned stale_reads = 0;             // a load returns the value before the last, where its order lets it
   unsigned thread_failures = 0;         // base::thread::start reports EAGAIN
   unsigned allocation_failures = 0;     // base::allocate_frame throws
   unsigned early_timeouts = 0;          // the clock jumps to the next deadline while others could still run

@@ -43,6 +43,7 @@ void machine::reset() {
   time_ = first_moment;
   spurious_wakes_ = {options_.spurious_wakes};
   weak_failures_ = {options_.weak_cas_failures};
+  stale_reads_ = {options_.stale_reads};
   thread_failures_ = {options_.thread_failures};
   allocation_failures_ = {options_.allocation_failures};
   early_timeouts_ = {options_.early_timeouts};

@@ -134,6 +134,8 @@ class machine {
 
   // words.cpp, waits.cpp: the operations
   [[nodiscard]] location& open(const void* address, place where);
+  [[nodiscard]] bool is_stale(const location& l, word w, base::order o, place where);
+  void keep_value(location& l, word w, base::order o, place where);
   void require(verdict v, const void* address, const char* does, place where);
   void record(event_kind kind,
               const void* address,
@@ -172,6 +174,7 @@ class machine {
   base::time_point time_{};
   fault_budget spurious_wakes_{};
   fault_budget weak_failures_{};
+  fault_budget stale_reads_{};
   fault_budget thread_failures_{};
   fault_budget allocation_failures_{};
   fault_budget early_timeouts_{};

@@ -86,6 +86,7 @@ location& memory::insert(std::size_t slot_index, const void* address) {
   l.written = 0;
   l.release = {};
   l.seen = {};
+  l.older.exists = false;
   return l;
 }
 
@@ -118,6 +119,7 @@ void memory::begin_lifetime(const void* address, const actor& by) {
   l.life = lifetime::alive;
   l.release = {};
   l.seen = {};
+  l.older.exists = false;
   write_here(l, by);
 }
 
@@ -141,6 +143,7 @@ verdict memory::free(const void* address, std::size_t size, const actor& by) {
     l.written = 0;
     l.release = {};
     l.seen = {};
+    l.older.exists = false;
   }
   return verdict::fine;
 }
@@ -187,6 +190,35 @@ bool memory::compare_exchange(location& l, word w, exchange_request& request, co
   }
   (void)modify(l, w, modification::exchange, request.desired, by, request.success);
   return true;
+}
+
+void memory::keep_value(location& l, word w, base::order o, const actor& by) {
+  l.older.exists = true;
+  l.older.replaced_seq_cst = o == base::order::seq_cst;
+  l.older.bits = read_word(w);
+  l.older.release = l.release;
+  l.older.newer_seen = {};
+  note_newest_seen(l, by);
+}
+
+bool memory::may_be_stale(const location& l, word w, base::order o, const actor& by) noexcept {
+  if (!l.older.exists || l.older.bits == read_word(w)) return false;
+  if (l.older.replaced_seq_cst && o == base::order::seq_cst) return false;
+  for (unsigned i = 0; i < max_fibres; ++i) {
+    const std::uint32_t seen = l.older.newer_seen.at[i];
+    if (seen != 0 && by.clock.covers(i, seen - 1)) return false;
+  }
+  return true;
+}
+
+std::uint64_t memory::load_older(const location& l, base::order o, const actor& by) {
+  if (acquires(o)) by.clock.join(l.older.release);
+  return l.older.bits;
+}
+
+void memory::note_newest_seen(location& l, const actor& by) noexcept {
+  std::uint32_t& mine = l.older.newer_seen.at[by.fibre];
+  if (l.older.exists && mine == 0) mine = by.clock.at[by.fibre] + 1;
 }
 
 verdict memory::plain(const void* address, access how, const actor& by) {

@@ -23,6 +23,15 @@ struct actor {
 
 enum class lifetime : std::uint8_t { unknown, alive, ended, quarantined };
 
+/// What a word had before its last write, and who cannot see that any more. Kept only where loads may be stale.
+struct older_value {
+  bool exists;
+  bool replaced_seq_cst;
+  std::uint64_t bits;
+  vector_clock release;
+  vector_clock newer_seen;  // per thread, one more than the time of its first use of the last value; 0: none
+};
+
 /// One address. `written` is the beginning of its life or the last write of plain data; `seen` are the other
 /// accesses.
 struct location {
@@ -34,6 +43,7 @@ struct location {
   vector_clock release;  // what an acquire of this word learns
   vector_clock seen;
   std::array<place, max_fibres> seen_where;
+  older_value older;
 };
 
 enum class verdict : std::uint8_t { fine, race, used_after_end, used_after_free };
@@ -46,11 +56,11 @@ struct conflict {
   bool write;
 };
 
-/// The modelled memory: sequentially consistent values, and the happens-before relation of the orders in the
-/// code.
+/// The modelled memory: values, and the happens-before relation of the orders in the code. Values are sequentially
+/// consistent, but for the stale reads that an exploration may ask for.
 ///
 /// Values live in the words themselves. Every operation on a word goes through load, store, modify and
-/// compare_exchange, and only there: a store buffer or a history of older values has its place in these four.
+/// compare_exchange, and only there.
 class memory {
  public:
   explicit memory(const heap& h);
@@ -71,6 +81,14 @@ class memory {
   static std::uint64_t modify(
       location& l, word w, modification how, std::uint64_t operand, const actor& by, base::order o);
   static bool compare_exchange(location& l, word w, exchange_request& request, const actor& by);
+
+  /// The last write is about to come.
+  static void keep_value(location& l, word w, base::order o, const actor& by);
+  /// A load of this order may miss the last write: it does not happen before the load, nor does any use of what it wrote,
+  /// and the total order of the seq_cst operations does not hold both.
+  [[nodiscard]] static bool may_be_stale(const location& l, word w, base::order o, const actor& by) noexcept;
+  [[nodiscard]] static std::uint64_t load_older(const location& l, base::order o, const actor& by);
+  static void note_newest_seen(location& l, const actor& by) noexcept;
 
   [[nodiscard]] verdict plain(const void* address, access how, const actor& by);
 

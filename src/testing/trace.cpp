@@ -23,6 +23,7 @@ struct description {
 
 constexpr std::array descriptions{
     description{"load", shape::value, true},
+    description{"load (stale)", shape::value, true},
     description{"store", shape::change, true},
     description{"exchange", shape::change, true},
     description{"fetch_add", shape::change, true},

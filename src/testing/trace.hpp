@@ -12,6 +12,7 @@ namespace rota::testing::detail {
 
 enum class event_kind : std::uint8_t {
   load,
+  load_stale,
   store,
   exchange,
   fetch_add,

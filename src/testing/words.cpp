@@ -83,21 +83,40 @@ void machine::end_lifetime(const void* address) {
 
 std::uint64_t machine::load(word w, base::order o, place where) {
   point(where);
-  const std::uint64_t value = memory::load(open(w.address, where), w, o, by(where));
+  location& l = open(w.address, where);
+  if (is_stale(l, w, o, where)) {
+    const std::uint64_t older = memory::load_older(l, o, by(where));
+    record(event_kind::load_stale, w.address, older, older, o, where);
+    return older;
+  }
+  const std::uint64_t value = memory::load(l, w, o, by(where));
+  memory::note_newest_seen(l, by(where));
   record(event_kind::load, w.address, value, value, o, where);
   return value;
+}
+
+bool machine::is_stale(const location& l, word w, base::order o, place where) {
+  return stale_reads_.left != 0 && memory::may_be_stale(l, w, o, by(where)) && fault(stale_reads_);
+}
+
+/// Before a write, which sees the last value itself.
+void machine::keep_value(location& l, word w, base::order o, place where) {
+  if (options_.stale_reads != 0) memory::keep_value(l, w, o, by(where));
 }
 
 void machine::store(word w, std::uint64_t bits, base::order o, place where) {
   point(where);
   location& l = open(w.address, where);
   record(event_kind::store, w.address, read_word(w), bits, o, where);
+  keep_value(l, w, o, where);
   memory::store(l, w, bits, o, by(where));
 }
 
 std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, base::order o, place where) {
   point(where);
-  const std::uint64_t before = memory::modify(open(w.address, where), w, how, operand, by(where), o);
+  location& l = open(w.address, where);
+  keep_value(l, w, o, where);
+  const std::uint64_t before = memory::modify(l, w, how, operand, by(where), o);
   record(kind_of(how), w.address, before, cut(modified(how, before, operand), w.size), o, where);
   return before;
 }
@@ -110,11 +129,13 @@ bool machine::compare_exchange(word w, exchange_request& request, place where) {
     record(event_kind::compare_exchange_weakly, w.address, request.expected, 0, request.failure, where);
     return false;
   }
+  if (read_word(w) == request.expected) keep_value(l, w, request.success, where);
   if (memory::compare_exchange(l, w, request, by(where))) {
     record(
         event_kind::compare_exchange, w.address, request.expected, request.desired, request.success, where);
     return true;
   }
+  memory::note_newest_seen(l, by(where));
   record(event_kind::compare_exchange_failed, w.address, request.expected, 0, request.failure, where);
   return false;
 }

@@ -129,6 +129,22 @@ TEST(cancel_model, the_handle_is_dropped_meanwhile) {
   });
 }
 
+TEST(cancel_model, what_was_cancelled_before_it_ran_does_not_begin) {
+  expect_holds_everywhere("cancel_unstarted", [](execution& e) {
+    auto& w = e.make<world>();
+    core::header& t = w.s.launch(one_leaf(w));
+    w.handle.emplace(t);
+    check(core::cancel(t, cancel_reason::user), "it has not ended");
+    add_workers(e, w, 2);
+    e.thread("event", [&w] { w.first.fire(); });
+    e.finally([&w] {
+      check(w.steps == 0 && w.guards == 0, "none of its code has run");
+      check(w.look() == seen::cancelled, "and it ends as cancelled");
+      check(w.s.ended == 1 && w.s.freed == 1, "once");
+    });
+  });
+}
+
 /// A redundant request and a late wake: what a run finds is what decides.
 TEST(cancel_model, it_comes_while_a_stolen_waker_fires) {
   expect_holds_everywhere("cancel_stale", [](execution& e) {
@@ -329,6 +345,27 @@ TEST(cancel_model, frames_stay_until_a_pending_operation_has_ended) {
   });
 }
 
+/// The second request wakes a task that unwinds already, and whose leaf has not ended.
+TEST(cancel_model, a_wake_does_not_let_go_of_a_pending_operation) {
+  expect_holds_everywhere("cancel_pending_twice", [](execution& e) {
+    auto& w = e.make<slow_world>();
+    core::header& t = w.s.launch(wait_slowly(w));
+    w.handle.emplace(t);
+    auto& first = e.make<canceller>(t);
+    auto& second = e.make<canceller>(t);
+    add_workers(e, w, 1);
+    e.daemon("operation", [&w] { w.op.carry_out(); });
+    e.thread("canceller", [&] {
+      first.cancel();
+      second.cancel();
+    });
+    e.finally([&w] {
+      check(w.op.cancels + w.op.resumes <= 1, "resumed or cancelled");
+      check_one_end(w, true);
+    });
+  });
+}
+
 // --- claimed, and cancelled before it starts
 
 task<int> parent_of_one(world& w) {
@@ -396,6 +433,19 @@ TEST(cancel_model, a_thread_that_runs_its_own_task_is_woken_and_cancelled) {
       check(w.steps == 1 || w.steps == 2, "it has ended");
       check(w.guards == 2, "both frames");
     });
+  });
+}
+
+TEST(cancel_model, a_thread_that_runs_its_own_task_misses_no_wake) {
+  expect_holds_everywhere("cancel_entered_two", [](execution& e) {
+    auto& w = e.make<world>();
+    e.thread("inside", [&w] {
+      base::this_thread_locals().worker = &w;
+      check(core::run_on_this_thread(two_leaves(w), nullptr) == 2, "the value");
+    });
+    e.thread("first", [&w] { w.first.fire(); });
+    e.thread("second", [&w] { w.second.fire(); });
+    e.finally([&w] { check(w.steps == 2 && w.guards == 1, "both leaves"); });
   });
 }
 

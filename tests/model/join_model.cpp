@@ -160,6 +160,47 @@ TEST(join_model, a_thread_gives_up_and_drops_the_handle) {
   expect_holds(testing::explore(all, body), true);
 }
 
+/// A parameter of a task: plain memory that the frame owns until it has gone.
+class parcel {
+ public:
+  explicit parcel(base::cell<int>* gone) noexcept : gone_(gone) {}
+  parcel(parcel&& other) noexcept : gone_(std::exchange(other.gone_, nullptr)) {}
+  parcel(const parcel&) = delete;
+  parcel& operator=(const parcel&) = delete;
+  parcel& operator=(parcel&&) = delete;
+  ~parcel() {
+    if (gone_ != nullptr) gone_->set(gone_->get() + 1);
+  }
+
+ private:
+  base::cell<int>* gone_;
+};
+
+task<tracked> keep(world& w, parcel /*until_the_end*/) {
+  const guard here(&w.guards);
+  co_return tracked(4);
+}
+
+TEST(join_model, whoever_sees_the_end_sees_the_frame_gone) {
+  expect_holds_everywhere(
+      "join_parameters",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        auto& gone = e.make<base::cell<int>>(0);
+        w.handle.emplace(w.s.spawn(keep(w, parcel(&gone))));
+        add_workers(e, w, 1);
+        e.thread("joiner", [&] {
+          check(w.handle->join().value == 4, "the value arrives");
+          check(gone.get() == 1, "the task's parameters have gone");
+        });
+        e.finally([&w] {
+          w.handle.reset();
+          check_end(w, 1);
+        });
+      },
+      3);
+}
+
 // --- a task waits
 
 task<> await_value(world& w, int expected) {

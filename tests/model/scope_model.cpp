@@ -228,7 +228,7 @@ TEST(scope_model, a_child_spawns_into_the_scope_while_another_fails) {
           c.fork(fails, std::ref(w));
           c.fork(
               [](scope& s, world& all) -> task<void> {
-                s.fork(ends, std::ref(all));
+                s.fork(ends_later, std::ref(all));
                 co_return;
               },
               std::ref(c),
@@ -289,6 +289,26 @@ TEST(scope_model, whoever_waits_for_all_is_cancelled_while_they_end) {
         add_workers(e, w, 2);
         e.thread("canceller", [&w] { w.parent->cancel(); });
         e.finally([&w] { check(end_of_parent(w) == -1, "cancelled"); });
+      },
+      1);
+}
+
+TEST(scope_model, whoever_waits_for_all_is_cancelled_when_they_have_ended) {
+  expect_holds_everywhere(
+      "when_all_ended",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        auto work = [](world& all) -> task<int> {
+          co_await when_all(ends(all), ends(all));
+          co_return 1;
+        };
+        w.parent.emplace(w.s.spawn(work(w)));
+        add_workers(e, w, 2);
+        e.thread("canceller", [&w] { w.parent->cancel(); });
+        e.finally([&w] {
+          const int end = end_of_parent(w);
+          check(end == 1 || end == -1, "done, or cancelled before");
+        });
       },
       1);
 }
@@ -374,6 +394,54 @@ TEST(scope_model, two_that_join_each_other_are_cancelled_at_once) {
           c.first.reset();
           c.second.reset();
           check(c.s.ended == 2, "both have ended");
+        });
+      },
+      1);
+}
+
+// The first joins the second, which joins the third. The third may have gone, and the second not yet, when the first follows
+// the notes.
+TEST(scope_model, a_chain_of_joins_is_cancelled_from_its_end) {
+  struct chain {
+    model_scheduler s;
+    model_event never;
+    std::optional<join_handle<void>> first;
+    std::optional<join_handle<void>> second;
+    std::optional<join_handle<void>> third;
+  };
+  struct links {
+    static task<void> last(chain& c) { co_await c.never(); }
+    static task<void> join(std::optional<join_handle<void>>& other) {
+      join_handle<void> mine = std::move(*other);
+      co_await mine;
+    }
+  };
+  expect_holds_everywhere(
+      "chain",
+      [](execution& e) {
+        auto& c = e.make<chain>();
+        c.s.claims = false;
+        core::header& third = c.s.launch(links::last(c));
+        c.third.emplace(third);
+        core::header& second = c.s.launch(links::join(c.third));
+        c.second.emplace(second);
+        core::header& first = c.s.launch(links::join(c.second));
+        c.first.emplace(first);
+        // The others too: who was cancelled before it ran passes nothing on.
+        auto& one = e.make<canceller>(first);
+        auto& two = e.make<canceller>(second);
+        auto& three = e.make<canceller>(third);
+        for (int i = 0; i < 2; ++i) e.daemon("worker", [&c] { c.s.work(); });
+        e.thread("canceller", [&] {
+          one.cancel();
+          two.cancel();
+          three.cancel();
+        });
+        e.finally([&c] {
+          check(c.s.ended == 3, "all have ended: cancelled, or because whom they joined was");
+          c.first.reset();
+          c.second.reset();
+          c.third.reset();
         });
       },
       1);

@@ -1,5 +1,5 @@
 // P1: a task that does everything a running task may do, with everybody around it who may touch its word. Prints how often
-// each rule was taken from each lifecycle, and fails if one that is possible never was.
+// each rule was taken from each lifecycle, with an entry in a queue and without, and fails if one that is possible never was.
 #include <array>
 
 #include "model/word_world.hpp"
@@ -8,51 +8,99 @@
 namespace rota::core {
 namespace {
 
+/// From which words a rule may be taken.
+enum class where {
+  anywhere,
+  queued_only,
+  running_only,
+  by_handle,  // running with an entry: the handle's owner has claimed it, runs it, and does nothing else
+};
+
 struct row {
   const char* name;
   void (*rule)();
-  bool any_lifecycle;  // or only `running`
+  where from;
 };
 
 template <auto Rule>
-constexpr row row_of(const char* name, bool any_lifecycle) {
-  return {name, reinterpret_cast<void (*)()>(Rule), any_lifecycle};
+constexpr row row_of(const char* name, where from = where::anywhere) {
+  return {name, reinterpret_cast<void (*)()>(Rule), from};
 }
 
 const std::array rows{
-    row_of<rule::wake>("wake", true),
-    row_of<rule::cancel>("cancel", true),
-    row_of<rule::override_shield>("override_shield", true),
-    row_of<rule::pop>("pop", true),
-    row_of<rule::drop_entry>("drop_entry", true),
-    row_of<rule::claim>("claim", true),
-    row_of<rule::join_register>("join_register", true),
-    row_of<rule::join_leave>("join_leave", true),
-    row_of<rule::drop_handle>("drop_handle", true),
-    row_of<rule::suspend>("suspend", false),
-    row_of<rule::yield>("yield", false),
-    row_of<rule::finish>("finish", false),
-    row_of<rule::shield_up>("shield_up", false),
-    row_of<rule::shield_down>("shield_down", false),
-    row_of<rule::begin_unwind>("begin_unwind", false),
-    row_of<rule::pause_unwind>("pause_unwind", false),
-    row_of<rule::end_unwind>("end_unwind", false),
+    row_of<rule::wake>("wake"),
+    row_of<rule::cancel>("cancel"),
+    row_of<rule::override_shield>("override_shield"),
+    row_of<rule::pop>("pop", where::queued_only),
+    row_of<rule::drop_entry>("drop_entry", where::queued_only),
+    row_of<rule::claim>("claim", where::by_handle),
+    row_of<rule::join_register>("join_register", where::by_handle),
+    row_of<rule::join_leave>("join_leave", where::by_handle),
+    row_of<rule::drop_handle>("drop_handle", where::by_handle),
+    row{"retain", counted_up, where::anywhere},
+    row{"release", counted_down, where::anywhere},
+    row_of<rule::suspend>("suspend", where::running_only),
+    row_of<rule::yield>("yield", where::running_only),
+    row_of<rule::finish>("finish", where::running_only),
+    row_of<rule::shield_up>("shield_up", where::running_only),
+    row_of<rule::shield_down>("shield_down", where::running_only),
+    row_of<rule::begin_unwind>("begin_unwind", where::running_only),
+    row_of<rule::pause_unwind>("pause_unwind", where::running_only),
+    row_of<rule::end_unwind>("end_unwind", where::running_only),
 };
 
-using counts_of_a_row = std::array<unsigned long long, 4>;
+struct column {
+  const char* name;
+  lifecycle at;
+  bool with_entry;
+};
+
+/// Scheduled implies queued: there is no other kind.
+constexpr std::array columns{
+    column{"idle", lifecycle::idle, false},
+    column{"idle+q", lifecycle::idle, true},
+    column{"scheduled+q", lifecycle::scheduled, true},
+    column{"running", lifecycle::running, false},
+    column{"running+q", lifecycle::running, true},
+    column{"complete", lifecycle::complete, false},
+    column{"complete+q", lifecycle::complete, true},
+};
+
+constexpr bool possible(const row& r, const column& c) {
+  switch (r.from) {
+    case where::anywhere: return true;
+    case where::queued_only: return c.with_entry;
+    case where::running_only: return c.at == lifecycle::running;
+    case where::by_handle: return c.at != lifecycle::running || !c.with_entry;
+  }
+  return false;
+}
+
+using counts_of_a_row = std::array<unsigned long long, columns.size()>;
 std::array<counts_of_a_row, rows.size()> taken{};
 
 void count_transition(void (*rule)(), snapshot from) noexcept {
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r].rule == rule) ++taken[r][static_cast<std::size_t>(from.phase())];
+    if (rows[r].rule != rule) continue;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (from.is(columns[c].at) && from.has(queued) == columns[c].with_entry) ++taken[r][c];
+    }
   }
 }
 
 void print_table() {
-  std::printf("  %-16s %12s %12s %12s %12s\n", "rule", "idle", "scheduled", "running", "complete");
+  std::printf("  %-16s", "rule");
+  for (const column& c : columns) std::printf(" %11s", c.name);
+  std::printf("\n");
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::printf("  %-16s", rows[r].name);
-    for (const auto count : taken[r]) std::printf(" %12llu", count);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (taken[r][c] == 0 && !possible(rows[r], columns[c])) {
+        std::printf(" %11s", "-");
+      } else {
+        std::printf(" %11llu", taken[r][c]);
+      }
+    }
     std::printf("\n");
   }
 }
@@ -108,12 +156,14 @@ class restless final : public world {
   }
 };
 
-/// Registers, leaves, registers again, and waits or gives the handle up.
+/// Runs it, registers, leaves, registers again, and waits or gives the handle up.
 void join_restlessly(restless& w) {
   state& word = w.task().word;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
+    if (choose(2) == 0) static_cast<void>(w.claim());
     if (choose(2) == 0) continue;
     if (word.join_register() == on_register::complete) break;
+    if (choose(2) == 0) static_cast<void>(w.claim());
     if (word.join_leave() == on_leave::complete) {
       w.wait_for_wake();
       break;
@@ -125,7 +175,7 @@ void join_restlessly(restless& w) {
 
 TEST(word_rules_model, every_rule_is_taken_from_every_lifecycle) {
   const auto body = [](execution& e) {
-    auto& w = e.make<restless>(4U);
+    auto& w = e.make<restless>(5U);
     w.task().yields_left = 2;
     for (int i = 0; i < 2; ++i) {
       e.daemon("worker", [&w] {
@@ -145,6 +195,11 @@ TEST(word_rules_model, every_rule_is_taken_from_every_lifecycle) {
       w.override_shields();
       w.release();
     });
+    e.thread("cloner", [&w] {
+      w.task().word.retain();
+      w.release();
+      w.release();
+    });
     e.thread("mover", [&w] { w.move_entry(); });
     e.thread("joiner", [&w] { join_restlessly(w); });
     e.finally([&w] { w.check_end(); });
@@ -160,10 +215,9 @@ TEST(word_rules_model, every_rule_is_taken_from_every_lifecycle) {
   transition_seen = nullptr;
   print_table();
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (const auto at : {lifecycle::idle, lifecycle::scheduled, lifecycle::running, lifecycle::complete}) {
-      const auto count = taken[r][static_cast<std::size_t>(at)];
-      const bool possible = rows[r].any_lifecycle || at == lifecycle::running;
-      EXPECT_EQ(count > 0, possible) << rows[r].name << " from lifecycle " << static_cast<int>(at);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      EXPECT_EQ(taken[r][c] > 0, possible(rows[r], columns[c]))
+          << rows[r].name << " from " << columns[c].name;
     }
   }
 }

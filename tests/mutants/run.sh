@@ -5,7 +5,7 @@
 #
 # Every tests/mutants/<model test>__<what>.diff is applied (`patch -p1`, no fuzz) to a copy of src/ and include/,
 # and tests/model/<model test>.cpp is built against the copy, on the model. The unmodified sources must pass;
-# every mutant must fail within the limit.
+# every mutant must fail within the limit. At the end: how many of each model, and how long they took; the aim is 10 s each.
 #
 #   name-part   only mutants whose name contains one of these
 #   --draw      only N of them, chosen by --seed
@@ -116,6 +116,7 @@ run_mutant() {
     1) row "$name" killed "$seconds" "$killer" ;;
     *) row "$name" killed "$seconds" "${killer:-} died with status $status" ;;
   esac
+  echo "${name%%__*} $seconds" >>"$work/kills"
 }
 
 if [ -n "$one" ]; then
@@ -139,6 +140,20 @@ prepare() {
   (cd "$base" && timeout $((limit * 5)) ./run --gtest_brief=1) >"$base/log" 2>&1 ||
     die "$test fails unmodified: $(cat "$base/log")"
   row "$test, unmodified" passed $((SECONDS - begin)) ''
+}
+
+# The protocols that a model test names in its first lines.
+protocols_of() { sed -n 1,4p "$root/tests/model/$1.cpp" | grep -oE '\bP[0-9]+\b' | sort -Vu | paste -sd, ; }
+
+print_summary() {
+  local test times count
+  printf '\n%-18s %-12s %8s %7s %9s %9s %9s\n' model protocols mutants killed 'median s' 'slowest s' 'over 10 s'
+  for test in $(printf '%s\n' "${mutants[@]%%__*}" | sort -u); do
+    times=$(sed -n "s/^$test //p" "$work/kills" | sort -n)
+    count=$(printf '%s\n' "${mutants[@]}" | grep -c "^${test}__")
+    awk -v test="$test" -v protocols="$(protocols_of "$test")" -v count="$count" 'NF { t[++n] = $1; slow += $1 > 10 }
+      END { printf "%-18s %-12s %8d %7d %9s %9s %9d\n", test, protocols, count, n, t[int((n + 1) / 2)], t[n], slow }' <<<"$times"
+  done
 }
 
 wants() {
@@ -172,12 +187,14 @@ if [ -z "$work" ]; then
 fi
 mkdir -p "$work" && work=$(cd "$work" && pwd) || die "cannot use $work"
 : >"$work/verdicts"
+: >"$work/kills"
 
 row mutant verdict seconds by
 for test in $(printf '%s\n' "${mutants[@]%%__*}" | sort -u); do prepare "$test"; done
 printf '%s\n' "${mutants[@]}" |
   xargs -P "$jobs" -I{} "$here/run.sh" --compiler "$compiler" --limit "$limit" --work "$work" --one {}
 
+print_summary
 killed=$(grep -c '^0$' "$work/verdicts")
 echo "mutants: $killed of ${#mutants[@]} killed"
 [ "$killed" -ne ${#mutants[@]} ] || exit 0

@@ -43,6 +43,10 @@ std::uint64_t this_thread_id() noexcept { return active == nullptr ? 1 : active-
 
 std::uint64_t this_process_id() noexcept { return 1; }
 
+void watch_for_exit() noexcept {}
+
+bool exits_inside_a_task() noexcept { return false; }
+
 void yield_thread() noexcept { cpu_relax(); }
 
 }  // namespace rota::base
