@@ -10,6 +10,7 @@
 namespace rota::core {
 
 void group_leaf::let_go() noexcept {
+  base::note_write(&waker_);
   for (std::size_t i = 0; i < count_; ++i) {
     if (members_[i].frame != nullptr) members_[i].frame->handle().destroy();
     if (members_[i].task != nullptr) drop_handle(*members_[i].task);
@@ -24,6 +25,7 @@ bool group_leaf::start() {
   by_ = &by;
   // relaxed. The children's own words hand it over.
   remaining_.store(count_, base::order::relaxed);
+  base::note_write(&waker_);
   waker_ = make_waker();
   for (std::size_t i = 0; i < count_; ++i) {
     member& m = members_[i];
@@ -86,6 +88,7 @@ void group_leaf::ended(header& child, const ending& how, bool /*unseen*/) noexce
   }
   // acq_rel. release: what I did happens before the end. acquire: as the last I hand on what all did.
   if (remaining_.fetch_sub(1, base::order::acq_rel) != 1) return;
+  base::note_write(&waker_);
   waker last = std::move(waker_);
   // release. Pairs with the acquire in is_ready().
   done_.store(true, base::order::release);

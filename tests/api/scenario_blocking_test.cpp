@@ -92,6 +92,7 @@ TEST(scenario_blocking, block_on_in_a_task_is_refused_and_in_place_it_works) {
     static task<int> tries(runtime& r) {
       try {
         r.block_on(number(1));
+        ADD_FAILURE() << "inside a task";
       } catch (const error& e) {
         EXPECT_EQ(code_of(e), errc::nested_block_on);
       }

@@ -144,20 +144,33 @@ TEST_F(leaving, no_exception_can_leave_a_hook) {
       thrower::raise(e.what);
     });
     struct body {
-      static task<> fails() {
+      static task<> fails(event& go) {
         this_task::set_name("porter");
+        co_await go();
         throw std::runtime_error("a letter lost");
-        co_return;
       }
     };
+    event go;
     runtime rt(o);
-    rt.spawn(body::fails()).detach();
+    rt.spawn(body::fails(go)).detach();
+    go.fire();  // nobody holds it any more, so its worker finds the exception
     wait_until([] { return false; });
   };
   EXPECT_EXIT(die(), aborted, "std::terminate in task [0-9]+ 'porter'(.|\n)*a letter lost");
 }
 
 // --- frames are the runtime's alone
+//
+// A resumption by hand is noticed by asserts, the use of a destroyed frame by AddressSanitizer.
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ROTA_TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ROTA_TEST_ASAN 1
+#endif
+#endif
+#if !defined(NDEBUG) || defined(ROTA_TEST_ASAN)
 
 /// A leaf that gives its task's frame away, as no leaf should.
 class gives_frame_away final : public leaf {
@@ -210,13 +223,6 @@ TEST_F(by_hand, a_frame_that_is_resumed_by_hand_is_noticed_when_it_suspends) {
 }
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ROTA_TEST_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ROTA_TEST_ASAN 1
-#endif
-#endif
 #if defined(ROTA_TEST_ASAN)
 TEST_F(by_hand, a_frame_that_is_destroyed_by_hand_is_noticed_when_it_is_resumed) {
   const auto die = [] {
@@ -228,6 +234,8 @@ TEST_F(by_hand, a_frame_that_is_destroyed_by_hand_is_noticed_when_it_is_resumed)
   };
   EXPECT_DEATH(die(), "heap-use-after-free");
 }
+#endif
+
 #endif
 
 }  // namespace

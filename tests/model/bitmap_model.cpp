@@ -24,7 +24,8 @@ testing::options at_random(std::string_view name) {
   const char* const runs = std::getenv("ROTA_MODEL_RUNS");
   return {.name = name,
           .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000};
+          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
+          .stale_reads = 2};
 }
 
 void expect_holds(const testing::report& r, bool all) {

@@ -26,7 +26,8 @@ testing::options at_random(std::string_view name) {
   return {.name = name,
           .search = testing::search_kind::random,
           .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .spurious_wakes = 1};
+          .spurious_wakes = 1,
+          .stale_reads = 2};
 }
 
 void expect_holds(const testing::report& r, bool all) {

@@ -37,7 +37,8 @@ inline testing::options at_random(std::string_view name) {
           .search = testing::search_kind::random,
           .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
           .spurious_wakes = 1,
-          .weak_cas_failures = 1};
+          .weak_cas_failures = 1,
+          .stale_reads = 2};
 }
 
 inline void expect_holds(const testing::report& r, bool all) {

@@ -31,7 +31,8 @@ testing::options at_random(std::string_view name, testing::search_kind kind = te
   return {.name = name,
           .search = kind,
           .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .weak_cas_failures = 2};
+          .weak_cas_failures = 2,
+          .stale_reads = 2};
 }
 
 void expect_holds(const testing::report& r, bool all) {

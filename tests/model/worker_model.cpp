@@ -27,6 +27,7 @@ testing::options at_random(std::string_view name, testing::search_kind kind = te
           .depth = 4,
           .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 5'000,
           .spurious_wakes = 1,
+          .stale_reads = 2,
           .early_timeouts = 1};
 }
 
