@@ -181,6 +181,12 @@ add_test(
 )
 set_tests_properties(compile.guard_refuses_a_mix PROPERTIES LABELS compile TIMEOUT ${ROTA_TEST_TIMEOUT})
 
+add_test(
+  NAME compile.the_seam_costs_nothing
+  COMMAND "${_rota_tests}/compile/seam/cost_test.sh" "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}"
+)
+set_tests_properties(compile.the_seam_costs_nothing PROPERTIES LABELS compile TIMEOUT ${ROTA_TEST_TIMEOUT})
+
 # --- a program outside the tree
 if(ROTA_INSTALL)
   add_test(
@@ -188,6 +194,7 @@ if(ROTA_INSTALL)
     COMMAND "${_rota_tests}/outside/run.sh" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}" ${_rota_sanitize_link}
   )
   set_tests_properties(outside.installed_and_used PROPERTIES LABELS api TIMEOUT 180)
+  add_dependencies(rota_tests_api rota rota_model) # what is installed
 endif()
 add_test(
   NAME outside.subdirectory_leaks_nothing

@@ -48,7 +48,7 @@ class ROTA_API checkpoint_leaf final : public leaf {
 namespace this_task {
 
 [[nodiscard]] ROTA_API task_id id() noexcept;
-/// For reports; at most 255 bytes are kept. Throws std::bad_alloc.
+/// For reports; at most 255 bytes are kept, control characters as '?'. Throws std::bad_alloc.
 ROTA_API void set_name(std::string_view name);
 /// Somebody asked this task to stop, or a deadline around this place has passed; whether or not a shield holds it off.
 [[nodiscard]] ROTA_API bool cancel_requested() noexcept;

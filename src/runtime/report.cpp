@@ -39,21 +39,10 @@ const char* state_of(core::snapshot word) noexcept {
   return "unknown";
 }
 
-/// A name may come from anywhere: no control character reaches a terminal.
-std::string printable(const char* name) {
-  std::string text(name);
-  std::replace_if(
-      text.begin(),
-      text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; },
-      '?');
-  return text;
-}
-
 void describe(std::string& text, const core::header& task) {
   const core::snapshot word = task.word.load();
   text += "  task " + std::to_string(task.id);
-  if (task.name != nullptr) text += " '" + printable(task.name) + "'";
+  if (task.name != nullptr) text += std::string(" '") + task.name + "'";
   text += ": ";
   text += state_of(word);
   // relaxed. A report.
@@ -119,7 +108,7 @@ std::string runtime_core::dump() {
 
 void runtime_core::report_survivors(shutdown_report& into) {
   tasks.tasks().for_each([&into](const core::header& task) {
-    into.survivors.push_back({{task.id}, task.name == nullptr ? "" : printable(task.name), place(task)});
+    into.survivors.push_back({{task.id}, task.name == nullptr ? "" : task.name, place(task)});
   });
 }
 

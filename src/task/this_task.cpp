@@ -3,8 +3,9 @@
 #include "task/header.hpp"
 #include "task/unwinder.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 namespace rota {
@@ -29,7 +30,10 @@ void set_name(std::string_view name) {
   const std::size_t length = name.size() < longest ? name.size() : longest;
   auto* const copy = static_cast<char*>(std::malloc(length + 1));
   if (copy == nullptr) throw std::bad_alloc();
-  std::memcpy(copy, name.data(), length);
+  // A name may come from anywhere, and reports go to terminals and logs.
+  std::transform(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(length), copy, [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
+  });
   copy[length] = '\0';
   // A report may be reading the old one: it holds the lock under which the owner changes it.
   me->owner->ops->rename(*me->owner, *me, copy);

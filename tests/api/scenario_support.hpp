@@ -1,6 +1,7 @@
 // What the scenarios share: they use what users use, public headers alone.
 #pragma once
 
+#include "support/sanitized.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/error.hpp>
@@ -11,14 +12,6 @@
 #include <utility>
 
 namespace rota::test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 /// Deaths happen in a process of their own, which has started no threads yet.
 class deaths : public testing::Test {

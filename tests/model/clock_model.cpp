@@ -135,6 +135,30 @@ TEST(clock_model, it_jumps_when_nothing_can_run_and_not_before) {
   expect_holds(testing::explore(at_random("clock_naps"), two_naps));
 }
 
+task<> exact_nap(house& h, std::chrono::nanoseconds span) {
+  const auto until = h.clock.now() + span;
+  co_await sleep_for(span);
+  check(h.clock.now() == until, "it wakes at exactly its time");
+}
+
+// A thread that is no task may spawn while time jumps: the new task sees the time before or after, and nothing between.
+void a_spawn_beside_a_jump(execution& e) {
+  house& h = furnish(e, 2);
+  e.thread("main", [&] {
+    auto longer = core::spawn_on(h.tasks, exact_nap(h, 2s));
+    auto shorter = core::spawn_on(h.tasks, exact_nap(h, 1s));
+    longer.join();
+    shorter.join();
+    h.shut_down();
+  });
+}
+
+TEST(clock_model, who_gets_up_waits_for_the_jump) {
+  expect_holds(testing::explore(at_random("clock_spawn_uniform", testing::search_kind::random),
+                                a_spawn_beside_a_jump));
+  expect_holds(testing::explore(at_random("clock_spawn"), a_spawn_beside_a_jump));
+}
+
 task<> root(house& h) {
   h.clock.begin();
   h.clock.begin();

@@ -100,7 +100,9 @@ class combination : public ::testing::TestWithParam<shape> {
     task_ = &core::launch(*work.release(), s_, core::result_vtable_of<int>);
     keep_ = core::make_waker(*task_);
     handle_.emplace(*task_);
-    if (GetParam().cancel == cancelled_at::before) EXPECT_TRUE(core::cancel(*task_, cancel_reason::user));
+    if (GetParam().cancel == cancelled_at::before) {
+      EXPECT_TRUE(core::cancel(*task_, cancel_reason::user));
+    }
     if (GetParam().handle == handle_is::awaited) s_.spawn(awaiter()).detach();
   }
 

@@ -13,17 +13,7 @@ namespace {
 using test::event;
 using test::manual_scheduler;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
-
 constexpr int million = 1'000'000;
-/// Frames are several hundred bytes each: under a sanitizer a tenth of them shows the same, in a tenth of the memory.
-constexpr int deep = sanitized ? million : million;
 constexpr std::size_t small_stack = 256 * 1024;
 
 /// Runs `f` on a thread whose stack holds a quarter of a byte for each level of a million.
@@ -93,12 +83,12 @@ TEST(deep, a_chain_returns_a_value) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
-    auto h = s.spawn(chain(e, deep, false));
+    auto h = s.spawn(chain(e, million, false));
     s.run_until_idle();
     EXPECT_FALSE(h.is_done());
     e.fire();
     EXPECT_EQ(s.run_until_idle(), 1);
-    EXPECT_EQ(h.join(), deep + 1);
+    EXPECT_EQ(h.join(), million + 1);
   });
 }
 
@@ -106,7 +96,7 @@ TEST(deep, a_chain_passes_an_exception_up) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
-    auto h = s.spawn(chain(e, deep / 10, true));
+    auto h = s.spawn(chain(e, million, true));
     s.run_until_idle();
     e.fire();
     s.run_until_idle();
@@ -118,7 +108,7 @@ TEST(deep, a_chain_is_cancelled_at_the_bottom) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
-    auto h = s.spawn(chain(e, deep, false));
+    auto h = s.spawn(chain(e, million, false));
     s.run_until_idle();
     h.cancel();
     s.run_until_idle();
@@ -131,7 +121,7 @@ TEST(deep, a_chain_that_never_suspends) {
   on_a_small_stack([] {
     event e;
     e.fire();
-    EXPECT_EQ(core::run_on_this_thread(chain(e, deep, false), nullptr), deep + 1);
+    EXPECT_EQ(core::run_on_this_thread(chain(e, million, false), nullptr), million + 1);
   });
 }
 
@@ -168,26 +158,26 @@ task<int> wrapped(int levels, event* e) {
 TEST(deep, tasks_in_tasks_that_never_start_are_destroyed_without_recursion) {
   on_a_small_stack([] {
     {
-      const task<int> never = wrapped(deep, nullptr);
+      const task<int> never = wrapped(million, nullptr);
     }
-    EXPECT_EQ(destroyed, deep);
+    EXPECT_EQ(destroyed, million);
   });
 }
 
 TEST(deep, tasks_in_tasks_that_ran_are_destroyed_without_recursion) {
   on_a_small_stack([] {
-    EXPECT_EQ(core::run_on_this_thread(wrapped(deep, nullptr), nullptr), deep + 1);
-    EXPECT_EQ(destroyed, deep);
+    EXPECT_EQ(core::run_on_this_thread(wrapped(million, nullptr), nullptr), million + 1);
+    EXPECT_EQ(destroyed, million);
   });
 }
 
 TEST(deep, tasks_in_tasks_that_are_cancelled_before_they_start) {
   on_a_small_stack([] {
     manual_scheduler s;
-    auto h = s.spawn(wrapped(deep, nullptr));
+    auto h = s.spawn(wrapped(million, nullptr));
     h.cancel();
     s.run_until_idle();
-    EXPECT_EQ(destroyed, deep);
+    EXPECT_EQ(destroyed, million);
     EXPECT_TRUE(h.is_done());
   });
 }
@@ -196,12 +186,12 @@ TEST(deep, tasks_in_tasks_that_are_cancelled_at_the_bottom) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
-    auto h = s.spawn(wrapped(deep, &e));
+    auto h = s.spawn(wrapped(million, &e));
     s.run_until_idle();
     EXPECT_EQ(destroyed, 0);
     h.cancel();
     s.run_until_idle();
-    EXPECT_EQ(destroyed, deep);
+    EXPECT_EQ(destroyed, million);
   });
 }
 
@@ -212,9 +202,9 @@ task<int> ignores(task<int> /*inner*/, counts_its_end /*end*/) {
 
 TEST(deep, tasks_in_a_task_that_ignores_them) {
   on_a_small_stack([] {
-    const int got = core::run_on_this_thread(ignores(wrapped(deep, nullptr), counts_its_end()), nullptr);
+    const int got = core::run_on_this_thread(ignores(wrapped(million, nullptr), counts_its_end()), nullptr);
     EXPECT_EQ(got, 0);
-    EXPECT_EQ(destroyed, deep + 1);
+    EXPECT_EQ(destroyed, million + 1);
   });
 }
 
@@ -249,9 +239,9 @@ TEST(deep, a_chain_of_joins_runs_inside_one_another_on_one_stack) {
     manual_scheduler s;
     event e;
     e.fire();
-    auto h = s.spawn(join_chain(s, e, deep / 10));
+    auto h = s.spawn(join_chain(s, e, million / 10));
     s.run_until_idle();
-    EXPECT_EQ(h.join(), deep / 10 + 1);
+    EXPECT_EQ(h.join(), million / 10 + 1);
   });
 }
 
@@ -259,11 +249,11 @@ TEST(deep, a_chain_of_joins_that_suspends_and_is_cancelled) {
   on_a_small_stack([] {
     manual_scheduler s;
     event e;
-    auto h = s.spawn(join_chain(s, e, deep / 10));
+    auto h = s.spawn(join_chain(s, e, million / 10));
     s.run_until_idle();
     h.cancel();
     s.run_until_idle();
-    EXPECT_EQ(s.cancelled, deep / 10 + 1);
+    EXPECT_EQ(s.cancelled, million / 10 + 1);
     EXPECT_TRUE(h.is_done());
   });
 }

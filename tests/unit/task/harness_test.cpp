@@ -355,7 +355,7 @@ task<> many_ready(int count, journal* in) {
 }
 
 TEST(harness, a_hundred_and_twenty_eight_ready_operations_cost_a_turn) {
-  for (const auto [operations, entries] : {std::pair{127, 1}, {128, 2}, {255, 2}, {256, 3}, {1280, 11}}) {
+  for (const auto& [operations, entries] : {std::pair{127, 1}, {128, 2}, {255, 2}, {256, 3}, {1280, 11}}) {
     manual_scheduler s;
     journal j;
     auto h = s.spawn(many_ready(operations, &j));
@@ -456,11 +456,13 @@ TEST(harness, a_task_knows_who_spawned_it) {
   EXPECT_TRUE(h.join());
 }
 
-TEST(harness, names_are_kept_and_cut_at_255) {
+TEST(harness, names_are_kept_cut_at_255_and_without_control_characters) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<std::size_t> {
     this_task::set_name("first");
     EXPECT_STREQ(core::current_task()->name, "first");
+    this_task::set_name("\x1b[31mred\x7f\n and caf\xc3\xa9");
+    EXPECT_STREQ(core::current_task()->name, "?[31mred?? and caf\xc3\xa9");
     const std::string longer(300, 'x');
     this_task::set_name(longer);
     co_return std::string(core::current_task()->name).size();

@@ -234,4 +234,22 @@ class word_shield {
 /// The word of the task that runs here.
 [[nodiscard]] inline core::snapshot current_word() noexcept { return core::current_task()->word.load(); }
 
+/// Waits for an event so many frames down, each with a local.
+inline task<> nest(journal& j, event& e, int levels) {
+  const note here(j, std::to_string(levels));
+  if (levels == 0) {
+    co_await e();
+  } else {
+    co_await nest(j, e, levels - 1);
+  }
+  j.add("never");
+}
+
+/// Waits for an operation that takes its time to end, with a local.
+inline task<> waits_slowly(journal& j, slow_operation& op) {
+  const note local(j, "local");
+  co_await op();
+  j.add("never");
+}
+
 }  // namespace rota::test

@@ -1,0 +1,407 @@
+// Shields that move, and shields beside deadlines.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/task/task_support.hpp"
+
+#include <rota/cancel.hpp>
+#include <rota/time.hpp>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using test::current_word;
+using test::event;
+using test::journal;
+using test::manual_scheduler;
+using test::note;
+using time_point = std::chrono::steady_clock::time_point;
+
+/// Waits for `shielded` under a shield, then for `after` without one.
+task<> two_steps(event& shielded, event& after, journal& log, std::chrono::nanoseconds limit) {
+  const note mine(log, "mine");
+  {
+    auto guard = shield(limit);
+    co_await shielded();
+    log.add("kept");
+  }
+  co_await after();
+  log.add("done");
+}
+
+// --- moving
+
+TEST(shield, moves_with_its_limit) {
+  manual_scheduler s;
+  event first;
+  event never;
+  auto h = s.spawn(
+      [](event& a, event& b) -> task<> {
+        auto guard = shield(1s);
+        co_await a();
+        EXPECT_TRUE(static_cast<bool>(guard));
+        auto moved = std::move(guard);
+        EXPECT_FALSE(static_cast<bool>(guard));  // NOLINT
+        EXPECT_EQ(current_word().shields(), 1U);
+        co_await b();
+      },
+      std::ref(first),
+      std::ref(never));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.shard.counts().armed, 1U);
+  first.fire();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 0);
+  s.advance(1s - 1ns);
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 0);
+  s.advance(1ns);
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(shield, that_was_moved_leaves_no_timer_behind) {
+  manual_scheduler s;
+  event first;
+  event never;
+  auto h = s.spawn(
+      [](event& a, event& b) -> task<> {
+        std::optional<shield_guard> old(shield(1s));
+        co_await a();
+        auto moved = std::move(*old);
+        old.reset();
+        co_await b();
+      },
+      std::ref(first),
+      std::ref(never));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.shard.counts().armed, 1U);
+  first.fire();
+  s.run_until_idle();
+  EXPECT_EQ(s.shard.counts().armed, 2U);
+  EXPECT_EQ(s.shard.counts().cancelled, 1U);
+  s.advance(1s);
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(shield, assigned_over_another_lowers_that_one) {
+  manual_scheduler s;
+  auto h = s.spawn([]() -> task<> {
+    auto a = shield(1s);
+    auto b = shield(2s);
+    EXPECT_EQ(current_word().shields(), 2U);
+    a = std::move(b);
+    EXPECT_EQ(current_word().shields(), 1U);
+    a = shield(3s);
+    EXPECT_EQ(current_word().shields(), 1U);
+    auto& same = a;
+    a = std::move(same);
+    EXPECT_TRUE(static_cast<bool>(a));
+    a = std::move(b);
+    EXPECT_EQ(current_word().shields(), 0U);
+    EXPECT_EQ(core::current_task()->regions, nullptr);
+    co_return;
+  });
+  s.run_until_idle();
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(shield, may_be_returned_by_a_child_and_go_in_any_order) {
+  manual_scheduler s;
+  event never;
+  journal log;
+  auto h = s.spawn(
+      [](event& n, journal& j) -> task<> {
+        const note mine(j, "mine");
+        std::optional<shield_guard> mine_too = shield(1h);
+        auto from_child = co_await []() -> task<shield_guard> {
+          auto guard = shield(1s);
+          co_await yield();
+          co_return guard;
+        }();
+        EXPECT_EQ(current_word().shields(), 2U);
+        mine_too.reset();
+        EXPECT_EQ(current_word().shields(), 1U);
+        co_await n();
+      },
+      std::ref(never),
+      std::ref(log));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "");
+  s.advance(1s);
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "[mine]");
+}
+
+TEST(shield, that_outlives_the_deadline_inside_of_which_it_was_raised_stays_up) {
+  manual_scheduler s;
+  event never;
+  auto h = s.spawn(
+      [](manual_scheduler& m, event& n) -> task<> {
+        const time_point t = m.time;
+        auto kept = co_await timeout(1s, []() -> task<shield_guard> { co_return shield(5s); }());
+        EXPECT_EQ(this_task::deadline(), time_point::max());
+        EXPECT_EQ(current_word().shields(), 1U);
+        auto r = co_await with_deadline(t + 2s, [](time_point begin) -> task<time_point> {
+          auto inner = shield(7s);
+          co_return this_task::deadline() == begin + 7s ? begin : time_point::min();
+        }(t));
+        EXPECT_EQ(r.value(), t);
+        co_await n();
+      },
+      std::ref(s),
+      std::ref(never));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 0);
+  s.advance(5s);
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(shield, is_lowered_by_unwinding) {
+  manual_scheduler s;
+  event never;
+  journal log;
+  struct probe {
+    journal& in;
+    ~probe() { in.add("shields " + std::to_string(current_word().shields())); }
+  };
+  auto h = s.spawn(
+      [](event& n, journal& j) -> task<> {
+        const probe outer{j};
+        auto guard = shield(1s);
+        const probe inner{j};
+        co_await n();
+      },
+      std::ref(never),
+      std::ref(log));
+  s.run_until_idle();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(s.cancelled, 1);
+  EXPECT_EQ(log.text(), "shields 1 shields 0");
+}
+
+TEST(shield, may_be_raised_by_a_destructor_that_runs_in_unwinding) {
+  manual_scheduler s;
+  event never;
+  struct careful {
+    ~careful() { auto guard = shield(1s); }
+  };
+  auto h = s.spawn(
+      [](event& n) -> task<> {
+        const careful local;
+        co_await n();
+      },
+      std::ref(never));
+  s.run_until_idle();
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+// --- deadlines
+
+TEST(shield, holds_a_deadline_around_it_off_until_it_has_gone) {
+  manual_scheduler s;
+  event e;
+  event never;
+  journal log;
+  auto h = s.spawn(
+      [](event& a, event& b, journal& j) -> task<bool> {
+        auto r = co_await timeout(10ms, two_steps(a, b, j, 1s));
+        co_return r.has_value();
+      },
+      std::ref(e),
+      std::ref(never),
+      std::ref(log));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "");
+  e.fire();
+  s.run_until_idle();
+  EXPECT_FALSE(h.join());
+  EXPECT_EQ(log.text(), "kept [mine]");
+  EXPECT_EQ(s.overrides, 0);
+}
+
+TEST(shield, lets_a_deadline_around_it_through_when_its_limit_passes) {
+  manual_scheduler s;
+  event never;
+  journal log;
+  auto h = s.spawn(
+      [](event& n, journal& j) -> task<bool> {
+        auto r = co_await timeout(10ms, two_steps(n, n, j, 1s));
+        co_return r.has_value();
+      },
+      std::ref(never),
+      std::ref(log));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  EXPECT_FALSE(h.is_done());
+  s.advance(990ms - 1ns);
+  s.run_until_idle();
+  EXPECT_FALSE(h.is_done());
+  s.advance(1ns);
+  s.run_until_idle();
+  EXPECT_FALSE(h.join());
+  EXPECT_EQ(log.text(), "[mine]");
+  EXPECT_EQ(s.overrides, 1);
+  EXPECT_EQ(s.cancelled, 0);
+}
+
+TEST(shield, that_a_shutdown_overrides_lets_a_deadline_around_it_through) {
+  manual_scheduler s;
+  event never;
+  journal log;
+  core::header* me = nullptr;
+  auto h = s.spawn(
+      [](core::header*& out, event& n, journal& j) -> task<bool> {
+        out = core::current_task();
+        auto r = co_await timeout(10ms, two_steps(n, n, j, 1h));
+        co_return r.has_value();
+      },
+      std::ref(me),
+      std::ref(never),
+      std::ref(log));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  EXPECT_FALSE(h.is_done());
+  core::override_shields(*me);
+  s.run_until_idle();
+  ASSERT_TRUE(h.is_done());
+  EXPECT_FALSE(h.join());
+  EXPECT_EQ(log.text(), "[mine]");
+}
+
+TEST(shield, does_not_hold_a_deadline_inside_of_it_off) {
+  manual_scheduler s;
+  event never;
+  auto h = s.spawn(
+      [](event& n) -> task<bool> {
+        auto guard = shield(1h);
+        auto r = co_await timeout(10ms, n());
+        co_return r.has_value();
+      },
+      std::ref(never));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  EXPECT_FALSE(h.join());
+}
+
+TEST(shield, with_a_limit_before_a_deadline_inside_of_it_does_not_hide_that) {
+  manual_scheduler s;
+  event never;
+  auto h = s.spawn(
+      [](event& n) -> task<bool> {
+        auto guard = shield(1s);
+        auto r = co_await timeout(2s, n());
+        co_return r.has_value();
+      },
+      std::ref(never));
+  s.run_until_idle();
+  s.advance(2s);
+  s.run_until_idle();
+  ASSERT_TRUE(h.is_done());
+  EXPECT_FALSE(h.join());
+}
+
+TEST(shield, inside_of_a_deadline_that_has_passed_lets_a_deadline_of_its_own_pass) {
+  manual_scheduler s;
+  event never;
+  journal log;
+  auto h = s.spawn(
+      [](event& n, journal& j) -> task<bool> {
+        auto r = co_await timeout(10ms, [](event& ev, journal& l) -> task<> {
+          auto guard = shield(10s);
+          auto inner = co_await timeout(2s, ev());
+          l.add(inner.has_value() ? "value" : "late");
+          co_await ev();
+        }(n, j));
+        co_return r.has_value();
+      },
+      std::ref(never),
+      std::ref(log));
+  s.run_until_idle();
+  s.advance(2s - 1ns);
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "");
+  s.advance(1ns);
+  s.run_until_idle();
+  EXPECT_EQ(log.text(), "late");
+  EXPECT_FALSE(h.is_done());
+  s.advance(8s);
+  s.run_until_idle();
+  EXPECT_FALSE(h.join());
+}
+
+TEST(shield, outside_of_a_deadline_does_not_hold_it_off_when_the_one_inside_is_overridden) {
+  manual_scheduler s;
+  event never;
+  auto h = s.spawn(
+      [](event& n) -> task<bool> {
+        auto outer = shield(1h);
+        auto r = co_await timeout(10ms, [](event& ev) -> task<> {
+          auto inner = shield(2s);
+          co_await ev();
+        }(n));
+        co_return r.has_value();
+      },
+      std::ref(never));
+  s.run_until_idle();
+  s.advance(10ms);
+  s.run_until_idle();
+  s.advance(2s);
+  s.run_until_idle();
+  EXPECT_FALSE(h.join());
+  EXPECT_EQ(s.overrides, 1);
+}
+
+TEST(shield, moves_the_deadline_that_the_task_knows_to_its_own_limit) {
+  manual_scheduler s;
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        const time_point t = m.time;
+        {
+          auto alone = shield(1s);
+          EXPECT_EQ(this_task::deadline(), time_point::max());
+        }
+        auto r = co_await with_deadline(t + 5s, [](time_point begin) -> task<> {
+          auto one = shield(9s);
+          EXPECT_EQ(this_task::deadline(), begin + 9s);
+          auto two = shield(2s);
+          EXPECT_EQ(this_task::deadline(), begin + 9s);
+          auto inner = co_await with_deadline(
+              begin + 1s, []() -> task<time_point> { co_return this_task::deadline(); }());
+          EXPECT_EQ(inner.value(), begin + 1s);
+          one = std::move(two);
+          EXPECT_EQ(this_task::deadline(), begin + 5s);
+        }(t));
+        EXPECT_TRUE(r.has_value());
+        EXPECT_EQ(this_task::deadline(), time_point::max());
+      },
+      std::ref(s));
+  s.run_until_idle();
+  EXPECT_TRUE(h.is_done());
+}
+
+}  // namespace
+}  // namespace rota
