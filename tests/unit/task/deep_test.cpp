@@ -209,23 +209,22 @@ TEST(deep, tasks_in_a_task_that_ignores_them) {
 }
 
 // The compilers differ in the order in which they destroy a frame's parameters: a task among them makes no difference.
+template <class Inner>
+task<> owns(test::note /*first*/, Inner /*inner*/, test::note /*last*/) {
+  co_return;
+}
+task<> owns_one(test::note /*only*/) { co_return; }
+
 TEST(deep, a_few_nested_tasks_go_in_the_order_of_the_compiler) {
-  struct local {
-    template <class Inner>
-    static task<> owner(test::note /*first*/, Inner /*inner*/, test::note /*last*/) {
-      co_return;
-    }
-    static task<> leaf(test::note /*only*/) { co_return; }
-  };
   test::journal expected;
   {
-    const task<> never = local::owner(
-        test::note(expected, "first"), test::note(expected, "inner"), test::note(expected, "last"));
+    const task<> never =
+        owns(test::note(expected, "first"), test::note(expected, "inner"), test::note(expected, "last"));
   }
   test::journal j;
   {
-    auto inner = local::leaf(test::note(j, "inner"));
-    const task<> never = local::owner(test::note(j, "first"), std::move(inner), test::note(j, "last"));
+    auto inner = owns_one(test::note(j, "inner"));
+    const task<> never = owns(test::note(j, "first"), std::move(inner), test::note(j, "last"));
   }
   EXPECT_EQ(j.text(), expected.text());
 }
