@@ -79,6 +79,8 @@ runtime_stats runtime_core::stats() {
   const blocking_pool::counts pool = threads.count();
   sum.blocking_queued = pool.queued;
   sum.blocking_threads = pool.threads;
+  sum.total_suppressed = tasks.suppressed();
+  sum.total_shields_overridden = tasks.shields_overridden();
   sum.total_shortages = tasks.shortages();
   sum.total_stalls = watchdog_.stalls();
   sum.total_ripened = watchdog_.ripened();

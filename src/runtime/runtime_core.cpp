@@ -85,6 +85,9 @@ void runtime_core::connect() noexcept {
   around.unhandled = [](void* self, core::header& task, std::exception_ptr what) noexcept {
     static_cast<runtime_core*>(self)->on_unhandled(task, std::move(what));
   };
+  around.shield_overridden = [](void* self, core::header& task) noexcept {
+    static_cast<runtime_core*>(self)->on_shield_overridden(task);
+  };
   around.policy = this;
   around.first_awake = [](void* self) noexcept { static_cast<watchdog*>(self)->first_awake(); };
   around.watchdog = &watchdog_;
@@ -185,6 +188,18 @@ void runtime_core::stop_threads() noexcept {
 
 void runtime_core::let_go() noexcept {
   if (tasks.books().let_go()) delete this;
+}
+
+/// On the thread that runs the task.
+void runtime_core::on_shield_overridden(const core::header& task) noexcept {
+  if (!shield_reports_.admits(base::now())) return;
+  const std::source_location where = core::site_of(task);
+  std::fprintf(stderr,
+               "rota: the limit of a shield of task %llu '%s' has passed, last suspended at %s:%u\n",
+               static_cast<unsigned long long>(task.id),
+               task.name == nullptr ? "" : task.name,
+               where.line() == 0 ? "(never)" : where.file_name(),
+               static_cast<unsigned>(where.line()));
 }
 
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {

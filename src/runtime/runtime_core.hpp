@@ -56,6 +56,7 @@ class runtime_core {
   void stop_threads() noexcept;
   void report_survivors(shutdown_report& into);
   void on_unhandled(core::header& task, std::exception_ptr what) noexcept;
+  void on_shield_overridden(const core::header& task) noexcept;
   void deliver(unhandled_exception& report, core::header& task) noexcept;
 
   const runtime_options options_;
@@ -66,6 +67,7 @@ class runtime_core {
   driver::epoll driver_;
 #endif
   watchdog watchdog_;
+  report_limit shield_reports_;
   base::mutex shutdown_mutex_;
   bool shut_down_ = false;
   base::atomic<std::uint64_t> unhandled_{0};

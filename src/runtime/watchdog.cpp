@@ -9,7 +9,6 @@ namespace {
 
 constexpr base::nanoseconds tick = std::chrono::milliseconds(1);
 constexpr unsigned quiet_looks = 8;
-constexpr unsigned reports_per_minute = 5;
 
 /// Tasks that wait for each other are looked for once a second, in builds with asserts: it walks the whole registry.
 constexpr base::nanoseconds circle_period = std::chrono::seconds(1);
@@ -126,17 +125,31 @@ void watchdog::report(const sched::worker& whom, sample& before, base::time_poin
   before.reported = true;
   // relaxed. A sum for a report; one writer.
   stalls_.fetch_add(1, base::order::relaxed);
-  if (now - minute_ >= std::chrono::minutes(1)) {
-    minute_ = now;
-    reports_this_minute_ = 0;
-  }
-  if (++reports_this_minute_ > reports_per_minute) return;
+  if (!limit_.admits(now)) return;
   const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(now - before.since);
+  const std::uint64_t task = whom.current_task_id();
   std::fprintf(stderr,
-               "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension\n",
+               "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension%s\n",
                whom.index(),
-               whom.current_task_id(),
-               static_cast<long long>(spent.count()));
+               task,
+               static_cast<long long>(spent.count()),
+               about(task).text);
+}
+
+/// What is known of it. It may end meanwhile: the registry's lock keeps it there until this is written down.
+watchdog::description watchdog::about(std::uint64_t id) noexcept {
+  description found;
+  tasks_.tasks().for_each([&found, id](const core::header& task) {
+    if (task.id != id) return;
+    const std::source_location where = core::site_of(task);
+    std::snprintf(found.text,
+                  sizeof found.text,
+                  "; its name is '%s', it last suspended at %s:%u",
+                  task.name == nullptr ? "" : task.name,
+                  where.file_name(),
+                  static_cast<unsigned>(where.line()));
+  });
+  return found;
 }
 
 }  // namespace rota::detail

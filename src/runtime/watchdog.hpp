@@ -4,6 +4,7 @@
 #include "base/futex.hpp"
 #include "base/thread.hpp"
 #include "runtime/join_circles.hpp"
+#include "runtime/report_limit.hpp"
 #include "sched/scheduler.hpp"
 
 #include <cstdint>
@@ -52,6 +53,10 @@ class watchdog {
   void look(base::time_point now) noexcept;
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
   void report(const sched::worker& whom, sample& before, base::time_point now) noexcept;
+  struct description {
+    char text[400] = "";
+  };
+  description about(std::uint64_t task_id) noexcept;
   /// False: it is told to leave.
   [[nodiscard]] bool doze() noexcept;
   [[nodiscard]] bool sleep() noexcept;
@@ -68,8 +73,7 @@ class watchdog {
   std::vector<sample> samples_;
   circle_watch circles_;
   base::time_point next_circle_look_{};
-  base::time_point minute_{};
-  unsigned reports_this_minute_ = 0;
+  report_limit limit_;
   base::thread thread_;
 };
 

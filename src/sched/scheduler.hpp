@@ -36,6 +36,8 @@ struct surroundings {
   void* threads = nullptr;
   /// An exception that nobody will see.
   void (*unhandled)(void* self, core::header& task, std::exception_ptr what) noexcept = nullptr;
+  /// The limit of a task's shield has passed, and what waited behind it is delivered.
+  void (*shield_overridden)(void* self, core::header& task) noexcept = nullptr;
   void* policy = nullptr;
   /// Workers are no longer all parked: the watchdog gets up.
   void (*first_awake)(void* self) noexcept = nullptr;
@@ -124,6 +126,18 @@ class scheduler : public core::scheduler {
   [[nodiscard]] std::uint64_t foreign_ended() const noexcept { return sum(foreign_ended_); }
   [[nodiscard]] std::uint64_t foreign_cancelled() const noexcept { return sum(foreign_cancelled_); }
   [[nodiscard]] std::uint64_t shortages() const noexcept { return sum(shortages_); }
+  [[nodiscard]] std::uint64_t suppressed() const noexcept { return sum(suppressed_); }
+  [[nodiscard]] std::uint64_t shields_overridden() const noexcept { return sum(shields_overridden_); }
+  /// An exception of a child reaches nobody: another one decided how its scope ends.
+  void note_suppressed() noexcept {
+    // relaxed. A sum for a report.
+    suppressed_.fetch_add(1, base::order::relaxed);
+  }
+  void note_shield_overridden(core::header& task) noexcept {
+    // relaxed. A sum for a report.
+    shields_overridden_.fetch_add(1, base::order::relaxed);
+    if (around.shield_overridden != nullptr) around.shield_overridden(around.policy, task);
+  }
   /// A blocking call found no thread for its worker's role.
   void note_shortage() noexcept {
     // relaxed. A sum for a report.
@@ -163,6 +177,8 @@ class scheduler : public core::scheduler {
   base::atomic<std::uint64_t> foreign_ended_{0};
   base::atomic<std::uint64_t> foreign_cancelled_{0};
   base::atomic<std::uint64_t> shortages_{0};
+  base::atomic<std::uint64_t> suppressed_{0};
+  base::atomic<std::uint64_t> shields_overridden_{0};
   base::mutex jump_;
   std::int64_t outside_ = 0;  // under jump_
   base::atomic<phase> phase_{phase::open};

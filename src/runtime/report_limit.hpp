@@ -1,0 +1,31 @@
+// How many lines a minute a runtime writes about one kind of trouble.
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+
+namespace rota::detail {
+
+class report_limit {
+ public:
+  static constexpr unsigned per_minute = 5;
+
+  /// May one more line be written? Any thread.
+  [[nodiscard]] bool admits(base::time_point now) noexcept {
+    const base::lock_guard lock(mutex_);
+    if (written_ == 0 || now - minute_ >= std::chrono::minutes(1)) {
+      minute_ = now;
+      written_ = 0;
+    }
+    if (written_ == per_minute) return false;
+    ++written_;
+    return true;
+  }
+
+ private:
+  base::mutex mutex_;
+  base::time_point minute_{};
+  unsigned written_ = 0;
+};
+
+}  // namespace rota::detail

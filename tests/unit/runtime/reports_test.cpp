@@ -1,0 +1,95 @@
+// What a runtime says about tasks in trouble: on standard error, and in its statistics.
+#include "runtime/report_limit.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/testing/virtual_clock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+
+runtime_options with_workers(unsigned n) {
+  runtime_options o;
+  o.workers = n;
+  return o;
+}
+
+task<> guarded() {
+  this_task::set_name("guarded");
+  const auto guard = shield(1s);
+  co_await sleep_until(std::chrono::steady_clock::time_point::max());
+}
+
+TEST(reports, a_shield_whose_limit_passes_is_named) {
+  ::testing::internal::CaptureStderr();
+  testing::virtual_clock clock;
+  runtime rt(with_workers(1), clock);
+  auto held = rt.spawn(guarded());
+  held.cancel();
+  EXPECT_TRUE(held.wait_for(std::chrono::hours::max())->is_cancelled());
+  EXPECT_EQ(rt.stats().total_shields_overridden, 0U) << "cancelled before it began: no shield was up";
+  auto later = rt.spawn([]() -> task<> {
+    auto child = spawn(guarded());
+    co_await yield();
+    child.cancel();
+    const outcome<void> end = co_await child.result();
+    EXPECT_TRUE(end.is_cancelled());
+  });
+  later.join();
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(rt.stats().total_shields_overridden, 1U);
+  EXPECT_NE(text.find("'guarded' has passed, last suspended at "), std::string::npos) << text;
+  EXPECT_NE(text.find("reports_test.cpp:"), std::string::npos) << text;
+}
+
+task<> fails() {
+  const bool yes = true;
+  if (yes) throw std::runtime_error("no");
+  co_return;
+}
+
+TEST(reports, an_exception_that_another_one_hides_is_counted) {
+  runtime rt(with_workers(1));
+  auto both = rt.spawn([]() -> task<> { co_await when_all(fails(), fails(), fails()); });
+  EXPECT_THROW(both.join(), std::runtime_error);
+  EXPECT_EQ(rt.stats().total_suppressed + rt.stats().total_cancelled, 2U);
+  EXPECT_EQ(rt.stats().total_unhandled, 0U);
+}
+
+TEST(reports, a_task_that_stays_in_user_code_is_named) {
+  ::testing::internal::CaptureStderr();
+  runtime_options o = with_workers(1);
+  o.watchdog = 5ms;
+  runtime rt(o);
+  rt.spawn([&rt]() -> task<> {
+      this_task::set_name("stubborn");
+      co_await sleep_for(1ms);
+      const std::uint64_t before = rt.stats().total_stalls;
+      while (rt.stats().total_stalls == before) std::this_thread::yield();
+    }).join();
+  rt.shutdown(1h);
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("worker 0 has run task "), std::string::npos) << text;
+  EXPECT_NE(text.find("its name is 'stubborn', it last suspended at "), std::string::npos) << text;
+}
+
+TEST(reports, five_lines_a_minute) {
+  detail::report_limit limit;
+  const base::time_point begin(1h);
+  for (int minute = 0; minute < 3; ++minute) {
+    for (unsigned i = 0; i < 5; ++i) EXPECT_TRUE(limit.admits(begin + minute * 60s));
+    EXPECT_FALSE(limit.admits(begin + minute * 60s));
+    EXPECT_FALSE(limit.admits(begin + minute * 60s + 59s));
+  }
+}
+
+}  // namespace
+}  // namespace rota
