@@ -18,16 +18,16 @@ include(GoogleTest)
 set(_rota_tests "${PROJECT_SOURCE_DIR}/tests")
 
 # Sets `out` to those of `files` that can be linked in this build: clang's ThreadSanitizer defines operator new itself, so a
-# file that replaces it to count allocations has no place there.
+# file that replaces it to count allocations has no place there, nor one that asks such a file.
 function(rota_linkable out files)
   set(kept "")
   foreach(file IN LISTS files)
     set(replaces "")
     if(ROTA_SANITIZE STREQUAL thread)
-      file(STRINGS "${file}" replaces REGEX "^void\\* operator new")
+      file(STRINGS "${file}" replaces REGEX "^void\\* operator new|^#include .*counting_new")
     endif()
     if(replaces)
-      message(STATUS "rota: ${file} replaces operator new and is left out of the ThreadSanitizer build")
+      message(STATUS "rota: ${file} counts by operator new and is left out of the ThreadSanitizer build")
     else()
       list(APPEND kept "${file}")
     endif()

@@ -11,21 +11,36 @@ std::optional<connections::place> connections::enter() {
 }
 
 void connections::started(place where, rota::join_handle<void> task) {
-  const std::lock_guard lock(mutex_);
-  where->task = std::move(task);
-  if (draining_.load() && where->idle.load()) where->task.cancel();
+  removed last;
+  {
+    const std::lock_guard lock(mutex_);
+    where->known = true;
+    if (where->gone) {
+      last = remove(where);
+    } else {
+      where->task = std::move(task);
+      if (draining_.load() && where->idle.load()) where->task.cancel();
+    }
+  }
+  last.waiting.wake();
 }
 
 void connections::leave(place where) noexcept {
-  std::list<connection> gone;
-  rota::waker waiting;
+  removed last;
   {
     const std::lock_guard lock(mutex_);
-    gone.splice(gone.begin(), list_, where);
-    open_.store(static_cast<std::uint32_t>(list_.size()), std::memory_order::relaxed);
-    if (list_.empty()) waiting = std::move(waiting_);
+    where->gone = true;
+    if (where->known) last = remove(where);
   }
-  waiting.wake();
+  last.waiting.wake();
+}
+
+connections::removed connections::remove(place where) noexcept {
+  removed last;
+  last.node.splice(last.node.begin(), list_, where);
+  open_.store(static_cast<std::uint32_t>(list_.size()), std::memory_order::relaxed);
+  if (list_.empty()) last.waiting = std::move(waiting_);
+  return last;
 }
 
 void connections::drain() {
@@ -34,6 +49,12 @@ void connections::drain() {
   for (connection& c : list_) {
     if (c.idle.load()) c.task.cancel();
   }
+}
+
+/// Under the lock: when this says yes, the last one that left is done with the list.
+bool connections::none_leaf::is_ready() noexcept {
+  const std::lock_guard lock(of_.mutex_);
+  return of_.list_.empty();
 }
 
 bool connections::none_leaf::start() {

@@ -17,7 +17,13 @@ namespace file_server {
 struct connection {
   rota::join_handle<void> task{};
   std::atomic<bool> idle{false};
+  bool known = false;  // started() has been here
+  bool gone = false;   // leave() has
 };
+
+// PROTOCOL: a connection of the list
+//   A session runs as soon as it is spawned, and may be over before its spawner has the handle: started() and leave() come
+//   in any order. The second of the two takes the connection out. All but `idle` is guarded by `mutex_`.
 
 /// Threads    Any, at the same time.
 class connections {
@@ -28,6 +34,7 @@ class connections {
 
   /// Nothing: there are `most` already.
   [[nodiscard]] std::optional<place> enter();
+  /// Both once for each that entered; it is open until both have been called.
   void started(place where, rota::join_handle<void> task);
   void leave(place where) noexcept;
 
@@ -40,7 +47,7 @@ class connections {
   class none_leaf final : public rota::leaf {
    public:
     explicit none_leaf(connections& of) noexcept : of_(of) {}
-    bool is_ready() noexcept override { return of_.open() == 0; }
+    bool is_ready() noexcept override;
     rota::cancel_progress try_cancel(rota::cancel_reason reason) noexcept override;
     const char* what() const noexcept override { return "the last connection"; }
     static void await_resume() noexcept {}
@@ -54,6 +61,13 @@ class connections {
   [[nodiscard]] none_leaf none() noexcept { return none_leaf(*this); }
 
  private:
+  /// Taken out under the lock, destroyed and woken without it.
+  struct removed {
+    std::list<connection> node;
+    rota::waker waiting;
+  };
+  [[nodiscard]] removed remove(place where) noexcept;
+
   const std::uint32_t most_;
   std::atomic<std::uint32_t> open_{0};
   std::atomic<bool> draining_{false};

@@ -116,7 +116,7 @@ rota::task<void> server::accept_all(rota::net::tcp_listener& listener) {
   }
 }
 
-/// One connection too many: 503, within a second.
+/// One connection too many: 503, and a second to take it.
 rota::task<void> server::refuse(rota::net::tcp_stream stream) {
   std::array<char, responder::answer_capacity> text;
   responder writer(files_);
@@ -125,7 +125,7 @@ rota::task<void> server::refuse(rota::net::tcp_stream stream) {
   const auto bytes = std::as_bytes(std::span(text).first(a.bytes));
   const rota::net::result<std::size_t> sent =
       co_await rota::timeout(std::chrono::seconds(1), stream.write_all(bytes));
-  static_cast<void>(sent);
+  if (sent.has_value()) co_await linger(stream);
 }
 
 }  // namespace file_server

@@ -33,6 +33,17 @@ bool read_file(int fd, std::span<char> into) noexcept {
 
 }  // namespace
 
+rota::task<void> linger(rota::net::tcp_stream& stream) {
+  static_cast<void>(stream.shutdown(rota::net::shutdown_how::write));
+  std::array<std::byte, 4096> unread;
+  const auto until = clock::now() + std::chrono::seconds(1);
+  while (clock::now() < until) {
+    const rota::net::result<std::size_t> got =
+        co_await rota::timeout(until - clock::now(), stream.read(unread));
+    if (!got.has_value() || *got == 0) break;
+  }
+}
+
 session::session(server& s, rota::net::tcp_stream stream, connections::place here)
     : server_(s),
       stream_(std::move(stream)),
@@ -173,15 +184,7 @@ rota::task<session::next> session::refuse(parsed why) {
   out_used_ += a.bytes;
   const next sent = co_await flush();
   if (sent == next::close) co_return next::close;
-  // Closing with unread bytes would reset the connection, and the client might never see the answer (RFC 9112, 9.6).
-  static_cast<void>(stream_.shutdown(rota::net::shutdown_how::write));
-  std::array<std::byte, 4096> unread;
-  const auto until = clock::now() + std::chrono::seconds(1);
-  while (clock::now() < until) {
-    const rota::net::result<std::size_t> got =
-        co_await rota::timeout(until - clock::now(), stream_.read(unread));
-    if (!got.has_value() || *got == 0) break;
-  }
+  co_await linger(stream_);
   co_return next::close;
 }
 

@@ -17,6 +17,10 @@
 
 namespace file_server {
 
+/// After the last answer: says that nothing more comes, and takes what the client still sends, for a second at most.
+/// Closing with unread bytes would reset the connection, and the client might never see the answer (RFC 9112, 9.6).
+rota::task<void> linger(rota::net::tcp_stream& stream);
+
 class session {
  public:
   session(server& s, rota::net::tcp_stream stream, connections::place here);

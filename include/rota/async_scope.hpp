@@ -43,7 +43,8 @@ class ROTA_API close_leaf final : public brood_leaf {
 /// Ordering      As with_scope. The children belong to the runtime of whoever spawned them, inherit no deadline, and are not
 ///               cancelled with the spawning task.
 /// Failure       As with_scope: the first failure cancels the other children, and `close` throws it. Until then nothing
-///               more is taken: tasks that are spawned are cancelled at once.
+///               more is taken: tasks that are spawned are cancelled at once. A failure that no `close` came to throw is
+///               counted when the scope goes, inside of a task.
 /// Cost          A child: as rota::spawn, and two short critical sections.
 /// Example       examples/scope.cpp
 class ROTA_API async_scope final : public core::spawner {

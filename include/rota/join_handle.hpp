@@ -150,7 +150,7 @@ class join_handle {
     return take(task_);
   }
 
-  /// Asks the task to stop. False if it had ended, or the handle is empty.
+  /// Asks the task to stop; without a reason, or with `none`, for `user`. False if it had ended, or the handle is empty.
   bool cancel() noexcept { return cancel(cancel_reason::user); }
   bool cancel(cancel_reason reason) noexcept { return task_ != nullptr && core::cancel_task(*task_, reason); }
   /// Lets the task go on alone. An exception of its own then goes to `runtime_options::on_unhandled`.

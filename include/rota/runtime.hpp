@@ -11,6 +11,7 @@
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/enter.hpp>
 #include <rota/detail/spawn_on.hpp>
+#include <rota/detail/under_deadline.hpp>
 #include <rota/pool/pool_options.hpp>
 #include <rota/task.hpp>
 
@@ -141,18 +142,18 @@ class ROTA_API runtime_handle {
 
   template <class T>
   join_handle<T> spawn(task<T> work) const {
-    return core::spawn_on(scheduler(), std::move(work));
+    return core::spawn_on(scheduler(), core::inherit_deadline(std::move(work)));
   }
   template <class F, class... Args>
     requires core::makes_task<F, Args...>
   auto spawn(F&& function, Args&&... args) const {
-    return core::spawn_on(scheduler(),
-                          core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
   }
   template <class F, class... Args>
   auto spawn_blocking(F&& function, Args&&... args) const {
-    return core::spawn_on(pool(),
-                          core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+    return core::spawn_on(
+        pool(),
+        core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...)));
   }
 
  private:
@@ -200,7 +201,7 @@ class ROTA_API runtime {
   /// Starts a task. On a worker of this runtime it runs next; from elsewhere it goes to the end of the common queue.
   template <class T>
   join_handle<T> spawn(task<T> work) {
-    return core::spawn_on(scheduler(), std::move(work));
+    return core::spawn_on(scheduler(), core::inherit_deadline(std::move(work)));
   }
   template <class F, class... Args>
     requires core::makes_task<F, Args...>
@@ -210,17 +211,18 @@ class ROTA_API runtime {
   /// Calls `function(args...)` on a thread that may block.
   template <class F, class... Args>
   auto spawn_blocking(F&& function, Args&&... args) {
-    return core::spawn_on(pool(),
-                          core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+    return core::spawn_on(
+        pool(),
+        core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...)));
   }
 
-  [[nodiscard]] runtime_handle handle() noexcept { return runtime_handle(*core_); }
+  [[nodiscard]] runtime_handle handle();
 
   /// Refuses new tasks, cancels all others, waits until `grace` is over, then lets no shield hold anything off any more.
   /// Returns when every task has ended, but for closures that do not return: those are reported. Idempotent.
   template <class Rep, class Period>
   shutdown_report shutdown(std::chrono::duration<Rep, Period> grace) {
-    return shutdown_within(std::chrono::nanoseconds(detail::whole_nanoseconds(grace)));
+    return shutdown_within(detail::saturating_span(grace));
   }
 
   [[nodiscard]] runtime_stats stats() const;

@@ -26,7 +26,8 @@ class ROTA_API blocking_section {
 
  private:
   void* lent_;
-  void* task_;
+  void* task_ = nullptr;
+  void* outer_ = nullptr;
 };
 
 }  // namespace core
@@ -43,16 +44,17 @@ class ROTA_API blocking_section {
 /// Failure       An exception from `work` is rethrown by `co_await handle`. If the handle was dropped, the exception goes
 ///               to `runtime_options::on_unhandled`. Throws `std::bad_alloc`, and then nothing was started;
 ///               `errc::no_runtime` outside of a task. After the shutdown began: the handle is cancelled already.
-/// Cost          No allocation beyond the coroutine frame of `work`; one push to this worker's queue; at most one wake-up
-///               of an idle worker.
+/// Cost          No allocation beyond the coroutine frame of `work`, and one more inside of a timeout or a with_deadline,
+///               which the task inherits; one push to this worker's queue; at most one wake-up of an idle worker.
 /// Example       examples/spawn.cpp
 template <class T>
 join_handle<T> spawn(task<T> work) {
   return core::spawn_on(core::current_scheduler(), core::inherit_deadline(std::move(work)));
 }
 
-/// `function(args...)` returns a task; both live in the spawned task. A callable without state costs one allocation, one
-/// with state two.
+/// `function(args...)` returns a task; both live in the spawned task. A callable without state that takes what it is given
+/// by value, and as what it is, costs one allocation. One more, for a frame that keeps them: a callable with state, a
+/// parameter by reference or of another type than its argument, and a generic lambda with arguments.
 template <class F, class... Args>
   requires core::makes_task<F, Args...>
 auto spawn(F&& function, Args&&... args) {
@@ -60,11 +62,12 @@ auto spawn(F&& function, Args&&... args) {
 }
 
 /// Calls `function(args...)` on a thread of the blocking pool. Cancelled before it starts it never does; later it cannot
-/// be stopped, but may ask `this_task::cancel_requested()`.
+/// be stopped, but may ask `this_task::cancel_requested()`. The deadline of this place cancels it too.
 template <class F, class... Args>
 auto spawn_blocking(F&& function, Args&&... args) {
-  return core::spawn_on(core::current_blocking_pool(),
-                        core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+  auto work =
+      core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
+  return core::spawn_on(core::current_blocking_pool(), std::move(work));
 }
 
 /// Calls `function()` here and now, which may block: another thread plays this worker's role meanwhile. Inside,

@@ -45,6 +45,12 @@ class task_base {
   ROTA_API static void destroy(promise_base& frame) noexcept;
 };
 
+/// Ends the program with a sentence, where it would end without one.
+inline void demand_work(const task_base& work) noexcept {
+  if (!work) [[unlikely]]
+    ROTA_FATAL("an empty task: moved from, awaited or spawned before", 0);
+}
+
 }  // namespace core
 
 /// A unit of asynchronous work: a coroutine that has not started. It starts when it is awaited or spawned.
@@ -56,7 +62,8 @@ class task_base {
 /// Failure       What it throws is rethrown by the co_await. If the awaiting task is cancelled, this one is unwound first:
 ///               its destructors run, no catch block sees it. A destructor that throws then, or when a result is
 ///               dropped, ends the program. To resume or destroy its frame by hand is undefined behaviour; builds with
-///               asserts notice a resumption at the next co_await.
+///               asserts notice a resumption at the next co_await. An empty task, which was moved from, awaited or spawned
+///               before, ends the program with a sentence where it is spawned.
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>
@@ -104,7 +111,10 @@ class [[nodiscard]] task : public core::task_base {
   awaiter operator co_await() && noexcept { return awaiter(frame_); }
 
   /// For those who start it otherwise: gives the frame up.
-  [[nodiscard]] core::promise_base* release() noexcept { return std::exchange(frame_, nullptr); }
+  [[nodiscard]] core::promise_base* release() noexcept {
+    core::demand_work(*this);
+    return std::exchange(frame_, nullptr);
+  }
 
  private:
   friend promise_type;

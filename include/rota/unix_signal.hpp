@@ -19,7 +19,7 @@ class signal_source;
 /// Threads       One task at a time awaits it. Any number of subscriptions may exist for a signal; each gets it.
 /// Ownership     While a subscription to a signal lives, rota's handler stands in for the one that was there before; the
 ///               last one restores that.
-/// Ordering      Signals of one number that come before the task has looked are one event.
+/// Ordering      Signals of one number that come before the task has looked are one event. A cancelled wait takes none.
 /// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list; errc::no_runtime
 ///               outside of a task; EMFILE.
 /// Cost          The handler writes to one eventfd for each subscription, and does nothing else.

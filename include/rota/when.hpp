@@ -9,7 +9,7 @@
 // Failure       An awaiting task that is cancelled cancels the children, waits for their ends, and unwinds. A handle that is
 //               awaited here and cancelled has its task cancelled, as by awaiting it. Exceptions that nobody sees, since
 //               another child decided, are counted. Throws `std::bad_alloc`, and `errc::no_runtime` outside of a runtime;
-//               nothing was started then.
+//               nothing was started then. Awaited a second time it throws `errc::already_joined`.
 // Cost          A child: as rota::spawn. Nothing else is allocated, but for the lists of the forms for ranges.
 // Example       examples/when.cpp
 #pragma once

@@ -25,6 +25,8 @@ using result = std::expected<T, std::error_code>;
 result<int> epoll_create() noexcept;
 /// Adds `fd`, edge-triggered, for everything.
 result<void> epoll_add(int epoll, int fd, std::uint64_t key) noexcept;
+/// The same, for input alone: a read of an event_fd would be an edge for output.
+result<void> epoll_add_input(int epoll, int fd, std::uint64_t key) noexcept;
 /// For a descriptor that stays open.
 void epoll_remove(int epoll, int fd) noexcept;
 /// `deadline`: `never` waits for ever, a past one only looks. Returns how many events.

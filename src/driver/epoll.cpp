@@ -20,7 +20,7 @@ std::error_code epoll::open() noexcept {
   const auto signal = base::sys::event_fd();
   if (!signal.has_value()) return signal.error();
   event_fd_ = *signal;
-  const auto added = base::sys::epoll_add(epoll_, event_fd_, interrupt_key);
+  const auto added = base::sys::epoll_add_input(epoll_, event_fd_, interrupt_key);
   return added.has_value() ? std::error_code() : added.error();
 }
 

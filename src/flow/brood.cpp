@@ -20,8 +20,10 @@ brood::~brood() {
     if (size() != 0) ROTA_FATAL("a scope ended before its children", size());
     base::cpu_relax();
   }
-  if (first_.thrown == nullptr || on_behalf_of_ == nullptr) return;
-  scheduler& by = scheduler_for_children(*on_behalf_of_);
+  // Without a task around it an async_scope may go after its runtime: then nobody is left who counts.
+  const header* const here = on_behalf_of_ != nullptr ? on_behalf_of_ : current_task();
+  if (first_.thrown == nullptr || here == nullptr) return;
+  scheduler& by = scheduler_for_children(*here);
   by.ops->suppressed(by);
 }
 

@@ -169,9 +169,8 @@ void completion_queue_owner::cancel_all() noexcept { queue_->cancel_all(cancel_r
 std::size_t completion_queue_owner::size() const noexcept { return queue_->size(); }
 
 bool next_leaf::start() {
-  if (queue_->has_next()) return true;
+  // In this order: what ends in between wakes us, and whoever comes while another waits takes nothing away from it.
   queue_->set_waiter(make_waker());
-  // Again: what ended in between has woken nobody.
   return queue_->has_next();
 }
 

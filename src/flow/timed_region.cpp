@@ -12,6 +12,7 @@ timed_region::~timed_region() {
 
 void timed_region::enter(activation& task, promise_base* frame, time_point at) noexcept {
   link(task, frame);
+  armed_ = false;
   at_ = at;
   deadline_outside_ = header_of(task).deadline;
   header_of(task).deadline = deadline_inside();
@@ -20,6 +21,7 @@ void timed_region::enter(activation& task, promise_base* frame, time_point at) n
 /// Usually the innermost one; a shield that was moved outward may be inside of one that ends before it.
 void timed_region::leave() noexcept {
   timer_.disarm();
+  armed_ = false;
   time_point deadline = deadline_outside_;
   for (region* r = inner(); r != nullptr; r = r->inner()) {
     if (timed_region* const timed = r->as_timed()) {
@@ -33,9 +35,11 @@ void timed_region::leave() noexcept {
 
 void timed_region::take_over(timed_region& from) noexcept {
   relink(from);
+  armed_ = false;
   at_ = from.at_;
   deadline_outside_ = from.deadline_outside_;
   from.timer_.disarm();
+  from.armed_ = false;
 }
 
 base::time_point timed_region::deadline_inside() const noexcept {
@@ -43,11 +47,14 @@ base::time_point timed_region::deadline_inside() const noexcept {
 }
 
 /// By the clock too: a thread that is busy with this task may be the one that should have fired the timer.
-bool timed_region::passed() noexcept { return timer_.has_fired() || at_ <= timing::now_for(task()); }
+bool timed_region::passed() noexcept {
+  return (armed_ && timer_.has_fired()) || at_ <= timing::now_for(task());
+}
 
 void timed_region::watch() noexcept {
   // Once armed it stays so, from one wait to the next.
-  if (timer_.is_used() || at_ == base::never) return;
+  if (armed_ || at_ == base::never) return;
+  armed_ = true;
   timer_.arm(task(), at_, make_waker(header_of(task())));
 }
 

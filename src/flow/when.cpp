@@ -19,6 +19,7 @@ void group_leaf::let_go() noexcept {
 
 bool group_leaf::start() {
   if (count_ == 0) return true;
+  if (parent_ != nullptr) throw error(errc::already_joined, "a when_* is awaited for the second time");
   header& me = header_of(task());
   scheduler& by = scheduler_for_children_of(me);
   parent_ = &me;

@@ -3,6 +3,7 @@
 #include "task/header.hpp"
 
 #include <new>
+#include <utility>
 
 namespace rota::net::detail {
 
@@ -18,7 +19,7 @@ result<socket_ref> socket::adopt(int fd) noexcept {
     base::sys::close(fd);
     return std::unexpected(slot.error());
   }
-  auto* const made = new (std::nothrow) socket(*driver, fd, *slot);
+  auto* const made = new (std::nothrow) socket(core::scheduler_for_children(*task), *driver, fd, *slot);
   if (made == nullptr) {
     driver->remove(*slot);
     base::sys::close(fd);
@@ -27,10 +28,16 @@ result<socket_ref> socket::adopt(int fd) noexcept {
   return socket_ref(made);
 }
 
+socket::socket(core::scheduler& owner, driver::epoll& d, int fd, std::uint32_t slot) noexcept
+    : owner_(&owner), driver_(&d), fd_(fd), slot_(slot) {
+  owner_->ops->held(*owner_);
+}
+
 socket::~socket() {
   // First no event counts any more, then the number may be given to another descriptor.
   driver_->remove(slot_);
   base::sys::close(fd_);
+  owner_->ops->freed(*owner_);
 }
 
 void socket::retain() noexcept {
@@ -51,7 +58,14 @@ socket_ref::~socket_ref() {
   if (socket_ != nullptr) socket_->release();
 }
 
-bool socket_leaf::start() { return try_or_wait(); }
+/// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
+/// nothing was done, so nothing is lost.
+bool socket_leaf::start() {
+  if (task().budget > 1) return try_or_wait();
+  untried_ = true;
+  task().why = core::stop_reason::yield;
+  return false;
+}
 
 /// An event that came between the try and the wait is consumed, and leads to another try.
 bool socket_leaf::try_or_wait() noexcept {
@@ -68,12 +82,14 @@ bool socket_leaf::try_or_wait() noexcept {
 
 bool socket_leaf::is_ready() noexcept {
   if (done_) return true;
+  if (std::exchange(untried_, false)) return try_or_wait();
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   return socket_->events().take_ready(d) && try_or_wait();
 }
 
 cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  if (!done_) socket_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
+  if (!done_ && !untried_)
+    socket_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
   return cancel_progress::ended;
 }
 

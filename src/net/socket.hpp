@@ -23,9 +23,10 @@ class socket {
   void release() noexcept;
 
  private:
-  socket(driver::epoll& d, int fd, std::uint32_t slot) noexcept : driver_(&d), fd_(fd), slot_(slot) {}
+  socket(core::scheduler& owner, driver::epoll& d, int fd, std::uint32_t slot) noexcept;
   ~socket();
 
+  core::scheduler* owner_;  // its memory is held, and the driver with it: a socket may outlive its runtime
   driver::epoll* driver_;
   int fd_;
   std::uint32_t slot_;

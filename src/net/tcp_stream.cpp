@@ -41,6 +41,8 @@ class connect_leaf final : public socket_leaf {
 }  // namespace
 
 socket_leaf::attempt read_leaf::try_once() noexcept {
+  // A socket that has nothing to receive refuses even that.
+  if (into_.empty()) return attempt::done;
   result_ = sys::receive(descriptor(), into_.data(), into_.size());
   return !result_.has_value() && sys::would_block(result_.error()) ? attempt::would_block : attempt::done;
 }

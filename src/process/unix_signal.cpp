@@ -38,7 +38,8 @@ struct entry {
 
 base::mutex table_mutex;
 std::array<entry, last_number + 1> table;
-int spare_fds[subscriptions_per_number * 4];
+/// Room for all that can be subscribed at once.
+int spare_fds[subscriptions_per_number * last_number];
 std::size_t spare_count = 0;
 
 void handle(int number) {
@@ -58,8 +59,18 @@ bool can_be_caught(int number) noexcept {
   return number >= first_number && number <= last_number && number != SIGKILL && number != SIGSTOP;
 }
 
+/// Under the lock. glibc keeps some numbers to itself (32, 33): sigaction refuses them.
+std::error_code install(int number, entry& e) noexcept {
+  struct sigaction action{};
+  action.sa_handler = handle;
+  action.sa_flags = SA_RESTART;
+  ::sigfillset(&action.sa_mask);
+  if (::sigaction(number, &action, &e.before) == 0) return {};
+  return {errno, std::generic_category()};
+}
+
 /// Under the lock.
-bool subscribe(int number, int fd) noexcept {
+std::error_code subscribe(int number, int fd) noexcept {
   entry& e = table[static_cast<std::size_t>(number)];
   for (slot& s : e.slots) {
     // relaxed. Only changed under the lock.
@@ -68,16 +79,21 @@ bool subscribe(int number, int fd) noexcept {
     s.pending.store(0, base::order::relaxed);
     // release. Pairs with handle().
     s.fd.store(fd, base::order::release);
-    if (e.used++ == 0) {
-      struct sigaction action{};
-      action.sa_handler = handle;
-      action.sa_flags = SA_RESTART;
-      ::sigfillset(&action.sa_mask);
-      ::sigaction(number, &action, &e.before);
+    const std::error_code failed = e.used == 0 ? install(number, e) : std::error_code();
+    if (!failed) {
+      ++e.used;
+    } else {
+      // relaxed. No handler was installed that could have read it.
+      s.fd.store(-1, base::order::relaxed);
     }
-    return true;
+    return failed;
   }
-  return false;
+  return std::make_error_code(std::errc::too_many_files_open);
+}
+
+/// A descriptor that no subscription uses any more, for the next one.
+void keep_spare(int fd) noexcept {
+  if (spare_count < std::size(spare_fds)) spare_fds[spare_count++] = fd;
 }
 
 /// Under the lock.
@@ -98,7 +114,10 @@ namespace detail {
 
 class signal_source {
  public:
-  signal_source(driver::epoll& d, int event_fd) noexcept : driver_(&d), fd_(event_fd) {}
+  signal_source(core::scheduler& owner, driver::epoll& d, int event_fd) noexcept
+      : owner_(&owner), driver_(&d), fd_(event_fd) {
+    owner_->ops->held(*owner_);
+  }
   signal_source(const signal_source&) = delete;
   signal_source& operator=(const signal_source&) = delete;
 
@@ -108,7 +127,8 @@ class signal_source {
       if ((numbers_ & bit(n)) != 0) unsubscribe(n, fd_);
     }
     if (watched_) driver_->remove_open(slot_, fd_);
-    if (spare_count < std::size(spare_fds)) spare_fds[spare_count++] = fd_;
+    keep_spare(fd_);
+    owner_->ops->freed(*owner_);
   }
 
   std::error_code begin(std::initializer_list<int> numbers) noexcept {
@@ -119,7 +139,7 @@ class signal_source {
     const base::lock_guard lock(table_mutex);
     for (const int n : numbers) {
       if ((numbers_ & bit(n)) != 0) continue;
-      if (!subscribe(n, fd_)) return std::make_error_code(std::errc::too_many_files_open);
+      if (const std::error_code failed = subscribe(n, fd_)) return failed;
       numbers_ |= bit(n);
     }
     return {};
@@ -136,6 +156,16 @@ class signal_source {
       }
     }
     return 0;
+  }
+
+  /// Taken, but whoever took it was cancelled before it saw it: the next one does.
+  void put_back(int number) noexcept {
+    for (slot& s : table[static_cast<std::size_t>(number)].slots) {
+      // relaxed. This subscription's own entry, which stays while it lives.
+      if (s.fd.load(base::order::relaxed) != fd_) continue;
+      // release. Pairs with take_pending(), as the handler's does.
+      s.pending.store(1, base::order::release);
+    }
   }
 
   /// True: a number is there.
@@ -155,6 +185,8 @@ class signal_source {
     return std::uint64_t{1} << static_cast<unsigned>(number - 1);
   }
 
+  core::scheduler*
+      owner_;  // its memory is held, and the driver with it: a subscription may outlive its runtime
   driver::epoll* driver_;
   int fd_;
   std::uint32_t slot_ = 0;
@@ -182,8 +214,13 @@ std::expected<unix_signal, std::error_code> unix_signal::open(std::initializer_l
     if (!made.has_value()) return std::unexpected(made.error());
     fd = *made;
   }
-  auto* const source = new (std::nothrow) detail::signal_source(*driver, fd);
-  if (source == nullptr) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+  auto* const source =
+      new (std::nothrow) detail::signal_source(core::scheduler_for_children(*task), *driver, fd);
+  if (source == nullptr) {
+    const base::lock_guard lock(table_mutex);
+    keep_spare(fd);
+    return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+  }
   unix_signal opened(source);
   if (const std::error_code failed = source->begin(numbers)) return std::unexpected(failed);
   return opened;
@@ -200,7 +237,12 @@ bool unix_signal::next_leaf::is_ready() noexcept {
 }
 
 cancel_progress unix_signal::next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  source_->events().disarm(driver::direction::read);
+  // Taken at once, but the turn was given up before the task went on.
+  if (number_ != 0) {
+    source_->put_back(number_);
+  } else {
+    source_->events().disarm(driver::direction::read);
+  }
   return cancel_progress::ended;
 }
 

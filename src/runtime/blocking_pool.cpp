@@ -354,7 +354,8 @@ void blocking_pool::stop() noexcept {
 
 blocking_pool::counts blocking_pool::count() noexcept {
   const base::lock_guard lock(mutex_);
-  return {threads_, running_, queued_};
+  const auto roles = static_cast<unsigned>(tasks_.workers() - roles_.size());
+  return {threads_, running_, busy_ - std::min(busy_, running_ + roles), queued_};
 }
 
 }  // namespace rota::detail

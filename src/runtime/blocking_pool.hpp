@@ -43,6 +43,7 @@ class blocking_pool : public core::scheduler {
   struct counts {
     unsigned threads;
     unsigned running;  // closures
+    unsigned lent;     // inside a task whose role another thread plays
     std::size_t queued;
   };
   [[nodiscard]] counts count() noexcept;

@@ -25,8 +25,19 @@ runtime::~runtime() {
 }
 
 shutdown_report runtime::shutdown_within(std::chrono::nanoseconds grace) { return core_->shutdown(grace); }
-runtime_stats runtime::stats() const { return core_->stats(); }
-std::string runtime::dump() const { return core_->dump(); }
+
+runtime_handle runtime::handle() {
+  core_->demand_own_process();
+  return runtime_handle(*core_);
+}
+runtime_stats runtime::stats() const {
+  core_->demand_own_process();
+  return core_->stats();
+}
+std::string runtime::dump() const {
+  core_->demand_own_process();
+  return core_->dump();
+}
 
 core::scheduler& runtime::scheduler() const {
   core_->demand_own_process();
@@ -62,7 +73,7 @@ namespace core {
 namespace {
 
 header& demand_task() {
-  header* const me = current_task();
+  header* const me = task_in_sight();
   if (me == nullptr) throw error(errc::no_runtime);
   return *me;
 }
@@ -76,15 +87,22 @@ scheduler& current_blocking_pool() {
   return *static_cast<detail::blocking_pool*>(tasks.around.threads);
 }
 
-blocking_section::blocking_section() : lent_(current_thread_ports().before_block()), task_(nullptr) {
+blocking_section::blocking_section() : lent_(current_thread_ports().before_block()) {
   // Inside, this is a plain thread: block_on may run a task of its own.
-  ++base::this_thread_locals().in_place;
-  task_ = std::exchange(base::this_thread_locals().task, nullptr);
+  base::thread_locals& here = base::this_thread_locals();
+  if (header* const task = static_cast<header*>(here.task);
+      task != nullptr && task->shard == header::not_enrolled) {
+    // It may stay for long: reports name it, and a shutdown tells it.
+    task->owner->ops->enroll(*task->owner, *task);
+  }
+  task_ = std::exchange(here.task, nullptr);
+  outer_ = std::exchange(here.in_place, task_);
 }
 
 blocking_section::~blocking_section() {
-  base::this_thread_locals().task = task_;
-  --base::this_thread_locals().in_place;
+  base::thread_locals& here = base::this_thread_locals();
+  here.task = task_;
+  here.in_place = outer_;
   current_thread_ports().after_block(lent_);
 }
 

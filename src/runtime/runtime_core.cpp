@@ -88,6 +88,12 @@ void runtime_core::connect() noexcept {
   around.shield_overridden = [](void* self, core::header& task) noexcept {
     static_cast<runtime_core*>(self)->on_shield_overridden(task);
   };
+  around.first_shortage = []() noexcept {
+    std::fputs(
+        "rota: no thread for the role of a worker that blocks: it keeps it, and its tasks wait. "
+        "See pool_options::max_threads\n",
+        stderr);
+  };
   around.policy = this;
   around.first_awake = [](void* self) noexcept { static_cast<watchdog*>(self)->first_awake(); };
   around.watchdog = &watchdog_;
@@ -125,11 +131,12 @@ void runtime_core::demand_own_process() const {
 
 bool runtime_core::is_own_process() const noexcept { return base::this_process_id() == process_; }
 
-/// A shutdown here would wait for itself: on a worker, in a task whose thread has lent its role, in the root of block_on.
+/// A shutdown here would wait for itself: on a worker, in a task whose thread has lent its role, in a blocking section, in
+/// the root of block_on.
 bool runtime_core::runs_a_task_here() const noexcept {
   const sched::worker* const role = sched::worker::current();
   if (role != nullptr && &role->shared() == &tasks) return true;
-  const core::header* const task = core::current_task();
+  const core::header* const task = core::task_in_sight();
   return task != nullptr && task->owner != &threads && &core::scheduler_for_children(*task) == &tasks;
 }
 
@@ -171,12 +178,21 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
   tasks.set_phase(sched::phase::forcing);
   tasks.tasks().act_on_each([](core::header& task) { core::override_shields(task); });
   // Whatever is left ends as soon as it suspends. Only a closure that does not return can hold tasks up for ever: those
-  // that wait for it are left to it, once nothing else moves.
+  // that wait for it are left to it, once nothing else moves, at two looks in a row.
   constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
-  while (!tasks.books().wait_until_none(base::now() + look_every)) {
-    if (threads.count().running != 0 && tasks.sleepers().all_parked() && !tasks.injector().has_items())
-      return;
+  for (bool before = false; !tasks.books().wait_until_none(base::now() + look_every);) {
+    const bool now = only_closures_are_left();
+    if (now && before) return;
+    before = now;
   }
+}
+
+/// Every clean-up that waits has its limit's timer armed; a task that blocks its thread has lent its role.
+bool runtime_core::only_closures_are_left() noexcept {
+  const blocking_pool::counts pool = threads.count();
+  if (pool.running == 0 || pool.lent != 0) return false;
+  if (tasks.clocks().earliest() != base::never) return false;
+  return tasks.sleepers().all_parked() && !tasks.injector().has_items();
 }
 
 void runtime_core::stop_threads() noexcept {

@@ -53,6 +53,7 @@ class runtime_core {
   void listen_to_clock() noexcept;
   void cancel_everything() noexcept;
   void wait_for_end(base::nanoseconds grace) noexcept;
+  [[nodiscard]] bool only_closures_are_left() noexcept;
   void stop_threads() noexcept;
   void report_survivors(shutdown_report& into);
   void on_unhandled(core::header& task, std::exception_ptr what) noexcept;

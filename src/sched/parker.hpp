@@ -30,6 +30,11 @@ class parker {
 
   /// The owner, before it waits in the driver. `notified`: it need not; the notification is consumed.
   on_enter enter_driver() noexcept;
+  /// The owner, before or in the driver: notified, and not consumed yet.
+  [[nodiscard]] bool is_notified() const noexcept {
+    // acquire. Pairs with the exchange in unpark(), which comes before the interrupt that a wait() may have taken.
+    return word_.load(base::order::acquire) == notified;
+  }
   /// The owner, after it. True: it was notified; consumed.
   [[nodiscard]] bool leave_driver() noexcept;
 

@@ -39,6 +39,8 @@ struct surroundings {
   /// The limit of a task's shield has passed, and what waited behind it is delivered.
   void (*shield_overridden)(void* self, core::header& task) noexcept = nullptr;
   void* policy = nullptr;
+  /// For the first time a blocking call has found no thread for its worker's role.
+  void (*first_shortage)() noexcept = nullptr;
   /// Workers are no longer all parked: the watchdog gets up.
   void (*first_awake)(void* self) noexcept = nullptr;
   void* watchdog = nullptr;
@@ -141,7 +143,8 @@ class scheduler : public core::scheduler {
   /// A blocking call found no thread for its worker's role.
   void note_shortage() noexcept {
     // relaxed. A sum for a report.
-    shortages_.fetch_add(1, base::order::relaxed);
+    if (shortages_.fetch_add(1, base::order::relaxed) == 0 && around.first_shortage != nullptr)
+      around.first_shortage();
   }
 
   queue::injector<core::header>& injector() noexcept { return injector_; }

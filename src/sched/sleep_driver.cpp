@@ -12,8 +12,11 @@ const driver_ops sleep_driver::ops_table{
 };
 
 void sleep_driver::wait(base::time_point deadline) noexcept {
-  if (deadline == base::time_point::min()) return;
-  // acq_rel. Same word as interrupt(): what the interrupter did is seen.
+  // acq_rel, both. Same word as interrupt(): what the interrupter did is seen. A look takes the interrupt, too.
+  if (deadline == base::time_point::min()) {
+    interrupted_.exchange(0, base::order::acq_rel);
+    return;
+  }
   while (interrupted_.exchange(0, base::order::acq_rel) == 0) {
     if (base::futex_wait(interrupted_, 0, deadline) == base::wait_result::timed_out) return;
   }

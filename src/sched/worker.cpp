@@ -317,9 +317,10 @@ void worker::sleep() noexcept {
 unsigned worker::wait_for_events(base::time_point until, event_buffer& found) noexcept {
   const driver_port& driver = shared_.around.driver;
   if (shared_.around.clock == nullptr) return driver.ops->wait(driver.self, until, found);
-  // Time is not the machine's. What the driver has comes first; then time may jump; else only an interrupt helps.
+  // Time is not the machine's. What the driver has comes first; then time may jump; else only an interrupt helps. The look
+  // may have taken the interrupt of an unpark: asked after it.
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
-  if (events != 0 || shared_.time_has_come()) return events;
+  if (events != 0 || parker_.is_notified() || shared_.time_has_come()) return events;
   return driver.ops->wait(driver.self, base::never, found);
 }
 

@@ -169,4 +169,9 @@ std::uint64_t next_task_id() noexcept {
 
 header* current_task() noexcept { return static_cast<header*>(base::this_thread_locals().task); }
 
+header* task_in_sight() noexcept {
+  const base::thread_locals& here = base::this_thread_locals();
+  return static_cast<header*>(here.task != nullptr ? here.task : here.in_place);
+}
+
 }  // namespace rota::core

@@ -105,6 +105,9 @@ header& make_header(promise_base& root, scheduler& by, const result_vtable& type
 /// tasks gets none: it is cancelled at once, its arguments are destroyed, and it has never run.
 header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept;
 
+/// The task that runs on this thread, or whose blocking section does; null if there is none.
+[[nodiscard]] header* task_in_sight() noexcept;
+
 /// Where the tasks that this one spawns belong.
 [[nodiscard]] inline scheduler& scheduler_for_children(const header& task) noexcept {
   return task.owner->ops->children(*task.owner);

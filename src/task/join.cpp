@@ -161,6 +161,7 @@ void demand(header* task) {
 
 bool join_leaf::start() {
   demand(target_);
+  registered_ = false;  // what an earlier co_await of this object left behind
   if (is_complete(*target_)) return true;
   if (claim()) return false;
   return register_here();
@@ -193,12 +194,13 @@ bool join_leaf::is_ready() noexcept {
 
 cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
   if (kind_ == join_kind::detached) {
-    if (registered_) take_back_slot(*target_);
+    if (std::exchange(registered_, false)) take_back_slot(*target_);
     return cancel_progress::ended;
   }
   if (is_complete(*target_) || register_here()) return cancel_progress::ended;
   cancel_task(*target_, reason);
   if (note_wait(header_of(task()), *target_)) return cancel_progress::pending;
+  registered_ = false;
   take_back_slot(*target_);
   return cancel_progress::ended;
 }
@@ -216,7 +218,10 @@ bool is_complete(const header& task) noexcept { return task.word.load().is(lifec
 
 std::uint64_t id_of(const header& task) noexcept { return task.id; }
 
-bool cancel_task(header& task, cancel_reason reason) noexcept { return cancel(task, reason); }
+/// `none` would be a cancellation without a reason, which nobody could tell from no cancellation.
+bool cancel_task(header& task, cancel_reason reason) noexcept {
+  return cancel(task, reason == cancel_reason::none ? cancel_reason::user : reason);
+}
 
 std::chrono::steady_clock::time_point clock_now() noexcept { return base::now(); }
 

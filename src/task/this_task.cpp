@@ -19,7 +19,7 @@ bool checkpoint_leaf::is_ready() noexcept { return !unwinder::is_due(header_of(t
 namespace this_task {
 
 task_id id() noexcept {
-  const core::header* const me = core::current_task();
+  const core::header* const me = core::task_in_sight();
   return {me == nullptr ? 0 : me->id};
 }
 
@@ -40,17 +40,17 @@ void set_name(std::string_view name) {
 }
 
 bool cancel_requested() noexcept {
-  core::header* const me = core::current_task();
+  core::header* const me = core::task_in_sight();
   return me != nullptr && (me->word.load().has(core::cancelled) || core::unwinder::has_passed_deadline(*me));
 }
 
 bool unwinding() noexcept {
-  const core::header* const me = core::current_task();
+  const core::header* const me = core::task_in_sight();
   return me != nullptr && me->word.load().has(core::unwinding);
 }
 
 std::chrono::steady_clock::time_point deadline() noexcept {
-  const core::header* const me = core::current_task();
+  const core::header* const me = core::task_in_sight();
   return me == nullptr ? base::never : me->deadline;
 }
 

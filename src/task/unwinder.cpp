@@ -164,6 +164,7 @@ void unwinder::destroy_unstarted(header& task) noexcept {
 region::region(kind k, activation& task, promise_base* frame) noexcept : kind_(k) { link(task, frame); }
 
 void region::link(activation& task, promise_base* frame) noexcept {
+  forget_past();
   task_ = &task;
   frame_ = frame;
   outer_ = task.regions;

@@ -7,6 +7,7 @@
 
 #include <rota/detail/spawn_on.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <exception>
@@ -16,7 +17,8 @@
 
 namespace rota::test {
 
-/// Tasks run in the order in which they became runnable, unless `lifo`. Any thread may wake them; only the owner runs.
+/// Tasks run in the order in which they became runnable, unless `lifo`. Any thread may wake them, and any thread that
+/// calls run_one() runs them.
 class manual_scheduler : public core::scheduler {
  public:
   manual_scheduler() : scheduler{&table} {}
@@ -40,9 +42,9 @@ class manual_scheduler : public core::scheduler {
   bool run_one() {
     core::header* const next = take();
     if (next == nullptr) return false;
-    running_here = true;
+    const manual_scheduler* const outer = std::exchange(running_here, this);
     looks += core::run_entry(*next);
-    running_here = false;
+    running_here = outer;
     return true;
   }
   /// Runs until nothing is runnable, and returns how many entries that took. The clock stands still.
@@ -72,12 +74,11 @@ class manual_scheduler : public core::scheduler {
   bool lifo = false;
   bool claims = true;  // an awaited task that has not started runs inside its awaiter
   bool closed = false;
-  bool running_here = false;
-  unsigned looks = 0;
-  int live = 0;
-  int ended = 0;
-  int cancelled = 0;
-  int enrolled = 0;
+  std::atomic<unsigned> looks = 0;
+  std::atomic<int> live = 0;
+  std::atomic<int> ended = 0;
+  std::atomic<int> cancelled = 0;
+  std::atomic<int> enrolled = 0;
   int deadline_moves = 0;
   int overrides = 0;
   std::exception_ptr unhandled;
@@ -110,6 +111,8 @@ class manual_scheduler : public core::scheduler {
 
   static const core::scheduler_ops table;
 
+  static inline thread_local const manual_scheduler* running_here = nullptr;
+
   std::mutex mutex_;
   std::deque<core::header*> queue_;
 };
@@ -127,7 +130,7 @@ inline constexpr core::scheduler_ops manual_scheduler::table{
           const std::lock_guard lock(self.mutex_);
           self.lifo ? self.queue_.push_front(&task) : self.queue_.push_back(&task);
         },
-    .may_claim = [](const core::scheduler& s) noexcept { return of(s).claims && of(s).running_here; },
+    .may_claim = [](const core::scheduler& s) noexcept { return of(s).claims && running_here == &of(s); },
     .take_entry = [](core::header&) noexcept { return false; },
     .enroll =
         [](core::scheduler&, core::header& task) noexcept {

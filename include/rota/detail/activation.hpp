@@ -103,6 +103,8 @@ class ROTA_API region {
   void relink(region& from) noexcept;  // takes the place of `from`, which leaves the list
   void unlink() noexcept;
   [[nodiscard]] bool is_linked() const noexcept { return linked_; }
+  /// What is awaited a second time begins anew.
+  void forget_past() noexcept { stopped_here_ = overridden_ = false; }
   /// Catcher: the clean-up is over. Gives its shield back and returns where the unwinding was going.
   region* release_catch() noexcept;
   /// For a region that is linked later.

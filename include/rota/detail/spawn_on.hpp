@@ -1,7 +1,6 @@
 // Spawning a coroutine on a scheduler.
 #pragma once
 
-#include <cstddef>
 #include <type_traits>
 #include <utility>
 
@@ -32,43 +31,53 @@ template <class F, class... Args>
 concept makes_task =
     is_task<std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>>;
 
-/// Does a coroutine of this signature copy all its parameters into its frame? Unknown, as for a generic lambda: no.
-template <class Signature>
-inline constexpr bool takes_values = false;
-template <class R, class... P>
-inline constexpr bool takes_values<R (*)(P...)> = (!std::is_reference_v<P> && ...);
-template <class R, class... P>
-inline constexpr bool takes_values<R (*)(P...) noexcept> = takes_values<R (*)(P...)>;
-template <class R, class C, class... P>
-inline constexpr bool takes_values<R (C::*)(P...)> = takes_values<R (*)(P...)>;
-template <class R, class C, class... P>
-inline constexpr bool takes_values<R (C::*)(P...) noexcept> = takes_values<R (*)(P...)>;
-template <class R, class C, class... P>
-inline constexpr bool takes_values<R (C::*)(P...) const> = takes_values<R (*)(P...)>;
-template <class R, class C, class... P>
-inline constexpr bool takes_values<R (C::*)(P...) const noexcept> = takes_values<R (*)(P...)>;
+/// A parameter of type P that is made from an argument of type A needs nothing of the argument afterwards. What refers to
+/// what it was made from, as a view does, is always of another type; numbers and pointers refer to no argument.
+template <class P, class A>
+inline constexpr bool stands_alone =
+    std::is_same_v<std::remove_cv_t<P>, A> ||
+    (std::is_arithmetic_v<P> && (std::is_arithmetic_v<A> || std::is_enum_v<A>)) ||
+    (std::is_pointer_v<P> && std::is_pointer_v<A>);
 
-/// Its coroutine keeps everything that it needs in its own frame.
-template <class F, std::size_t Arguments>
+/// Does a coroutine of this signature keep in its frame all that it needs of such arguments? Unknown, as for a generic
+/// lambda or for arguments that are left out: no.
+template <class Signature, class... A>
+inline constexpr bool keeps_all = false;
+template <class R, class... P, class... A>
+  requires(sizeof...(P) == sizeof...(A))
+inline constexpr bool keeps_all<R (*)(P...), A...> = (stands_alone<P, A> && ...);
+template <class R, class... P, class... A>
+inline constexpr bool keeps_all<R (*)(P...) noexcept, A...> = keeps_all<R (*)(P...), A...>;
+template <class R, class C, class... P, class... A>
+inline constexpr bool keeps_all<R (C::*)(P...), A...> = keeps_all<R (*)(P...), A...>;
+template <class R, class C, class... P, class... A>
+inline constexpr bool keeps_all<R (C::*)(P...) noexcept, A...> = keeps_all<R (*)(P...), A...>;
+template <class R, class C, class... P, class... A>
+inline constexpr bool keeps_all<R (C::*)(P...) const, A...> = keeps_all<R (*)(P...), A...>;
+template <class R, class C, class... P, class... A>
+inline constexpr bool keeps_all<R (C::*)(P...) const noexcept, A...> = keeps_all<R (*)(P...), A...>;
+
+/// Its coroutine keeps everything that it needs in its own frame. `A`: as the arguments are handed to it.
+template <class F, class... A>
 [[nodiscard]] consteval bool needs_no_keeper() noexcept {
   if constexpr (std::is_pointer_v<F>) {
-    return takes_values<F>;
+    return keeps_all<F, A...>;
   } else if constexpr (!std::is_empty_v<F>) {
     return false;
   } else if constexpr (requires { &F::operator(); }) {
-    return takes_values<decltype(&F::operator())>;
+    return keeps_all<decltype(&F::operator()), A...>;
   } else {
-    return Arguments == 0;
+    return sizeof...(A) == 0;
   }
 }
 
-/// A task from a callable that returns one. A callable without state that takes its parameters by value costs no frame of
-/// its own: the coroutine keeps the arguments itself.
+/// A task from a callable that returns one. A callable without state that takes its parameters by value, and as what they
+/// are, costs no frame of its own: the coroutine keeps the arguments itself.
 template <class F, class... Args>
   requires makes_task<F, Args...>
 [[nodiscard]] task<task_result<F, Args...>> make_task(F&& function, Args&&... arguments) {
   using callable = std::decay_t<F>;
-  if constexpr (needs_no_keeper<callable, sizeof...(Args)>()) {
+  if constexpr (needs_no_keeper<callable, std::decay_t<Args>...>()) {
     return std::forward<F>(function)(std::decay_t<Args>(std::forward<Args>(arguments))...);
   } else {
     return invoke_task<task_result<F, Args...>, callable, std::decay_t<Args>...>(
@@ -84,6 +93,9 @@ task<std::invoke_result_t<F, Args...>> call_task(F function, Args... arguments) 
 
 template <class F, class... Args>
 [[nodiscard]] auto make_blocking(F&& function, Args&&... arguments) {
+  using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+  static_assert(!is_task<std::remove_cvref_t<result>>,
+                "spawn_blocking calls a plain function: use spawn for a coroutine");
   return call_task<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(function),
                                                            std::forward<Args>(arguments)...);
 }

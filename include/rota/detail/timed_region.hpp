@@ -38,6 +38,7 @@ class ROTA_API timed_region : public region {
   time_point at_{};
   time_point deadline_outside_{};
   timing::task_timer timer_;
+  bool armed_ = false;  // for the stretch that is in force now; the timer itself may be an older one's
 };
 
 }  // namespace rota::core

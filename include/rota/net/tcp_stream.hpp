@@ -62,6 +62,7 @@ class ROTA_API socket_leaf : public leaf {
   [[nodiscard]] bool try_or_wait() noexcept;
   socket* socket_;
   bool for_writing_;
+  bool untried_ = false;  // the turn was given up first
   bool done_ = false;
 };
 

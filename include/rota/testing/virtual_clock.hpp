@@ -19,6 +19,8 @@ enum class clock_mode : unsigned char {
 // PROTOCOL: virtual clock
 //   now_  nanoseconds; only grows, by compare-exchange.
 //   Whoever sees a time sees what was done before the clock came there.
+//   telling_  0 free · 1 held. Guards listener_, and is held while that is told: when listen() returns, nobody calls the
+//             old one any more, so a runtime may go while another thread still moves the clock.
 
 /// Time that advances only when every task is blocked: a test of sleeps and timeouts runs in no time, and
 /// exactly.
@@ -51,7 +53,11 @@ class virtual_clock final : public core::clock_source {
   }
   /// A time that has passed: nothing happens. Timers up to `time` fire soon, all of them at this time.
   void advance_to(time_point time) noexcept {
-    if (move_to(time) && listener_.moved != nullptr) listener_.moved(listener_.self);
+    if (!move_to(time)) return;
+    lock();
+    const listener told = listener_.get();
+    if (told.moved != nullptr) told.moved(told.self);
+    unlock();
   }
 
   [[nodiscard]] bool all_blocked(time_point earliest) noexcept override {
@@ -59,9 +65,22 @@ class virtual_clock final : public core::clock_source {
     static_cast<void>(move_to(earliest));
     return true;
   }
-  void listen(const listener& to) noexcept override { listener_ = to; }
+  void listen(const listener& to) noexcept override {
+    lock();
+    listener_.set(to);
+    unlock();
+  }
 
  private:
+  void lock() noexcept {
+    // acquire. Pairs with unlock(): who held it before is done with the listener.
+    while (telling_.exchange(1, base::order::acquire) != 0) base::cpu_relax();
+  }
+  void unlock() noexcept {
+    // release. Pairs with lock().
+    telling_.store(0, base::order::release);
+  }
+
   bool move_to(time_point time) noexcept {
     const std::int64_t goal = time.time_since_epoch().count();
     // relaxed. A guess; the compare-exchange below decides.
@@ -76,7 +95,8 @@ class virtual_clock final : public core::clock_source {
   }
 
   base::atomic<std::int64_t> now_;
-  listener listener_;
+  base::atomic<std::uint32_t> telling_{0};
+  base::cell<listener> listener_;
   clock_mode mode_;
 };
 

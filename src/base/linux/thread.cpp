@@ -31,7 +31,7 @@ struct exit_watch {
   exit_watch& operator=(const exit_watch&) = delete;
   ~exit_watch() {
     const thread_locals& locals = this_thread_locals();
-    if (!armed || (locals.task == nullptr && locals.in_place == 0)) return;
+    if (!armed || (locals.task == nullptr && locals.in_place == nullptr)) return;
     // relaxed. Read by the same thread, on its way through exit().
     exiting.store(true, order::relaxed);
   }
@@ -132,7 +132,26 @@ unsigned usable_processors() noexcept {
 
 std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
 
-std::uint64_t this_process_id() noexcept { return static_cast<std::uint64_t>(::getpid()); }
+namespace {
+
+constinit atomic<std::uint64_t> process_id{0};
+
+void note_process() noexcept {
+  // relaxed. A child of fork() has one thread.
+  process_id.store(static_cast<std::uint64_t>(::getpid()), order::relaxed);
+}
+
+}  // namespace
+
+/// Asked at every spawn from outside, so it must not be a system call.
+std::uint64_t this_process_id() noexcept {
+  static const bool watches = [] {
+    note_process();
+    return ::pthread_atfork(nullptr, nullptr, note_process) == 0;
+  }();
+  // relaxed. It changes only in a child of fork().
+  return watches ? process_id.load(order::relaxed) : static_cast<std::uint64_t>(::getpid());
+}
 
 void watch_for_exit() noexcept {
   thread_local exit_watch watch;

@@ -125,7 +125,7 @@ TEST(join, on_a_worker_a_task_that_has_not_started_runs_here) {
   EXPECT_EQ(h.join(), 9);
 }
 
-task<int> joins_down(manual_scheduler& on, int left, unsigned& deepest) {
+task<int> joins_down(manual_scheduler& on, int left, std::atomic<unsigned>& deepest) {
   const unsigned here = base::this_thread_locals().nesting;
   if (here > deepest) deepest = here;
   int below = 0;
@@ -138,7 +138,7 @@ task<int> joins_down(manual_scheduler& on, int left, unsigned& deepest) {
 
 TEST(join, blocking_joins_nest_up_to_64) {
   manual_scheduler s;
-  unsigned deepest = 0;
+  std::atomic<unsigned> deepest = 0;
   auto h = s.spawn(joins_down(s, 64, deepest));
   s.run_until_idle();
   EXPECT_EQ(h.join(), 65);
@@ -147,9 +147,11 @@ TEST(join, blocking_joins_nest_up_to_64) {
 
 TEST(join, deeper_a_thread_blocks_and_another_runs_the_rest) {
   manual_scheduler s;
-  unsigned deepest = 0;
+  std::atomic<unsigned> deepest = 0;
   auto h = s.spawn(joins_down(s, 100, deepest));
   std::thread second([&] {
+    // Sooner it could take a task before its joiner has claimed it: then both threads would block.
+    while (deepest < 64) std::this_thread::yield();
     while (!h.is_done()) {
       if (!s.run_one()) std::this_thread::yield();
     }

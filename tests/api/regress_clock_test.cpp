@@ -1,0 +1,33 @@
+// A virtual clock that is moved while its runtime comes and goes.
+#include <rota/runtime.hpp>
+#include <rota/testing/virtual_clock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace rota {
+namespace {
+
+TEST(regress, a_clock_may_be_moved_by_another_thread_while_its_runtime_ends) {
+  testing::virtual_clock clock(testing::clock_mode::manual);
+  std::atomic<bool> over{false};
+  std::thread mover([&] {
+    while (!over) clock.advance(std::chrono::nanoseconds(1));
+  });
+  for (int i = 0; i < 20; ++i) {
+    runtime_options o;
+    o.workers = 1;
+    const runtime rt(o, clock);
+  }
+  over = true;
+  mover.join();
+  const auto last = clock.now();
+  clock.advance(std::chrono::nanoseconds(1));
+  EXPECT_EQ(clock.now(), last + std::chrono::nanoseconds(1));
+}
+
+}  // namespace
+}  // namespace rota

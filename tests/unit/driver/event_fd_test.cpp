@@ -1,0 +1,28 @@
+// What the driver relies on in the system.
+#include "base/syscalls.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rota::base {
+namespace {
+
+TEST(event_fd, one_signal_is_one_event_although_it_is_read) {
+  const auto poll = sys::epoll_create();
+  const auto fd = sys::event_fd();
+  ASSERT_TRUE(poll.has_value() && fd.has_value());
+  ASSERT_TRUE(sys::epoll_add_input(*poll, *fd, 1).has_value());
+  epoll_event events[4];
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(sys::epoll_wait(*poll, events, 4, time_point::min()).value_or(9), 0U);
+    sys::signal_event_fd(*fd);
+    EXPECT_EQ(sys::epoll_wait(*poll, events, 4, time_point::min()).value_or(9), 1U);
+    sys::clear_event_fd(*fd);
+    EXPECT_EQ(sys::epoll_wait(*poll, events, 4, time_point::min()).value_or(9), 0U)
+        << "reading it is no event of its own";
+  }
+  sys::close(*fd);
+  sys::close(*poll);
+}
+
+}  // namespace
+}  // namespace rota::base

@@ -1,0 +1,69 @@
+// The list of open connections: whichever comes first, the session's end or its spawner's return.
+#include "file_server/connections.hpp"
+
+#include <gtest/gtest.h>
+
+#include <rota/runtime.hpp>
+#include <rota/task.hpp>
+
+namespace file_server::testing {
+namespace {
+
+TEST(connections, a_session_that_ends_before_its_spawner_knows_it_stays_until_then) {
+  connections all(2);
+  const auto here = all.enter();
+  ASSERT_TRUE(here.has_value());
+  all.leave(*here);
+  EXPECT_EQ(all.open(), 1U);
+  all.started(*here, {});
+  EXPECT_EQ(all.open(), 0U);
+}
+
+TEST(connections, a_session_that_ends_later_goes_at_its_end) {
+  connections all(2);
+  const auto here = all.enter();
+  ASSERT_TRUE(here.has_value());
+  all.started(*here, {});
+  EXPECT_EQ(all.open(), 1U);
+  all.leave(*here);
+  EXPECT_EQ(all.open(), 0U);
+}
+
+TEST(connections, there_is_a_limit_and_a_place_is_free_again) {
+  connections all(1);
+  const auto here = all.enter();
+  ASSERT_TRUE(here.has_value());
+  EXPECT_FALSE(all.enter().has_value());
+  all.leave(*here);
+  EXPECT_FALSE(all.enter().has_value());
+  all.started(*here, {});
+  EXPECT_TRUE(all.enter().has_value());
+}
+
+rota::task<bool> waits_for_none(connections& all) {
+  co_await all.none();
+  co_return all.open() == 0;
+}
+
+TEST(connections, who_waits_for_the_last_one_is_woken_by_either) {
+  for (const bool left_first : {true, false}) {
+    connections all(1);
+    const auto here = all.enter();
+    ASSERT_TRUE(here.has_value());
+    rota::runtime rt(rota::runtime_options{.workers = 1});
+    rota::join_handle<bool> none = rt.spawn(waits_for_none(all));
+    while (rt.dump().find("the last connection") == std::string::npos) {
+    }
+    if (left_first) {
+      all.leave(*here);
+      all.started(*here, {});
+    } else {
+      all.started(*here, {});
+      all.leave(*here);
+    }
+    EXPECT_TRUE(none.join());
+  }
+}
+
+}  // namespace
+}  // namespace file_server::testing

@@ -1,0 +1,214 @@
+// Situations in which a runtime once did the wrong thing.
+#include <rota/net/tcp_listener.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/rota.hpp>
+#include <rota/testing/virtual_clock.hpp>
+#include <rota/unix_signal.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+
+runtime_options with_workers(unsigned n) {
+  runtime_options o;
+  o.workers = n;
+  return o;
+}
+
+// A closure that runs on is no reason to give up tasks that would still end by themselves.
+TEST(regress, a_shutdown_waits_for_clean_up_while_a_closure_runs) {
+  std::binary_semaphore closure_runs(0);
+  std::binary_semaphore ready(0);
+  std::atomic<bool> release = false;
+  std::atomic<bool> cleaned = false;
+  struct body {
+    static task<> forever() { co_await sleep_until(std::chrono::steady_clock::time_point::max()); }
+    static task<> clean(std::atomic<bool>& done, std::atomic<bool>& free) {
+      for (int i = 0; i < 5; ++i) co_await sleep_for(20ms);
+      done = true;
+      free = true;
+    }
+    static task<> guarded(std::binary_semaphore& r, std::atomic<bool>& done, std::atomic<bool>& free) {
+      r.release();
+      const auto cleanup = [&](const outcome<void>&) -> task<> { return clean(done, free); };
+      co_await finally(forever(), cleanup, 1h);
+    }
+  };
+  runtime rt(with_workers(1));
+  auto closure = rt.spawn_blocking([&] {
+    closure_runs.release();
+    while (!release) std::this_thread::yield();
+  });
+  closure_runs.acquire();
+  rt.spawn(body::guarded(ready, cleaned, release)).detach();
+  ready.acquire();
+  const shutdown_report report = rt.shutdown(0s);
+  EXPECT_TRUE(cleaned.load());
+  for (const survivor& s : report.survivors)
+    EXPECT_EQ(s.where.find("regress_test"), std::string::npos) << s.where;
+}
+
+TEST(regress, a_shutdown_waits_for_a_task_that_blocks_in_place_while_a_closure_runs) {
+  std::binary_semaphore closure_runs(0);
+  std::binary_semaphore inside(0);
+  std::atomic<bool> release = false;
+  std::atomic<bool> left = false;
+  struct body {
+    static task<> blocked(std::binary_semaphore& in, std::atomic<bool>& out, std::atomic<bool>& free) {
+      block_in_place([&] {
+        in.release();
+        while (!this_task::cancel_requested()) std::this_thread::yield();
+        // Longer than the shutdown needs for several looks.
+        std::this_thread::sleep_for(100ms);
+      });
+      out = true;
+      free = true;
+      co_return;
+    }
+  };
+  runtime rt(with_workers(1));
+  auto closure = rt.spawn_blocking([&] {
+    closure_runs.release();
+    while (!release) std::this_thread::yield();
+  });
+  closure_runs.acquire();
+  rt.spawn(body::blocked(inside, left, release)).detach();
+  inside.acquire();
+  rt.shutdown(0s);
+  EXPECT_TRUE(left.load());
+}
+
+TEST(regress, the_longest_grace_is_a_grace) {
+  std::binary_semaphore ready(0);
+  runtime rt(with_workers(1));
+  struct body {
+    static task<int> shielded(std::binary_semaphore& r) {
+      const auto guard = shield(1h);
+      r.release();
+      co_await sleep_for(20ms);
+      co_return 5;
+    }
+  };
+  auto held = rt.spawn(body::shielded(ready));
+  ready.acquire();
+  EXPECT_EQ(rt.shutdown(std::chrono::hours::max()).drained, 1U);
+  EXPECT_EQ(held.join(), 5);
+}
+
+TEST(regress, a_socket_may_outlive_its_runtime) {
+  struct body {
+    static task<net::result<net::tcp_listener>> open() {
+      co_return net::tcp_listener::bind(net::endpoint::loopback_v4(0));
+    }
+  };
+  net::result<net::tcp_listener> kept = run(body::open());
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_NE(kept->local_endpoint()->port(), 0);
+}
+
+TEST(regress, a_subscription_to_signals_may_outlive_its_runtime) {
+  struct body {
+    static task<std::expected<unix_signal, std::error_code>> open() {
+      co_return unix_signal::open({SIGUSR2});
+    }
+  };
+  const std::expected<unix_signal, std::error_code> kept = run(body::open());
+  EXPECT_TRUE(kept.has_value());
+}
+
+// By the root of block_on: the test's own thread does not block SIGPIPE.
+TEST(regress, a_file_sent_to_a_connection_that_has_gone_is_an_error) {
+  struct body {
+    static task<std::error_code> root(int file) {
+      auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
+      const auto where = listener->local_endpoint();
+      net::result<net::tcp_stream> server = std::unexpected(std::error_code());
+      {
+        auto client = co_await net::tcp_stream::connect(*where);
+        server = co_await listener->accept();
+      }
+      std::error_code end;
+      while (!end) {
+        const auto sent = co_await server->send_file(file, 0, 4096);
+        if (!sent.has_value()) end = sent.error();
+      }
+      co_return end;
+    }
+  };
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const std::string text(4096, 'x');
+  ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
+  ASSERT_EQ(std::fflush(file), 0);
+  runtime rt(with_workers(1));
+  const std::error_code end = rt.block_on(body::root(::fileno(file)));
+  EXPECT_TRUE(end == std::errc::broken_pipe || end == std::errc::connection_reset) << end.message();
+  std::fclose(file);
+}
+
+TEST(regress, a_blocking_section_may_spawn_and_is_told_of_a_cancellation) {
+  std::binary_semaphore inside(0);
+  struct body {
+    static task<int> number() { co_return 3; }
+    static task<bool> root(std::binary_semaphore& in) {
+      const task_id me = this_task::id();
+      int got = 0;
+      block_in_place([&] {
+        got = spawn(number()).join() + spawn_blocking([] { return 4; }).join();
+        EXPECT_EQ(this_task::id(), me);
+        in.release();
+        while (!this_task::cancel_requested()) std::this_thread::yield();
+      });
+      EXPECT_EQ(got, 7);
+      co_return this_task::id() == me;
+    }
+  };
+  runtime rt(with_workers(1));
+  auto blocked = rt.spawn(body::root(inside));
+  inside.acquire();
+  blocked.cancel();
+  EXPECT_TRUE(blocked.join());
+}
+
+// A look at the driver may take the interrupt of an unpark.
+TEST(regress, spawns_from_outside_into_a_runtime_on_a_virtual_clock) {
+  testing::virtual_clock clock;
+  runtime rt(with_workers(2), clock);
+  struct body {
+    static task<int> number(int n) { co_return n; }
+  };
+  for (int i = 0; i < 5'000; ++i) ASSERT_EQ(rt.spawn(body::number(i)).join(), i);
+}
+
+task<> waits() { co_await sleep_until(std::chrono::steady_clock::time_point::max()); }
+
+TEST(regress, a_deadline_holds_for_what_is_spawned_on_the_runtime_itself) {
+  testing::virtual_clock clock;
+  runtime rt(with_workers(1), clock);
+  auto root = rt.spawn([&rt]() -> task<bool> {
+    join_handle<void> child;
+    auto spawns = [&]() -> task<> {
+      child = rt.spawn(waits());
+      co_return;
+    };
+    co_await timeout(1s, spawns());
+    const outcome<void> end = co_await child.result();
+    co_return end.is_cancelled() && end.reason() == cancel_reason::timeout;
+  });
+  EXPECT_TRUE(root.join());
+}
+
+}  // namespace
+}  // namespace rota

@@ -1,0 +1,47 @@
+#include "task_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace {
+
+using namespace rota;
+using namespace rota::test;
+
+TEST(join_regressions, a_cancellation_without_a_reason_is_the_users) {
+  manual_scheduler s;
+  event never;
+  auto work = [&]() -> task<int> {
+    co_await never();
+    co_return 1;
+  };
+  auto h = s.spawn(work);
+  s.run_until_idle();
+  EXPECT_TRUE(h.cancel(cancel_reason::none));
+  s.run_until_idle();
+  ASSERT_TRUE(h.is_done());
+  const std::optional<outcome<int>> end = h.wait_for(std::chrono::seconds(0));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_TRUE(end->is_cancelled());
+  EXPECT_EQ(end->reason(), cancel_reason::user);
+  EXPECT_EQ(s.cancelled, 1);
+}
+
+TEST(join_regressions, a_reason_that_is_given_stands) {
+  manual_scheduler s;
+  event never;
+  auto work = [&]() -> task<int> {
+    co_await never();
+    co_return 1;
+  };
+  auto h = s.spawn(work);
+  s.run_until_idle();
+  EXPECT_TRUE(h.cancel(cancel_reason::timeout));
+  s.run_until_idle();
+  const std::optional<outcome<int>> end = h.wait_for(std::chrono::seconds(0));
+  ASSERT_TRUE(end.has_value() && end->is_cancelled());
+  EXPECT_EQ(end->reason(), cancel_reason::timeout);
+}
+
+}  // namespace
