@@ -28,7 +28,8 @@ enum class clock_mode : unsigned char {
 /// Threads       Any thread.
 /// Ownership     Must outlive the runtime that it is given to; one runtime at a time.
 /// Ordering      Automatic: the clock moves from one timer's time to the next one's, and only after
-///               everything that became runnable has run and is blocked again.
+///               everything that became runnable has run and is blocked again. What a socket has comes first;
+///               bytes that the kernel has not delivered yet are not seen.
 /// Failure       Never. It never goes back; at time_point::max() it stays. Who blocks a thread (block_in_place, a blocking
 ///               join, a closure of spawn_blocking) runs: time stands still meanwhile, so such a wait for a timer
 ///               waits for ever. Await instead.

