@@ -123,16 +123,18 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
 
 void watchdog::report(const sched::worker& whom, sample& before, base::time_point now) noexcept {
   before.reported = true;
-  // relaxed. A sum for a report; one writer.
+  if (limit_.admits(now)) say(whom, now - before.since);
+  // relaxed. A sum for a report; one writer. Last: who sees it may end the task.
   stalls_.fetch_add(1, base::order::relaxed);
-  if (!limit_.admits(now)) return;
-  const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(now - before.since);
+}
+
+void watchdog::say(const sched::worker& whom, base::nanoseconds spent) noexcept {
   const std::uint64_t task = whom.current_task_id();
   std::fprintf(stderr,
                "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension%s\n",
                whom.index(),
                task,
-               static_cast<long long>(spent.count()),
+               static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()),
                about(task).text);
 }
 

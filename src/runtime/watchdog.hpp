@@ -53,6 +53,7 @@ class watchdog {
   void look(base::time_point now) noexcept;
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
   void report(const sched::worker& whom, sample& before, base::time_point now) noexcept;
+  void say(const sched::worker& whom, base::nanoseconds spent) noexcept;
   struct description {
     char text[400] = "";
   };
