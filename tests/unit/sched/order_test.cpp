@@ -210,6 +210,7 @@ TEST(order, help_stops_at_depth_16) {
   EXPECT_EQ(at_the_bottom, 16);
 }
 
+// What depends on who was awake is exact in scripted_run_test.cpp.
 TEST(order, what_a_worker_counts) {
   runtime rt(with_workers(2));
   struct body {
@@ -246,10 +247,9 @@ TEST(order, what_a_worker_counts) {
   EXPECT_EQ(s.total_cancelled, 0U);
   EXPECT_EQ(s.alive_tasks, 0U);
   EXPECT_GE(s.total_polled, 3U);
-  EXPECT_EQ(s.total_stolen, 1U);
+  EXPECT_GE(s.total_stolen, 1U);
   EXPECT_GE(s.total_parked, 1U);
   EXPECT_EQ(s.workers[0].injector_fetches + s.workers[1].injector_fetches, 1U);
-  EXPECT_GE(s.workers[0].wakes_sent + s.workers[1].wakes_sent, 1U);
   EXPECT_EQ(s.injector_depth, 0U);
 }
 
