@@ -80,6 +80,18 @@ CASES = [
 ]
 
 
+def helpers(first, second):
+    """Two headers, and one folder of tests that uses both."""
+    return {"tests/unit/x/a.hpp": first, "tests/support/b.hpp": second,
+            "tests/unit/x/a.cpp": '#include "unit/x/a.hpp"\n', "tests/unit/x/b.cpp": '#include "support/b.hpp"\n'}
+
+
+CASES += [
+    ("check_names", None, helpers("class event {\n};\n", "class event;\nclass other {\n};\n")),
+    ("check_names", "event is also in tests/support/b.hpp", helpers("class event {\n};\n", "struct event final : x {\n};\n")),
+]
+
+
 def complaint(check, expected, files):
     """What the check does wrong on this tree, or None."""
     with tempfile.TemporaryDirectory() as folder:

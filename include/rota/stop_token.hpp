@@ -20,7 +20,8 @@ namespace this_task {
 ///
 /// Threads       Inside a task; elsewhere the token is empty. Callbacks that are registered on the token run
 ///               on the thread that asks: in the middle of `join_handle::cancel`, or on a worker when an
-///               inherited deadline passes. They must not wait for the task, nor throw.
+///               inherited deadline passes; inside of another task's callback: when that has returned. They
+///               must not wait for any task, nor throw.
 /// Ownership     The stop state belongs to the task; the token may outlive it.
 /// Ordering      The request is made once the task knows of its cancellation; a shield does not hold it off.
 ///               A deadline of `timeout` or `with_deadline` unwinds a part of the task, and requests nothing.

@@ -91,7 +91,7 @@ class [[nodiscard]] task : public core::task_base {
       frame_->root = outer.root;
       frame_->parent = &outer;
       frame_->owner = &frame_;
-      return core::transfer(*outer.root, frame_->handle());
+      return core::transfer(*outer.root, *frame_);
     }
     /// The child's frame goes with its result: a chain of tasks that were handed down is destroyed link by link.
     T await_resume() {

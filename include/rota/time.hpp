@@ -37,25 +37,25 @@ class ROTA_API timer_leaf : public leaf {
  private:
   enum class event : unsigned char { none, the_timer, cancellation };
 
-  timing::task_timer timer_;
+  [[no_unique_address]] timing::task_timer timer_;
   event waits_for_ = event::none;
 };
 
 /// See sleep_for and sleep_until.
 class ROTA_API sleep_leaf final : public timer_leaf {
  public:
-  explicit sleep_leaf(time_point until) noexcept : until_(until) {}
-  explicit sleep_leaf(std::chrono::nanoseconds span) noexcept : span_(span), is_relative_(true) {}
+  explicit sleep_leaf(time_point until) noexcept : when_(until.time_since_epoch()) {}
+  explicit sleep_leaf(std::chrono::nanoseconds span) noexcept : is_relative_(true), when_(span) {}
 
   /// For the next co_await of this object. Not while the task sleeps in it.
   template <class Rep, class Period>
   void reset(std::chrono::duration<Rep, Period> span) noexcept {
-    span_ = detail::saturating_span(span);
+    when_ = detail::saturating_span(span);
     is_relative_ = true;
   }
   template <class Duration>
   void reset(std::chrono::time_point<std::chrono::steady_clock, Duration> until) noexcept {
-    until_ = detail::saturating_deadline(until);
+    when_ = detail::saturating_deadline(until).time_since_epoch();
     is_relative_ = false;
   }
 
@@ -66,9 +66,8 @@ class ROTA_API sleep_leaf final : public timer_leaf {
   bool start() override;
 
  private:
-  time_point until_{};
-  std::chrono::nanoseconds span_{};
   bool is_relative_ = false;
+  std::chrono::nanoseconds when_;  // a span, or the time since the clock's epoch
 };
 
 }  // namespace core

@@ -23,7 +23,7 @@ class signal_source;
 /// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list; errc::no_runtime
 ///               outside of a task; EMFILE.
 /// Cost          The handler writes to one eventfd for each subscription, and does nothing else.
-/// Example       examples/file_server/main.cpp
+/// Example       examples/file_server/server.cpp
 class ROTA_API unix_signal {
  public:
   [[nodiscard]] static std::expected<unix_signal, std::error_code> open(

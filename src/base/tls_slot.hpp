@@ -1,7 +1,7 @@
 // Thread-local storage, in one place.
 //
 // A coroutine may resume on another thread, and a compiler may keep the address of a thread_local across the suspension.
-// So the address is only to be had from a function that is not inlined, and is never kept across co_await.
+// So no coroutine names it: frames reach it through functions of the library, which are compiled elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,25 @@ struct thread_locals {
   void* entered = nullptr;    // runtime: the block_on that this thread is inside of
   std::uint64_t next_id = 0;  // task: ids are taken in blocks
   std::uint64_t last_id = 0;
-  unsigned nesting = 0;           // task: tasks run inside one another by blocking joins
-  unsigned helps = 0;             // task: nested joins that help
-  void* in_place = nullptr;       // task: the header whose blocking section this thread is inside of
-  unsigned destroying = 0;        // task: frames that are being destroyed one inside the other
-  void* doomed = nullptr;         // task: frames that wait for that to end
+  unsigned nesting = 0;      // task: tasks run inside one another by blocking joins
+  unsigned helps = 0;        // task: nested joins that help
+  void* in_place = nullptr;  // task: the header whose blocking section this thread is inside of
+  unsigned destroying = 0;   // task: frames that are being destroyed one inside the other
+  void* doomed = nullptr;    // task: frames that wait for that to end
+  void* hooks = nullptr;     // task: the cancel hooks that this thread is about to call, while it calls them
   frame_cache* frames = nullptr;  // base: free frames of this thread
   bool frames_closed = false;     // base: this thread is ending
 };
 
-/// This thread's. In the model build: this fibre's.
-[[gnu::noinline]] thread_locals& this_thread_locals() noexcept;
+#if ROTA_MODEL
+/// This fibre's.
+thread_locals& this_thread_locals() noexcept;
+#else
+/// Defined in linux/tls_slot.cpp. constinit, so that nobody asks whether it was initialised.
+extern constinit thread_local thread_locals locals_of_thread;
+
+/// This thread's. Not to be called in a coroutine.
+inline thread_locals& this_thread_locals() noexcept { return locals_of_thread; }
+#endif
 
 }  // namespace rota::base

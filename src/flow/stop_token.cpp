@@ -9,7 +9,7 @@ namespace rota {
 namespace {
 
 struct stop_node final : core::cancel_hook {
-  stop_node() : cancel_hook{on_cancelled, on_destroy} {}
+  stop_node() : cancel_hook{.cancelled = on_cancelled, .destroy = on_destroy} {}
 
   static void on_cancelled(cancel_hook& self) noexcept {
     static_cast<stop_node&>(self).source.request_stop();

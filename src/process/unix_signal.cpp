@@ -185,8 +185,8 @@ class signal_source {
     return std::uint64_t{1} << static_cast<unsigned>(number - 1);
   }
 
-  core::scheduler*
-      owner_;  // its memory is held, and the driver with it: a subscription may outlive its runtime
+  /// Its memory is held, and the driver with it: a subscription may outlive its runtime.
+  core::scheduler* owner_;
   driver::epoll* driver_;
   int fd_;
   std::uint32_t slot_ = 0;

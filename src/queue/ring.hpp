@@ -170,6 +170,11 @@ class ring<T, Capacity>::owner {
   [[nodiscard]] std::uint32_t free_space() const noexcept { return Capacity - load_head().used(load_tail()); }
 
   [[nodiscard]] std::uint32_t length_guess() const noexcept { return ring_->guess_length(); }
+  /// Exact when it says yes: only the owner appends.
+  [[nodiscard]] bool is_empty() const noexcept {
+    // relaxed. What others took meanwhile may still be counted.
+    return ring_head::of(ring_->head_.load(base::order::relaxed)).queued(load_tail()) == 0;
+  }
 
  private:
   friend class ring;

@@ -27,8 +27,7 @@ const core::scheduler_ops blocking_pool::ops_table{
         },
     .schedule = [](header& task) noexcept { pool_of(task).submit(task); },
     .reschedule = [](header& task) noexcept { pool_of(task).submit(task); },
-    .may_claim = [](const core::scheduler&) noexcept { return false; },
-    .take_entry = [](header&) noexcept { return false; },
+    .take_entry = [](header&) noexcept { return core::on_take::not_here; },
     .enroll =
         [](core::scheduler& s, header& task) noexcept {
           sched::scheduler& tasks = of(s).tasks_;

@@ -20,7 +20,7 @@ std::terminate_handler handler_before() noexcept {
   if (const core::header* const task = core::current_task()) {
     const std::source_location where = core::site_of(*task);
     std::fprintf(stderr,
-                 "rota: std::terminate in task %llu '%s', last suspended at %s:%u\n",
+                 "rota: std::terminate in task %llu '%s', last awaited at %s:%u\n",
                  static_cast<unsigned long long>(task->id),
                  task->name == nullptr ? "" : task->name,
                  where.line() == 0 ? "(never)" : where.file_name(),

@@ -211,7 +211,7 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
   if (!shield_reports_.admits(base::now())) return;
   const std::source_location where = core::site_of(task);
   std::fprintf(stderr,
-               "rota: the limit of a shield of task %llu '%s' has passed, last suspended at %s:%u\n",
+               "rota: the limit of a shield of task %llu '%s' has passed, last awaited at %s:%u\n",
                static_cast<unsigned long long>(task.id),
                task.name == nullptr ? "" : task.name,
                where.line() == 0 ? "(never)" : where.file_name(),
@@ -245,7 +245,7 @@ void runtime_core::deliver(unhandled_exception& report, core::header& task) noex
     return;
   }
   std::fprintf(stderr,
-               "rota: unhandled exception in task %llu '%.*s', last suspended at %s:%u: %s\n",
+               "rota: unhandled exception in task %llu '%.*s', last awaited at %s:%u: %s\n",
                static_cast<unsigned long long>(report.id.value),
                static_cast<int>(report.name.size()),
                report.name.data(),

@@ -146,7 +146,7 @@ watchdog::description watchdog::about(std::uint64_t id) noexcept {
     const std::source_location where = core::site_of(task);
     std::snprintf(found.text,
                   sizeof found.text,
-                  "; its name is '%s', it last suspended at %s:%u",
+                  "; its name is '%s', it last awaited at %s:%u",
                   task.name == nullptr ? "" : task.name,
                   where.file_name(),
                   static_cast<unsigned>(where.line()));

@@ -37,12 +37,13 @@ void schedule(header& task) noexcept {
 void reschedule(header& task) noexcept {
   scheduler& self = owner_of(task);
   worker* const here = mine(self);
-  here != nullptr ? here->push_ring(task) : self.inject(task);
+  here != nullptr ? here->push_last(task) : self.inject(task);
 }
 
-bool take_entry(header& task) noexcept {
+core::on_take take_entry(header& task) noexcept {
   worker* const here = mine(owner_of(task));
-  return here != nullptr && here->slot().take_if(task);
+  if (here == nullptr) return core::on_take::not_here;
+  return here->slot().take_if(task) ? core::on_take::entry : core::on_take::no_entry;
 }
 
 void enroll(core::scheduler& s, header& task) noexcept {
@@ -78,7 +79,15 @@ const core::scheduler_ops scheduler::ops_table{
     .admit = admit,
     .schedule = sched::schedule,
     .reschedule = sched::reschedule,
-    .may_claim = [](const core::scheduler& s) noexcept { return mine(of(s)) != nullptr; },
+    .settle =
+        [](core::scheduler& s) noexcept {
+          if (worker* const here = mine(of(s))) here->settle();
+        },
+    .keeps_turn =
+        [](core::scheduler& s, unsigned looks) noexcept {
+          worker* const here = mine(of(s));
+          return here != nullptr && here->keeps_turn(looks);
+        },
     .take_entry = sched::take_entry,
     .enroll = sched::enroll,
     .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks().withdraw(task); },
@@ -184,6 +193,8 @@ namespace {
 
 void* lend_role() noexcept {
   worker* const role = worker::current();
+  // Whether the role goes or stays: this thread chooses nothing more before it blocks.
+  if (role != nullptr) role->settle();
   // Outside of a task, a driver's or a timer's callback: play() is in the middle of something, and keeps the role.
   if (role == nullptr || base::this_thread_locals().task == nullptr) return nullptr;
   scheduler& self = role->shared();

@@ -123,6 +123,19 @@ header* worker::next_running() noexcept {
 }
 
 header* worker::next_entry() noexcept {
+  header* const chosen = choose();
+  // What was chosen needs nobody else; what is left does.
+  settle();
+  return chosen;
+}
+
+void worker::settle() noexcept {
+  if (!owes_look_) return;
+  owes_look_ = false;
+  if (!mine_.is_empty()) shared_.look_after_ring();
+}
+
+header* worker::choose() noexcept {
   if (since_injector_ >= pace_.interval()) {
     if (header* const entry = from_injector()) return entry;
   }
@@ -159,7 +172,7 @@ header* worker::from_lifo() noexcept {
 /// Three in a row, and the others get their turn: the ring's end is where all can take it.
 void worker::flush_lifo() noexcept {
   lifo_polls_ = 0;
-  if (header* const entry = slot_.take()) push_ring(*entry);
+  if (header* const entry = slot_.take()) push_last(*entry);
 }
 
 header* worker::from_injector() noexcept {
@@ -187,12 +200,31 @@ void worker::push_newest(header& task) noexcept {
 }
 
 void worker::push_ring(header& task) noexcept {
+  if (store(task)) shared_.look_after_ring();
+}
+
+void worker::push_last(header& task) noexcept {
+  if (store(task)) owes_look_ = true;
+}
+
+/// False: it did not fit, and is in the injector, whose push has looked.
+bool worker::store(header& task) noexcept {
   task_ring::batch batch;
   switch (mine_.push(task, batch)) {
-    case queue::on_push::stored: shared_.look_after_ring(); break;
+    case queue::on_push::stored: return true;
     case queue::on_push::refused: shared_.inject(task); break;
     case queue::on_push::moved_half: move_to_injector(batch); break;
   }
+  return false;
+}
+
+bool worker::keeps_turn(unsigned looks) noexcept {
+  if (!slot_.is_empty() || !mine_.is_empty() || shared_.injector().has_items()) return false;
+  if (shared_.current_phase() != phase::open) return false;
+  if (since_driver_ + looks + 1 >= polls_between_driver_looks || looks + 1 >= budget_) return false;
+  // To the watchdog it is another poll.
+  note_poll(current_task_id());
+  return true;
 }
 
 /// Half of a full ring, as one chain. Entries of tasks that are not runnable are dropped on the way.
@@ -364,6 +396,8 @@ bool worker::help_once() noexcept {
   if (task == nullptr) task = search_for_help();
   if (task == nullptr) return false;
   run(*task);
+  // The caller goes on with a task of its own, without choosing.
+  if (!lost_role()) settle();
   return true;
 }
 

@@ -42,6 +42,16 @@ class alignas(base::cache_line) worker {
   void push_newest(core::header& task) noexcept;
   /// The end of the ring; published, and looked.
   void push_ring(core::header& task) noexcept;
+  /// The same for a task that ran just now: the worker is about to choose what it runs next, and looks then, if anything is
+  /// left for others.
+  void push_last(core::header& task) noexcept;
+
+  /// The look that push_last() has put off, if what it was for is still there.
+  void settle() noexcept;
+
+  /// A task that would let others go first finds none here: it may go on. Not for ever: the driver gets its looks. `looks` at
+  /// tasks have been made here since one was chosen.
+  [[nodiscard]] bool keeps_turn(unsigned looks) noexcept;
 
   /// join(help): one task from the LIFO slot, the ring, the injector or another worker's ring, in that order.
   [[nodiscard]] bool help_once() noexcept;
@@ -91,6 +101,8 @@ class alignas(base::cache_line) worker {
 
   [[nodiscard]] core::header* next_running() noexcept;
   [[nodiscard]] core::header* next_entry() noexcept;
+  [[nodiscard]] core::header* choose() noexcept;
+  [[nodiscard]] bool store(core::header& task) noexcept;
   [[nodiscard]] core::header* from_lifo() noexcept;
   [[nodiscard]] core::header* from_injector() noexcept;
   [[nodiscard]] core::header* start(core::header* entry) noexcept;
@@ -127,7 +139,8 @@ class alignas(base::cache_line) worker {
   std::uint32_t lifo_polls_ = 0;
   std::uint32_t polls_this_tick_ = 0;
   bool searching_ = false;
-  bool to_ring_ = false;  // what is woken now goes where all can take it
+  bool to_ring_ = false;    // what is woken now goes where all can take it
+  bool owes_look_ = false;  // something went into the ring, and nobody was told
   bool just_woken_ = false;
   bool books_closed_ = false;
 };

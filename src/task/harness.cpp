@@ -5,7 +5,6 @@
 
 #include <rota/leaf.hpp>
 
-#include <bit>
 #include <utility>
 
 namespace rota::core {
@@ -15,27 +14,25 @@ namespace {
 /// Lets the frames run until they stop for a reason. The loop is the trampoline: its stack is the only native one.
 void resume_frames(header& task) noexcept {
   task.waiting.set(nullptr);
-  task.why = stop_reason::none;
-  std::coroutine_handle<> next = task.innermost.get()->handle();
-  while (next) {
-    task.bounce = nullptr;
+  do {
+    task.why = stop_reason::none;
     task.transfers = 0;
-    next.resume();
-    next = task.bounce;
-  }
+    task.innermost.get()->handle().resume();
+  } while (task.why == stop_reason::bounce);
 }
 
 void record_site(header& task) noexcept {
-  // relaxed, both. For reports only; what they point to is constant.
-  task.site.store(std::bit_cast<const void*>(task.where), base::order::relaxed);
   const leaf* const waiting = task.waiting.get();
+  // relaxed. For reports only; what it points to is constant.
   task.waits_for.store(waiting == nullptr ? "children" : waiting->what(), base::order::relaxed);
   if (task.shard == header::not_enrolled) task.owner->ops->enroll(*task.owner, task);
 }
 
-/// After this call nothing of the task may be touched.
-void give_back(header& task, on_suspend duty) noexcept {
-  if (duty == on_suspend::resubmit) task.owner->ops->reschedule(task);
+/// After this call nothing of the task may be touched. `above` runs next, if there is one.
+void give_back(header& task, const header* above, on_suspend duty) noexcept {
+  if (duty != on_suspend::resubmit) return;
+  task.owner->ops->reschedule(task);
+  if (above != nullptr) above->owner->ops->settle(*above->owner);
 }
 
 /// Nobody has the handle, so nobody will look at the outcome but the family.
@@ -47,13 +44,21 @@ void destroy_unseen(header& task, const family* around) noexcept {
   task.result->destroy(&task);
 }
 
-void finish(header& task, bool was_cancelled) noexcept {
-  unshare(std::exchange(task.locals, nullptr));
+enum class how_ended : bool { returned, cancelled };
+
+/// `above`: the task that awaits this one here, and goes on after this call; null if there is none.
+void finish(header& task, const header* above, how_ended end) noexcept {
+  if (task.locals != nullptr) unshare(std::exchange(task.locals, nullptr));
   // Out of the list first: who has seen that every task ended finds none there.
   if (task.shard != header::not_enrolled) task.owner->ops->withdraw(*task.owner, task);
-  task.owner->ops->ended(*task.owner, task, was_cancelled);
+  task.owner->ops->ended(*task.owner, task, end == how_ended::cancelled);
   // relaxed. Set before the task was first scheduled, and until it is complete nobody takes it away.
   family* const around = task.bond.load(base::order::relaxed);
+  if (above != nullptr && around == nullptr) {
+    // Who awaits it is here, and has the handle: the word has seen to that.
+    static_cast<void>(task.word.finish_in_place());
+    return;
+  }
   // From the next transition on the outcome may be somebody else's.
   ending how = around == nullptr ? ending{} : ending_of(task);
   const on_finish duty = task.word.finish();
@@ -66,39 +71,40 @@ void finish(header& task, bool was_cancelled) noexcept {
   release(task);
 }
 
-void finish_cancelled(header& task) noexcept {
+void finish_cancelled(header& task, const header* above) noexcept {
   // relaxed. Written before the transition that this thread acted upon.
   task.result->set_cancelled(&task, task.reason.load(base::order::relaxed));
-  finish(task, true);
+  finish(task, above, how_ended::cancelled);
 }
 
-void finish_returned(header& task) noexcept {
+void finish_returned(header& task, const header* above) noexcept {
   // The root frame's parameters and promise go first, on this thread; header and result lie outside of it.
   promise_base* const root = task.innermost.get();
   task.innermost.set(nullptr);
   root->handle().destroy();
-  finish(task, false);
+  finish(task, above, how_ended::returned);
 }
 
 /// Advances one task as far as it goes. Returns the task that runs next on this thread: one that it awaits, the one that
 /// awaits it here, or null. In the first case the task stays `running`; else this thread no longer owns it.
-header* advance(header& task) noexcept {
+header* advance(header& task, unsigned looks) noexcept {
   header* const above = task.awaited_by;
   for (verdict now = unwinder::look(task);;) {
     if (now == verdict::wait) {
       task.awaited_by = nullptr;
       record_site(task);
-      give_back(task, task.word.suspend());
+      give_back(task, above, task.word.suspend());
       return above;
     }
     if (now == verdict::finished) {
       task.awaited_by = nullptr;
-      finish_cancelled(task);
+      finish_cancelled(task, above);
       return above;
     }
     resume_frames(task);
     switch (task.why) {
       case stop_reason::none:
+      case stop_reason::bounce:
         ROTA_FATAL("a task's frame returned without a reason: was it resumed by hand?", task.id);
       case stop_reason::leaf:
         now = task.regions == nullptr ? verdict::wait : unwinder::before_wait(task);
@@ -106,9 +112,14 @@ header* advance(header& task) noexcept {
       case stop_reason::unwind: now = unwinder::go_on(task); break;
       case stop_reason::yield:
         if (task.regions != nullptr && (now = unwinder::before_yield(task)) != verdict::wait) break;
+        // Whoever awaits it here goes first. Nobody else to go first either: a turn given up is a turn taken.
+        if (above == nullptr && task.owner->ops->keeps_turn(*task.owner, looks)) {
+          task.budget = leaf_budget;
+          return &task;
+        }
         task.awaited_by = nullptr;
         record_site(task);
-        give_back(task, task.word.yield());
+        give_back(task, above, task.word.yield());
         return above;
       case stop_reason::join: {
         // relaxed. This thread wrote it.
@@ -121,7 +132,7 @@ header* advance(header& task) noexcept {
         task.awaited_by = nullptr;
         // What the child used up is used up: a loop of spawn and await must yield too.
         if (above != nullptr) above->budget = task.budget;
-        finish_returned(task);
+        finish_returned(task, above);
         return above;
     }
   }
@@ -130,14 +141,16 @@ header* advance(header& task) noexcept {
 }  // namespace
 
 unsigned run(header& task) noexcept {
-  void* const outer_task = base::this_thread_locals().task;
+  // Of this thread throughout: tasks come and go, the call does not.
+  base::thread_locals& here = base::this_thread_locals();
+  void* const outer_task = here.task;
   unsigned looks = 0;
   task.budget = leaf_budget;
   for (header* now = &task; now != nullptr; ++looks) {
-    base::this_thread_locals().task = now;
-    now = advance(*now);
+    here.task = now;
+    now = advance(*now, looks);
   }
-  base::this_thread_locals().task = outer_task;
+  here.task = outer_task;
   return looks;
 }
 
@@ -155,7 +168,7 @@ void abandon(header& task, cancel_reason reason) noexcept {
   // relaxed. The first reason stands. failure: relaxed. Then somebody else's does.
   task.reason.compare_exchange_strong(none, reason, base::order::relaxed, base::order::relaxed);
   unwinder::destroy_unstarted(task);
-  finish_cancelled(task);
+  finish_cancelled(task, nullptr);
 }
 
 }  // namespace rota::core

@@ -99,6 +99,50 @@ waker make_waker(header& task) noexcept {
   return {&task, &task_waker};
 }
 
+namespace {
+
+/// The hooks that wait while this thread is inside of one. On the stack of the call that came first.
+struct hook_line {
+  void push(cancel_hook& hook) noexcept {
+    *last = &hook;
+    last = &hook.next;
+  }
+  cancel_hook* pop() noexcept {
+    cancel_hook* const popped = first;
+    if (popped != nullptr) first = popped->next;
+    if (first == nullptr) last = &first;
+    return popped;
+  }
+
+  cancel_hook* first = nullptr;
+  cancel_hook** last = &first;
+};
+
+/// The caller keeps the task alive until this has returned.
+void deliver(header& task, cancel_hook& hook) noexcept {
+  // relaxed. Only the first matters, and the hook itself was published by set_cancel_hook().
+  if (hook.taken.exchange(true, base::order::relaxed)) return;
+  task.word.retain();
+  hook.of = &task;
+  base::thread_locals& here = base::this_thread_locals();
+  if (here.hooks != nullptr) {
+    // This thread is inside of another hook: a chain of tasks that cancel each other takes no more stack than one does.
+    static_cast<hook_line*>(here.hooks)->push(hook);
+    return;
+  }
+  hook_line line;
+  here.hooks = &line;
+  for (cancel_hook* now = &hook; now != nullptr;) {
+    header& owner = *now->of;
+    now->cancelled(*now);
+    release(owner);  // and with it, perhaps, the hook
+    now = line.pop();
+  }
+  here.hooks = nullptr;
+}
+
+}  // namespace
+
 bool cancel(header& task, cancel_reason reason) noexcept {
   cancel_reason none = cancel_reason::none;
   // relaxed. The first reason stands; the word's transition below publishes it.
@@ -108,7 +152,7 @@ bool cancel(header& task, cancel_reason reason) noexcept {
   if (duty == on_cancel::too_late) return false;
   if (duty == on_cancel::submit) task.owner->ops->schedule(task);
   // acquire. Pairs with the release in set_cancel_hook(), where the rest is said.
-  if (cancel_hook* const hook = task.hook.load(base::order::acquire)) hook->cancelled(*hook);
+  if (cancel_hook* const hook = task.hook.load(base::order::acquire)) deliver(task, *hook);
   return true;
 }
 
@@ -139,7 +183,8 @@ family* break_bond(header& task) noexcept {
 }
 
 void drop_handle(header& task) noexcept {
-  if (task.word.drop_handle() == on_drop_handle::nothing) return;
+  // Nobody else is left: most tasks that were awaited end here, without a write.
+  if (!task.word.is_last_reference() && task.word.drop_handle() == on_drop_handle::nothing) return;
   // The task is complete, so this thread is the last that may look at the result.
   ending how = ending_of(task);
   task.result->destroy(&task);
@@ -153,7 +198,7 @@ void drop_handle(header& task) noexcept {
 
 std::source_location site_of(const header& task) noexcept {
   // relaxed. For reports only; what it points to is constant.
-  const void* const site = task.site.load(base::order::relaxed);
+  const void* const site = task.where.load(base::order::relaxed);
   return std::bit_cast<std::source_location>(site);
 }
 

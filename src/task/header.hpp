@@ -16,10 +16,18 @@
 
 namespace rota::core {
 
+struct header;
+
 /// Somebody who must hear of a task's cancellation at once, on the thread that asks for it.
 struct cancel_hook {
-  void (*cancelled)(cancel_hook& self) noexcept;  // possibly more than once, possibly from several threads
-  void (*destroy)(cancel_hook* self) noexcept;    // with the task's memory
+  // Possibly twice, from two threads: by who cancels, and by set_cancel_hook().
+  void (*cancelled)(cancel_hook& self) noexcept;
+  void (*destroy)(cancel_hook* self) noexcept;  // with the task's memory
+
+  // Of who cancels first. A hook may cancel another task, whose hook comes after it and not inside of it.
+  base::atomic<bool> taken{false};
+  cancel_hook* next = nullptr;
+  header* of = nullptr;
 };
 
 /// A place in the registry's lists. Guarded by the lock of the shard.
@@ -55,12 +63,9 @@ struct header : activation, list_links, sibling_links {
   base::atomic<header*> join_target;
   // Owner. The task that awaits this one, which therefore runs here.
   header* awaited_by = nullptr;
-  region* unwind_target = nullptr;  // null: the whole task
 
   // Who must hear of the end; see family.hpp.
   base::atomic<family*> bond;
-  // Of tasks that unwind: the task whose end this one waits for. Under the lock of join.cpp.
-  base::cell<header*> waits_out;
 
   const std::uint64_t id;
   std::uint64_t parent_id = 0;
@@ -69,18 +74,12 @@ struct header : activation, list_links, sibling_links {
   base::time_point deadline = base::never;  // the earliest that holds around the place where the task is now
 
   // For reports, read while the task runs.
-  base::atomic<const void*> site;  // a std::source_location of the innermost co_await, as its one pointer
   base::atomic<const char*> waits_for;
 
   // Set once, by the task itself; whoever cancels looks at it after the word's transition.
   base::atomic<cancel_hook*> hook;
-  base::atomic<cancel_reason> reason;
 
-  // The registry's, under its lock.
-  std::uint16_t shard = not_enrolled;
-  char* name = nullptr;
-
-  static constexpr std::uint16_t not_enrolled = 0xFFFF;
+  char* name = nullptr;  // the registry's, under its lock
 
   [[nodiscard]] void* frame_address() noexcept {
     return reinterpret_cast<std::byte*>(this) + header_room + sizeof(frame_tag);
@@ -137,7 +136,7 @@ void override_shields(header& task) noexcept;
 /// Gives the handle up: whoever comes last, it or the task's end, destroys the result.
 void drop_handle(header& task) noexcept;
 
-/// Where a task suspended last, for reports; line 0 if it never did.
+/// The co_await that a task came to last, for reports; line 0: to none.
 [[nodiscard]] std::source_location site_of(const header& task) noexcept;
 
 /// The next task id; they are given to threads in blocks.

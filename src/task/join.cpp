@@ -26,14 +26,14 @@ bool waits_for_me(const header& me, const header& target) noexcept {
 
 /// Takes a task that nobody has started for this thread, wherever it is queued. Its word is `running` then.
 bool take_over(header& target) noexcept {
-  scheduler& owner = *target.owner;
-  if (!owner.ops->may_claim(owner)) return false;
-  if (owner.ops->take_entry(target)) {
-    const on_pop duty = target.word.pop();
-    ROTA_ASSERT(duty != on_pop::free);  // the handle holds a reference
-    return duty == on_pop::run;
+  switch (target.owner->ops->take_entry(target)) {
+    case on_take::not_here: return false;
+    case on_take::no_entry: return target.word.claim() == on_claim::run;
+    case on_take::entry: break;
   }
-  return target.word.claim() == on_claim::run;
+  const on_pop duty = target.word.pop();
+  ROTA_ASSERT(duty != on_pop::free);  // the handle holds a reference
+  return duty == on_pop::run;
 }
 
 // PROTOCOL: a thread that waits for a task
@@ -106,7 +106,7 @@ bool run_here(header& target) noexcept {
 
 // PROTOCOL: joins of tasks that unwind
 //   A task that unwinds out of a join waits for the end of the task that it joined. Two that join each other, or a child
-//   that joins its own parent, would so wait for ever. Hence each notes in header::waits_out whom it waits for, and before
+//   that joins its own parent, would so wait for ever. Hence each notes that it waits for its join_target, and before
 //   it does, it follows the notes that are there: if they lead back to it, or to a task that cannot end before it has, it
 //   lets go instead. Of the tasks of a circle the last to come here finds the others' notes.
 //   waits_out  written by the task that runs, under the lock, and taken back before its handle of the noted task goes: so
@@ -123,24 +123,39 @@ bool cannot_end_before(const header& other, const header& me) noexcept {
   return child == &other;
 }
 
+/// Under the lock.
+const header* waited_out_by(const header& task) noexcept {
+  // relaxed. Its owner wrote it before it took the lock for the note, and does not change it while the note stands.
+  return task.waits_out.get() ? task.join_target.load(base::order::relaxed) : nullptr;
+}
+
 /// False: `me` must not wait for `target`.
 bool note_wait(header& me, header& target) noexcept {
   const base::lock_guard lock(notes_lock);
-  for (const header* at = &target; at != nullptr; at = at->waits_out.get()) {
+  for (const header* at = &target; at != nullptr; at = waited_out_by(*at)) {
     if (cannot_end_before(*at, me)) return false;
   }
-  me.waits_out.set(&target);
+  // relaxed. This thread wrote it.
+  ROTA_ASSERT(me.join_target.load(base::order::relaxed) == &target);
+  me.waits_out.set(true);
   return true;
 }
 
 void take_note_back(header& me) noexcept {
   const base::lock_guard lock(notes_lock);
-  me.waits_out.set(nullptr);
+  me.waits_out.set(false);
 }
 
 void note_target(activation& task, header& target) noexcept {
   // relaxed. For this thread, and for reports.
   header_of(task).join_target.store(&target, base::order::relaxed);
+}
+
+[[noreturn, gnu::cold]] void throw_joined(const header& task) {
+  char words[64];
+  std::snprintf(
+      words, sizeof words, "somebody waits for task %llu", static_cast<unsigned long long>(task.id));
+  throw error(errc::already_joined, words);
 }
 
 void demand(header* task) {
@@ -149,12 +164,7 @@ void demand(header* task) {
   if (me != nullptr && waits_for_me(*me, *task)) throw error(errc::would_deadlock);
   // A second waker in the slot would rob the first joiner of its wake.
   const snapshot now = task->word.load();
-  if (now.has(join_interest) && !now.is(lifecycle::complete)) {
-    char words[64];
-    std::snprintf(
-        words, sizeof words, "somebody waits for task %llu", static_cast<unsigned long long>(task->id));
-    throw error(errc::already_joined, words);
-  }
+  if (now.has(join_interest) && !now.is(lifecycle::complete)) throw_joined(*task);
 }
 
 }  // namespace

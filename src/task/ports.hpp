@@ -25,18 +25,31 @@ struct driver_event {
 struct header;
 struct scheduler;
 
+enum class [[nodiscard]] on_take : unsigned char {
+  not_here,  // this thread must not run it
+  entry,     // it may, and the caller holds the entry
+  no_entry,  // it may, and the entry is in another queue
+};
+
 /// What a task's scheduler does for it. All from any thread; the caller holds a reference to the task throughout.
 struct scheduler_ops {
   /// A new task is about to be scheduled for the first time. Counts it. False: no more are taken.
   bool (*admit)(scheduler& self) noexcept;
   /// A task became runnable and has an entry to be queued: the newest first, on a worker of this scheduler.
   void (*schedule)(header& task) noexcept;
-  /// The same for a task that ran just now and would go on: after those that wait already.
+  /// The same for a task that ran just now and would go on: after those that wait already. Telling others of it may be put
+  /// off until the thread chooses what it runs next; if it goes on without choosing, settle() is called first.
   void (*reschedule)(header& task) noexcept;
-  /// May this thread run tasks of this scheduler, here and now?
-  bool (*may_claim)(const scheduler& self) noexcept;
-  /// Takes the entry of `task` out of this worker's LIFO slot, if it is there.
-  bool (*take_entry)(header& task) noexcept;
+  void (*settle)(scheduler& self) noexcept = [](scheduler&) noexcept {};
+  /// A task that runs here would let others go first: are there none? Then it goes on as if it had been queued and taken
+  /// out again. Now and then the answer is no all the same, so that its thread looks after other things.
+  /// `looks` at tasks have been made since the thread chose one.
+  bool (*keeps_turn)(scheduler& self, unsigned looks) noexcept = [](scheduler&, unsigned) noexcept {
+    return false;
+  };
+  /// May this thread run tasks of this scheduler, here and now? If so, the entry of `task` is taken out of this worker's
+  /// LIFO slot, if it is there.
+  on_take (*take_entry)(header& task) noexcept;
   /// A task has suspended for the first time: it must be found in a list of all tasks. And its end.
   void (*enroll)(scheduler& self, header& task) noexcept;
   void (*withdraw)(scheduler& self, header& task) noexcept;

@@ -37,6 +37,8 @@ class state {
   on_suspend suspend() noexcept { return apply<rule::suspend, is_running>(); }
   on_suspend yield() noexcept { return apply<rule::yield, is_running>(); }
   on_finish finish() noexcept { return apply<rule::finish, is_running>(); }
+  /// The same, by the thread of the task that awaits this one and holds its handle.
+  on_finish finish_in_place() noexcept { return apply<rule::finish_in_place, is_held_too>(); }
   on_shield shield_up() noexcept { return apply<rule::shield_up, is_running>(); }
   on_shield shield_down() noexcept { return apply<rule::shield_down, is_shielded>(); }
   on_shield begin_unwind() noexcept { return apply<rule::begin_unwind, is_running>(); }
@@ -58,6 +60,11 @@ class state {
   }
 
   on_release release() noexcept {
+    if (is_last_reference()) {
+      // relaxed. Nobody else reads it; a second drop of the same reference would, and stops the program below.
+      word_.store(word_.load(base::order::relaxed) - snapshot::one_ref, base::order::relaxed);
+      return on_release::free;
+    }
     // acq_rel. release: my last use of the task happens before its end.
     //          acquire: if I free it, every other owner's last use has happened.
     const snapshot before{word_.fetch_sub(snapshot::one_ref, base::order::acq_rel)};
@@ -65,6 +72,14 @@ class state {
       ROTA_FATAL("task reference dropped twice", before.bits);
     note(counted_down, before);
     return before.refs() == 1 ? on_release::free : on_release::kept;
+  }
+
+  /// The task is complete, and the caller's reference the only one: nobody else can find the task any more, so the word
+  /// stays as it is, and needs no write.
+  [[nodiscard]] bool is_last_reference() const noexcept {
+    // acquire. Pairs with the releases of all others: every other owner's last use has happened.
+    const snapshot seen{word_.load(base::order::acquire)};
+    return seen.refs() == 1 && seen.is(lifecycle::complete);
   }
 
   [[nodiscard]] snapshot load() const noexcept {
@@ -82,6 +97,9 @@ class state {
   static constexpr bool is_any(snapshot /*s*/) noexcept { return true; }
   static constexpr bool is_queued(snapshot s) noexcept { return s.has(queued); }
   static constexpr bool is_running(snapshot s) noexcept { return s.is(lifecycle::running); }
+  static constexpr bool is_held_too(snapshot s) noexcept {
+    return is_running(s) && s.refs() >= 2 && !s.has(detached) && !s.has(join_interest);
+  }
   static constexpr bool is_shielded(snapshot s) noexcept { return is_running(s) && s.shields() > 0; }
 
   /// Runs one rule to completion: the only compare-exchange loop on a task word. Somebody's exchange succeeds each round.
@@ -90,7 +108,7 @@ class state {
     // relaxed. A guess; the compare-exchange below decides.
     snapshot seen{word_.load(base::order::relaxed)};
     for (;;) {
-      if (!valid(seen) || !Legal(seen)) [[unlikely]]
+      if (!is_legal(seen) || !Legal(seen)) [[unlikely]]
         ROTA_FATAL("task word does not allow this transition", seen.bits);
       const auto [next, duty] = Rule(seen);
       ROTA_ASSERT(valid(next));

@@ -2,10 +2,18 @@
 
 #include <rota/leaf.hpp>
 
+#include <utility>
+
 namespace rota::core {
 
 verdict unwinder::look(header& task) noexcept {
   leaf* const waiting = task.waiting.get();
+  const snapshot now = task.word.load();
+  if (now.has(cancelled) || now.has(unwinding) || task.regions != nullptr) return look_closely(task, waiting);
+  return waiting == nullptr || waiting->is_ready() ? verdict::resume : verdict::wait;
+}
+
+verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   if (task.word.load().has(unwinding)) {
     return waiting == nullptr || waiting->cancel_ended() ? advance(task) : verdict::wait;
   }
@@ -88,7 +96,7 @@ bool unwinder::has_passed_deadline(const header& task) noexcept {
 
 verdict unwinder::begin(header& task, region* target, cancel_reason reason) noexcept {
   static_cast<void>(task.word.begin_unwind());
-  task.unwind_target = target;
+  set_target(target);
   for (region* r = task.regions; r != target; r = r->outer_) {
     r->reason_ = reason;
     r->on_unwind(reason);
@@ -106,7 +114,7 @@ verdict unwinder::begin(header& task, region* target, cancel_reason reason) noex
 bool unwinder::may_unwind(header& task) noexcept {
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
     if (!r->may_unwind()) return false;
-    if (r == task.unwind_target || r->kind_ == region::kind::catcher) break;
+    if (r->is_target_ || r->kind_ == region::kind::catcher) break;
   }
   return true;
 }
@@ -131,20 +139,30 @@ region* unwinder::stop_at(header& task, const promise_base& frame) noexcept {
     // Shields belong to no frame, and stop nothing. The others are nested as their frames are.
     if (r->frame_ == nullptr) continue;
     if (r->frame_ != &frame) return nullptr;
-    if (r == task.unwind_target || r->kind_ == region::kind::catcher) return r;
+    if (r->is_target_ || r->kind_ == region::kind::catcher) return r;
   }
   return nullptr;
 }
 
+/// Null: the whole task unwinds.
+region* unwinder::take_target(header& task) noexcept {
+  region* r = task.regions;
+  while (r != nullptr && !r->is_target_) r = r->outer_;
+  if (r != nullptr) r->is_target_ = false;
+  return r;
+}
+
+void unwinder::set_target(region* target) noexcept {
+  if (target != nullptr) target->is_target_ = true;
+}
+
 verdict unwinder::stop(header& task, region& here) noexcept {
   here.stopped_here_ = true;
-  if (&here == task.unwind_target) {
-    task.unwind_target = nullptr;
+  if (std::exchange(here.is_target_, false)) {
     static_cast<void>(task.word.end_unwind());
     return verdict::resume;
   }
-  here.saved_target_ = task.unwind_target;
-  task.unwind_target = nullptr;
+  here.saved_target_ = take_target(task);
   here.holds_shield_ = task.word.pause_unwind() == on_shield::done;
   return verdict::resume;
 }

@@ -26,6 +26,8 @@ class unwinder {
   static verdict before_yield(header& task) noexcept;
   /// A clean-up has ended: the unwinding that it interrupted goes on from the frame that ran it.
   static verdict go_on(header& task) noexcept;
+  /// Where the unwinding that goes on is to end; null: nowhere.
+  static void set_target(region* target) noexcept;
   /// Destroys every frame that is left, without asking anybody: the task never ran.
   static void destroy_unstarted(header& task) noexcept;
 
@@ -35,6 +37,7 @@ class unwinder {
   static bool has_passed_deadline(const header& task) noexcept;
 
  private:
+  static verdict look_closely(header& task, leaf* waiting) noexcept;
   static void note_limits(header& task) noexcept;
   static region* passed_deadline(header& task) noexcept;
   static region* outermost_passed(region* from, const region* to) noexcept;
@@ -44,6 +47,7 @@ class unwinder {
   static verdict advance(header& task) noexcept;
   static region* stop_at(header& task, const promise_base& frame) noexcept;
   static verdict stop(header& task, region& here) noexcept;
+  static region* take_target(header& task) noexcept;
 };
 
 }  // namespace rota::core

@@ -40,7 +40,8 @@ namespace rota::core {
 //   I4  complete is final: after it only references, queued and detached change.
 //
 // Every change is a read-modify-write of the one word, also where the word stays as it is: so all changes have one
-// total order, and a redundant wake still publishes what its caller did before.
+// total order, and a redundant wake still publishes what its caller did before. The exception is the last reference of a
+// complete task: nobody else can find the word any more, so its holder reads it, and counts down by a plain store.
 
 enum class lifecycle : std::uint8_t { idle, scheduled, running, complete };
 
@@ -104,6 +105,43 @@ struct snapshot {
          && (!s.has(notified) || s.is(lifecycle::running))           // I3
          && (!s.has(overridden) || s.shields() > 0)                  // I3
          && (!complete || (!s.has(unwinding) && s.shields() == 0));  // I3, I4
+}
+
+namespace words {
+
+/// What valid() asks of a word, by its lifecycle, its flags and whether it has shields: how many references it owes, at
+/// least; below zero: it is not valid.
+struct legality {
+  static constexpr unsigned entries = 1024;
+  signed char owed[entries];
+
+  static constexpr unsigned index_of(snapshot s) noexcept {
+    const auto phase_bits = static_cast<unsigned>(s.bits >> 8U) & 3U;
+    const auto flag_bits = static_cast<unsigned>(s.bits >> 16U) & 0x7FU;
+    return phase_bits | (flag_bits << 2U) | (s.shields() != 0 ? 512U : 0U);
+  }
+  static constexpr legality make() noexcept {
+    legality made{};
+    for (std::uint64_t i = 0; i < entries; ++i) {
+      const snapshot without_refs{((i & 3U) << 8U) | ((i >> 2U & 0x7FU) << 16U) |
+                                  ((i & 512U) != 0 ? snapshot::one_shield : 0)};
+      signed char owed = 0;
+      while (owed < 3 && !valid({without_refs.bits + snapshot::one_ref * static_cast<unsigned>(owed)}))
+        ++owed;
+      made.owed[i] = owed == 3 ? -1 : owed;
+    }
+    return made;
+  }
+};
+inline constexpr legality legal_words = legality::make();
+
+}  // namespace words
+
+/// As valid(), by one look into a table: asked at every transition, in every build.
+[[nodiscard]] constexpr bool is_legal(snapshot s) noexcept {
+  constexpr std::uint64_t must_be_zero = 0x0080'FCFFU;
+  const auto owed = static_cast<std::int64_t>(words::legal_words.owed[words::legality::index_of(s)]);
+  return (s.bits & must_be_zero) == 0 && s.refs() >= static_cast<std::uint64_t>(owed);
 }
 
 /// I4 of a change.
@@ -211,6 +249,13 @@ constexpr auto finish(snapshot s) noexcept -> step<on_finish> {
   const auto next =
       s.to(lifecycle::complete).without(notified).without(unwinding).without(overridden).no_shields();
   return {next, {s.has(join_interest), s.has(detached)}};
+}
+
+/// The end of a task that never left the thread of the one that awaits it: nobody else can be waiting for it, and the handle
+/// stays until that thread goes on. So the scheduler's reference goes in the same write.
+constexpr auto finish_in_place(snapshot s) noexcept -> step<on_finish> {
+  const auto [next, duty] = finish(s);
+  return {next.minus_ref(), duty};
 }
 
 constexpr auto join_register(snapshot s) noexcept -> step<on_register> {

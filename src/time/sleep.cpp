@@ -26,9 +26,10 @@ cancel_progress timer_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
 
 bool sleep_leaf::start() {
   const base::time_point now = timing::now_for(task());
-  if (is_relative_) until_ = detail::saturating_deadline(now, span_);
-  if (until_ > now) {
-    wait_until(until_);
+  const base::time_point until =
+      is_relative_ ? detail::saturating_deadline(now, when_) : base::time_point(when_);
+  if (until > now) {
+    wait_until(until);
   } else {
     wait_for_nothing();
     task().why = stop_reason::yield;

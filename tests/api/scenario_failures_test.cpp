@@ -141,7 +141,7 @@ TEST_F(scenario_death, by_default_an_exception_that_nobody_takes_ends_the_progra
   EXPECT_EXIT(
       die(),
       aborted,
-      "unhandled exception in task [0-9]+ 'courier', last suspended at .*scenario_failures_test.cpp:[0-9]+: "
+      "unhandled exception in task [0-9]+ 'courier', last awaited at .*scenario_failures_test.cpp:[0-9]+: "
       "letter lost");
 }
 
@@ -201,10 +201,9 @@ TEST_F(scenario_death, and_one_that_throws_during_the_unwinding_of_an_exception)
     runtime rt(with_workers(1));
     rt.spawn(holds_while_it_throws<throws_at_its_end>()).join();
   };
-  EXPECT_EXIT(
-      die(),
-      aborted,
-      "std::terminate in task [0-9]+ 'porter', last suspended at .*scenario_failures_test.cpp:[0-9]+");
+  EXPECT_EXIT(die(),
+              aborted,
+              "std::terminate in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+");
 }
 
 TEST_F(scenario_death, and_in_the_task_of_a_block_on) {

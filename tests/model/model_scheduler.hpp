@@ -165,11 +165,13 @@ inline constexpr core::scheduler_ops model_scheduler::table{
         },
     .schedule = push,
     .reschedule = push,
-    .may_claim =
-        [](const core::scheduler& s) noexcept {
-          return of(s).outside->claims && base::this_thread_locals().worker == static_cast<const void*>(&s);
+    .take_entry =
+        [](core::header& task) noexcept {
+          const core::scheduler& s = *task.owner;
+          const bool may =
+              of(s).outside->claims && base::this_thread_locals().worker == static_cast<const void*>(&s);
+          return may ? core::on_take::no_entry : core::on_take::not_here;
         },
-    .take_entry = [](core::header&) noexcept { return false; },
     .enroll = [](core::scheduler&, core::header& task) noexcept { task.shard = 0; },
     .withdraw = [](core::scheduler&, core::header&) noexcept {},
     .rename = [](core::scheduler&,

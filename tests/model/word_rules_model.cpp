@@ -42,6 +42,7 @@ const std::array rows{
     row_of<rule::suspend>("suspend", where::running_only),
     row_of<rule::yield>("yield", where::running_only),
     row_of<rule::finish>("finish", where::running_only),
+    row_of<rule::finish_in_place>("finish_in_place", where::running_only),
     row_of<rule::shield_up>("shield_up", where::running_only),
     row_of<rule::shield_down>("shield_down", where::running_only),
     row_of<rule::begin_unwind>("begin_unwind", where::running_only),
@@ -160,10 +161,10 @@ class restless final : public world {
 void join_restlessly(restless& w) {
   state& word = w.task().word;
   for (int i = 0; i < 3; ++i) {
-    if (choose(2) == 0) static_cast<void>(w.claim());
+    if (choose(2) == 0) static_cast<void>(w.claim(choose(2) == 0));
     if (choose(2) == 0) continue;
     if (word.join_register() == on_register::complete) break;
-    if (choose(2) == 0) static_cast<void>(w.claim());
+    if (choose(2) == 0) static_cast<void>(w.claim(choose(2) == 0));
     if (word.join_leave() == on_leave::complete) {
       w.wait_for_wake();
       break;

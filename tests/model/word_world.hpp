@@ -45,9 +45,10 @@ struct subject {
   explicit subject(snapshot initial) : word(initial) {}
 
   state word;
-  base::cell<int> frames;         // the running thread's
-  base::cell<int> owners;         // 1 while a thread runs it
-  base::cell<int> outcome;        // written before complete; read by the joiner, or destroyed by whoever must
+  base::cell<int> frames;     // the running thread's
+  base::cell<int> owners;     // 1 while a thread runs it
+  base::cell<bool> in_place;  // the running thread is the joiner's, and has not let go of it since it began
+  base::cell<int> outcome;    // written before complete; read by the joiner, or destroyed by whoever must
   base::atomic<unsigned> events;  // what the leaf waits for
   int suspensions_left = 0;
   int yields_left = 0;
@@ -137,8 +138,10 @@ class world {
       case on_drop_entry::dropped: return;
     }
   }
-  bool claim() {
+  /// `in_place`: as a task that awaits it does; else as a thread that blocks for it.
+  bool claim(bool in_place) {
     if (task_->word.claim() == on_claim::refused) return false;
+    task_->in_place.set(in_place);
     run();
     return true;
   }
@@ -171,7 +174,7 @@ class world {
 
   /// Claims, or waits until the completer wakes; then drops the handle.
   void join() {
-    const bool ran = claim();
+    const bool ran = claim(true);
     if (!ran || !task_->word.load().is(lifecycle::complete)) wait_for_end();
     check(task_->word.load().is(lifecycle::complete), "a joiner returns after the end");
     check(task_->outcome.get() == 1, "and sees the outcome");
@@ -183,7 +186,7 @@ class world {
       static_cast<void>(base::futex_wait(joined_, 0, base::never));
   }
   void drop_handle() {
-    if (task_->word.drop_handle() == on_drop_handle::nothing) return;
+    if (!task_->word.is_last_reference() && task_->word.drop_handle() == on_drop_handle::nothing) return;
     destroy_outcome();
     release();
   }
@@ -202,6 +205,7 @@ class world {
 
   void suspend(on_suspend (state::*how)() noexcept) {
     task_->owners.set(0);
+    task_->in_place.set(false);
     // Nothing of the task may be touched after `parked`.
     if ((task_->word.*how)() == on_suspend::resubmit) enqueue();
   }
@@ -212,14 +216,15 @@ class world {
     t.outcome.set(1);
     ended_cancelled_ = cancelled;
     ++finishes_;
-    const on_finish duty = t.word.finish();
+    const bool in_place = t.in_place.get() && !t.word.load().has(join_interest);
+    const on_finish duty = in_place ? t.word.finish_in_place() : t.word.finish();
     if (duty.wake_joiner) {
       // release. Pairs with wait_for_end().
       joined_.store(1, base::order::release);
       base::futex_wake(&joined_, 1);
     }
     if (duty.destroy_result) destroy_outcome();
-    release();
+    if (!in_place) release();
   }
 
  private:

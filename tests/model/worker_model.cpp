@@ -6,6 +6,7 @@
 #include "testing/explore.hpp"
 
 #include <rota/detail/spawn_on.hpp>
+#include <rota/this_task.hpp>
 #include <rota/time.hpp>
 
 #include <gtest/gtest.h>
@@ -340,6 +341,30 @@ TEST(worker_model, a_blocking_join_lends_the_role) {
   testing::options o = at_random("worker_lend");
   o.early_timeouts = 0;
   expect_holds(testing::explore(o, body));
+}
+
+task<> yields_once() { co_await yield(); }
+
+/// The newer child is run inside of the join, and yields to the older one: it is in the ring when this thread blocks.
+task<> blocks_for_a_child(scheduler& by) {
+  auto older = core::spawn_on(by, yields_once());
+  auto newer = core::spawn_on(by, yields_once());
+  newer.join();
+  older.join();
+  co_return;
+}
+
+// No thread can be had for the role, so only the other worker can run the children: it must have been told of both.
+TEST(worker_model, who_blocks_has_told_others_of_what_it_leaves) {
+  const auto body = [](execution& e) {
+    house& h = furnish(e, 2);
+    h.tasks.around.start_role = [](void*, worker&) noexcept { return false; };
+    e.thread("main", [&h] {
+      core::spawn_on(h.tasks, blocks_for_a_child(h.tasks)).join();
+      h.shut_down();
+    });
+  };
+  expect_holds(testing::explore(at_random("worker_debt"), body));
 }
 
 }  // namespace

@@ -130,8 +130,12 @@ inline constexpr core::scheduler_ops manual_scheduler::table{
           const std::lock_guard lock(self.mutex_);
           self.lifo ? self.queue_.push_front(&task) : self.queue_.push_back(&task);
         },
-    .may_claim = [](const core::scheduler& s) noexcept { return of(s).claims && running_here == &of(s); },
-    .take_entry = [](core::header&) noexcept { return false; },
+    .take_entry =
+        [](core::header& task) noexcept {
+          const manual_scheduler& self = self_of(task);
+          const bool may = self.claims && running_here == &self;
+          return may ? core::on_take::no_entry : core::on_take::not_here;
+        },
     .enroll =
         [](core::scheduler&, core::header& task) noexcept {
           task.shard = 0;

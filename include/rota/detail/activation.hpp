@@ -20,7 +20,8 @@ class timed_region;
 
 /// Why the frames gave the thread back to the trampoline.
 enum class stop_reason : unsigned char {
-  none,      // they did not: only a bounce
+  none,      // they did not
+  bounce,    // only so that the stack does not grow: `innermost` goes on at once
   leaf,      // the innermost frame waits for a leaf
   yield,     // it wants to go on, but others come first
   join,      // it awaits a task that it may run itself; `join_target` says which
@@ -31,16 +32,27 @@ enum class stop_reason : unsigned char {
 /// Ready leaf operations that a task may perform before it must yield.
 inline constexpr unsigned char leaf_budget = 128;
 
-/// Owned by the thread that runs the task: every field is plain.
+/// Owned by the thread that runs the task, but for the fields that say otherwise.
 struct activation {
   base::cell<promise_base*> innermost;  // the frame that goes on next
   base::cell<leaf*> waiting;            // what it waits for; null before the first run
-  std::coroutine_handle<> bounce;       // the next frame, where symmetric transfer would grow the stack
-  std::source_location where;           // of the innermost co_await, for reports
-  region* regions = nullptr;            // shields, deadlines and catchers in force, innermost first
+  base::atomic<const void*>
+      where;  // for reports: a std::source_location of the innermost co_await, as its one pointer
+  region* regions = nullptr;  // shields, deadlines and catchers in force, innermost first
   stop_reason why = stop_reason::none;
   unsigned char transfers = 0;
   unsigned char budget = leaf_budget;
+  base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
+  std::uint16_t shard = not_enrolled;  // the registry's, under its lock
+  base::cell<bool>
+      waits_out;  // under the lock of join.cpp: it unwinds, and waits for the end of the task it joined
+
+  static constexpr std::uint16_t not_enrolled = 0xFFFF;
+
+  void note_site(std::source_location here) noexcept {
+    // relaxed. What it points to is constant.
+    where.store(__builtin_bit_cast(const void*, here), base::order::relaxed);
+  }
 
   activation() = default;
   activation(const activation&) = delete;
@@ -50,15 +62,18 @@ struct activation {
 
 #if defined(__clang__)
 /// clang turns a transfer into a jump at every optimisation level and under every sanitizer.
-inline std::coroutine_handle<> transfer(activation& /*task*/, std::coroutine_handle<> to) noexcept {
-  return to;
+template <class Promise>
+std::coroutine_handle<> transfer(activation& /*task*/, Promise& to) noexcept {
+  return to.handle();
 }
 #else
 /// g++ does so only when it optimises, and never under ASan or TSan: bounce off the trampoline now and then.
-inline std::coroutine_handle<> transfer(activation& task, std::coroutine_handle<> to) noexcept {
+template <class Promise>
+std::coroutine_handle<> transfer(activation& task, Promise& to) noexcept {
   constexpr unsigned char most = 64;
-  if (++task.transfers < most) return to;
-  task.bounce = to;
+  if (++task.transfers < most) return to.handle();
+  task.innermost.set(&to);
+  task.why = stop_reason::bounce;
   return std::noop_coroutine();
 }
 #endif
@@ -119,6 +134,7 @@ class ROTA_API region {
   promise_base* frame_ = nullptr;
   region* saved_target_ = nullptr;  // catcher: where the interrupted unwinding was going
   kind kind_;
+  bool is_target_ = false;  // the unwinding that goes on, or was interrupted, ends here
   bool stopped_here_ = false;
   bool overridden_ = false;    // shield: its limit has passed and was acted upon
   bool holds_shield_ = false;  // catcher: the clean-up runs under a shield of this region

@@ -18,6 +18,26 @@ enum class order : int {
   seq_cst = __ATOMIC_SEQ_CST,
 };
 
+#if defined(ROTA_COUNT_OPERATIONS)
+/// What all threads have asked of the machine so far: only in the build that `./dev bench --count` makes.
+struct operation_counts {
+  unsigned long long read_modify_writes = 0;
+  unsigned long long seq_cst_stores = 0;
+  unsigned long long system_calls = 0;
+};
+inline constinit operation_counts counted{};
+inline void count(unsigned long long& sum) noexcept { __atomic_fetch_add(&sum, 1, __ATOMIC_RELAXED); }
+inline void count_rmw() noexcept { count(counted.read_modify_writes); }
+inline void count_store(order o) noexcept {
+  if (o == order::seq_cst) count(counted.seq_cst_stores);
+}
+inline void count_system_call() noexcept { count(counted.system_calls); }
+#else
+inline void count_rmw() noexcept {}
+inline void count_store(order /*o*/) noexcept {}
+inline void count_system_call() noexcept {}
+#endif
+
 /// An atomic word of at most 8 bytes. `std::atomic` without its header, which alone costs a tenth of a translation unit.
 template <class T>
 class atomic {
@@ -36,23 +56,41 @@ class atomic {
     __atomic_load(&value_, &value, static_cast<int>(o));
     return value;
   }
-  void store(T value, order o) noexcept { __atomic_store(&value_, &value, static_cast<int>(o)); }
+  void store(T value, order o) noexcept {
+    count_store(o);
+    __atomic_store(&value_, &value, static_cast<int>(o));
+  }
   T exchange(T value, order o) noexcept {
+    count_rmw();
     T before;
     __atomic_exchange(&value_, &value, &before, static_cast<int>(o));
     return before;
   }
-  T fetch_add(T delta, order o) noexcept { return __atomic_fetch_add(&value_, delta, static_cast<int>(o)); }
-  T fetch_sub(T delta, order o) noexcept { return __atomic_fetch_sub(&value_, delta, static_cast<int>(o)); }
-  T fetch_or(T bits, order o) noexcept { return __atomic_fetch_or(&value_, bits, static_cast<int>(o)); }
-  T fetch_and(T bits, order o) noexcept { return __atomic_fetch_and(&value_, bits, static_cast<int>(o)); }
+  T fetch_add(T delta, order o) noexcept {
+    count_rmw();
+    return __atomic_fetch_add(&value_, delta, static_cast<int>(o));
+  }
+  T fetch_sub(T delta, order o) noexcept {
+    count_rmw();
+    return __atomic_fetch_sub(&value_, delta, static_cast<int>(o));
+  }
+  T fetch_or(T bits, order o) noexcept {
+    count_rmw();
+    return __atomic_fetch_or(&value_, bits, static_cast<int>(o));
+  }
+  T fetch_and(T bits, order o) noexcept {
+    count_rmw();
+    return __atomic_fetch_and(&value_, bits, static_cast<int>(o));
+  }
 
   /// On failure `expected` holds the value found. `weak` may fail without a reason: for loops.
   bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
+    count_rmw();
     return __atomic_compare_exchange(
         &value_, &expected, &desired, true, static_cast<int>(success), static_cast<int>(failure));
   }
   bool compare_exchange_strong(T& expected, T desired, order success, order failure) noexcept {
+    count_rmw();
     return __atomic_compare_exchange(
         &value_, &expected, &desired, false, static_cast<int>(success), static_cast<int>(failure));
   }

@@ -57,7 +57,7 @@ class inner_task {
     frame_->root = outer.root;
     frame_->parent = &outer;
     frame_->owner = &frame_;
-    return transfer(*outer.root, frame_->handle());
+    return transfer(*outer.root, *frame_);
   }
   static void await_resume() noexcept {}
 

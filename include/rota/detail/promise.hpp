@@ -36,7 +36,7 @@ namespace core {
 // result stay for whoever holds a reference. Only a root's header is ever constructed.
 
 /// Checked against the real header in task/header.hpp.
-inline constexpr std::size_t header_room = 240;
+inline constexpr std::size_t header_room = 208;
 
 /// Where a promise of ours begins in its frame, after the two function pointers: the layout that clang and g++ share.
 inline constexpr std::size_t promise_offset = 16;
@@ -140,7 +140,7 @@ class alignas(16) promise_base {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> frame) noexcept {
       promise_base& self = frame.promise();
-      if (self.parent != nullptr) return transfer(*self.root, self.parent->handle());
+      if (self.parent != nullptr) return transfer(*self.root, *self.parent);
       self.root->innermost.set(&self);
       self.root->why = stop_reason::finished;
       return std::noop_coroutine();
@@ -157,13 +157,13 @@ class alignas(16) promise_base {
       static_assert(!std::is_lvalue_reference_v<A>, "a task is awaited once: co_await std::move(it)");
       return std::forward<A>(awaited);
     } else if constexpr (bindable<awaited_type>) {
-      root->where = where;
+      root->note_site(where);
       awaited.bind(*root);
       return by_reference<awaited_type>(awaited);
     } else {
       static_assert(gives_awaiter<A>,
                     "rota tasks await rota's awaitables, or a class derived from rota::leaf");
-      root->where = where;
+      root->note_site(where);
       return std::forward<A>(awaited);
     }
   }

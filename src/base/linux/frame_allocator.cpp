@@ -22,13 +22,22 @@ namespace rota::base {
 
 namespace {
 
-constexpr std::size_t granule = 64;
+constexpr std::size_t granule = 32;
 constexpr std::size_t largest = 2048;
 constexpr std::size_t classes = largest / granule;
 
 /// What one class of one thread may keep. A thread that only frees gives the rest back: memory is bounded by
 /// threads x classes x kept_bytes, whatever the traffic between threads.
 constexpr std::size_t kept_bytes = 64 * 1024;
+
+/// The longest list of each class: a table, since a division costs more than all the rest.
+struct list_limits {
+  std::array<std::uint32_t, classes + 1> of{};
+  constexpr list_limits() noexcept {
+    for (std::size_t c = 1; c <= classes; ++c) of[c] = static_cast<std::uint32_t>(kept_bytes / (c * granule));
+  }
+};
+constexpr list_limits limits;
 
 struct free_block {
   free_block* next;
@@ -103,7 +112,7 @@ void free_frame(void* frame, std::size_t bytes) noexcept {
   thread_locals& locals = this_thread_locals();
   frame_cache* const cache = locals.frames != nullptr ? locals.frames : open_cache(locals);
   const std::size_t c = class_of(bytes);
-  if (cache == nullptr || cache->lists[c].length >= kept_bytes / (c * granule)) {
+  if (cache == nullptr || cache->lists[c].length >= limits.of[c]) {
     ::operator delete(frame);
     return;
   }

@@ -101,7 +101,7 @@ TEST_P(async_scope_in_order, cancel_stops_the_children_without_a_failure) {
 
 TEST_P(async_scope_in_order, the_children_survive_the_task_that_spawned_them) {
   async_scope scope;
-  event go;
+  held_event go;
   auto spawning = s.spawn([&]() -> task<void> {
     scope.fork(waits_for, std::ref(go));
     co_await forever();
@@ -121,7 +121,7 @@ TEST_P(async_scope_in_order, the_children_survive_the_task_that_spawned_them) {
 
 TEST_P(async_scope_in_order, a_cancelled_close_cancels_the_children_and_waits) {
   async_scope scope;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<void> {
     scope.fork(waits_for, std::ref(slow));
     co_await scope.close();
@@ -139,7 +139,7 @@ TEST_P(async_scope_in_order, a_cancelled_close_cancels_the_children_and_waits) {
 
 TEST_P(async_scope_in_order, only_one_may_close_at_a_time) {
   async_scope scope;
-  event go;
+  held_event go;
   auto one = s.spawn([&]() -> task<void> {
     scope.fork(waits_for, std::ref(go));
     co_await scope.close();

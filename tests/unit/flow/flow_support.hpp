@@ -48,7 +48,7 @@ class forever final : public leaf {
 };
 
 /// Something to wait for. The wait of a cancelled task ends when `let_go` is called, unless `easy`.
-class event {
+class held_event {
  public:
   void set() noexcept {
     is_set_ = true;
@@ -62,7 +62,7 @@ class event {
 
   class wait_leaf final : public leaf {
    public:
-    explicit wait_leaf(event& e) noexcept : event_(&e) {}
+    explicit wait_leaf(held_event& e) noexcept : event_(&e) {}
     [[nodiscard]] bool is_ready() noexcept override { return event_->is_set_; }
     cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override {
       event_->cancelled_ = true;
@@ -79,7 +79,7 @@ class event {
     }
 
    private:
-    event* event_;
+    held_event* event_;
   };
   [[nodiscard]] wait_leaf wait() noexcept { return wait_leaf(*this); }
 
@@ -104,12 +104,12 @@ class witness {
 };
 
 /// How many there are; copies and moved-from objects count.
-class counted {
+class tally {
  public:
-  explicit counted(int& alive) noexcept : alive_(&alive) { ++*alive_; }
-  counted(const counted& other) noexcept : alive_(other.alive_) { ++*alive_; }
-  counted& operator=(const counted&) = delete;
-  ~counted() { --*alive_; }
+  explicit tally(int& alive) noexcept : alive_(&alive) { ++*alive_; }
+  tally(const tally& other) noexcept : alive_(other.alive_) { ++*alive_; }
+  tally& operator=(const tally&) = delete;
+  ~tally() { --*alive_; }
 
  private:
   int* alive_;
@@ -149,7 +149,7 @@ inline task<void> holds(std::string& used) {
   const user_of user(used);
   co_await forever();
 }
-inline task<void> waits_for(event& e) { co_await e.wait(); }
+inline task<void> waits_for(held_event& e) { co_await e.wait(); }
 
 /// "value 1", "failure 2", "cancelled user": an outcome as a word.
 template <class T>

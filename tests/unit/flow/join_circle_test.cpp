@@ -22,7 +22,7 @@ class join_circle : public in_every_order {
     handles.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       handles[i] = s.spawn([this, i]() -> task<void> {
-        const counted c(alive);
+        const tally c(alive);
         co_await start.at(i).wait();
         join_handle<void> mine = std::move(handles[(i + 1) % handles.size()]);
         co_await mine;
@@ -39,7 +39,7 @@ class join_circle : public in_every_order {
   }
   int alive = 0;
   std::vector<join_handle<void>> handles;
-  std::array<event, 16> start;
+  std::array<held_event, 16> start;
 };
 ROTA_IN_EVERY_ORDER(join_circle);
 
@@ -94,12 +94,12 @@ TEST_P(join_circle, all_cancelled_at_once) {
 /// A child that joins the task whose scope it is in: nothing can end by itself.
 TEST_P(join_circle, a_child_that_joins_its_parent) {
   join_handle<void> parent;
-  event start_child;
+  held_event start_child;
   parent = s.spawn([&]() -> task<void> {
-    const counted p(alive);
+    const tally p(alive);
     co_await with_scope([&](scope& c) -> task<void> {
       c.fork([&]() -> task<void> {
-        const counted q(alive);
+        const tally q(alive);
         co_await start_child.wait();
         join_handle<void> mine = std::move(parent);
         co_await mine;
@@ -124,16 +124,16 @@ TEST_P(join_circle, a_child_that_joins_its_parent) {
 TEST_P(join_circle, through_a_child_and_another_join) {
   join_handle<void> a;
   join_handle<void> b;
-  event start_a;
-  event start_child;
+  held_event start_a;
+  held_event start_child;
   a = s.spawn([&]() -> task<void> {
-    const counted p(alive);
+    const tally p(alive);
     co_await start_a.wait();
     join_handle<void> mine = std::move(b);
     co_await mine;
   });
   b = s.spawn([&]() -> task<void> {
-    const counted p(alive);
+    const tally p(alive);
     auto joins_a = [&]() -> task<void> {
       co_await start_child.wait();
       join_handle<void> mine = std::move(a);
@@ -158,7 +158,7 @@ TEST_P(join_circle, through_a_child_and_another_join) {
 
 TEST_P(join_circle, a_chain_that_is_no_circle_ends_from_its_end) {
   std::string log;
-  event slow;
+  held_event slow;
   auto last = s.spawn([&]() -> task<void> {
     const witness w(log, '3');
     co_await slow.wait();

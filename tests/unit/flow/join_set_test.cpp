@@ -140,7 +140,7 @@ TEST_P(join_set_in_order, cancel_all_asks_the_tasks_and_their_outcomes_come) {
 
 TEST_P(join_set_in_order, close_waits_for_the_ends) {
   std::string log;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<void> {
     std::string used = "used";
     join_set<void> set;
@@ -182,7 +182,7 @@ TEST_P(join_set_in_order, a_closed_set_may_be_used_again) {
 
 TEST_P(join_set_in_order, a_set_that_goes_cancels_its_tasks_and_lets_them_go) {
   std::string log;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<void> {
     join_set<int> set;
     for (int i = 0; i < 20; ++i) {
@@ -242,7 +242,7 @@ TEST_P(join_set_in_order, a_cancelled_next_loses_nothing) {
 }
 
 TEST_P(join_set_in_order, a_cancelled_close_still_waits) {
-  event slow;
+  held_event slow;
   std::string log;
   auto h = s.spawn([&]() -> task<void> {
     const witness w(log, 'w');
@@ -265,7 +265,7 @@ TEST_P(join_set_in_order, a_cancelled_close_still_waits) {
 }
 
 TEST_P(join_set_in_order, a_close_that_runs_out_of_time_leaves_a_set_that_works) {
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<std::string> {
     join_set<int> set;
     set.spawn([&]() -> task<int> {
@@ -343,7 +343,7 @@ TEST_P(join_set_in_order, tasks_inherit_the_deadline) {
 TEST_P(join_set_in_order, without_a_task_around_nothing_starts) {
   int alive = 0;
   join_set<void> set;
-  auto refused = [&] { set.spawn([](counted) -> task<void> { co_return; }, counted(alive)); };
+  auto refused = [&] { set.spawn([](tally) -> task<void> { co_return; }, tally(alive)); };
   EXPECT_THROW(refused(), error);
   auto work = [&]() -> task<void> {
     EXPECT_THROW(refused(), error);

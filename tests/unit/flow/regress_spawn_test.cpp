@@ -28,8 +28,8 @@ task<int> counts_x(std::string_view text) {
 
 /// Refers to what it was made from.
 struct view_of_counted {
-  view_of_counted(const counted& seen) noexcept : at(&seen) {}
-  const counted* at;
+  view_of_counted(const tally& seen) noexcept : at(&seen) {}
+  const tally* at;
 };
 
 TEST(spawn_regressions, what_a_view_is_made_from_lives_as_long_as_the_task) {
@@ -49,7 +49,7 @@ TEST(spawn_regressions, an_argument_of_another_type_than_the_parameter_is_kept) 
     *into = *counts;
     co_return;
   };
-  auto h = s.spawn(look, counted(alive), &seen);
+  auto h = s.spawn(look, tally(alive), &seen);
   s.run_until_idle();
   EXPECT_EQ(end_of(h), "value");
   EXPECT_EQ(seen, 1);

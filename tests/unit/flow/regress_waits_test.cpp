@@ -59,7 +59,7 @@ TEST(wait_regressions, a_timeout_that_another_covers_forgets_that_it_was_late) {
 
 TEST(wait_regressions, a_shield_over_an_old_one_has_a_limit_of_its_own) {
   manual_scheduler s;
-  event go_on;
+  held_event go_on;
   auto work = [&]() -> task<void> {
     auto guard = shield(1s);
     co_await go_on.wait();
@@ -84,7 +84,7 @@ TEST(wait_regressions, a_shield_over_an_old_one_has_a_limit_of_its_own) {
 TEST(wait_regressions, a_wait_that_was_left_can_be_taken_up_again) {
   manual_scheduler s;
   s.claims = false;
-  event done;
+  held_event done;
   auto child = s.spawn(waits_for(done));
   auto work = [&]() -> task<std::string> {
     auto waiting = child.detached_wait();
@@ -104,8 +104,8 @@ TEST(wait_regressions, a_wait_that_was_left_can_be_taken_up_again) {
 TEST(wait_regressions, an_awaiter_of_a_handle_serves_the_next_task_in_it) {
   manual_scheduler s;
   s.claims = false;
-  event first;
-  event second;
+  held_event first;
+  held_event second;
   auto child = s.spawn(waits_for(first));
   auto work = [&]() -> task<void> {
     auto waiting = child.detached_wait();
@@ -125,7 +125,7 @@ TEST(wait_regressions, an_awaiter_of_a_handle_serves_the_next_task_in_it) {
 
 TEST(wait_regressions, a_second_next_takes_nothing_from_the_first) {
   manual_scheduler s;
-  event done;
+  held_event done;
   join_set<void> set;
   auto next_of = [&]() -> task<std::string> {
     try {
@@ -201,7 +201,7 @@ TEST(wait_regressions, a_failure_that_close_throws_is_not_counted_too) {
 
 TEST(wait_regressions, a_close_that_is_cancelled_counts_what_it_would_have_thrown) {
   manual_scheduler s;
-  event done;
+  held_event done;
   auto last_words = [&]() -> task<void> {
     const auto guard = shield(1h);
     co_await done.wait();

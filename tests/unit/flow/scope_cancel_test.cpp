@@ -60,7 +60,7 @@ TEST_P(cancelled_scope, cancels_the_children_for_the_same_reason) {
 TEST_P(cancelled_scope, destroys_what_the_children_may_use_after_they_have_ended) {
   std::string log;
   std::string outside = "outside";
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<void> {
     std::string callers(100, 'c');
     const witness w(log, 'w');
@@ -90,7 +90,7 @@ TEST_P(cancelled_scope, destroys_what_the_children_may_use_after_they_have_ended
 
 TEST_P(cancelled_scope, while_the_body_awaits_a_child) {
   std::string log;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<void> {
     co_await with_scope([&](scope& c) -> task<void> {
       std::string bodys(100, 'b');
@@ -114,7 +114,7 @@ TEST_P(cancelled_scope, while_the_body_awaits_a_child) {
 }
 
 TEST_P(cancelled_scope, after_the_body_has_returned) {
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       c.spawn(waits_for, std::ref(slow));
@@ -131,7 +131,7 @@ TEST_P(cancelled_scope, after_the_body_has_returned) {
 }
 
 TEST_P(cancelled_scope, a_child_that_ends_well_meanwhile_changes_nothing) {
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       c.spawn([&]() -> task<void> {
@@ -151,7 +151,7 @@ TEST_P(cancelled_scope, a_child_that_ends_well_meanwhile_changes_nothing) {
 }
 
 TEST_P(cancelled_scope, an_exception_that_it_swallows_is_counted) {
-  event go;
+  held_event go;
   auto h = s.spawn([&]() -> task<void> {
     co_await with_scope([&](scope& c) -> task<void> {
       c.spawn([&]() -> task<void> {
@@ -195,7 +195,7 @@ TEST_P(cancelled_scope, takes_no_more_children) {
 
 TEST_P(cancelled_scope, a_deadline_around_it_gives_it_up_when_the_children_have_ended) {
   std::string log;
-  event slow;
+  held_event slow;
   std::optional<join_handle<int>> kept;
   auto h = s.spawn([&]() -> task<std::string> {
     auto work = with_scope([&](scope& c) -> task<void> {
@@ -315,7 +315,7 @@ TEST_P(cancelled_scope, a_failure_inside_stays_inside_if_it_is_caught) {
 
 TEST_P(cancelled_scope, a_failure_outside_unwinds_the_scope_inside) {
   std::string log;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& outer) -> task<int> {
       const witness o(log, 'o');
@@ -345,7 +345,7 @@ TEST_P(cancelled_scope, a_failure_outside_unwinds_the_scope_inside) {
 }
 
 TEST_P(cancelled_scope, a_failure_and_a_cancellation_at_once) {
-  event slow;
+  held_event slow;
   std::string log;
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
@@ -401,11 +401,11 @@ TEST(very_many_children, one_of_a_hundred_thousand_fails) {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       for (int i = 0; i < 100'000; ++i) {
         c.fork(
-            [](counted, int n) -> task<void> {
+            [](tally, int n) -> task<void> {
               if (n == 77'777) throw failure(n);
               co_await forever();
             },
-            counted(alive),
+            tally(alive),
             i);
       }
       co_return 0;
@@ -423,7 +423,7 @@ TEST(very_many_children, a_hundred_thousand_children_are_cancelled) {
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       for (int i = 0; i < 100'000; ++i) {
-        c.fork([](counted) -> task<void> { co_await forever(); }, counted(alive));
+        c.fork([](tally) -> task<void> { co_await forever(); }, tally(alive));
       }
       co_await forever();
       co_return 0;
@@ -443,7 +443,7 @@ TEST_P(cancelled_scope, without_a_runtime_there_are_no_children) {
   auto work = [&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       try {
-        c.spawn([](counted) -> task<int> { co_return 1; }, counted(alive));
+        c.spawn([](tally) -> task<int> { co_return 1; }, tally(alive));
       } catch (const error& e) {
         EXPECT_EQ(e.code(), errc::no_runtime);
         EXPECT_EQ(alive, 0);
@@ -460,7 +460,7 @@ TEST_P(cancelled_scope, a_scheduler_that_takes_no_more_cancels_what_is_spawned) 
   auto h = s.spawn([&]() -> task<int> {
     co_return co_await with_scope([&](scope& c) -> task<int> {
       s.closed = true;
-      auto refused = c.spawn([](counted) -> task<int> { co_return 1; }, counted(alive));
+      auto refused = c.spawn([](tally) -> task<int> { co_return 1; }, tally(alive));
       EXPECT_TRUE(refused.is_done());
       EXPECT_EQ(alive, 0);
       const outcome<int> end = co_await refused.result();

@@ -50,7 +50,7 @@ struct ledger {
   std::string log;
 };
 
-task<int> child_of(child_kind kind, counted, std::string& used, ledger& book) {
+task<int> child_of(child_kind kind, tally, std::string& used, ledger& book) {
   const user_of user(used);
   const witness w(book.log, 'c');
   co_await yield();
@@ -61,9 +61,9 @@ task<int> child_of(child_kind kind, counted, std::string& used, ledger& book) {
 }
 
 task<int> body_of(scope& s, situation c, ledger& book, std::string& used) {
-  const counted frame(book.frames);
+  const tally frame(book.frames);
   const witness w(book.log, 'b');
-  auto handle = s.spawn(child_of, c.child, counted(book.frames), std::ref(used), std::ref(book));
+  auto handle = s.spawn(child_of, c.child, tally(book.frames), std::ref(used), std::ref(book));
   if (c.child == child_kind::cancelled) handle.cancel();
   if (c.handle == handle_fate::dropped_at_once) handle.detach();
   if (c.handle == handle_fate::taken) static_cast<void>(co_await handle.result());
@@ -74,7 +74,7 @@ task<int> body_of(scope& s, situation c, ledger& book, std::string& used) {
 }
 
 task<int> parent_of(situation c, ledger& book) {
-  const counted frame(book.frames);
+  const tally frame(book.frames);
   std::string used(40, ' ');
   const witness w(book.log, 'p');
   auto work = with_scope([&](scope& s) -> task<int> { return body_of(s, c, book, used); });

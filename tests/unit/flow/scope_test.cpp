@@ -46,7 +46,7 @@ TEST_P(scope_in_order, a_body_without_a_value_and_one_with_a_reference) {
 }
 
 TEST_P(scope_in_order, waits_for_children_whose_handles_were_dropped) {
-  event go;
+  held_event go;
   bool ended = false;
   auto child = [&]() -> task<void> {
     co_await go.wait();
@@ -79,7 +79,7 @@ TEST_P(scope_in_order, handles_give_the_values_of_children) {
 }
 
 TEST_P(scope_in_order, counts_its_children) {
-  event go;
+  held_event go;
   std::vector<std::size_t> sizes;
   EXPECT_EQ(run_scope(s,
                       [&](scope& c) -> task<int> {
@@ -104,7 +104,7 @@ TEST_P(scope_in_order, counts_its_children) {
 
 TEST_P(scope_in_order, a_child_that_throws_is_rethrown_and_ends_the_others_and_the_body) {
   std::string log;
-  event go;
+  held_event go;
   EXPECT_EQ(run_scope(s,
                       [&](scope& c) -> task<int> {
                         const witness body(log, 'b');
@@ -314,11 +314,11 @@ TEST_P(scope_in_order, a_cancelled_scope_takes_no_more) {
                       [&](scope& c) -> task<int> {
                         c.cancel();
                         auto refused = c.spawn(
-                            [&](counted) -> task<int> {
+                            [&](tally) -> task<int> {
                               ran = true;
                               co_return 1;
                             },
-                            counted(alive));
+                            tally(alive));
                         EXPECT_TRUE(refused.is_done());
                         EXPECT_EQ(alive, 0);
                         const outcome<int> end = co_await refused.result();
@@ -330,7 +330,7 @@ TEST_P(scope_in_order, a_cancelled_scope_takes_no_more) {
 }
 
 TEST_P(scope_in_order, a_real_exception_counts_even_after_cancel) {
-  event may_go;
+  held_event may_go;
   may_go.let_go();
   EXPECT_EQ(run_scope(s,
                       [&](scope& c) -> task<int> {

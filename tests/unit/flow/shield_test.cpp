@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "unit/task/task_support.hpp"
+#include "unit/flow/timeout_support.hpp"
 
 #include <rota/cancel.hpp>
 #include <rota/time.hpp>
@@ -20,19 +20,8 @@ using test::event;
 using test::journal;
 using test::manual_scheduler;
 using test::note;
+using test::two_steps;
 using time_point = std::chrono::steady_clock::time_point;
-
-/// Waits for `shielded` under a shield, then for `after` without one.
-task<> two_steps(event& shielded, event& after, journal& log, std::chrono::nanoseconds limit) {
-  const note mine(log, "mine");
-  {
-    auto guard = shield(limit);
-    co_await shielded();
-    log.add("kept");
-  }
-  co_await after();
-  log.add("done");
-}
 
 TEST(shield, holds_a_cancellation_off_until_it_has_gone) {
   manual_scheduler s;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "unit/task/task_support.hpp"
 
@@ -210,6 +211,58 @@ TEST(stop_link, outside_of_a_task_is_refused) {
   } catch (const error& e) {
     EXPECT_EQ(e.code(), errc::no_runtime);
   }
+}
+
+/// Called one inside of the other, this many would need more stack than a thread has.
+TEST(stop_link, a_long_chain_of_tasks_is_cancelled_from_its_head_in_bounded_stack) {
+  constexpr std::size_t length = 100'000;
+  manual_scheduler s;
+  std::vector<event> nevers(length);
+  std::stop_source head;
+  std::stop_token last = head.get_token();
+  std::vector<join_handle<void>> handles;
+  for (std::size_t i = 0; i < length; ++i) {
+    handles.push_back(s.spawn(
+        [](event& n, std::stop_token& previous) -> task<> {
+          const auto linked = link(previous);
+          previous = this_task::stop_token();
+          co_await n();
+        },
+        std::ref(nevers[i]),
+        std::ref(last)));
+    s.run_until_idle();
+  }
+  head.request_stop();
+  EXPECT_TRUE(last.stop_requested());
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, length);
+}
+
+TEST(stop_link, a_callback_that_cancels_another_task_returns_before_that_ones_callbacks_run) {
+  manual_scheduler s;
+  event never_a;
+  event never_b;
+  std::stop_token token_a;
+  std::stop_token token_b;
+  const auto waits = [](event& n, std::stop_token& out) -> task<> {
+    out = this_task::stop_token();
+    co_await n();
+  };
+  auto a = s.spawn(waits, std::ref(never_a), std::ref(token_a));
+  auto b = s.spawn(waits, std::ref(never_b), std::ref(token_b));
+  s.run_until_idle();
+  test::journal j;
+  {
+    const std::stop_callback of_b(token_b, [&] { j.add("b"); });
+    const std::stop_callback of_a(token_a, [&] {
+      EXPECT_TRUE(b.cancel());
+      j.add("a");
+    });
+    a.cancel();
+    EXPECT_EQ(j.text(), "a b");
+  }
+  s.run_until_idle();
+  EXPECT_EQ(s.cancelled, 2);
 }
 
 TEST(stop_link, to_its_own_token_changes_nothing) {

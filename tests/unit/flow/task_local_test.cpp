@@ -104,7 +104,7 @@ TEST_P(task_local_in_order, what_a_child_binds_is_its_own) {
 TEST_P(task_local_in_order, values_go_with_the_last_task_that_can_see_them) {
   static const task_local<std::shared_ptr<int>> shared;
   const auto value = std::make_shared<int>(1);
-  event go;
+  held_event go;
   join_handle<void> child;
   auto h = s.spawn([&]() -> task<void> {
     const auto bound = shared.set(value);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "unit/task/task_support.hpp"
+#include "unit/flow/timeout_support.hpp"
 
 #include <rota/cancel.hpp>
 #include <rota/time.hpp>
@@ -16,48 +16,18 @@ namespace rota {
 namespace {
 
 using namespace std::chrono_literals;
+using test::after;
+using test::around;
 using test::event;
+using test::give;
 using test::journal;
+using test::limited;
 using test::manual_scheduler;
 using test::note;
 using test::ready_leaf;
 using test::slow_operation;
+using test::work_on;
 using time_point = std::chrono::steady_clock::time_point;
-
-task<int> give(int value) {
-  const int mine = value;
-  co_return mine;
-}
-
-task<int> after(event& e, int value) {
-  const int mine = value;
-  co_await e();
-  co_return mine;
-}
-
-/// Waits for an event, with a local in its frame.
-task<int> work_on(event& e, journal& log, std::string name) {
-  const note mine(log, std::move(name));
-  co_await e();
-  co_return 7;
-}
-
-task<int> around(event& e, journal& log) {
-  const note outer(log, "outer");
-  const int inner = co_await work_on(e, log, "inner");
-  co_return inner + 1;
-}
-
-template <class T>
-using result = std::expected<T, timed_out>;
-
-/// One timeout of ten milliseconds around `work_on`, in a task of its own.
-task<result<int>> limited(event& e, journal& log) {
-  const note caller(log, "caller");
-  auto r = co_await timeout(10ms, around(e, log));
-  log.add("back");
-  co_return r;
-}
 
 // --- nesting
 

@@ -141,7 +141,7 @@ TEST_P(when_in_order, all_of_a_vector_of_handles) {
 
 TEST_P(when_in_order, the_first_failure_cancels_the_others_and_is_rethrown_when_they_have_ended) {
   std::string log;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     auto sibling = [&]() -> task<void> {
       const witness w(log, 's');
@@ -235,7 +235,7 @@ TEST_P(when_in_order, settled_for_a_range) {
 
 TEST_P(when_in_order, any_yields_the_first_and_joins_the_others) {
   std::string log;
-  event slow;
+  held_event slow;
   auto h = s.spawn([&]() -> task<int> {
     auto loser = [&]() -> task<std::string> {
       const witness w(log, 'l');
@@ -359,7 +359,7 @@ TEST_P(when_in_order, any_success_without_any_throws_the_first_failure) {
 TEST_P(when_in_order, a_cancelled_task_cancels_and_joins_its_children) {
   for (int which = 0; which < 4; ++which) {
     std::string log;
-    event slow;
+    held_event slow;
     auto child = [&]() -> task<int> {
       const witness w(log, 'c');
       co_await slow.wait();
@@ -415,11 +415,11 @@ TEST_P(when_in_order, a_timeout_around_it) {
 TEST_P(when_in_order, cancelled_before_it_starts) {
   int alive = 0;
   auto h = s.spawn(
-      [](counted c) -> task<void> {
-        auto with = [](counted) -> task<void> { co_await forever(); };
+      [](tally c) -> task<void> {
+        auto with = [](tally) -> task<void> { co_await forever(); };
         co_await when_all(with(c), with(c));
       },
-      counted(alive));
+      tally(alive));
   h.cancel();
   s.run_until_idle();
   EXPECT_EQ(end_of(h), "cancelled user");
@@ -429,8 +429,8 @@ TEST_P(when_in_order, cancelled_before_it_starts) {
 TEST_P(when_in_order, what_is_never_awaited_never_starts) {
   int alive = 0;
   {
-    auto with = [](counted) -> task<void> { co_await forever(); };
-    const auto unused = when_all(with(counted(alive)), with(counted(alive)));
+    auto with = [](tally) -> task<void> { co_await forever(); };
+    const auto unused = when_all(with(tally(alive)), with(tally(alive)));
     EXPECT_EQ(alive, 2);
   }
   EXPECT_EQ(alive, 0);
@@ -439,9 +439,9 @@ TEST_P(when_in_order, what_is_never_awaited_never_starts) {
 TEST_P(when_in_order, without_a_runtime_nothing_starts) {
   int alive = 0;
   auto work = [&]() -> task<int> {
-    auto with = [](counted) -> task<void> { co_return; };
+    auto with = [](tally) -> task<void> { co_return; };
     try {
-      co_await when_all(with(counted(alive)), with(counted(alive)));
+      co_await when_all(with(tally(alive)), with(tally(alive)));
     } catch (const error& e) {
       co_return e.code() == errc::no_runtime ? 1 : 2;
     }

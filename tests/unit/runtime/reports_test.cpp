@@ -46,7 +46,7 @@ TEST(reports, a_shield_whose_limit_passes_is_named) {
   later.join();
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(rt.stats().total_shields_overridden, 1U);
-  EXPECT_NE(text.find("'guarded' has passed, last suspended at "), std::string::npos) << text;
+  EXPECT_NE(text.find("'guarded' has passed, last awaited at "), std::string::npos) << text;
   EXPECT_NE(text.find("reports_test.cpp:"), std::string::npos) << text;
 }
 
@@ -78,7 +78,7 @@ TEST(reports, a_task_that_stays_in_user_code_is_named) {
   rt.shutdown(1h);
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("worker 0 has run task "), std::string::npos) << text;
-  EXPECT_NE(text.find("its name is 'stubborn', it last suspended at "), std::string::npos) << text;
+  EXPECT_NE(text.find("its name is 'stubborn', it last awaited at "), std::string::npos) << text;
 }
 
 TEST(reports, five_lines_a_minute) {

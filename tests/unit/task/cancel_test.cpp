@@ -13,23 +13,13 @@ namespace {
 
 using test::counted;
 using test::event;
+using test::expect_cancelled;
 using test::journal;
 using test::manual_scheduler;
 using test::nest;
 using test::note;
 using test::slow_operation;
 using test::waits_slowly;
-
-template <class T>
-void expect_cancelled(join_handle<T>& h, cancel_reason why = cancel_reason::user) {
-  ASSERT_TRUE(h.is_done());
-  try {
-    static_cast<void>(h.join());
-    ADD_FAILURE() << "it was not cancelled";
-  } catch (const cancelled_error& e) {
-    EXPECT_EQ(e.reason(), why);
-  }
-}
 
 TEST(cancel, before_the_start_nothing_runs_and_arguments_are_destroyed_once) {
   manual_scheduler s;

@@ -11,28 +11,19 @@
 namespace rota {
 namespace {
 
+using test::after;
 using test::counted;
 using test::event;
+using test::give;
 using test::journal;
 using test::manual_scheduler;
 using test::note;
-
-task<int> give(int value) {
-  const int mine = value;
-  co_return mine;
-}
 
 template <class E>
 task<int> fail_with(E what) {
   const int never = 0;
   throw what;
   co_return never;
-}
-
-task<int> after(event& e, int value) {
-  const int mine = value;
-  co_await e();
-  co_return mine;
 }
 
 TEST(harness, a_spawned_task_returns_its_value) {
@@ -490,7 +481,7 @@ TEST(harness, only_a_task_that_suspends_is_enrolled_and_says_where) {
   EXPECT_EQ(s.enrolled, 1);
   ASSERT_NE(slow_header, nullptr);
   EXPECT_STREQ(slow_header->waits_for.load(base::order::relaxed), "test event");
-  EXPECT_NE(slow_header->site.load(base::order::relaxed), nullptr);
+  EXPECT_NE(slow_header->where.load(base::order::relaxed), nullptr);
   e.fire();
   s.run_until_idle();
   EXPECT_EQ(s.enrolled, 0) << "withdrawn at its end";

@@ -15,28 +15,13 @@ namespace rota {
 namespace {
 
 using namespace std::chrono_literals;
+using test::after;
 using test::counted;
 using test::event;
+using test::fails_after;
+using test::give;
 using test::journal;
 using test::manual_scheduler;
-
-task<int> give(int value) {
-  const int mine = value;
-  co_return mine;
-}
-
-task<int> after(event& e, int value) {
-  const int mine = value;
-  co_await e();
-  co_return mine;
-}
-
-task<int> fails_after(event& e) {
-  const int never = 0;
-  co_await e();
-  throw std::runtime_error("after the event");
-  co_return never;
-}
 
 // --- awaiting
 

@@ -106,6 +106,30 @@ TEST(task_state, the_last_release_sees_what_every_owner_did) {
   }
 }
 
+// Run under TSan: the last owner reads the word, and writes nothing that others could see.
+TEST(task_state, the_only_reference_left_is_known_without_a_write_and_sees_what_every_owner_did) {
+  for (int round = 0; round < 2000; ++round) {
+    state s(entered_word);
+    static_cast<void>(s.finish());
+    int data = 0;
+    std::thread other([&] {
+      data = round;
+      static_cast<void>(s.release());
+    });
+    while (!s.is_last_reference()) std::this_thread::yield();
+    EXPECT_EQ(data, round);
+    other.join();
+    EXPECT_EQ(s.release(), on_release::free);
+  }
+}
+
+TEST(task_state, a_task_that_is_not_complete_has_no_last_reference) {
+  state s(entered_word);
+  EXPECT_EQ(s.drop_handle(), on_drop_handle::nothing);
+  EXPECT_EQ(s.load().refs(), 1U);
+  EXPECT_FALSE(s.is_last_reference());
+}
+
 TEST(task_state, of_many_wakes_and_one_run_each_run_is_submitted_once) {
   for (int round = 0; round < 500; ++round) {
     state word(entered_word);

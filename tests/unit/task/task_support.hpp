@@ -4,6 +4,8 @@
 #include "support/manual_scheduler.hpp"
 #include "task/header.hpp"
 
+#include <gtest/gtest.h>
+
 #include <rota/detail/enter.hpp>
 #include <rota/join_handle.hpp>
 #include <rota/leaf.hpp>
@@ -11,6 +13,7 @@
 
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -250,6 +253,35 @@ inline task<> waits_slowly(journal& j, slow_operation& op) {
   const note local(j, "local");
   co_await op();
   j.add("never");
+}
+
+inline task<int> give(int value) {
+  const int mine = value;
+  co_return mine;
+}
+
+inline task<int> after(event& e, int value) {
+  const int mine = value;
+  co_await e();
+  co_return mine;
+}
+
+inline task<int> fails_after(event& e) {
+  const int never = 0;
+  co_await e();
+  throw std::runtime_error("after the event");
+  co_return never;
+}
+
+template <class T>
+void expect_cancelled(join_handle<T>& h, cancel_reason why = cancel_reason::user) {
+  ASSERT_TRUE(h.is_done());
+  try {
+    static_cast<void>(h.join());
+    ADD_FAILURE() << "it was not cancelled";
+  } catch (const cancelled_error& e) {
+    EXPECT_EQ(e.reason(), why);
+  }
 }
 
 }  // namespace rota::test

@@ -241,6 +241,16 @@ constexpr bool row_finish(snapshot s, const word& w) {
 }
 static_assert(on_every_word<row_finish>);
 
+constexpr bool row_finish_in_place(snapshot s, const word& w) {
+  if (!w.running() || s.refs() < 2) return true;
+  const auto apart = rule::finish(s);
+  const auto at_once = rule::finish_in_place(s);
+  return valid(at_once.next) && at_once.next.bits == apart.next.minus_ref().bits &&
+         at_once.duty.wake_joiner == apart.duty.wake_joiner &&
+         at_once.duty.destroy_result == apart.duty.destroy_result;
+}
+static_assert(on_every_word<row_finish_in_place>);
+
 constexpr bool row_shield_up(snapshot s, const word& w) {
   if (!w.running()) return true;
   if (w.shields == 255) return does(rule::shield_up(s), w, on_shield::overflow);
@@ -483,6 +493,7 @@ tally count_words() {
           const snapshot s = make(at, refs, shields, flags);
           if (valid(s)) ++t.legal;
           if (valid(s) != is_legal(read(s))) ++t.disputed;
+          if (valid(s) != is_legal(s)) ++t.disputed;
         }
       }
     }

@@ -1,0 +1,203 @@
+// A task that gives its turn up where nobody else wants it goes on at once; whatever comes meanwhile is still seen.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "unit/runtime/runtime_support.hpp"
+
+#include <rota/cancel.hpp>
+#include <rota/this_task.hpp>
+#include <rota/time.hpp>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using test::with_workers;
+
+task<> yields_until(std::atomic<bool>& flag) {
+  while (!flag) co_await yield();
+}
+
+task<> sets(std::atomic<bool>& flag) {
+  flag = true;
+  co_return;
+}
+
+task<> sets_later(std::atomic<bool>& flag) {
+  co_await sleep_for(2ms);
+  flag = true;
+}
+
+TEST(yield, of_one_task_alone_is_a_poll_each_time) {
+  runtime rt(with_workers(1));
+  auto h = rt.spawn([]() -> task<> {
+    for (int i = 0; i < 1000; ++i) co_await yield();
+  });
+  h.join();
+  // A poll is counted when it is over, which may be after the join.
+  rt.shutdown(1s);
+  EXPECT_EQ(rt.stats().total_polled, 1001U);
+}
+
+TEST(yield, of_one_task_alone_lets_timers_fire) {
+  runtime rt(with_workers(1));
+  std::atomic<bool> flag{false};
+  auto sleeper = rt.spawn(sets_later(flag));
+  auto h = rt.spawn(yields_until(flag));
+  h.join();
+  sleeper.join();
+}
+
+TEST(yield, of_one_task_alone_lets_tasks_from_outside_run) {
+  runtime rt(with_workers(1));
+  std::atomic<bool> flag{false};
+  std::atomic<bool> began{false};
+  auto h = rt.spawn([&]() -> task<> {
+    began = true;
+    while (!flag) co_await yield();
+  });
+  while (!began) std::this_thread::yield();
+  rt.spawn(sets(flag)).join();
+  h.join();
+}
+
+TEST(yield, of_one_task_alone_lets_its_children_run_first) {
+  runtime rt(with_workers(1));
+  auto h = rt.spawn([]() -> task<bool> {
+    std::atomic<bool> flag{false};
+    auto child = spawn(sets(flag));
+    co_await yield();
+    const bool seen = flag;
+    co_await child;
+    co_return seen;
+  });
+  EXPECT_TRUE(h.join());
+}
+
+TEST(yield, of_one_task_alone_delivers_a_cancellation) {
+  runtime rt(with_workers(1));
+  std::atomic<bool> never{false};
+  auto h = rt.spawn(yields_until(never));
+  h.cancel();
+  const auto end = h.wait_for(1h);
+  EXPECT_EQ(end->reason(), cancel_reason::user);
+}
+
+TEST(yield, of_one_task_alone_does_not_hold_a_shutdown_up) {
+  runtime rt(with_workers(1));
+  std::atomic<bool> never{false};
+  std::atomic<bool> began{false};
+  auto h = rt.spawn([&]() -> task<> {
+    began = true;
+    while (!never) co_await yield();
+  });
+  while (!began) std::this_thread::yield();
+  EXPECT_EQ(rt.shutdown(0s).cancelled, 1U);
+}
+
+TEST(yield, after_many_children_run_in_place_lets_timers_fire) {
+  runtime rt(with_workers(1));
+  std::atomic<bool> flag{false};
+  auto sleeper = rt.spawn(sets_later(flag));
+  auto h = rt.spawn([&]() -> task<std::uint64_t> {
+    std::uint64_t most = 0;
+    std::uint64_t since = 0;
+    std::uint64_t polled = 0;
+    while (!flag) {
+      for (int i = 0; i < 100; ++i) {
+        auto child = spawn([]() -> task<> { co_return; });
+        co_await child;
+      }
+      co_await yield();
+      // A look at the driver comes between two runs of this task from its worker's loop, and so does the count of polls.
+      const std::uint64_t now = rt.stats().total_polled;
+      since = now == polled ? since + 1 : 0;
+      most = since > most ? since : most;
+      polled = now;
+    }
+    co_return most;
+  });
+  EXPECT_EQ(h.join(), 0U) << "turns in a row without a look at the driver";
+  sleeper.join();
+}
+
+// The helper's worker runs a task that yields to nobody, and goes on without choosing: the other worker must be told.
+TEST(yield, inside_of_a_join_that_helps_leaves_the_task_to_others) {
+  runtime rt(with_workers(2));
+  std::atomic<bool> helped{false};
+  std::atomic<bool> target_ended{false};
+  std::atomic<bool> end{false};
+  std::atomic<std::uint64_t> parks{0};
+  const auto parked = [&rt] {
+    std::uint64_t sum = 0;
+    for (const worker_stats& w : rt.stats().workers) sum += w.times_parked;
+    return sum;
+  };
+  auto outer = rt.spawn([&]() -> task<> {
+    auto target = spawn([&]() -> task<> {
+      while (!helped) std::this_thread::yield();
+      parks = parked();
+      target_ended = true;
+      co_return;
+    });
+    auto other = spawn([&]() -> task<> {
+      helped = true;
+      while (!target_ended) std::this_thread::yield();
+      // The worker of the target finds nothing more.
+      while (parked() == parks) std::this_thread::yield();
+      for (int i = 0; i < 200; ++i) co_await yield();
+      end = true;
+    });
+    target.join(help);
+    while (!end) std::this_thread::yield();
+    co_await other;
+  });
+  outer.join();
+}
+
+// No thread can be had for the role, and the blocking call is in no task: the other worker must be told all the same.
+TEST(yield, inside_of_a_join_that_keeps_the_role_leaves_the_task_to_others) {
+  runtime_options o = with_workers(2);
+  o.blocking.max_threads = 1;
+  runtime rt(o);
+  std::atomic<bool> occupied{false};
+  std::atomic<bool> end{false};
+  std::atomic<bool> other_ended{false};
+  std::atomic<std::uint64_t> parks{0};
+  const auto parked = [&rt] {
+    std::uint64_t sum = 0;
+    for (const worker_stats& w : rt.stats().workers) sum += w.times_parked;
+    return sum;
+  };
+  auto occupant = rt.spawn_blocking([&] {
+    occupied = true;
+    while (!end) std::this_thread::yield();
+  });
+  while (!occupied) std::this_thread::yield();
+  auto outer = rt.spawn([&]() -> task<> {
+    auto displaced = spawn([&]() -> task<> {
+      parks = parked();
+      other_ended = true;
+      co_return;
+    });
+    auto newest = spawn([]() -> task<> { co_return; });
+    while (!other_ended) std::this_thread::yield();
+    co_await newest;
+    while (parked() == parks) std::this_thread::yield();
+    block_in_place([&rt] {
+      auto inner = rt.spawn([]() -> task<> {
+        for (int i = 0; i < 200; ++i) co_await yield();
+      });
+      inner.join();
+    });
+    end = true;
+    co_await displaced;
+  });
+  outer.join();
+  occupant.join();
+  EXPECT_GE(rt.stats().total_shortages, 1U);
+}
+
+}  // namespace
+}  // namespace rota
