@@ -33,6 +33,7 @@ if [[ -z $root ]]; then
   cp "$root/1k.bin" "$root/folder/a name with spaces.bin"
 fi
 
+: >"$work/log" # it is looked at before the server has opened it
 "$program" "$root" --port 0 >"$work/log" 2>&1 &
 server=$!
 url=''
@@ -70,6 +71,24 @@ expect 405 -X DELETE "$url"
 expect 414 "$url$(printf 'a%.0s' {1..5000})"
 expect 431 -H "X-Long: $(printf 'a%.0s' {1..20000})" "$url"
 pass "refusals: 404, 405, 414, 431, traversal"
+# A file of at least two bytes, for what is asked of parts of it.
+part=$(cd "$root" && find . -type f -size +1c -not -path '*/.*' -not -name '*[#?% ]*' | head -n 1)
+[[ -n $part ]] || fail "no file of two bytes in $root"
+curl -sSf --max-time 20 -r 0-1 -o "$work/got" "$url${part#./}" || fail "a range of $part"
+cmp -s <(head -c 2 "$root/$part") "$work/got" || fail "a range of $part: other bytes than the file's"
+expect 206 -r 0-1 "$url${part#./}"
+expect 416 -r 99999999999999- "$url${part#./}"
+pass "ranges: 206, 416"
+
+fields=$(curl -sSf --max-time 20 -I "$url${part#./}" | tr -d '\r') || fail "HEAD $part"
+grep -qx "Content-Length: $(stat -c %s "$root/$part")" <<<"$fields" || fail "HEAD $part: the wrong length"
+tag=$(sed -n 's/^ETag: //p' <<<"$fields")
+date=$(sed -n 's/^Last-Modified: //p' <<<"$fields")
+expect 304 -H "If-None-Match: $tag" "$url${part#./}"
+expect 304 -H "If-Modified-Since: $date" "$url${part#./}"
+expect 412 -H 'If-Match: "another"' "$url${part#./}"
+pass "HEAD, and conditions: 304, 412"
+
 curl -sSf --max-time 20 "$url-/stats" | grep -q '"connections_accepted":' || fail "/-/stats"
 pass "/-/stats is JSON"
 

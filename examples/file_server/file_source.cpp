@@ -53,48 +53,108 @@ resolution probe(int root) noexcept {
   return self.is_open() ? resolution::kernel : resolution::walk;
 }
 
+/// A regular file or a folder; nothing else is looked at.
+struct entry {
+  unique_fd fd{};
+  file_identity identity{};
+  bool is_folder = false;
+};
+
+std::expected<entry, status> examine(std::expected<unique_fd, status> fd) noexcept {
+  if (!fd) return std::unexpected(fd.error());
+  struct stat about{};
+  if (::fstat(fd->get(), &about) != 0) return std::unexpected(status_of(errno));
+  if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) return std::unexpected(status::not_found);
+  const file_identity identity{.inode = about.st_ino,
+                               .size = static_cast<std::uint64_t>(about.st_size),
+                               .modified = about.st_mtim.tv_sec,
+                               .modified_nanoseconds = static_cast<std::uint32_t>(about.st_mtim.tv_nsec)};
+  return entry{std::move(*fd), identity, S_ISDIR(about.st_mode)};
+}
+
+bool is_older(const file_identity& a, const file_identity& b) noexcept {
+  if (a.modified != b.modified) return a.modified < b.modified;
+  return a.modified_nanoseconds < b.modified_nanoseconds;
+}
+
 }  // namespace
 
-file_source::file_source(const std::string& root, resolution how)
-    : root_(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), how_(how) {
+file_source::file_source(const std::string& root, source_options o)
+    : root_(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), options_(o) {
   if (!root_.is_open()) throw std::system_error(errno, std::generic_category(), root);
-  if (how_ == resolution::automatic) how_ = probe(root_.get());
+  if (options_.how == resolution::automatic) options_.how = probe(root_.get());
 }
 
-std::expected<opened_file, status> file_source::open(std::string_view encoded) const noexcept {
+std::expected<opened_file, status> file_source::open(std::string_view encoded,
+                                                     const accepted_codings& wanted) const noexcept {
   safe_path name;
   if (const status named = name.assign(encoded); named != status::ok) return std::unexpected(named);
-  for (int look = 0; look < 2; ++look) {
-    auto fd = open_name(name);
-    if (!fd) return std::unexpected(fd.error());
-    struct stat about{};
-    if (::fstat(fd->get(), &about) != 0) return std::unexpected(status_of(errno));
-    if (S_ISREG(about.st_mode)) {
-      const auto size = static_cast<std::uint64_t>(about.st_size);
-      return opened_file{std::move(*fd), size, about.st_mtim.tv_sec, mime_type(name.view())};
-    }
-    if (!S_ISDIR(about.st_mode) || name.append_index() != status::ok) break;
+  auto seen = examine(open_name(name.c_str(), file_flags));
+  if (seen && !seen->is_folder) {
+    opened_file plain{.fd = std::move(seen->fd), .identity = seen->identity, .type = mime_type(name.view())};
+    return choose_coding(name, std::move(plain), wanted);
   }
-  return std::unexpected(status::not_found);
+  // With a slash behind it, `name` is that of an index, and that is missing or no file.
+  const bool may_list = options_.listings == feature::on && (seen || seen.error() == status::not_found);
+  if (encoded.ends_with('/') && may_list) return opened_file{.what = found::listing};
+  if (!seen) return std::unexpected(seen.error());
+  if (encoded.ends_with('/') || name.append_index() != status::ok) return std::unexpected(status::not_found);
+  return open_folder(name);
 }
 
-std::expected<unique_fd, status> file_source::open_name(const safe_path& name) const noexcept {
+/// A folder that was asked for without its slash: a redirect, if it leads somewhere.
+std::expected<opened_file, status> file_source::open_folder(const safe_path& index) const noexcept {
+  if (options_.listings == feature::on) return opened_file{.what = found::redirect};
+  const auto seen = examine(open_name(index.c_str(), file_flags));
+  if (!seen) return std::unexpected(seen.error());
+  if (seen->is_folder) return std::unexpected(status::not_found);
+  return opened_file{.what = found::redirect};
+}
+
+std::expected<opened_file, status> file_source::choose_coding(safe_path& name,
+                                                              opened_file plain,
+                                                              const accepted_codings& wanted) const noexcept {
+  plain.varies = options_.precompressed == feature::on && !is_compressed(plain.type);
+  const bool gzip_first = wanted.gzip > wanted.br;
+  for (const coding c : {gzip_first ? coding::gzip : coding::br, gzip_first ? coding::br : coding::gzip}) {
+    const bool is_wanted = wanted.of(c) != 0 && wanted.of(c) >= wanted.identity;
+    if (plain.varies && is_wanted && open_coded(name, plain, c)) return plain;
+  }
+  if (wanted.identity == 0) return std::unexpected(status::not_acceptable);
+  return plain;
+}
+
+/// Puts the precompressed file that lies beside `file` in its place.
+bool file_source::open_coded(safe_path& name, opened_file& file, coding c) const noexcept {
+  const std::size_t size = name.view().size();
+  if (name.append_suffix(file_suffix(c)) != status::ok) return false;
+  auto seen = examine(open_name(name.c_str(), file_flags));
+  name.resize(size);
+  if (!seen || seen->is_folder || is_older(seen->identity, file.identity)) return false;
+  file.fd = std::move(seen->fd);
+  file.identity = seen->identity;
+  file.as = c;
+  return true;
+}
+
+std::expected<unique_fd, status> file_source::open_below(const std::string& name, int flags) const noexcept {
+  return open_name(name.empty() ? "." : name.c_str(), flags | O_CLOEXEC);
+}
+
+std::expected<unique_fd, status> file_source::open_name(const char* name, int flags) const noexcept {
   // EAGAIN from openat2: a rename somewhere made it uncertain that the name stays below the root. Seldom, but
   // any user of the machine can rename.
   constexpr int attempts = 16;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    unique_fd fd(how_ == resolution::kernel ? open_by_kernel(name.c_str()) : open_by_walk(name.view()));
+    unique_fd fd(options_.how == resolution::kernel ? open_beneath(root_.get(), name, flags)
+                                                    : open_by_walk(name, flags));
     if (fd.is_open()) return fd;
     if (errno != EAGAIN && errno != EINTR) return std::unexpected(status_of(errno));
   }
   return std::unexpected(status::unavailable);
 }
 
-int file_source::open_by_kernel(const char* name) const noexcept {
-  return open_beneath(root_.get(), name, file_flags);
-}
-
-int file_source::open_by_walk(std::string_view name) const noexcept {
+int file_source::open_by_walk(std::string_view name, int flags) const noexcept {
   std::array<char, NAME_MAX + 1> segment{};
   unique_fd folder;
   for (;;) {
@@ -106,7 +166,7 @@ int file_source::open_by_walk(std::string_view name) const noexcept {
     }
     segment[front.copy(segment.data(), NAME_MAX)] = '\0';
     const int at = folder.is_open() ? folder.get() : root_.get();
-    if (length == std::string_view::npos) return ::openat(at, segment.data(), file_flags | O_NOFOLLOW);
+    if (length == std::string_view::npos) return ::openat(at, segment.data(), flags | O_NOFOLLOW);
     folder = unique_fd(::openat(at, segment.data(), segment_flags));
     if (!folder.is_open()) return -1;
     name.remove_prefix(length + 1);

@@ -26,6 +26,7 @@ status head_fields::read(std::string_view head) noexcept {
     if (judged != status::ok) return judged;
   }
   settle_connection();
+  settle_fields();
   return status::ok;
 }
 
@@ -42,10 +43,13 @@ void head_fields::on_field_impl(http::field name, view, view value, error_code&)
     case http::field::connection: return on_connection(value);
     case http::field::content_length: return content_length_.add(value);
     case http::field::transfer_encoding: return transfer_encoding_.add(value);
-    case http::field::if_none_match: return if_none_match_.add(value);
+    case http::field::if_match: return request_.if_match.add({value.data(), value.size()});
+    case http::field::if_none_match: return request_.if_none_match.add({value.data(), value.size()});
+    case http::field::accept_encoding: return request_.accept_encoding.add({value.data(), value.size()});
     case http::field::if_modified_since: return if_modified_since_.add(value);
+    case http::field::if_unmodified_since: return if_unmodified_since_.add(value);
     case http::field::range: return range_.add(value);
-    case http::field::accept_encoding: return accept_encoding_.add(value);
+    case http::field::if_range: return if_range_.add(value);
     default: return;
   }
 }
@@ -100,10 +104,15 @@ status head_fields::take_target() noexcept {
 void head_fields::settle_connection() noexcept {
   const bool keep = !says_close_ && (says_keep_alive_ || request_.version == http_version::v1_1);
   request_.connection = keep ? persistence::keep : persistence::close;
-  request_.if_none_match = if_none_match_.only();
+}
+
+/// RFC 9110 §13.1.3 and §13.1.4: a date that comes twice is ignored; so is a Range that does.
+void head_fields::settle_fields() noexcept {
   request_.if_modified_since = if_modified_since_.only();
-  request_.range = range_.only();
-  request_.accept_encoding = accept_encoding_.only();
+  request_.if_unmodified_since = if_unmodified_since_.only();
+  request_.if_range = if_range_.only();
+  const bool condition_is_unclear = if_range_.count != 0 && request_.if_range.empty();
+  if (!condition_is_unclear) request_.range = range_.only();
 }
 
 void head_fields::once::add(view v) noexcept {

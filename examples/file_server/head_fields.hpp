@@ -43,6 +43,7 @@ class head_fields final : public boost::beast::http::basic_parser<true> {
   [[nodiscard]] status check_body() const noexcept;
   [[nodiscard]] status take_target() noexcept;
   void settle_connection() noexcept;
+  void settle_fields() noexcept;
 
   struct once {
     std::string_view value;
@@ -57,10 +58,10 @@ class head_fields final : public boost::beast::http::basic_parser<true> {
   once host_;
   once content_length_;
   once transfer_encoding_;
-  once if_none_match_;
   once if_modified_since_;
+  once if_unmodified_since_;
   once range_;
-  once accept_encoding_;
+  once if_range_;
   bool says_close_ = false;
   bool says_keep_alive_ = false;
 };

@@ -78,4 +78,23 @@ std::string_view mime_type(std::string_view path) noexcept {
   return at != table.end() && at->extension == wanted.extension ? at->type : unknown;
 }
 
+bool is_compressed(std::string_view type) noexcept {
+  constexpr std::array beginnings{
+      std::string_view("video/"),
+      std::string_view("audio/flac"),
+      std::string_view("audio/mpeg"),
+      std::string_view("audio/ogg"),
+      std::string_view("image/avif"),
+      std::string_view("image/gif"),
+      std::string_view("image/jpeg"),
+      std::string_view("image/png"),
+      std::string_view("image/webp"),
+      std::string_view("font/woff"),
+      std::string_view("application/gzip"),
+      std::string_view("application/zip"),
+  };
+  return std::any_of(
+      beginnings.begin(), beginnings.end(), [&](std::string_view b) { return type.starts_with(b); });
+}
+
 }  // namespace file_server

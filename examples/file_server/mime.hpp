@@ -9,4 +9,7 @@ namespace file_server {
 /// The view has static lifetime.
 [[nodiscard]] std::string_view mime_type(std::string_view path) noexcept;
 
+/// Is content of this type compressed already, so that nobody compresses it again?
+[[nodiscard]] bool is_compressed(std::string_view type) noexcept;
+
 }  // namespace file_server

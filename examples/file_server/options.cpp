@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <functional>
 #include <optional>
 
 namespace file_server {
@@ -13,6 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds longest_time{3'600'000};
+constexpr range log_size_range{0, std::size_t{1} << 40U};
+constexpr range log_keep_range{1, 1'000};
 
 std::optional<std::uint64_t> number_at(std::string_view& text) {
   std::uint64_t value = 0;
@@ -68,6 +71,16 @@ void add_duration(
   app.add_option(name, take, help + " (" + bounds + ")")->type_name("TIME")->default_str(as_text(to));
 }
 
+/// --name and --no-name.
+void add_feature(CLI::App& app, const std::string& name, feature& to, const std::string& help) {
+  const std::string is = to == feature::on ? "on" : "off";
+  const std::function<void(std::int64_t)> take = [&to](std::int64_t times) {
+    to = times > 0 ? feature::on : feature::off;
+  };
+  const std::string negated = "--no-" + name.substr(2);
+  app.add_flag(name + ",!" + negated, take, help + "; " + is + " unless it is said")->disable_flag_override();
+}
+
 std::string check_directory(const std::string& name) {
   struct stat about{};
   const bool good = ::stat(name.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
@@ -81,10 +94,27 @@ std::string check_address(const std::string& text) {
   return good ? "" : "'" + text + "' is not an IPv4 or IPv6 address";
 }
 
+void describe_log(CLI::App& app, options& o) {
+  const auto is_a_name = [](const std::string& text) -> std::string {
+    return text.empty() ? "a file name, or - for the standard output, is missing" : "";
+  };
+  app.add_option("--access-log", o.access_log, "a line for each request; -: the standard output")
+      ->check(is_a_name)
+      ->type_name("FILE");
+  add_number(app,
+             "--access-log-size",
+             o.log_rotation.size,
+             log_size_range,
+             "bytes; then FILE becomes FILE.1; 0: never");
+  add_number(
+      app, "--access-log-keep", o.log_rotation.keep, log_keep_range, "old files, FILE.1 being the newest");
+}
+
 void describe(CLI::App& app, options& o) {
-  app.add_option("DIR", o.directory, "the directory whose files are served")
-      ->required()
-      ->check(check_directory);
+  CLI::Option* const dir = app.add_option("DIR", o.directory, "the directory whose files are served");
+  CLI::Option* const root = app.add_option("--root", o.directory, "another way to name it");
+  dir->check(check_directory)->type_name("");
+  root->check(check_directory)->type_name("DIR")->excludes(dir);
   app.add_option("--bind", o.address, "the address to listen on")
       ->check(check_address)
       ->type_name("ADDRESS")
@@ -98,6 +128,9 @@ void describe(CLI::App& app, options& o) {
   add_duration(app, "--idle-timeout", o.idle_timeout, milliseconds(10), "between two requests; then close");
   add_duration(
       app, "--drain-timeout", o.drain_timeout, milliseconds(0), "after SIGINT or SIGTERM, to finish answers");
+  add_feature(app, "--listing", o.listings, "show what is in a directory without index.html");
+  add_feature(app, "--precompressed", o.precompressed, "send FILE.br or FILE.gz to those who take it");
+  describe_log(app, o);
   add_number(app, "--max-request-line", o.parser.request_line, request_line_range, "bytes; more get 414");
   add_number(app, "--max-header-bytes", o.parser.header_bytes, header_bytes_range, "bytes; more get 431");
   add_number(app, "--max-header-fields", o.parser.header_fields, header_fields_range, "fields; more get 431");
@@ -111,6 +144,7 @@ std::expected<options, early_end> parse_options(int argc, const char* const* arg
   describe(app, o);
   try {
     app.parse(argc, argv);
+    if (o.directory.empty()) throw CLI::RequiredError("DIR");
   } catch (const CLI::CallForHelp&) {
     return std::unexpected(early_end{0, app.help()});
   } catch (const CLI::ParseError& e) {

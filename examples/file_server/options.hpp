@@ -6,7 +6,9 @@
 #include <expected>
 #include <string>
 
+#include "file_server/file_source.hpp"
 #include "file_server/limits.hpp"
+#include "file_server/log_file.hpp"
 
 namespace file_server {
 
@@ -19,6 +21,10 @@ struct options {
   std::chrono::milliseconds header_timeout{5'000};
   std::chrono::milliseconds idle_timeout{10'000};
   std::chrono::milliseconds drain_timeout{10'000};
+  feature listings = feature::off;
+  feature precompressed = feature::on;
+  std::string access_log;  // empty: none; "-": the standard output
+  rotation log_rotation;
   limits parser;
 };
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "file_server/field_lines.hpp"
+
 namespace file_server {
 
 enum class method : std::uint8_t { get, head };
@@ -12,19 +14,23 @@ enum class persistence : std::uint8_t { keep, close };
 
 /// Every view points into the bytes that the parser was given.
 ///
-/// A field that may stand once but came twice counts as absent: the later features that use it (ranges,
-/// conditions, compression) then answer with the whole file, which is always right.
+/// A field that may stand once but came twice counts as absent, and a Range whose If-Range came twice as well: the answer is
+/// then the whole file, which is always right.
 struct request {
   method verb = method::get;
   http_version version = http_version::v1_1;
   persistence connection = persistence::close;  // what the client asks for, by the rules of its version
+  std::string_view line{};                      // the request line as it came, for the access log
   std::string_view path{};                      // begins with '/'; still percent-encoded
   std::string_view query{};                     // without '?'; empty if there is none
   std::string_view host{};  // of an absolute-form target if it was one, else of the Host field
-  std::string_view if_none_match{};
+  field_lines if_match{};
+  field_lines if_none_match{};
   std::string_view if_modified_since{};
+  std::string_view if_unmodified_since{};
   std::string_view range{};
-  std::string_view accept_encoding{};
+  std::string_view if_range{};
+  field_lines accept_encoding{};
 
   bool operator==(const request&) const = default;
 };

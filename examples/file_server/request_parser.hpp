@@ -46,6 +46,9 @@ class request_parser {
   /// The verdict on a request that the caller gives up, with what has come of it: for the deadline (408).
   parsed refuse(std::string_view input, status code) const noexcept;
 
+  /// The line that the request of `input` begins with, or what has come of it.
+  [[nodiscard]] std::string_view request_line(std::string_view input) const noexcept;
+
  private:
   head_scanner scanner_;
 };

@@ -6,20 +6,30 @@
 #include <span>
 #include <string_view>
 
+#include "file_server/byte_ranges.hpp"
+#include "file_server/conditions.hpp"
 #include "file_server/file_source.hpp"
 #include "file_server/http_date.hpp"
+#include "file_server/multipart.hpp"
 #include "file_server/request_parser.hpp"
 #include "file_server/response.hpp"
 
 namespace file_server {
 
-/// What to send: `bytes` bytes of the buffer, then, if `file.fd.is_open()`, `file.size` bytes of the file.
-/// Then, by `connection`, read on or close: the client has been told which.
+/// listing: nothing has been written yet. The folder must be read, which blocks; then page() or error() answers.
+enum class next_step : std::uint8_t { send, listing };
+
+/// What to send: `bytes` bytes of the buffer, then each of `parts` of the file; if `around` is set, what it writes stands before
+/// each part and behind the last. Then, by `connection`, read on or close: the client has been told which.
 struct [[nodiscard]] answer {
   status code = status::ok;
   std::size_t bytes = 0;
   persistence connection = persistence::close;
+  next_step step = next_step::send;
+  std::uint64_t body = 0;  // bytes, for the log; 0 for HEAD
   opened_file file{};
+  std::span<const byte_range> parts{};  // these two are the responder's, until its next answer
+  const multipart* around = nullptr;
 };
 
 enum class route : std::uint8_t { file, stats };
@@ -30,20 +40,23 @@ enum class route : std::uint8_t { file, stats };
 
 /// Writes answers. One per connection.
 ///
-/// Every function writes to the front of `out`, which must hold at least answer_capacity bytes (text:
-/// head_capacity and the text); several answers to pipelined requests may be put behind each other. `now` is
-/// in seconds since 1970. `offered` is `close` when the server drains: the client is then told, whatever it
-/// asked for.
+/// Every function writes to the front of `out`, which must hold at least answer_capacity bytes (text: head_capacity and the
+/// text; refusal: refusal_capacity); several answers to pipelined requests may be put behind each other. `now` is in seconds since 1970. `offered` is
+/// `close` when the server drains: the client is then told, whatever it asked for.
 ///
 /// Threads    One at a time.
 /// Failure    Never throws. What goes wrong with a file becomes an error answer.
 class responder {
  public:
-  static constexpr std::size_t answer_capacity = head_capacity + 64;
+  /// A longer path and query are not sent back as a Location: 414.
+  static constexpr std::size_t longest_location = std::size_t{12} * 1024;
+  /// For refusal().
+  static constexpr std::size_t refusal_capacity = head_capacity + 64;
+  static constexpr std::size_t answer_capacity = refusal_capacity + longest_location;
 
   explicit responder(const file_source& files) noexcept : files_(&files) {}
 
-  /// Opens the file that `r` names, as it answers GET or HEAD.
+  /// Opens the file that `r` names, as it answers GET or HEAD: conditions, ranges, codings, redirects.
   answer file(const request& r, persistence offered, std::int64_t now, std::span<char> out) noexcept;
 
   /// Answers with `body`, which is of media type `type`.
@@ -54,16 +67,40 @@ class responder {
               std::int64_t now,
               std::span<char> out) noexcept;
 
+  /// The head of an HTML page of `size` bytes, which the caller sends behind it.
+  answer page(const request& r,
+              std::size_t size,
+              persistence offered,
+              std::int64_t now,
+              std::span<char> out) noexcept;
+
+  /// Answers a request whose folder could not be read.
+  answer error(
+      const request& r, status code, persistence offered, std::int64_t now, std::span<char> out) noexcept;
+
   /// Answers what the parser has refused, a deadline (408) or a connection too many (503). Always closes.
   answer refusal(status code, body_rule body, std::int64_t now, std::span<char> out) noexcept;
 
  private:
-  answer write(
-      response r, body_rule rule, std::string_view body, std::int64_t now, std::span<char> out) noexcept;
-  answer error(response r, body_rule rule, std::int64_t now, std::span<char> out) noexcept;
+  answer representation(
+      const request& r, response head, opened_file file, std::int64_t now, std::span<char> out) noexcept;
+  void choose_parts(const request& r,
+                    response& head,
+                    const opened_file& file,
+                    const validators& v,
+                    std::int64_t now) noexcept;
+  void take_several(response& head, const opened_file& file) noexcept;
+  answer write(const response& r,
+               body_rule rule,
+               std::string_view body,
+               std::int64_t now,
+               std::span<char> out) noexcept;
+  answer write_error(response r, body_rule rule, std::int64_t now, std::span<char> out) noexcept;
 
   const file_source* files_;
   date_cache date_;
+  byte_ranges ranges_;
+  multipart several_;
 };
 
 }  // namespace file_server

@@ -1,51 +1,52 @@
 #include "file_server/response.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "file_server/http_date.hpp"
 
 namespace file_server {
 namespace {
 
-/// Appends to a span, and remembers if something did not fit.
-class text_writer {
- public:
-  explicit text_writer(std::span<char> out) noexcept : out_(out) {}
-
-  void add(std::string_view text) noexcept {
-    if (text.size() > out_.size() - size_) {
-      fits_ = false;
-      return;
-    }
-    size_ += text.copy(out_.data() + size_, text.size());
-  }
-
-  void add(std::uint64_t number) noexcept {
-    char digits[20];
-    const auto end = std::to_chars(digits, digits + sizeof digits, number);
-    add(std::string_view(digits, static_cast<std::size_t>(end.ptr - digits)));
-  }
-
-  void field(std::string_view name, std::string_view value) noexcept {
-    add(name);
-    add(": ");
-    add(value);
-    add("\r\n");
-  }
-
-  [[nodiscard]] std::size_t size() const noexcept { return fits_ ? size_ : 0; }
-
- private:
-  std::span<char> out_;
-  std::size_t size_ = 0;
-  bool fits_ = true;
-};
-
 void add_status(text_writer& w, status code) noexcept {
   w.add(std::uint64_t{code_of(code)});
   w.add(" ");
   w.add(reason_phrase(code));
+}
+
+/// What tells one representation from the others. A 304 has these, too.
+void add_validators(text_writer& w, const response& r) noexcept {
+  if (!r.tag.empty()) w.field("ETag", r.tag);
+  if (r.varies) w.field("Vary", "Accept-Encoding");
+}
+
+void add_content(text_writer& w, const response& r, std::int64_t now) noexcept {
+  w.field("Content-Type", r.type);
+  if (r.encoding != coding::identity) w.field("Content-Encoding", coding_name(r.encoding));
+  w.field("X-Content-Type-Options", "nosniff");
+  if (!r.policy.empty()) w.field("Content-Security-Policy", r.policy);
+  w.add("Content-Length: ");
+  w.add(r.length);
+  w.add("\r\n");
+  if (r.range) {
+    w.add("Content-Range: ");
+    add_content_range(w, *r.range);
+    w.add("\r\n");
+  }
+  if (r.is_ranged) w.field("Accept-Ranges", "bytes");
+  if (r.last_modified) {
+    // RFC 9110 §8.8.2.1: never later than Date.
+    const auto text = http_date(std::min(*r.last_modified, now));
+    w.field("Last-Modified", {text.data(), text.size()});
+  }
+}
+
+void add_location(text_writer& w, const response& r) noexcept {
+  w.add("Location: ");
+  w.add(r.location);
+  w.add("/");
+  if (!r.query.empty()) w.add("?");
+  w.add(r.query);
+  w.add("\r\n");
 }
 
 void add_connection(text_writer& w, const response& r) noexcept {
@@ -54,6 +55,19 @@ void add_connection(text_writer& w, const response& r) noexcept {
 }
 
 }  // namespace
+
+void add_content_range(text_writer& w, const content_range& range) noexcept {
+  w.add("bytes ");
+  if (range.part) {
+    w.add(range.part->first);
+    w.add("-");
+    w.add(range.part->last());
+  } else {
+    w.add("*");
+  }
+  w.add("/");
+  w.add(range.whole);
+}
 
 std::size_t write_head(std::span<char> out,
                        const response& r,
@@ -65,16 +79,9 @@ std::size_t write_head(std::span<char> out,
   w.add("\r\n");
   w.field("Date", date);
   w.field("Server", "rota");
-  w.field("Content-Type", r.type);
-  w.field("X-Content-Type-Options", "nosniff");
-  w.add("Content-Length: ");
-  w.add(r.length);
-  w.add("\r\n");
-  if (r.last_modified) {
-    // RFC 9110 §8.8.2.1: never later than Date.
-    const auto text = http_date(std::min(*r.last_modified, now));
-    w.field("Last-Modified", {text.data(), text.size()});
-  }
+  if (r.code != status::not_modified) add_content(w, r, now);
+  add_validators(w, r);
+  if (!r.location.empty()) add_location(w, r);
   if (r.code == status::method_not_allowed) w.field("Allow", "GET, HEAD");
   add_connection(w, r);
   w.add("\r\n");

@@ -1,7 +1,10 @@
 #include "server.hpp"
 
+#include <array>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -27,9 +30,13 @@ rota::task<void> serve_one(server& s, rota::net::tcp_stream stream, connections:
     ~leaver() { from.leave(here); }
   };
   const leaver last(s.open_connections(), here);
-  static_cast<void>(stream.set_nodelay(true));
-  session one(s, std::move(stream), here);
-  co_await one.serve();
+  try {
+    static_cast<void>(stream.set_nodelay(true));
+    session one(s, std::move(stream), here);
+    co_await one.serve();
+  } catch (const std::bad_alloc&) {
+    // No memory ends this connection, and no other.
+  }
 }
 
 int complain(const char* what, const std::error_code& why) {
@@ -43,9 +50,10 @@ server::server(const options& o, unsigned workers)
     : options_(o),
       workers_(workers),
       began_(std::chrono::steady_clock::now()),
-      files_(o.directory),
+      files_(o.directory, {.precompressed = o.precompressed, .listings = o.listings}),
       connections_(o.max_connections) {
   static_cast<void>(checked(o.parser));
+  if (!o.access_log.empty()) log_.emplace(o.access_log, o.log_rotation);
 }
 
 stats server::snapshot() const {
@@ -58,13 +66,25 @@ stats server::snapshot() const {
   s.connections_refused = counters_.refused.load();
   s.requests = counters_.requests.load();
   s.responses_2xx = counters_.answered_2xx.load();
+  s.responses_3xx = counters_.answered_3xx.load();
   s.responses_4xx = counters_.answered_4xx.load();
   s.responses_5xx = counters_.answered_5xx.load();
   s.header_timeouts = counters_.header_timeouts.load();
   s.idle_timeouts = counters_.idle_timeouts.load();
   s.bytes_received = counters_.received.load();
   s.bytes_sent = counters_.sent.load();
+  if (log_.has_value()) {
+    s.log_lines = log_->lines();
+    s.log_lines_dropped = log_->dropped();
+    s.log_lines_lost = log_->lost();
+  }
   return s;
+}
+
+void server::log(const log_entry& e) noexcept {
+  std::array<char, log_line_capacity> line;
+  const std::size_t size = write_log_line(line, e);
+  log_->add({line.data(), size});
 }
 
 rota::task<int> server::run() {
@@ -77,55 +97,154 @@ rota::task<int> server::run() {
   if (!at.has_value()) co_return complain(("--bind " + options_.address).c_str(), at.error());
   auto listener = rota::net::tcp_listener::bind(*at);
   if (!listener.has_value()) co_return complain(where.c_str(), listener.error());
-  const auto actual = listener->local_endpoint();
-  std::printf("serving %s on http://%s/\n", options_.directory.c_str(), actual->to_string().c_str());
-  std::fflush(stdout);
-
-  rota::join_handle<void> acceptor = rota::spawn(accept_all(*listener));
-  const int number = co_await signals->next();
-  std::printf("signal %d: draining %u connections\n", number, connections_.open());
-  std::fflush(stdout);
-
-  acceptor.cancel();
-  const rota::outcome<void> stopped = co_await acceptor.result();
+  if (!log_.has_value()) {
+    co_await serve_until_signal(std::move(*listener), *signals);
+    co_return 0;
+  }
+  auto hangups = rota::unix_signal::open({SIGHUP});
+  if (!hangups.has_value()) co_return complain("signals", hangups.error());
+  rota::join_handle<void> writer = rota::spawn(log_->write_until_finished());
+  rota::join_handle<void> reopener = rota::spawn(reopen_log(*hangups));
+  co_await serve_until_signal(std::move(*listener), *signals);
+  reopener.cancel();
+  const rota::outcome<void> stopped = co_await reopener.result();
   static_cast<void>(stopped);
-  connections_.drain();
-  const auto drained = co_await rota::timeout(options_.drain_timeout, connections_.none());
-  std::printf(drained.has_value() ? "drained\n" : "drain timeout: closing %u connections\n",
-              connections_.open());
-  std::fflush(stdout);
+  co_await finish_log(writer);
   co_return 0;
 }
 
-rota::task<void> server::accept_all(rota::net::tcp_listener& listener) {
+rota::task<void> server::serve_until_signal(rota::net::tcp_listener listener, rota::unix_signal& signals) {
+  const auto actual = listener.local_endpoint();
+  std::fprintf(
+      messages(), "serving %s on http://%s/\n", options_.directory.c_str(), actual->to_string().c_str());
+  std::fflush(messages());
+
+  // The acceptor owns the listener: when it has ended, nobody listens, and new clients are refused by the kernel.
+  rota::join_handle<void> acceptor = rota::spawn(accept_all(std::move(listener)));
+  const int number = co_await signals.next();
+  acceptor.cancel();
+  const rota::outcome<void> stopped = co_await acceptor.result();
+  static_cast<void>(stopped);
+  co_await drain(number);
+}
+
+/// Nothing is printed before the connections know: whoever should read it may be stuck.
+rota::task<void> server::drain(int signal_number) {
+  const std::uint32_t open = connections_.open();
+  connections_.drain();
+  std::fprintf(messages(), "signal %d: draining %u connections\n", signal_number, open);
+  std::fflush(messages());
+  const auto drained = co_await rota::timeout(options_.drain_timeout, connections_.none());
+  if (drained.has_value()) {
+    std::fputs("drained\n", messages());
+  } else {
+    std::fprintf(messages(), "drain timeout: closing %u connections\n", connections_.open());
+  }
+  std::fflush(messages());
+}
+
+/// A log on the standard output has lines of the log only.
+std::FILE* server::messages() const noexcept { return options_.access_log == "-" ? stderr : stdout; }
+
+rota::task<void> server::reopen_log(rota::unix_signal& hangups) {
   for (;;) {
-    rota::net::result<rota::net::tcp_stream> stream = co_await listener.accept();
-    if (!stream.has_value()) {
-      std::fprintf(stderr, "file_server: accept: %s\n", stream.error().message().c_str());
-      continue;
+    const int number = co_await hangups.next();
+    static_cast<void>(number);
+    log_->reopen();
+  }
+}
+
+/// All lines are written before the program ends, unless the disk takes longer than anybody waits.
+rota::task<void> server::finish_log(rota::join_handle<void>& writer) {
+  constexpr auto limit = std::chrono::seconds(10);
+  log_->finish();
+  const auto written = co_await rota::timeout(limit, writer.detached_wait());
+  if (!written.has_value()) std::fprintf(stderr, "file_server: the access log was not written to its end\n");
+}
+
+rota::task<void> server::accept_all(rota::net::tcp_listener listener) {
+  constexpr auto back_off = std::chrono::milliseconds(10);
+  for (;;) {
+    bool is_out_of_memory = false;
+    try {
+      rota::net::result<rota::net::tcp_stream> stream = co_await listener.accept();
+      if (stream.has_value()) {
+        admit(std::move(*stream));
+      } else {
+        std::fprintf(stderr, "file_server: accept: %s\n", stream.error().message().c_str());
+      }
+    } catch (const std::bad_alloc&) {
+      is_out_of_memory = true;
     }
-    counters::add(counters_.accepted, 1);
-    const auto here = connections_.enter();
-    if (!here.has_value()) {
-      counters::add(counters_.refused, 1);
-      rota::join_handle<void> refusal = rota::spawn(refuse(std::move(*stream)));
-      refusal.detach();
-      continue;
+    if (is_out_of_memory) co_await rota::sleep_for(back_off);
+  }
+}
+
+void server::admit(rota::net::tcp_stream stream) noexcept {
+  counters::add(counters_.accepted, 1);
+  std::optional<connections::place> here;
+  try {
+    here = connections_.enter();
+    if (here.has_value()) {
+      connections_.started(*here, rota::spawn(serve_one(*this, std::move(stream), *here)));
+    } else {
+      turn_away(std::move(stream));
     }
-    connections_.started(*here, rota::spawn(serve_one(*this, std::move(*stream), *here)));
+  } catch (const std::bad_alloc&) {
+    // Nothing was started: the place is free again, and the client sees its connection closed.
+    counters::add(counters_.refused, 1);
+    if (!here.has_value()) return;
+    connections_.leave(*here);
+    connections_.started(*here, {});
+  }
+}
+
+/// Without a place, or without memory, it is closed at once.
+void server::turn_away(rota::net::tcp_stream stream) noexcept {
+  counters::add(counters_.refused, 1);
+  refusal_place place(refusals_);
+  if (!place.is_free()) return;
+  try {
+    rota::join_handle<void> refusal = rota::spawn(refuse(std::move(stream), std::move(place)));
+    refusal.detach();
+  } catch (const std::bad_alloc&) {
+    // The stream has gone with the task that could not begin.
   }
 }
 
 /// One connection too many: 503, and a second to take it.
-rota::task<void> server::refuse(rota::net::tcp_stream stream) {
-  std::array<char, responder::answer_capacity> text;
+rota::task<void> server::refuse(rota::net::tcp_stream stream, refusal_place place) {
+  const refusal_place mine = std::move(place);
+  try {
+    co_await send_refusal(stream);
+  } catch (const std::bad_alloc&) {
+    // The client sees its connection closed, and the others go on.
+  }
+}
+
+rota::task<void> server::send_refusal(rota::net::tcp_stream& stream) {
+  std::array<char, responder::refusal_capacity> text;
   responder writer(files_);
-  const answer a = writer.refusal(status::unavailable, body_rule::allowed, std::time(nullptr), text);
-  counters::add(counters_.answered_5xx, 1);
+  const std::int64_t now = std::time(nullptr);
+  const answer a = writer.refusal(status::unavailable, body_rule::allowed, now, text);
+  counters::add(counters_.of(a.code), 1);
+  if (is_logging()) {
+    const std::string client = client_of(stream);
+    log({.client = client, .time = now, .code = a.code, .bytes = a.body});
+  }
   const auto bytes = std::as_bytes(std::span(text).first(a.bytes));
   const rota::net::result<std::size_t> sent =
       co_await rota::timeout(std::chrono::seconds(1), stream.write_all(bytes));
   if (sent.has_value()) co_await linger(stream);
+}
+
+std::string client_of(const rota::net::tcp_stream& stream) {
+  const auto peer = stream.peer_endpoint();
+  if (!peer.has_value()) return {};
+  std::string text = peer->to_string();
+  text.resize(text.rfind(':'));
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  return text;
 }
 
 }  // namespace file_server

@@ -1,6 +1,5 @@
 #include "session.hpp"
 
-#include <unistd.h>
 #include <ctime>
 #include <utility>
 
@@ -13,23 +12,9 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t out_size = std::size_t{64} * 1024;
-/// Files up to this size are read and sent together with their head: one system call to send instead of three.
-constexpr std::size_t inline_size = std::size_t{32} * 1024;
-/// A client that takes less than one piece in three idle timeouts is given up.
-constexpr std::size_t piece = std::size_t{256} * 1024;
+static_assert(responder::answer_capacity + inline_size <= out_size);
 
 std::int64_t unix_time() noexcept { return static_cast<std::int64_t>(std::time(nullptr)); }
-
-/// Reads the whole file behind the head; false if it has become shorter.
-bool read_file(int fd, std::span<char> into) noexcept {
-  std::size_t at = 0;
-  while (at < into.size()) {
-    const ssize_t got = ::pread(fd, into.data() + at, into.size() - at, static_cast<off_t>(at));
-    if (got <= 0) return false;
-    at += static_cast<std::size_t>(got);
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -50,7 +35,8 @@ session::session(server& s, rota::net::tcp_stream stream, connections::place her
       here_(here),
       in_(s.settings().parser.head_bytes()),
       parser_(s.settings().parser),
-      responder_(s.files()) {}
+      responder_(s.files()),
+      client_(s.is_logging() ? client_of(stream_) : std::string()) {}
 
 rota::task<void> session::serve() {
   for (;;) {
@@ -63,12 +49,6 @@ rota::task<void> session::serve() {
 
 persistence session::offered() const noexcept {
   return server_.open_connections().is_draining() ? persistence::close : persistence::keep;
-}
-
-void session::count(status code) noexcept {
-  counters& c = server_.counts();
-  const int group = static_cast<int>(code) / 100;
-  counters::add(group == 2 ? c.answered_2xx : group == 4 ? c.answered_4xx : c.answered_5xx, 1);
 }
 
 std::span<char> session::room() {
@@ -87,7 +67,11 @@ rota::task<session::next> session::fill() {
 
   here_->idle.store(idle);
   // Either this sees the drain, or the drain sees an idle connection and cancels it.
-  if (idle && server_.open_connections().is_draining()) co_return next::close;
+  if (idle && server_.open_connections().is_draining()) {
+    here_->idle.store(false);
+    if (has_answered_) co_await linger(stream_);
+    co_return next::close;
+  }
   const std::span<std::byte> space = in_.space();
   const rota::net::result<std::size_t> got = co_await rota::timeout(limit, stream_.read(space));
   here_->idle.store(false);
@@ -122,18 +106,35 @@ rota::task<session::next> session::answer_pending() {
       const next flushed = co_await flush();
       if (flushed == next::close) co_return next::close;
     }
-    answer a = make_answer(r);
-    const bool with_body = r.verb == method::get;
+    const next answered = co_await answer_one(r);
     in_.consume(p.used);
-    const persistence after = a.connection;
-    const next sent = co_await send(std::move(a), with_body);
-    if (sent == next::close) co_return next::close;
-    if (after == persistence::close) {
-      const next flushed = co_await flush();
-      static_cast<void>(flushed);
-      co_return next::close;
+    if (answered == next::close) co_return next::close;
+  }
+}
+
+/// The head is in the buffer already; a small file joins it, a large one follows from the kernel's cache.
+rota::task<session::next> session::answer_one(const request& r) {
+  answer a = make_answer(r);
+  next after = next::read_on;
+  if (a.step == next_step::listing) {
+    after = co_await send_listing(r, a);
+  } else {
+    out_used_ += a.bytes;
+    const bool is_inlined = a.parts.size() == 1 && a.parts[0].size <= inline_size;
+    if (is_inlined) {
+      if (!read_part(a.file.fd.get(), a.parts[0])) after = next::close;
+    } else if (!a.parts.empty()) {
+      after = co_await send_parts(a);
     }
   }
+  has_answered_ = true;
+  counters::add(server_.counts().of(a.code), 1);
+  log(r.line, a);
+  if (after == next::read_on && a.connection == persistence::keep) co_return next::read_on;
+  // Also after a failure: answers to earlier requests may still be in the buffer.
+  const next flushed = co_await flush();
+  if (after == next::read_on && flushed == next::read_on) co_await linger(stream_);
+  co_return next::close;
 }
 
 answer session::make_answer(const request& r) {
@@ -143,44 +144,12 @@ answer session::make_answer(const request& r) {
   return responder_.text(r, json_type, body, offer, unix_time(), room());
 }
 
-/// The head is in the buffer already; a small file joins it, a large one follows from the kernel's cache.
-rota::task<session::next> session::send(answer a, bool with_body) {
-  count(a.code);
-  out_used_ += a.bytes;
-  if (!a.file.fd.is_open() || !with_body) co_return next::read_on;
-  if (a.file.size <= inline_size) {
-    const std::span<char> body = room().first(a.file.size);
-    if (!read_file(a.file.fd.get(), body)) co_return next::close;
-    out_used_ += body.size();
-    co_return next::read_on;
-  }
-  const next sent = co_await send_file_of(a);
-  co_return sent;
-}
-
-rota::task<session::next> session::send_file_of(const answer& a) {
-  const rota::net::result<void> corked = stream_.set_cork(true);
-  const next flushed = co_await flush();
-  if (flushed == next::close) co_return next::close;
-  for (std::uint64_t at = 0; at < a.file.size;) {
-    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(piece, a.file.size - at));
-    const auto limit = 3 * server_.settings().idle_timeout;
-    const rota::net::result<std::size_t> sent = co_await rota::timeout(
-        limit, stream_.send_file(a.file.fd.get(), static_cast<std::int64_t>(at), size));
-    // Fewer bytes than promised: the file has become shorter, and the client must not wait for the rest.
-    if (!sent.has_value() || *sent != size) co_return next::close;
-    counters::add(server_.counts().sent, *sent);
-    at += size;
-  }
-  if (corked.has_value()) static_cast<void>(stream_.set_cork(false));
-  co_return next::read_on;
-}
-
 rota::task<session::next> session::refuse(parsed why) {
   const next flushed = co_await flush();
   if (flushed == next::close) co_return next::close;
   const answer a = responder_.refusal(why.code, why.body, unix_time(), room());
-  count(a.code);
+  counters::add(server_.counts().of(a.code), 1);
+  log(parser_.request_line(in_.pending()), a);
   out_used_ += a.bytes;
   const next sent = co_await flush();
   if (sent == next::close) co_return next::close;
@@ -188,15 +157,10 @@ rota::task<session::next> session::refuse(parsed why) {
   co_return next::close;
 }
 
-rota::task<session::next> session::flush() {
-  if (out_used_ == 0) co_return next::read_on;
-  const auto bytes = std::as_bytes(std::span(out_).first(out_used_));
-  const auto limit = 3 * server_.settings().idle_timeout;
-  const rota::net::result<std::size_t> sent = co_await rota::timeout(limit, stream_.write_all(bytes));
-  out_used_ = 0;
-  if (!sent.has_value()) co_return next::close;
-  counters::add(server_.counts().sent, *sent);
-  co_return next::read_on;
+void session::log(std::string_view line, const answer& a) {
+  if (!server_.is_logging()) return;
+  server_.log(
+      {.client = client_, .request_line = line, .time = unix_time(), .code = a.code, .bytes = a.body});
 }
 
 }  // namespace file_server

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,15 +34,23 @@ class session {
 
   rota::task<next> fill();
   rota::task<next> answer_pending();
-  rota::task<next> send(answer a, bool with_body);
-  rota::task<next> send_file_of(const answer& a);
+  rota::task<next> answer_one(const request& r);
   rota::task<next> refuse(parsed why);
+
+  // session_send.cpp
+  rota::task<next> send_listing(const request& r, answer& a);
+  rota::task<next> send_text(std::string_view text);
+  rota::task<next> send_parts(const answer& a);
+  rota::task<next> send_part(int file, byte_range part);
+  rota::task<next> send_file(int file, byte_range part);
   rota::task<next> flush();
+  [[nodiscard]] bool read_part(int file, byte_range part);
+  [[nodiscard]] bool push_out() noexcept;
 
   [[nodiscard]] answer make_answer(const request& r);
   [[nodiscard]] std::span<char> room();
   [[nodiscard]] persistence offered() const noexcept;
-  void count(status code) noexcept;
+  void log(std::string_view line, const answer& a);
 
   server& server_;
   rota::net::tcp_stream stream_;
@@ -51,7 +60,12 @@ class session {
   responder responder_;
   std::vector<char> out_;
   std::size_t out_used_ = 0;
+  bool has_answered_ = false;
+  const std::string client_;  // taken at once: that of a client that has reset is not known
   std::chrono::steady_clock::time_point head_until_{};  // of the request that has begun; the epoch: none has
 };
+
+/// Files up to this size are read and sent together with their head: one system call to send.
+inline constexpr std::size_t inline_size = std::size_t{32} * 1024;
 
 }  // namespace file_server

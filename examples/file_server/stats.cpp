@@ -18,12 +18,16 @@ constexpr std::array entries{
     entry{"connections_refused", &stats::connections_refused},
     entry{"requests", &stats::requests},
     entry{"responses_2xx", &stats::responses_2xx},
+    entry{"responses_3xx", &stats::responses_3xx},
     entry{"responses_4xx", &stats::responses_4xx},
     entry{"responses_5xx", &stats::responses_5xx},
     entry{"header_timeouts", &stats::header_timeouts},
     entry{"idle_timeouts", &stats::idle_timeouts},
     entry{"bytes_received", &stats::bytes_received},
     entry{"bytes_sent", &stats::bytes_sent},
+    entry{"log_lines", &stats::log_lines},
+    entry{"log_lines_dropped", &stats::log_lines_dropped},
+    entry{"log_lines_lost", &stats::log_lines_lost},
 };
 static_assert(entries.size() * sizeof(std::uint64_t) == sizeof(stats), "a field is missing in the JSON");
 

@@ -16,8 +16,6 @@ constexpr bool is_alnum(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-constexpr bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
 constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool is_reg_name_char(char c) noexcept {
@@ -83,15 +81,6 @@ std::size_t sequence_length(std::string_view text) noexcept {
   return 0;
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 /// No segment is empty or begins with a dot. The empty path, which is the root itself, has no segment.
 bool is_served_name(std::string_view path) noexcept {
   char before = '/';
@@ -103,6 +92,15 @@ bool is_served_name(std::string_view path) noexcept {
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
 
 std::optional<target_parts> split_target(std::string_view target) noexcept {
   if (target.starts_with('/')) return parts_of(target);

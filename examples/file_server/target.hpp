@@ -16,6 +16,13 @@ struct target_parts {
   std::string_view authority;  // host[:port] of an absolute-form target; empty for origin-form
 };
 
+[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+
+/// A byte that has no place in a path: below blank, or DEL.
+[[nodiscard]] constexpr bool is_control(char c) noexcept {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 /// Splits an origin-form ("/a?b") or absolute-form ("http://host/a?b") target. Nothing else is for GET and
 /// HEAD.
 [[nodiscard]] std::optional<target_parts> split_target(std::string_view target) noexcept;
@@ -40,6 +47,13 @@ class safe_path {
 
   /// Turns the name of a directory into that of its index file.
   [[nodiscard]] status append_index() noexcept;
+
+  /// Adds the end of a file name, such as ".gz"; resize() takes it away.
+  [[nodiscard]] status append_suffix(std::string_view text) noexcept { return append(text); }
+  void resize(std::size_t size) noexcept {
+    size_ = size;
+    bytes_[size_] = '\0';
+  }
 
   [[nodiscard]] const char* c_str() const noexcept { return bytes_.data(); }
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }

@@ -21,6 +21,8 @@ class unique_fd {
     if (fd_ >= 0) ::close(fd_);
   }
 
+  /// The caller closes it.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
 

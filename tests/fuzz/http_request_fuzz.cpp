@@ -1,31 +1,16 @@
 // The request parser and the path decoder of examples/file_server, with the split oracle: the bytes cut in
 // pieces must mean what they mean whole. The pieces are chosen by the first bytes of the input.
-//
-// Build and run, from the root of the repository:
-//   clang++-19 -std=c++2b -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples
-//     tests/fuzz/http_request_fuzz.cpp
-//     examples/file_server/{request_parser,head_scanner,head_fields,limits,target}.cpp -o http_request_fuzz
-//   ./http_request_fuzz -dict=tests/fuzz/http_request.dict -max_len=2048 CORPUS_FOLDER
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "../unit/file_server/transcript.hpp"
 #include "file_server/target.hpp"
+#include "fuzz.hpp"
 
 namespace {
 
 using namespace file_server;
-
-void check(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
+using fuzz::check;
 
 /// What must hold of every path that is handed to the kernel.
 void check_path(std::string_view encoded) {
@@ -39,6 +24,24 @@ void check_path(std::string_view encoded) {
   check(std::string_view(path.c_str()) == name, "a path ends with NUL");
 }
 
+void check_within(std::string_view view, std::string_view bytes) {
+  if (view.empty()) return;
+  const bool begins_within = view.data() >= bytes.data();
+  check(begins_within && view.data() + view.size() <= bytes.data() + bytes.size(),
+        "a view lies in the request");
+  check(view.find_first_of("\r\n") == std::string_view::npos, "a value is of one line");
+}
+
+void check_fields(const request& r, std::string_view bytes) {
+  for (const std::string_view view :
+       {r.line, r.host, r.query, r.range, r.if_range, r.if_modified_since, r.if_unmodified_since}) {
+    check_within(view, bytes);
+  }
+  for (const field_lines& field : {r.if_match, r.if_none_match, r.accept_encoding}) {
+    for (const std::string_view line : field.lines()) check_within(line, bytes);
+  }
+}
+
 /// What must hold of every request that is let through.
 void check_requests(std::string_view bytes, const limits& l) {
   request_parser parser(l);
@@ -47,39 +50,31 @@ void check_requests(std::string_view bytes, const limits& l) {
     request r;
     const parsed p = parser.parse(input.view(), r);
     if (p.what == verdict::need_more) check(bytes.size() < l.head_bytes(), "a full buffer is decided");
+    if (p.what == verdict::refused) check_within(parser.request_line(input.view()), input.view());
     if (p.what != verdict::complete) return;
     check(p.used > 0 && p.used <= bytes.size() && p.used <= l.head_bytes(),
           "a request is as long as the limits say");
     check(r.path.starts_with('/'), "a path begins with a slash");
     check(r.path.find_first_of(" \r\n\t#?") == std::string_view::npos, "a path has no space");
+    check_fields(r, input.view().substr(0, p.used));
     check_path(r.path);
     bytes.remove_prefix(p.used);
   }
 }
 
-std::vector<std::size_t> cuts_of(const std::uint8_t* steps, std::size_t count, std::size_t size) {
-  std::vector<std::size_t> cuts;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    at += steps[i];
-    if (at > size) break;
-    cuts.push_back(at);
-  }
-  return cuts;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::size_t steps = 6;
-  if (size < steps + 1) return 0;
+  std::string_view bytes = fuzz::text_of(data, size);
+  const std::string_view steps = fuzz::take(bytes, 6);
+  const std::string_view kind = fuzz::take(bytes, 1);
+  if (kind.empty()) return 0;
   // Small limits too, so that the fuzzer reaches them.
   const limits l =
-      data[steps] % 2 == 0 ? limits{} : limits{.request_line = 64, .header_bytes = 256, .header_fields = 4};
-  const std::string_view bytes(reinterpret_cast<const char*>(data) + steps + 1, size - steps - 1);
+      kind[0] % 2 == 0 ? limits{} : limits{.request_line = 64, .header_bytes = 256, .header_fields = 4};
 
   const std::string whole = testing::read_whole(bytes, l);
-  check(testing::read_cut(bytes, cuts_of(data, steps, bytes.size()), l) == whole,
+  check(testing::read_cut(bytes, fuzz::cuts_of(steps, bytes.size()), l) == whole,
         "pieces mean the same as the whole");
   testing::transcript each(l);
   for (std::size_t i = 0; i < bytes.size(); ++i) each.feed(bytes.substr(i, 1));

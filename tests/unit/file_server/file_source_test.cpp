@@ -45,14 +45,14 @@ class file_source_by : public ::testing::TestWithParam<resolution> {
   }
 
   [[nodiscard]] int code(std::string_view path) const {
-    const auto found = file_source(folder_.root(), GetParam()).open(path);
+    const auto found = file_source(folder_.root(), {.how = GetParam()}).open(path);
     return code_of(found ? status::ok : found.error());
   }
 
   [[nodiscard]] std::string content(std::string_view path) const {
-    const auto found = file_source(folder_.root(), GetParam()).open(path);
+    const auto found = file_source(folder_.root(), {.how = GetParam()}).open(path);
     if (!found) return "?";
-    std::string out(static_cast<std::size_t>(found->size) + 1, '\0');
+    std::string out(static_cast<std::size_t>(found->identity.size) + 1, '\0');
     const auto got = ::read(found->fd.get(), out.data(), out.size());
     return out.substr(0, static_cast<std::size_t>(got));
   }
@@ -72,16 +72,19 @@ TEST_P(file_source_by, a_file_is_opened_with_what_is_known_of_it) {
                         std::array<timespec, 2>{timespec{1'000, 0}, timespec{784'111'777, 5}}.data(),
                         0),
             0);
-  const auto found = file_source(folder_.root(), GetParam()).open("/a.txt");
+  const auto found = file_source(folder_.root(), {.how = GetParam()}).open("/a.txt");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->size, 5U);
-  EXPECT_EQ(found->modified, 784'111'777);
+  EXPECT_EQ(found->identity.size, 5U);
+  EXPECT_EQ(found->identity.modified, 784'111'777);
+  EXPECT_EQ(found->identity.modified_nanoseconds, 5U);
+  EXPECT_NE(found->identity.inode, 0U);
+  EXPECT_EQ(found->as, coding::identity);
   EXPECT_EQ(found->type, "text/plain; charset=utf-8");
   EXPECT_EQ(content("/a.txt"), "hello");
 }
 
 TEST_P(file_source_by, a_descriptor_is_closed_on_exec_and_does_not_block) {
-  const auto found = file_source(folder_.root(), GetParam()).open("/a.txt");
+  const auto found = file_source(folder_.root(), {.how = GetParam()}).open("/a.txt");
   ASSERT_TRUE(found);
   EXPECT_EQ(::fcntl(found->fd.get(), F_GETFD), FD_CLOEXEC);
   EXPECT_NE(::fcntl(found->fd.get(), F_GETFL) & O_NONBLOCK, 0);
@@ -99,11 +102,11 @@ TEST_P(file_source_by, a_folder_with_slash_gives_its_index) {
   EXPECT_EQ(content("/sub/"), "<b>");
 }
 
-TEST_P(file_source_by, a_folder_without_slash_gives_its_index_with_the_type_of_that) {
-  const auto found = file_source(folder_.root(), GetParam()).open("/sub");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->size, 3U);
-  EXPECT_EQ(found->type, "text/html; charset=utf-8");
+TEST_P(file_source_by, a_folder_without_slash_is_a_redirect) {
+  const auto seen = file_source(folder_.root(), {.how = GetParam()}).open("/sub");
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->what, found::redirect);
+  EXPECT_FALSE(seen->fd.is_open());
 }
 
 TEST_P(file_source_by, a_folder_without_index_is_not_found) {
@@ -205,13 +208,13 @@ TEST_P(file_source_by, a_socket_is_not_found) {
 }
 
 TEST_P(file_source_by, a_device_is_not_found) {
-  const auto found = file_source("/dev", GetParam()).open("/null");
+  const auto found = file_source("/dev", {.how = GetParam()}).open("/null");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error(), status::not_found);
 }
 
 TEST_P(file_source_by, a_magic_link_is_not_followed) {
-  const auto found = file_source("/proc", GetParam()).open("/thread-self/exe");
+  const auto found = file_source("/proc", {.how = GetParam()}).open("/thread-self/exe");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error(), status::not_found);
 }
@@ -229,7 +232,7 @@ TEST_P(file_source_by, a_file_that_may_not_be_read_is_forbidden) {
 }
 
 TEST_P(file_source_by, without_descriptors_the_server_is_unavailable) {
-  const file_source source(folder_.root(), GetParam());
+  const file_source source(folder_.root(), {.how = GetParam()});
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
@@ -242,7 +245,7 @@ TEST_P(file_source_by, without_descriptors_the_server_is_unavailable) {
 }
 
 TEST_P(file_source_by, no_descriptor_is_left_behind) {
-  const file_source source(folder_.root(), GetParam());
+  const file_source source(folder_.root(), {.how = GetParam()});
   const auto count = [] {
     return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
   };
@@ -269,14 +272,14 @@ TEST_P(file_source_by, a_folder_that_becomes_a_link_lets_nobody_out) {
   std::thread swapper([&] {
     while (!stop) exchange();
   });
-  const file_source source(folder_.root(), GetParam());
+  const file_source source(folder_.root(), {.how = GetParam()});
   int opened = 0;
   int refused = 0;
   int leaked = 0;
   while (opened < 200 || refused < 200) {
     const auto found = source.open("/d/a.txt");
     ++(found ? opened : refused);
-    if (found && found->size != std::string_view("inside").size()) ++leaked;
+    if (found && found->identity.size != std::string_view("inside").size()) ++leaked;
     std::array<char, 16> text{};
     if (found && (::read(found->fd.get(), text.data(), text.size()) != 6 || text[0] != 'i')) ++leaked;
   }
@@ -324,7 +327,7 @@ TEST(file_source, without_openat2_it_walks) {
       could_forbid = forbid_openat2(error);
       const file_source source(folder.root());
       how = source.how();
-      if (const auto found = source.open("/sub/a.txt")) size = found->size;
+      if (const auto found = source.open("/sub/a.txt")) size = found->identity.size;
     }).join();
     if (!could_forbid) GTEST_SKIP() << "no seccomp here";
     EXPECT_EQ(how, resolution::walk);

@@ -36,6 +36,11 @@ TEST(options, have_defaults) {
   EXPECT_EQ(o->header_timeout, milliseconds(5'000));
   EXPECT_EQ(o->idle_timeout, milliseconds(10'000));
   EXPECT_EQ(o->drain_timeout, milliseconds(10'000));
+  EXPECT_EQ(o->listings, feature::off);
+  EXPECT_EQ(o->precompressed, feature::on);
+  EXPECT_EQ(o->access_log, "");
+  EXPECT_EQ(o->log_rotation.size, 0U);
+  EXPECT_EQ(o->log_rotation.keep, 5U);
   EXPECT_EQ(o->parser.request_line, 4096U);
   EXPECT_EQ(o->parser.header_bytes, 16384U);
   EXPECT_EQ(o->parser.header_fields, 64U);
@@ -66,6 +71,36 @@ TEST(options, can_all_be_set) {
   EXPECT_EQ(o->parser.header_fields, 9U);
 }
 
+TEST(options, of_listing_and_log_can_be_set) {
+  const auto o = parse({"/",
+                        "--listing",
+                        "--no-precompressed",
+                        "--access-log",
+                        "-",
+                        "--access-log-size",
+                        "1000000",
+                        "--access-log-keep",
+                        "3"});
+  ASSERT_TRUE(o) << o.error().text;
+  EXPECT_EQ(o->listings, feature::on);
+  EXPECT_EQ(o->precompressed, feature::off);
+  EXPECT_EQ(o->access_log, "-");
+  EXPECT_EQ(o->log_rotation.size, 1'000'000U);
+  EXPECT_EQ(o->log_rotation.keep, 3U);
+}
+
+TEST(options, of_two_kinds_can_be_said_either_way) {
+  EXPECT_EQ(parse({"/", "--no-listing"})->listings, feature::off);
+  EXPECT_EQ(parse({"/", "--precompressed"})->precompressed, feature::on);
+}
+
+TEST(options, the_directory_may_have_a_name) {
+  EXPECT_EQ(parse({"--root", "/tmp"})->directory, "/tmp");
+  EXPECT_EQ(parse({"--root=/tmp"})->directory, "/tmp");
+  expect_error({"--root", "/no/such"}, {"--root", "'/no/such' is not a directory"});
+  expect_error({"--root", "/tmp", "/"}, {"--root"});
+}
+
 TEST(options, a_time_without_unit_is_in_seconds) {
   EXPECT_EQ(parse({"/", "--idle-timeout", "3"})->idle_timeout, milliseconds(3'000));
   EXPECT_EQ(parse({"/", "--idle-timeout", "3s"})->idle_timeout, milliseconds(3'000));
@@ -87,6 +122,8 @@ TEST(options, name_a_number_out_of_range_with_its_range) {
   expect_error({"/", "--port", "65536"}, {"--port", "'65536' is not a number in 0..65535"});
   expect_error({"/", "--workers", "4097"}, {"--workers", "0..4096"});
   expect_error({"/", "--max-connections", "0"}, {"--max-connections", "1..1000000"});
+  expect_error({"/", "--access-log-size", "1099511627777"}, {"--access-log-size", "0..1099511627776"});
+  expect_error({"/", "--access-log-keep", "0"}, {"--access-log-keep", "1..1000"});
   expect_error({"/", "--max-request-line", "63"}, {"--max-request-line", "64..65536"});
   expect_error({"/", "--max-header-bytes", "1048577"}, {"--max-header-bytes", "256..1048576"});
   expect_error({"/", "--max-header-fields", "0"}, {"--max-header-fields", "1..1024"});
@@ -123,6 +160,8 @@ TEST(options, refuse_what_they_do_not_know) {
   expect_error({"/", "--colour"}, {"--colour"});
   expect_error({"/", "/tmp"}, {"/tmp"});
   expect_error({"/", "--port"}, {"--port"});
+  expect_error({"/", "--access-log", ""}, {"--access-log", "is missing"});
+  expect_error({"/", "--listing=perhaps"}, {"listing"});
 }
 
 TEST(options, explain_themselves) {
@@ -137,6 +176,12 @@ TEST(options, explain_themselves) {
                            "--header-timeout",
                            "--idle-timeout",
                            "--drain-timeout",
+                           "--root",
+                           "--listing",
+                           "--no-precompressed",
+                           "--access-log",
+                           "--access-log-size",
+                           "--access-log-keep",
                            "--max-request-line",
                            "--max-header-bytes",
                            "--max-header-fields",

@@ -38,9 +38,13 @@ class file_responder : public ::testing::Test {
   [[nodiscard]] std::string sent(const answer& a) const { return {out_.data(), a.bytes}; }
 
   static std::string content(const answer& a) {
-    if (!a.file.fd.is_open()) return "";
-    std::string out(a.file.size, '\0');
-    EXPECT_EQ(::pread(a.file.fd.get(), out.data(), out.size(), 0), static_cast<ssize_t>(out.size()));
+    std::string out;
+    for (const byte_range& part : a.parts) {
+      const std::size_t before = out.size();
+      out.resize(before + part.size);
+      EXPECT_EQ(::pread(a.file.fd.get(), out.data() + before, part.size, static_cast<off_t>(part.first)),
+                static_cast<ssize_t>(part.size));
+    }
     return out;
   }
 

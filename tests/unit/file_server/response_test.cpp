@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "file_server/entity_tag.hpp"
 #include "file_server/http_date.hpp"
 #include "file_server/mime.hpp"
 
@@ -89,6 +90,15 @@ TEST(mime_type, is_octet_stream_where_nothing_is_known) {
   }
 }
 
+TEST(mime_type, says_what_is_compressed_already) {
+  for (const auto* name : {"a.png", "a.jpg", "a.gz", "a.zip", "a.mp4", "a.woff2", "a.mp3"}) {
+    EXPECT_TRUE(is_compressed(mime_type(name))) << name;
+  }
+  for (const auto* name : {"a.txt", "a.html", "a.svg", "a.json", "a.wasm", "a.wav", "a.bmp", "a"}) {
+    EXPECT_FALSE(is_compressed(mime_type(name))) << name;
+  }
+}
+
 TEST(response_head, of_a_file_is_exactly_this) {
   EXPECT_EQ(head(file_response()),
             "HTTP/1.1 200 OK\r\n"
@@ -139,13 +149,80 @@ TEST(response_head, of_405_says_what_is_allowed) {
   EXPECT_NE(head(r).find("\r\nAllow: GET, HEAD\r\n"), std::string::npos);
 }
 
-TEST(response_head, the_longest_fits_into_its_capacity) {
+TEST(response_head, of_a_part_is_exactly_this) {
   response r = file_response();
+  r.code = status::partial_content;
+  r.length = 5;
+  r.tag = "\"1\"";
+  r.encoding = coding::gzip;
+  r.varies = true;
+  r.is_ranged = true;
+  r.range = content_range{.part = byte_range{10, 5}, .whole = 1234};
+  EXPECT_EQ(head(r),
+            "HTTP/1.1 206 Partial Content\r\n"
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            "Server: rota\r\n"
+            "Content-Type: text/css; charset=utf-8\r\n"
+            "Content-Encoding: gzip\r\n"
+            "X-Content-Type-Options: nosniff\r\n"
+            "Content-Length: 5\r\n"
+            "Content-Range: bytes 10-14/1234\r\n"
+            "Accept-Ranges: bytes\r\n"
+            "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT\r\n"
+            "ETag: \"1\"\r\n"
+            "Vary: Accept-Encoding\r\n"
+            "\r\n");
+}
+
+// RFC 9110 §15.4.5: Date, ETag and Vary, and nothing that describes content.
+TEST(response_head, of_304_has_what_the_rfc_asks_for_and_no_more) {
+  response r = file_response();
+  r.code = status::not_modified;
+  r.tag = "\"1\"";
+  r.varies = true;
+  r.is_ranged = true;
+  EXPECT_EQ(head(r),
+            "HTTP/1.1 304 Not Modified\r\n"
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            "Server: rota\r\n"
+            "ETag: \"1\"\r\n"
+            "Vary: Accept-Encoding\r\n"
+            "\r\n");
+}
+
+// RFC 9110 §14.4
+TEST(response_head, of_416_says_how_much_there_is) {
+  response r = file_response();
+  r.code = status::range_not_satisfiable;
+  r.range = content_range{.whole = 1234};
+  EXPECT_NE(head(r).find("\r\nContent-Range: bytes */1234\r\n"), std::string::npos);
+}
+
+TEST(response_head, of_a_redirect_has_the_slash_and_the_query) {
+  response r = file_response();
+  r.code = status::moved_permanently;
+  r.location = "/a%20b";
+  EXPECT_NE(head(r).find("\r\nLocation: /a%20b/\r\n"), std::string::npos);
+  r.query = "c=d?e";
+  EXPECT_NE(head(r).find("\r\nLocation: /a%20b/?c=d?e\r\n"), std::string::npos);
+}
+
+TEST(response_head, the_longest_fits_into_its_capacity) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const std::string tag(entity_tag::longest, 'x');
+  const std::string policy(46, 'x');
+  response r = file_response();
+  r.type = "multipart/byteranges; boundary=0123456789abcdef0123456789abcdef";
   r.code = status::fields_too_large;
-  r.length = std::numeric_limits<std::uint64_t>::max();
+  r.length = most;
   r.version = http_version::v1_0;
+  r.tag = tag;
+  r.policy = policy;
+  r.encoding = coding::gzip;
+  r.varies = r.is_ranged = true;
+  r.range = content_range{.part = byte_range{most - 1, 1}, .whole = most};
   EXPECT_NE(head(r).find("Content-Length: 18446744073709551615\r\n"), std::string::npos);
-  EXPECT_LT(head(r).size() + std::string_view("Allow: GET, HEAD\r\n").size(), head_capacity);
+  EXPECT_LT(head(r).size() + std::string_view("Allow: GET, HEAD\r\nLocation: /?\r\n").size(), head_capacity);
 }
 
 TEST(response_head, a_buffer_that_is_one_byte_too_small_gets_nothing) {
@@ -159,13 +236,19 @@ TEST(response_head, a_buffer_that_is_one_byte_too_small_gets_nothing) {
 }
 
 constexpr status every_status[] = {status::ok,
+                                   status::partial_content,
+                                   status::moved_permanently,
+                                   status::not_modified,
                                    status::bad_request,
                                    status::forbidden,
                                    status::not_found,
                                    status::method_not_allowed,
+                                   status::not_acceptable,
                                    status::request_timeout,
+                                   status::precondition_failed,
                                    status::content_too_large,
                                    status::uri_too_long,
+                                   status::range_not_satisfiable,
                                    status::fields_too_large,
                                    status::internal_error,
                                    status::not_implemented,

@@ -24,15 +24,28 @@ class exact_copy {
   std::size_t size_;
 };
 
+inline void add_field(std::string& out, std::string_view name, std::string_view value) {
+  if (!value.empty()) ((((out += ' ') += name) += "=[") += value) += ']';
+}
+
+inline void add_field(std::string& out, std::string_view name, const field_lines& field) {
+  if (field.is_absent()) return;
+  ((out += ' ') += name) += '=';
+  for (const std::string_view line : field.lines()) ((out += '[') += line) += ']';
+}
+
 inline std::string line_of(const request& r) {
   std::string out = r.verb == method::get ? "GET" : "HEAD";
   out += r.version == http_version::v1_0 ? " 1.0" : " 1.1";
   out += r.connection == persistence::keep ? " keep" : " close";
-  for (const auto view :
-       {r.path, r.query, r.host, r.if_none_match, r.if_modified_since, r.range, r.accept_encoding}) {
-    (out += " [") += view;
-    out += ']';
-  }
+  for (const auto view : {r.path, r.query, r.host}) (out += " [").append(view) += ']';
+  add_field(out, "if-match", r.if_match);
+  add_field(out, "if-none-match", r.if_none_match);
+  add_field(out, "if-modified-since", r.if_modified_since);
+  add_field(out, "if-unmodified-since", r.if_unmodified_since);
+  add_field(out, "range", r.range);
+  add_field(out, "if-range", r.if_range);
+  add_field(out, "accept-encoding", r.accept_encoding);
   return out + "\n";
 }
 

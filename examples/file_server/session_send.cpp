@@ -1,0 +1,165 @@
+// How a session sends what does not fit into its buffer.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <expected>
+#include <new>
+#include <utility>
+
+#include <rota/spawn.hpp>
+#include <rota/time.hpp>
+
+#include "listing.hpp"
+#include "session.hpp"
+
+namespace file_server {
+
+namespace {
+
+/// A client that takes less than one piece in three idle timeouts is given up.
+constexpr std::size_t piece = std::size_t{256} * 1024;
+
+using page = std::expected<std::string, status>;
+
+/// Blocks.
+page read_page(const file_source& files, std::string_view path) {
+  try {
+    const auto folder = list_folder(files, path);
+    if (!folder) return std::unexpected(folder.error());
+    const auto name = folder_name(path);
+    return to_html(*folder, *name);
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(status::unavailable);
+  }
+}
+
+}  // namespace
+
+/// A folder is read in the blocking pool: it may be long, and the disk slow.
+rota::task<session::next> session::send_listing(const request& r, answer& a) {
+  const listing_place place(server_.listings());
+  page text = std::unexpected(status::unavailable);
+  if (place.is_free()) {
+    // The session waits for it, so what it refers to stays.
+    rota::join_handle<page> job =
+        rota::spawn_blocking([&files = server_.files(), path = r.path] { return read_page(files, path); });
+    text = co_await job;
+  }
+  const std::int64_t now = std::time(nullptr);
+  if (!text) {
+    a = responder_.error(r, text.error(), offered(), now, room());
+    out_used_ += a.bytes;
+    co_return next::read_on;
+  }
+  a = responder_.page(r, text->size(), offered(), now, room());
+  out_used_ += a.bytes;
+  if (r.verb == method::head) co_return next::read_on;
+  const next sent = co_await send_text(*text);
+  co_return sent;
+}
+
+rota::task<session::next> session::send_text(std::string_view text) {
+  while (!text.empty()) {
+    const std::span<char> space = room();
+    const std::size_t copied = text.copy(space.data(), space.size());
+    out_used_ += copied;
+    text.remove_prefix(copied);
+    if (text.empty()) break;
+    const next flushed = co_await flush();
+    if (flushed == next::close) co_return next::close;
+  }
+  co_return next::read_on;
+}
+
+rota::task<session::next> session::send_parts(const answer& a) {
+  for (const byte_range& part : a.parts) {
+    if (room().size() < multipart::capacity) {
+      const next flushed = co_await flush();
+      if (flushed == next::close) co_return next::close;
+    }
+    if (a.around != nullptr) out_used_ += a.around->write_part(room(), part);
+    const next sent = co_await send_part(a.file.fd.get(), part);
+    if (sent == next::close) co_return next::close;
+  }
+  if (a.around == nullptr) co_return next::read_on;
+  if (room().size() < multipart::capacity) {
+    const next flushed = co_await flush();
+    if (flushed == next::close) co_return next::close;
+  }
+  out_used_ += a.around->write_end(room());
+  co_return next::read_on;
+}
+
+rota::task<session::next> session::send_part(int file, byte_range part) {
+  if (part.size > inline_size) {
+    const next sent = co_await send_file(file, part);
+    co_return sent;
+  }
+  if (room().size() < part.size) {
+    const next flushed = co_await flush();
+    if (flushed == next::close) co_return next::close;
+  }
+  co_return read_part(file, part) ? next::read_on : next::close;
+}
+
+/// Reads a part of a file into the buffer, which has room for it. False: the file has become shorter.
+bool session::read_part(int file, byte_range part) {
+  const std::span<char> into = room().first(part.size);
+  std::size_t at = 0;
+  while (at < into.size()) {
+    const ssize_t got =
+        ::pread(file, into.data() + at, into.size() - at, static_cast<off_t>(part.first + at));
+    if (got <= 0) return false;
+    at += static_cast<std::size_t>(got);
+  }
+  out_used_ += at;
+  return true;
+}
+
+rota::task<session::next> session::send_file(int file, byte_range part) {
+  if (!push_out()) {
+    const next flushed = co_await flush();
+    if (flushed == next::close) co_return next::close;
+  }
+  const std::uint64_t end = part.first + part.size;
+  for (std::uint64_t at = part.first; at < end;) {
+    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(piece, end - at));
+    const auto limit = 3 * server_.settings().idle_timeout;
+    const rota::net::result<std::size_t> sent =
+        co_await rota::timeout(limit, stream_.send_file(file, static_cast<std::int64_t>(at), size));
+    // Fewer bytes than promised: the file has become shorter, and the client must not wait for the rest.
+    if (!sent.has_value() || *sent != size) co_return next::close;
+    counters::add(server_.counts().sent, *sent);
+    at += size;
+  }
+  co_return next::read_on;
+}
+
+/// Sends the buffer, as far as the socket takes it now, and says that more comes: the kernel then waits for the file's first
+/// bytes and sends one segment (MSG_MORE; two system calls less than TCP_CORK). False: something is left, or wrong.
+bool session::push_out() noexcept {
+  constexpr int flags = MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL;
+  const ssize_t sent = ::send(stream_.native_handle(), out_.data(), out_used_, flags);
+  if (sent < 0) return false;
+  const auto size = static_cast<std::size_t>(sent);
+  counters::add(server_.counts().sent, size);
+  std::memmove(out_.data(), out_.data() + size, out_used_ - size);
+  out_used_ -= size;
+  return out_used_ == 0;
+}
+
+rota::task<session::next> session::flush() {
+  if (out_used_ == 0) co_return next::read_on;
+  const auto bytes = std::as_bytes(std::span(out_).first(out_used_));
+  const auto limit = 3 * server_.settings().idle_timeout;
+  const rota::net::result<std::size_t> sent = co_await rota::timeout(limit, stream_.write_all(bytes));
+  out_used_ = 0;
+  if (!sent.has_value()) co_return next::close;
+  counters::add(server_.counts().sent, *sent);
+  co_return next::read_on;
+}
+
+}  // namespace file_server
