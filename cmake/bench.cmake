@@ -1,7 +1,43 @@
-# bench/<suite>/*.cpp: one program a file, `bench/<suite>_<name>` in the build folder. Google Benchmark is optional: a
-# file that includes it is left out where it is missing.
+# bench/<suite>/*.cpp: one program a file, `bench/<suite>_<name>` in the build folder. What the programs of the suites that
+# the runner drives have in common lies in bench/support/*.cpp. Google Benchmark is optional: a file that includes it is left
+# out where it is missing.
+#
+# With ROTA_COUNT_OPERATIONS there is each program twice: `<suite>_<name>_counting` runs on a library that counts its
+# read-modify-writes and system calls, so that the other one can be counted without that.
 
+option(ROTA_COUNT_OPERATIONS "Build benchmarks that count read-modify-writes and system calls, too" OFF)
 find_package(benchmark QUIET)
+
+add_custom_target(rota_benches)
+file(GLOB _rota_bench_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/support/*.cpp")
+
+# rota_bench_support(<target> <library>)
+function(rota_bench_support target library)
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${_rota_bench_support})
+  rota_own_target(${target})
+  # Benchmarks may look into rooms: they measure parts as well as the whole.
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/bench" "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${target} PUBLIC ${library})
+endfunction()
+
+rota_bench_support(rota_bench_support rota_rooms)
+if(ROTA_COUNT_OPERATIONS)
+  add_library(rota_counting STATIC EXCLUDE_FROM_ALL ${ROTA_SOURCES})
+  rota_library_target(rota_counting)
+  target_compile_definitions(rota_counting PUBLIC ROTA_COUNT_OPERATIONS=1)
+  rota_bench_support(rota_bench_support_counting rota_counting)
+endif()
+
+# rota_bench(<program> <support library> <file>)
+function(rota_bench program support file)
+  add_executable(bench_${program} "${file}")
+  set_target_properties(
+    bench_${program} PROPERTIES OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench"
+  )
+  rota_own_target(bench_${program})
+  target_link_libraries(bench_${program} PRIVATE ${support})
+  add_dependencies(rota_benches bench_${program})
+endfunction()
 
 file(GLOB _rota_benches CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*/*.cpp")
 list(FILTER _rota_benches EXCLUDE REGEX "/bench/(support|peers)/")
@@ -14,17 +50,10 @@ foreach(file IN LISTS _rota_benches)
     message(STATUS "rota: bench/${suite}/${name} is left out: it needs Google Benchmark (libbenchmark-dev)")
     continue()
   endif()
-  add_executable(bench_${suite}_${name} "${file}")
-  set_target_properties(
-    bench_${suite}_${name} PROPERTIES OUTPUT_NAME ${suite}_${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench"
-  )
-  rota_own_target(bench_${suite}_${name})
-  # Benchmarks may look into rooms: they measure parts as well as the whole.
-  target_include_directories(
-    bench_${suite}_${name} PRIVATE "${PROJECT_SOURCE_DIR}/bench" "${PROJECT_SOURCE_DIR}/src"
-  )
-  target_link_libraries(bench_${suite}_${name} PRIVATE rota_rooms)
+  rota_bench(${suite}_${name} rota_bench_support "${file}")
   if(uses_google)
     target_link_libraries(bench_${suite}_${name} PRIVATE benchmark::benchmark)
+  elseif(ROTA_COUNT_OPERATIONS AND name STREQUAL rota)
+    rota_bench(${suite}_${name}_counting rota_bench_support_counting "${file}")
   endif()
 endforeach()

@@ -1,11 +1,9 @@
-// QUESTION  What does a timer cost: armed and cancelled, armed and fired, and how does that grow with the
-// timers pending? WHY       Nearly every timeout is cancelled, so arm + cancel is the common life; sleeps are
-// the other. BASELINE  Two lock/unlock pairs of the same mutex: what a shard cannot go below. std::multimap
-// and std::priority_queue: what
-//           one would write without a wheel (the queue cannot cancel, so it only takes part in the firing).
-// READ IT   ns per timer, median of the rounds. The aim for arm + cancel on one thread is 50 ns, look into
-// 2x. The growth from
-//           10^3 to 10^6 pending timers should be that of cache misses, not of the number.
+// QUESTION  What does a timer cost: armed and cancelled, armed and fired, and how does that grow with the timers pending?
+// WHY       Nearly every timeout is cancelled, so arm + cancel is the common life; sleeps are the other.
+// BASELINE  Two lock/unlock pairs of the same mutex: what a shard cannot go below. std::multimap and std::priority_queue:
+//           what one would write without a wheel (the queue cannot cancel, so it only takes part in the firing).
+// READ IT   ns per timer, median of the rounds. The aim for arm + cancel on one thread is 50 ns, look into 2x. The growth
+//           from 10^3 to 10^6 pending timers should be that of cache misses, not of the number.
 
 #include <array>
 #include <cstdint>
@@ -76,7 +74,7 @@ void arm_and_cancel(const char* name, bench::threads threads, std::size_t backgr
   for (const auto at : deadlines) maps[0].emplace(at, nullptr);
   std::array<std::mutex, max_threads * 4> std_mutexes;
 
-  bench::compare({"timer", name, threads},
+  bench::compare({"micro.timer", name, threads},
                  200'000,
                  bench::subject{"two_lock_pairs",
                                 [&](unsigned t) {
@@ -143,14 +141,14 @@ double queue_all(const std::vector<time_point>& deadlines, std::chrono::millisec
 
 void arm_and_fire(const char* name, std::size_t count, std::chrono::milliseconds step) {
   const auto deadlines = random_deadlines(count);
-  bench::repeat({"timer", name}, "rota", [&] { return sleep_all(deadlines, step); });
-  bench::repeat({"timer", name}, "priority_queue", [&] { return queue_all(deadlines, step); });
+  bench::repeat({"micro.timer", name}, "rota", [&] { return sleep_all(deadlines, step); });
+  bench::repeat({"micro.timer", name}, "priority_queue", [&] { return queue_all(deadlines, step); });
 }
 
 void look_at_all(const char* name, unsigned shards) {
   timers all(shards, start);
   bench::compare(
-      {"timer", name}, 20'000, bench::subject{"rota", [&](unsigned) { bench::keep(all.earliest()); }});
+      {"micro.timer", name}, 20'000, bench::subject{"rota", [&](unsigned) { bench::keep(all.earliest()); }});
 }
 
 }  // namespace
@@ -170,6 +168,6 @@ int main() {
   look_at_all("earliest_of_2", 2);
   look_at_all("earliest_of_64", 64);
   look_at_all("earliest_of_256", 256);
-  bench::report({"timer", "memory", 1, "bytes"}, "timer_node", {sizeof(timer_node)});
-  bench::report({"timer", "memory", 1, "bytes"}, "shard", {sizeof(shard)});
+  bench::report({"micro.timer", "memory", 1, "bytes"}, "timer_node", {sizeof(timer_node)});
+  bench::report({"micro.timer", "memory", 1, "bytes"}, "shard", {sizeof(shard)});
 }

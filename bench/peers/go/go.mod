@@ -1,0 +1,3 @@
+module rota_bench_go
+
+go 1.19

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""./dev bench: runs the suites for rota and its peers and prints tables; --count counts. See bench/README.md."""
+import argparse
+import json
+import pathlib
+import sys
+
+import count
+import http_suite
+import machine
+import micro
+import peers
+import runner
+import suites
+import table
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="./dev bench")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suites.SUITES))
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the results there, too")
+    parser.add_argument("--peers", metavar="A,B", help="install and run these: %s, all, none; otherwise those that "
+                        "are installed run" % ", ".join(peers.PEERS))
+    parser.add_argument("--quick", action="store_true", help="3 runs instead of 5, and shorter ones")
+    parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
+    parser.add_argument("--count", action="store_true", help="count instructions, read-modify-writes and system calls")
+    parser.add_argument("--accept", action="store_true", help="with --count: make this the baseline")
+    parser.add_argument("--plan", action="store_true", help=argparse.SUPPRESS)  # for ./dev: what to install and build
+    parser.add_argument("--build", type=pathlib.Path, help=argparse.SUPPRESS)   # from ./dev: the build folder
+    options = parser.parse_intermixed_args()
+    options.suites = suites.chosen(options.suites) if not options.count or options.suites else ["task", "timer"]
+    if options.accept and not options.count:
+        parser.error("--accept goes with --count")
+    return options
+
+
+def plan(options):
+    """Three lines for ./dev: the preset to build, its targets, the packages that are needed beyond a build's."""
+    if options.list:
+        return "nothing"
+    if options.count:
+        return "count\nrota_benches\nvalgrind"
+    http = "http" in options.suites
+    packages = [package for peer in peers.named(options.peers or "") for package in peer.packages] + ["wrk"] * http
+    return f"bench\nrota_benches{' example_file_server' * http}\n{' '.join(dict.fromkeys(packages))}"
+
+
+def show_list():
+    for suite, cases in suites.SUITES.items():
+        print(f"{suite}")
+        for case in cases:
+            print(f"  {case.name:24} {case.says}" + (f" [{case.goal()}]" if case.goal() else ""))
+    for program in sorted((ROOT / "bench/micro").glob("*.cpp")):
+        print(f"  {program.stem:24} a program of its own")
+    print("peers")
+    for peer in peers.PEERS.values():
+        print(f"  {peer.name:24} {peer.missing() or 'installed: ' + peer.version()}")
+
+
+def subjects_of(suite, build, programs):
+    return [runner.Subject("rota", [str(build / "bench" / f"{suite}_rota")]), *programs]
+
+
+def run_suite(suite, options, programs, with_nginx):
+    if suite == "micro":
+        return micro.run(options.build / "bench", options.quick)
+    if suite == "http":
+        return http_suite.run(options.build, ROOT, options.quick, with_nginx)
+    return runner.interleave(suite, suites.SUITES[suite], subjects_of(suite, options.build, programs), options.quick)
+
+
+def run(options):
+    present, skipped = peers.chosen(options.peers)
+    programs = []
+    if set(options.suites) - {"micro", "http"}:
+        programs = [s for s in (peers.subject(peer, ROOT, options.build) for peer in present) if s]
+    print("\n".join([*machine.facts(options.build, ROOT, present), *skipped]), flush=True)
+    results = []
+    for suite in options.suites:
+        print(table.heading(suite), flush=True)
+        for some in run_suite(suite, options, programs, any(peer.name == "nginx" for peer in present)):
+            results += some
+            print(table.rows_text(some), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main():
+    options = arguments()
+    if options.plan:
+        print(plan(options))
+        return 0
+    if options.list:
+        show_list()
+        return 0
+    if options.build is None:
+        sys.exit("bench: start it by ./dev bench, which builds the programs")
+    try:
+        if options.count:
+            return count.count(options.build / "bench", options.suites, machine.compiler(options.build),
+                               ROOT / "bench/baseline.json", options.accept)
+        run(options)
+    except (runner.Failed, OSError) as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""The peers: where their sources are, what they need, how they are built. Sources of ours, packages of Debian's."""
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import typing
+
+import machine
+import runner
+
+CRATES = pathlib.Path("/usr/share/cargo/registry")
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    name: str
+    packages: tuple
+    is_there: typing.Callable    # what it needs is installed
+    version: typing.Callable
+    build: typing.Callable       # (sources, folder for what is built) -> command, or None: it is no program of ours
+
+    def missing(self):
+        """Why it is skipped, or nothing."""
+        return "" if self.is_there() else f"{self.packages[0]} is not installed"
+
+
+def has(*programs):
+    return all(shutil.which(program) for program in programs)
+
+
+def make(command, folder, **environment):
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise runner.Failed(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
+
+
+def is_newer(program, sources):
+    """Built already, and from these sources."""
+    return program.exists() and all(
+        program.stat().st_mtime >= s.stat().st_mtime for s in sources.rglob("*") if s.is_file())
+
+
+def tokio_version():
+    found = sorted(CRATES.glob("tokio-1.*"))
+    return f"{found[-1].name if found else '?'}, {machine.first_line('/usr/bin/rustc', '--version')}, release"
+
+
+def build_tokio(sources, out):
+    program = out / "target/release/rota_bench_tokio"
+    if not is_newer(program, sources):
+        # A copy: cargo writes its lock file beside what it builds.
+        shutil.copytree(sources, out / "source", dirs_exist_ok=True)
+        make(["/usr/bin/cargo", "build", "--release", "--offline", "--target-dir", out / "target"], out / "source",
+             PATH="/usr/bin:/bin", RUSTFLAGS="-C target-cpu=native")
+    return [str(program)]
+
+
+def build_go(sources, out):
+    program = out / "rota_bench_go"
+    if not is_newer(program, sources):
+        make(["go", "build", "-o", program, "."], sources, GOCACHE=str(out / "cache"), GOFLAGS="-buildvcs=false")
+    return [str(program)]
+
+
+ASIO_FLAGS = ("-std=c++20", "-O3", "-march=native", "-DNDEBUG", "-pthread")
+
+
+def build_asio(sources, out):
+    program = out / "rota_bench_asio"
+    if not is_newer(program, sources):
+        make(["g++", *ASIO_FLAGS, "-o", program, *sorted(sources.glob("*.cpp"))], sources)
+    return [str(program)]
+
+
+def asio_version():
+    text = machine.file_text("/usr/include/boost/version.hpp")
+    version = next((line.split('"')[1] for line in text.splitlines() if "BOOST_LIB_VERSION \"" in line), "?")
+    return f"Boost.Asio {version}, {machine.first_line('g++', '--version')}, {' '.join(ASIO_FLAGS)}"
+
+
+PEERS = {peer.name: peer for peer in (
+    Peer("tokio", ("librust-tokio-dev", "cargo", "rustc"),
+         lambda: pathlib.Path("/usr/bin/cargo").exists() and any(CRATES.glob("tokio-1.*")), tokio_version, build_tokio),
+    Peer("go", ("golang-go",), lambda: has("go"), lambda: machine.first_line("go", "version"), build_go),
+    Peer("asio", ("libboost1.81-dev", "g++"),
+         lambda: has("g++") and pathlib.Path("/usr/include/boost/asio.hpp").exists(), asio_version, build_asio),
+    Peer("nginx", ("nginx-light", "wrk"), lambda: has("nginx", "wrk"), lambda: machine.first_line("nginx", "-v"),
+         lambda sources, out: None),
+)}
+
+
+def named(text):
+    """The peers of --peers a,b; ends the program for one that there is not."""
+    names = [name for name in text.split(",") if name]
+    unknown = [name for name in names if name not in (*PEERS, "all", "none")]
+    if unknown:
+        sys.exit(f"bench: there is no peer {', '.join(unknown)}; there are: {', '.join(PEERS)}, all, none")
+    return [peer for peer in PEERS.values() if peer.name in names or "all" in names]
+
+
+def chosen(text):
+    """Those that were asked for, or all; and why some of them are skipped."""
+    wanted = list(PEERS.values()) if text is None else named(text)
+    skipped = [f"skipped: {peer.name} ({peer.missing()})" for peer in wanted if peer.missing()]
+    return [peer for peer in wanted if not peer.missing()], skipped
+
+
+def subject(peer, root, build):
+    """Builds a peer's program."""
+    out = build / "peers" / peer.name
+    out.mkdir(parents=True, exist_ok=True)
+    command = peer.build(root / "bench/peers" / peer.name, out)
+    return runner.Subject(peer.name, command) if command else None

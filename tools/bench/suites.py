@@ -1,0 +1,73 @@
+"""What there is to measure: the suites, their cases, and what rota is to reach."""
+import dataclasses
+import re
+import sys
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    says: str               # one operation of it
+    at_most: float = None   # rota's goal, in the case's unit, on the machine that the peers were first measured on
+    ratio: float = None     # rota's goal as a share of a peer's median in the same run
+    peer: str = None        # which peer; none: the best
+    at_least: bool = False  # more is better, and `ratio` is a lower limit
+    workers: int = 2
+    counted: bool = False   # by --count
+    exact: bool = True      # counted alike each time: one thread does it all
+
+    def goal(self):
+        parts = [f"<= {self.at_most:g}"] if self.at_most is not None else []
+        if self.ratio is not None:
+            parts.append(f"{'>=' if self.at_least else '<='} {self.ratio:g} x {self.peer or 'best'}")
+        return ", ".join(parts)
+
+
+SUITES = {
+    "task": [
+        Case("spawn_await", "a task is spawned and awaited, by a worker", ratio=0.2, peer="tokio", counted=True),
+        Case("spawn_await_block_on", "the same, the root on the calling thread", counted=True, exact=False),
+        Case("child_await", "co_await of a child that is not spawned", at_most=4.5, counted=True),
+        Case("child_await_block_on", "the same, the root on the calling thread", counted=True),
+        Case("spawn_100k_outside", "an empty task from a foreign thread, and the wait for all of them", at_most=130,
+             counted=True, exact=False),
+        Case("yield_alone", "a yield of the only task", at_most=20, counted=True),
+        Case("yield_alone_block_on", "the same, the root on the calling thread", counted=True),
+        Case("yield_1000", "a yield of one of 1000 tasks", at_most=40, counted=True),
+        Case("ping_pong", "a notification there and one back between two tasks", at_most=120, counted=True),
+    ],
+    "timer": [
+        Case("arm_cancel", "a timer of a task, armed and taken back", at_most=50, counted=True),
+        Case("arm_cancel_shard", "the same below: no task, no clock, no waker", at_most=50, counted=True),
+        Case("ping_pong_timeout", "as ping_pong, both waits under a timeout", counted=True),
+        Case("sleeps_100k", "processor time of a task that sleeps once, among 100k", at_most=1200),
+    ],
+    "latency": [
+        Case("spawn_idle", "from a spawn on a foreign thread to the task's first line, nothing else to do"),
+        Case("wake_idle", "from a wake on a foreign thread to the task's next line, nothing else to do"),
+    ],
+    "memory": [
+        Case("sleeping_task", "resident bytes for each task that sleeps", at_most=340),
+        Case("idle_connection", "resident bytes of the server for each connection that waits for a byte"),
+    ],
+    "http": [
+        Case(f"{size}_{connections}", f"a file of {words} over {connections} connections",
+             ratio=1.0 if (size, connections) == ("1k", 64) else 0.9, peer="nginx", at_least=True)
+        for size, words in (("1k", "1 KiB"), ("64k", "64 KiB"), ("1m", "1 MiB")) for connections in (64, 1000)
+    ],
+    "micro": [],  # programs of their own: bench/micro
+}
+
+
+def chosen(names):
+    """The suites that were asked for, all of them if none was; ends the program for one that there is not."""
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        sys.exit(f"bench: there is no suite {', '.join(unknown)}; there are: {', '.join(SUITES)}")
+    return [name for name in SUITES if name in names or not names]
+
+
+def case_of(suite, name):
+    """The case that a measured name belongs to: spawn_idle.p99 is a part of spawn_idle."""
+    stem = re.sub(r"\..*", "", name)
+    return next((case for case in SUITES.get(suite, []) if case.name == stem), None)

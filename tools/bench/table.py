@@ -1,0 +1,72 @@
+"""How results look: a row for each case and subject, with the ratio to the best peer and the goal."""
+import peers
+import suites
+
+ROW = "{:22} {:14} {:>7} {:>12} {:>12} {:>12} {:7} {:>11} {:>4}  {:>5} {:>5}  {}"
+
+
+def heading(suite):
+    lines = [f"\n== {suite}"]
+    lines += [f"   {case.name:24} {case.says}" for case in suites.SUITES[suite]]
+    lines.append(ROW.format("case", "subject", "workers", "median", "min", "max", "unit", "cpu", "runs", "ratio", "cpu",
+                            "goal"))
+    return "\n".join(lines)
+
+
+def is_peer(name):
+    """rota, and what it brings along to compare itself with in the same program, are none."""
+    return name in peers.PEERS
+
+
+def best_peer(case, rows):
+    medians = [row["median"] for row in rows if is_peer(row["subject"])]
+    return (max if case is not None and case.at_least else min)(medians, default=None)
+
+
+def ratio_text(median, best):
+    return f"{median / best:.2f}" if best else ""
+
+
+def reached(case, rota, rows):
+    """Whether rota's row meets the goals that can be judged: None if there is none, or its peer is not there."""
+    verdicts = []
+    if case.at_most is not None:
+        verdicts.append(rota["median"] <= case.at_most)
+    by_name = {row["subject"]: row["median"] for row in rows}
+    against = by_name.get(case.peer) if case.peer else best_peer(case, rows)
+    if case.ratio is not None and against:
+        share = rota["median"] / against
+        verdicts.append(share >= case.ratio if case.at_least else share <= case.ratio)
+    return all(verdicts) if verdicts else None
+
+
+def number(value):
+    return f"{value:.1f}" if abs(value) < 100_000 else f"{value:.0f}"
+
+
+def goal_text(case, row, rows):
+    if case is None or not case.goal() or case.name != row["case"]:
+        return ""
+    return f"{case.goal()}: " + {True: "reached", False: "MISSED", None: "not judged"}[reached(case, row, rows)]
+
+
+def row_text(row, rows, cpu_rows):
+    case = suites.case_of(row["suite"], row["case"])
+    cpu = next((c for c in cpu_rows if c["subject"] == row["subject"]), None)
+    last = ("", "", "")
+    if row["subject"] == "rota":
+        last = (ratio_text(row["median"], best_peer(case, rows)),
+                ratio_text(cpu["median"], best_peer(None, cpu_rows)) if cpu else "",
+                goal_text(case, row, rows))
+    return ROW.format(row["case"], row["subject"], row["workers"], number(row["median"]), number(row["min"]),
+                      number(row["max"]), row["unit"], f"{number(cpu['median'])} {cpu['unit']}" if cpu else "", row["runs"],
+                      *last).rstrip()
+
+
+def rows_text(results):
+    """The rows of one case. Processor time is a column, not a row."""
+    by_case = {}
+    for row in results:
+        by_case.setdefault(row["case"], []).append(row)
+    return "\n".join(row_text(row, rows, by_case.get(case + ".cpu", []))
+                     for case, rows in by_case.items() if not case.endswith(".cpu") for row in rows)
