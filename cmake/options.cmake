@@ -20,7 +20,12 @@ if(NOT _rota_asserts MATCHES "^(auto|on|off)$")
   message(FATAL_ERROR "rota: ROTA_ASSERTS is on, off or auto, not '${ROTA_ASSERTS}'")
 endif()
 
-set(ROTA_TEST_TIMEOUT 60 CACHE STRING "Seconds after which a test counts as hung")
+# A sanitizer makes some tests ten times as long.
+set(_rota_timeout 60)
+if(NOT ROTA_SANITIZE STREQUAL none)
+  set(_rota_timeout 240)
+endif()
+set(ROTA_TEST_TIMEOUT ${_rota_timeout} CACHE STRING "Seconds after which a test counts as hung")
 set(ROTA_MODEL_TIMEOUT 300 CACHE STRING "Seconds after which a model test counts as hung")
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -35,7 +35,16 @@ thread_locals& this_thread_locals() noexcept;
 extern constinit thread_local thread_locals locals_of_thread;
 
 /// This thread's. Not to be called in a coroutine.
-inline thread_locals& this_thread_locals() noexcept { return locals_of_thread; }
+inline thread_locals& this_thread_locals() noexcept {
+#if ROTA_DETAIL_HIDE_TLS
+  // g++ 12 with -fsanitize=undefined: see docs/compilers.md.
+  thread_locals* here = &locals_of_thread;
+  asm("" : "+r"(here));
+  return *here;
+#else
+  return locals_of_thread;
+#endif
+}
 #endif
 
 }  // namespace rota::base

@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <utility>
 
 namespace rota::detail {
 
@@ -103,6 +104,14 @@ void watchdog::look_for_circles(base::time_point now) noexcept {
 
 void watchdog::look(base::time_point now) noexcept {
   for (unsigned i = 0; i < tasks_.workers(); ++i) look_at(tasks_.at(i), samples_[i], now);
+  look_for_poller();
+}
+
+/// A worker may stay in a poll while the others sleep and none of them waits in the driver: nobody would see events and timers.
+/// Twice: between its tasks it looks at the driver itself, or goes there.
+void watchdog::look_for_poller() noexcept {
+  const bool polled_before = !std::exchange(nobody_polled_, tasks_.poll().is_free());
+  if (nobody_polled_ && !polled_before) tasks_.look_for_poller();
 }
 
 /// The same poll as at the last look, and a task waits behind it: others may have that.

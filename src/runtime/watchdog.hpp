@@ -51,6 +51,7 @@ class watchdog {
   static void thread_main(void* self) noexcept;
   void watch() noexcept;
   void look(base::time_point now) noexcept;
+  void look_for_poller() noexcept;
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
   void report(const sched::worker& whom, sample& before, base::time_point now) noexcept;
   void say(const sched::worker& whom, base::nanoseconds spent) noexcept;
@@ -74,6 +75,7 @@ class watchdog {
   std::vector<sample> samples_;
   circle_watch circles_;
   base::time_point next_circle_look_{};
+  bool nobody_polled_ = false;  // at the last look
   report_limit limit_;
   base::thread thread_;
 };

@@ -50,7 +50,7 @@ bool idle::leave_with_work() noexcept {
   // seq_cst. In one order with the looks: a look that found us searching comes before, and we look after it.
   const std::uint64_t before = word_.fetch_sub(one_searching, base::order::seq_cst);
   ROTA_ASSERT(searching_of(before) > 0);
-  return searching_of(before) == 1;
+  return searching_of(before) == 1 && parked_of(before) > 0;
 }
 
 void idle::force_search() noexcept {

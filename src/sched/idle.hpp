@@ -29,7 +29,8 @@ namespace rota::sched {
 //     It was gone: somebody claimed this worker and counts it; consume the unpark, and go on as a searcher. So nobody is
 //     ever unparked without a claim: it would take a claim that is not counted yet for its own, and give back a token
 //     that is not there.
-//   Leave searching with work (a worker): searching - 1; who was the last looks as a producer does, before it runs.
+//   Leave searching with work (a worker): searching - 1; who was the last looks everywhere as before it sleeps, and if
+//     anything is left looks at this word as a producer does, before it runs.
 //
 // The two forms of "publish, then read" (README.md#two-forms):
 //   (a) after_injector(): the read is an RMW of this word. Same word as park's: one of the two comes second and sees.
@@ -58,7 +59,8 @@ class idle {
 
   /// Half of the workers may search; claims come on top.
   [[nodiscard]] bool try_search() noexcept;
-  /// For who does not park: with work, or after help. True: it was the last searcher, and looks before it goes on.
+  /// For who does not park: with work, or after help. True: it was the last searcher, and somebody is parked; it looks
+  /// whether there is anything for others before it goes on.
   [[nodiscard]] bool leave_with_work() noexcept;
 
   /// On top of the cap.

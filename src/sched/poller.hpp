@@ -31,9 +31,10 @@ struct driver_port {
 
 // PROTOCOL: poller
 //   token_     0 free, 1 held. Who holds it may wait in the driver. Taken only after the worker has announced that it
-//              parks and has scanned again; given back before it does anything else. Who has given it back and does
-//              not park looks (as a searcher with work, or in maintain()): so whenever a worker sleeps on its own
-//              word, some worker is in the driver, on its way there, or searches.
+//              parks and has scanned again; given back before it does anything else. Nobody is woken to take it: who has
+//              given it back is awake, looks at the driver between its tasks, and tries for the token before it sleeps.
+//              So once all workers sleep, one of them is in the driver. If an awake one stays in a poll while others
+//              sleep on their own words, the watchdog, which is up as long as a worker is, finds the token free and looks.
 //   deadline_  what the holder sleeps until, in nanoseconds; the smallest number while nobody sleeps.
 //              The holder stores its deadline by an RMW, looks at the timers once more, and waits. Who arms an earlier
 //              timer publishes it, reads deadline_ by an RMW, and interrupts the driver if its own is earlier.
@@ -49,6 +50,12 @@ class poller {
   void give_back() noexcept {
     // release. Pairs with try_take().
     token_.store(0, base::order::release);
+  }
+
+  /// A guess, for the watchdog.
+  [[nodiscard]] bool is_free() const noexcept {
+    // relaxed. It asks again, and whom it wakes without need goes to sleep again.
+    return token_.load(base::order::relaxed) == 0;
   }
 
   void announce(base::time_point deadline) noexcept {

@@ -70,6 +70,11 @@ class scheduler : public core::scheduler {
   void look_after_ring() noexcept { unpark(idle_.after_ring()); }
   void look_after_injector() noexcept { unpark(idle_.after_injector()); }
 
+  /// For the watchdog: a worker that sleeps gets up and goes to the driver, if nobody is there.
+  void look_for_poller() noexcept {
+    if (poller_.is_free()) look_after_injector();
+  }
+
   [[nodiscard]] base::time_point now() const noexcept {
     return around.clock == nullptr ? base::now() : around.clock->now();
   }

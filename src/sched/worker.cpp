@@ -75,9 +75,6 @@ void worker::maintain() noexcept {
   const driver_port& driver = shared_.around.driver;
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
   shared_.poll().give_back();
-  // Who parked meanwhile did not get the token and sleeps on his own word: nobody would be in the driver while this worker
-  // is in a long poll.
-  shared_.look_after_injector();
   if (events != 0) driver.ops->dispatch(driver.self, found, events);
   shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
 }
@@ -281,13 +278,19 @@ header* worker::steal_from(worker& victim) noexcept {
   }
 }
 
-/// Gives the searching token back with work in hand; the last one looks, so that the next task finds a worker too.
+/// Gives the searching token back with work in hand.
 header* worker::leave_search(header& found) noexcept {
   if (searching_) {
     searching_ = false;
-    if (shared_.idle_.leave_with_work()) shared_.look_after_injector();
+    leave_behind();
   }
   return &found;
+}
+
+/// The last searcher looks, if there is something to find: who published meanwhile saw a searcher and relied on it. By a load:
+/// the publish came before the read-modify-write that ends the search, and who parks after that sees it.
+void worker::leave_behind() noexcept {
+  if (shared_.idle_.leave_with_work() && others_have_work()) shared_.look_after_ring();
 }
 
 /// Searches, and sleeps when there is nothing. Null: got up for another reason than a task; the caller goes round.
@@ -315,8 +318,12 @@ header* worker::find_or_park() noexcept {
 bool worker::sees_work() noexcept {
   const phase now = shared_.current_phase();
   if (now == phase::stopping || (now != phase::open && !books_closed_)) return true;
+  return !slot_.is_empty() || others_have_work();
+}
+
+/// Anything that a searcher could take, from this worker too. All loads seq_cst, after a seq_cst RMW of the idle word.
+bool worker::others_have_work() noexcept {
   if (shared_.injector().has_items()) return true;
-  if (!slot_.is_empty()) return true;
   for (unsigned i = 0; i < shared_.workers(); ++i) {
     worker& other = shared_.at(i);
     if (other.thief_end().has_items() || (&other != this && other.slot_.is_ripe())) return true;
@@ -357,7 +364,7 @@ unsigned worker::wait_for_events(base::time_point until, event_buffer& found) no
 }
 
 /// The poller: sleeps until an event, a timer or an unpark. The token goes first, then the worker is a searcher, then
-/// the events' tasks are put where all can take them.
+/// the events' tasks are put where all can take them. If there is one, this worker runs it, and nobody is woken.
 void worker::wait_in_driver() noexcept {
   poller& turn = shared_.poll();
   event_buffer found;
@@ -405,8 +412,7 @@ bool worker::help_once() noexcept {
 header* worker::search_for_help() noexcept {
   shared_.idle_.force_search();
   header* const task = search();
-  // Also without a task: who published meanwhile, or has left the driver, saw a searcher and relied on it.
-  if (shared_.idle_.leave_with_work()) shared_.look_after_injector();
+  leave_behind();
   return task;
 }
 

@@ -113,6 +113,8 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] core::header* steal_from(worker& victim) noexcept;
   [[nodiscard]] core::header* find_or_park() noexcept;
   [[nodiscard]] core::header* leave_search(core::header& found) noexcept;
+  void leave_behind() noexcept;
+  [[nodiscard]] bool others_have_work() noexcept;
   [[nodiscard]] core::header* search_for_help() noexcept;
   [[nodiscard]] bool sees_work() noexcept;
   void get_up(bool consumed) noexcept;

@@ -113,7 +113,7 @@ namespace words {
 /// least; below zero: it is not valid.
 struct legality {
   static constexpr unsigned entries = 1024;
-  signed char owed[entries];
+  std::int16_t owed[entries];
 
   static constexpr unsigned index_of(snapshot s) noexcept {
     const auto phase_bits = static_cast<unsigned>(s.bits >> 8U) & 3U;
@@ -125,10 +125,10 @@ struct legality {
     for (std::uint64_t i = 0; i < entries; ++i) {
       const snapshot without_refs{((i & 3U) << 8U) | ((i >> 2U & 0x7FU) << 16U) |
                                   ((i & 512U) != 0 ? snapshot::one_shield : 0)};
-      signed char owed = 0;
+      std::int16_t owed = 0;
       while (owed < 3 && !valid({without_refs.bits + snapshot::one_ref * static_cast<unsigned>(owed)}))
         ++owed;
-      made.owed[i] = owed == 3 ? -1 : owed;
+      made.owed[i] = owed == 3 ? std::int16_t{-1} : owed;
     }
     return made;
   }
@@ -140,7 +140,7 @@ inline constexpr legality legal_words = legality::make();
 /// As valid(), by one look into a table: asked at every transition, in every build.
 [[nodiscard]] constexpr bool is_legal(snapshot s) noexcept {
   constexpr std::uint64_t must_be_zero = 0x0080'FCFFU;
-  const auto owed = static_cast<std::int64_t>(words::legal_words.owed[words::legality::index_of(s)]);
+  const std::int64_t owed = words::legal_words.owed[words::legality::index_of(s)];
   return (s.bits & must_be_zero) == 0 && s.refs() >= static_cast<std::uint64_t>(owed);
 }
 

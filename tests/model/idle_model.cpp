@@ -106,7 +106,10 @@ struct dormitory {
   }
   bool sees_work(unsigned me) {
     if (is_stopping()) return true;
-    if (injector.has_items() || !bunks[me].slot.is_empty()) return true;
+    return !bunks[me].slot.is_empty() || others_have_work(me);
+  }
+  bool others_have_work(unsigned me) {
+    if (injector.has_items()) return true;
     for (unsigned i = 0; i < Workers; ++i) {
       if (bunks[i].ring.thief_end().has_items() || (i != me && bunks[i].slot.is_ripe())) return true;
     }
@@ -131,7 +134,7 @@ struct dormitory {
   void leave_search(unsigned me) {
     if (!bunks[me].searching) return;
     bunks[me].searching = false;
-    if (sleepers.leave_with_work()) unpark(sleepers.after_injector());
+    if (sleepers.leave_with_work() && others_have_work(me)) unpark(sleepers.after_ring());
   }
   void run(unsigned me, work& w) {
     for (unsigned i = 0; i < w.children; ++i) push_newest(me, tasks_[1 + i]);

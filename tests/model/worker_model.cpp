@@ -208,6 +208,16 @@ task<> fire(base::atomic<std::uint32_t>& fired) {
   static_cast<void>(base::futex_wake(&fired, 100));
 }
 
+/// What the watchdog does for those who wait in the driver, until `fired`. By the main thread: one more makes the search long.
+void watch_the_driver(house& h, base::atomic<std::uint32_t>& fired) {
+  // acquire. What the test waits for.
+  for (int i = 0; fired.load(base::order::acquire) == 0; ++i) {
+    check(i < 1000, "no timer waits for a worker that stays in a poll");
+    static_cast<void>(base::futex_wait(fired, 0, base::now() + std::chrono::milliseconds(1)));
+    h.tasks.look_for_poller();
+  }
+}
+
 // One worker stays in user code until a timer has fired: the other one must be in the driver, whoever held the token.
 void one_busy_one_poller(execution& e) {
   house& h = furnish(e, 2);
@@ -215,6 +225,7 @@ void one_busy_one_poller(execution& e) {
   e.thread("main", [&] {
     auto armed = core::spawn_on(h.tasks, fire(fired));
     auto busy = core::spawn_on(h.tasks, hold_until_fired(fired));
+    watch_the_driver(h, fired);
     busy.join();
     armed.join();
     h.shut_down();
@@ -240,7 +251,9 @@ void a_look_at_the_driver_before_a_long_poll(execution& e) {
   house& h = furnish(e, 2);
   auto& fired = e.make<base::atomic<std::uint32_t>>(0U);
   e.thread("main", [&] {
-    core::spawn_on(h.tasks, fire_behind_a_child(h, fired)).join();
+    auto armed = core::spawn_on(h.tasks, fire_behind_a_child(h, fired));
+    watch_the_driver(h, fired);
+    armed.join();
     h.shut_down();
   });
 }

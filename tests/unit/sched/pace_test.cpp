@@ -56,7 +56,16 @@ TEST(idle, half_of_the_workers_may_search) {
   EXPECT_FALSE(four.leave_with_work());
   EXPECT_TRUE(four.try_search());
   EXPECT_FALSE(four.leave_with_work());
-  EXPECT_TRUE(four.leave_with_work()) << "the last one looks";
+  EXPECT_FALSE(four.leave_with_work()) << "nobody sleeps, so nobody needs to be looked for";
+}
+
+TEST(idle, the_last_searcher_looks_if_somebody_sleeps) {
+  idle four(4);
+  four.announce_park(0, false);
+  EXPECT_TRUE(four.try_search());
+  EXPECT_TRUE(four.try_search());
+  EXPECT_FALSE(four.leave_with_work());
+  EXPECT_TRUE(four.leave_with_work());
 }
 
 TEST(idle, one_worker_alone_may_search) {
