@@ -1,8 +1,33 @@
-# examples/<name>.cpp is a program; examples/<name>/ with a main.cpp is one, too. One that includes Boost is left out, with
-# its unit tests, where Boost is missing.
+# examples/<name>.cpp is a program; examples/<name>/ with a main.cpp is one, too. One that includes Boost or OpenSSL is left
+# out, with its unit tests, where that is missing.
 
 find_path(ROTA_BOOST_INCLUDE boost/beast/http/basic_parser.hpp)
 mark_as_advanced(ROTA_BOOST_INCLUDE)
+find_package(OpenSSL 3.0 QUIET COMPONENTS Crypto)
+
+# rota_example_libraries(<target> <name>): what the files of examples/<name>/ include beside rota.
+function(rota_example_libraries target name)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/examples")
+  if(ROTA_BOOST_INCLUDE)
+    target_include_directories(${target} SYSTEM PRIVATE "${ROTA_BOOST_INCLUDE}")
+  endif()
+  rota_example_includes(uses_openssl ${name} openssl)
+  if(uses_openssl)
+    target_link_libraries(${target} PRIVATE OpenSSL::Crypto)
+  endif()
+endfunction()
+
+# Sets `out` to whether a file of examples/<name>/ includes a header of the folder <of>.
+function(rota_example_includes out name of)
+  set(${out} OFF PARENT_SCOPE)
+  file(GLOB files "${PROJECT_SOURCE_DIR}/examples/${name}/*.[hc]pp")
+  foreach(file IN LISTS files)
+    file(STRINGS "${file}" found REGEX "^#include <${of}/")
+    if(found)
+      set(${out} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
 
 function(rota_example name)
   add_executable(example_${name} ${ARGN})
@@ -10,23 +35,22 @@ function(rota_example name)
     example_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples"
   )
   rota_own_target(example_${name})
-  target_include_directories(example_${name} PRIVATE "${PROJECT_SOURCE_DIR}/examples")
-  if(ROTA_BOOST_INCLUDE)
-    target_include_directories(example_${name} SYSTEM PRIVATE "${ROTA_BOOST_INCLUDE}")
-  endif()
+  rota_example_libraries(example_${name} ${name})
   target_link_libraries(example_${name} PRIVATE rota::rota)
 endfunction()
 
-# Sets `out` to whether all is there that the files of examples/<name>/ include.
-function(rota_example_is_possible out name)
-  set(${out} ON PARENT_SCOPE)
-  file(GLOB files "${PROJECT_SOURCE_DIR}/examples/${name}/*.[hc]pp")
-  foreach(file IN LISTS files)
-    file(STRINGS "${file}" uses_boost REGEX "^#include <boost/")
-    if(uses_boost AND NOT ROTA_BOOST_INCLUDE)
-      set(${out} OFF PARENT_SCOPE)
-    endif()
-  endforeach()
+# Sets `out` to the packages that the files of examples/<name>/ need and that are not there.
+function(rota_example_lacks out name)
+  set(missing "")
+  rota_example_includes(uses_boost ${name} boost)
+  if(uses_boost AND NOT ROTA_BOOST_INCLUDE)
+    list(APPEND missing "Boost (libboost1.81-dev)")
+  endif()
+  rota_example_includes(uses_openssl ${name} openssl)
+  if(uses_openssl AND NOT OpenSSL_FOUND)
+    list(APPEND missing "OpenSSL 3 (libssl-dev)")
+  endif()
+  set(${out} "${missing}" PARENT_SCOPE)
 endfunction()
 
 # Sets `out` to the .cpp files of examples/<name>/ without its main.cpp: what a unit test of it links.
@@ -46,9 +70,9 @@ file(GLOB _rota_example_mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/
 foreach(main IN LISTS _rota_example_mains)
   cmake_path(GET main PARENT_PATH folder)
   cmake_path(GET folder FILENAME name)
-  rota_example_is_possible(possible ${name})
-  if(NOT possible)
-    message(STATUS "rota: examples/${name} is left out: it needs Boost (libboost1.81-dev)")
+  rota_example_lacks(missing ${name})
+  if(missing)
+    message(STATUS "rota: examples/${name} is left out: it needs ${missing}")
     continue()
   endif()
   rota_example_parts(parts ${name})

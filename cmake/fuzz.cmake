@@ -3,8 +3,8 @@
 #   fuzz_<name>       runs the committed inputs, tests/fuzz/corpus/<name>/, once: a unit test, with every compiler
 #   libfuzzer_<name>  the fuzzer itself, with AddressSanitizer and UBSan; only with clang, and only when it is asked for
 
-rota_example_is_possible(_rota_fuzz_possible file_server)
-if(NOT _rota_fuzz_possible)
+rota_example_lacks(_rota_fuzz_missing file_server)
+if(_rota_fuzz_missing)
   return()
 endif()
 

@@ -1,0 +1,15 @@
+// Writing to a stream that may be stalled or broken.
+#pragma once
+
+#include <string_view>
+#include <system_error>
+
+namespace tree_hash {
+
+/// Writes all of `text`, in pieces that end with a line where that is possible.
+///
+/// Threads    One that may block. In a task that is to stop it returns within a tenth of a second, also while nobody reads:
+///            operation_canceled.
+[[nodiscard]] std::error_code write_all(int fd, std::string_view text) noexcept;
+
+}  // namespace tree_hash

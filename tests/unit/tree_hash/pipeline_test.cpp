@@ -1,0 +1,231 @@
+// The whole, in a runtime: what it prints does not depend on who did what when, and it ends when it is told to.
+#include "tree_hash/pipeline.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include <rota/runtime.hpp>
+#include <rota/this_task.hpp>
+#include <rota/when.hpp>
+
+#include "scratch_tree.hpp"
+#include "tree_hash/output.hpp"
+#include "tree_hash/run.hpp"
+
+namespace tree_hash::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// All that the program has, with files for its streams.
+struct program {
+  explicit program(const std::string& root, unsigned threads = 2, int out_fd = -1)
+      : out(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)),
+        errors(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)),
+        tree(root, 16, done),
+        lines(root, directories::all),
+        streams(out_fd >= 0 ? out_fd : out.get(), errors.get(), bar::never),
+        work(tree, lines, streams, done, threads) {}
+
+  void run(unsigned workers = 1) {
+    rota::runtime runtime(rota::runtime_options{.workers = workers});
+    runtime.block_on(work.run());
+  }
+  static std::string text_of(const unique_fd& file) {
+    std::string text(static_cast<std::size_t>(::lseek(file.get(), 0, SEEK_END)), '\0');
+    EXPECT_EQ(::pread(file.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+  }
+  [[nodiscard]] std::string output() const { return text_of(out); }
+  [[nodiscard]] std::string complaints() const { return text_of(errors); }
+
+  unique_fd out;
+  unique_fd errors;
+  counts done;
+  walk tree;
+  report lines;
+  screen streams;
+  pipeline work;
+};
+
+std::string output_of(const scratch_tree& tree) {
+  program p(tree.root());
+  p.run();
+  return p.output();
+}
+
+void fill(const scratch_tree& tree) {
+  for (int i = 0; i < 300; ++i) {
+    const std::string name =
+        "d" + std::to_string(i % 7) + "/e" + std::to_string(i % 3) + "/f" + std::to_string(i);
+    tree.write(name, std::string(static_cast<std::size_t>(i * i), 'x'));
+  }
+  tree.write("large", std::string(3'000'000, 'y'));
+}
+
+TEST(a_tree, has_one_output_whoever_reads_it) {
+  const scratch_tree tree;
+  fill(tree);
+  const std::string expected = output_of(tree);
+  EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 301 + 21 + 7 + 1);
+  for (const unsigned threads : {1U, 3U, 16U}) {
+    for (const unsigned workers : {1U, 4U}) {
+      program p(tree.root(), threads);
+      p.run(workers);
+      EXPECT_EQ(p.output(), expected);
+      EXPECT_EQ(p.complaints(), "");
+      const tally end = p.done.now();
+      EXPECT_EQ(end.files_done, 301U);
+      EXPECT_EQ(end, (tally{end.files_found, end.files_done, end.bytes_found, end.bytes_done}));
+    }
+  }
+}
+
+TEST(a_tree, has_another_digest_when_a_name_or_a_byte_or_a_kind_is_another) {
+  const scratch_tree tree;
+  const auto root_digest = [&] {
+    const std::string text = output_of(tree);
+    return text.substr(text.rfind('#'));
+  };
+  tree.write("a/b", "1");
+  const std::string first = root_digest();
+  tree.write("a/b", "2");
+  const std::string second = root_digest();
+  fs::rename(tree.at("a/b"), tree.at("a/c"));
+  const std::string third = root_digest();
+  fs::remove(tree.at("a/c"));
+  fs::create_symlink("2", tree.at("a/c"));
+  const std::string fourth = root_digest();
+  EXPECT_NE(first, second);
+  EXPECT_NE(second, third);
+  EXPECT_NE(third, fourth);
+  fs::remove(tree.at("a/c"));
+  tree.write("a/b", "1");
+  EXPECT_EQ(root_digest(), first);
+}
+
+TEST(a_tree, with_something_unreadable_is_read_beside_it) {
+  const scratch_tree tree;
+  tree.write("a", "1");
+  tree.write("b", "2");
+  fs::permissions(tree.at("a"), fs::perms::none);
+  const unprivileged user;
+  program p(tree.root());
+  p.run();
+  EXPECT_EQ(p.lines.failures(), 1U);
+  EXPECT_EQ(p.output(),
+            "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35  " + tree.at("b") + "\n");
+  EXPECT_NE(p.complaints().find(tree.at("a") + ": Permission denied\n"), std::string::npos);
+}
+
+TEST(a_tree, ends_when_nobody_takes_its_output) {
+  const scratch_tree tree;
+  fill(tree);
+  const unique_fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  program p(tree.root(), 2, full.get());
+  try {
+    p.run();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::system_error& e) {
+    EXPECT_EQ(e.code(), std::errc::no_space_on_device);
+  }
+}
+
+rota::task<void> until_small_files_are_read(const counts& done, std::uint64_t files) {
+  for (;;) {
+    const tally now = done.now();
+    // The endless one is being read, too.
+    if (now.files_done == files && now.bytes_done > files) co_return;
+    co_await rota::yield();
+  }
+}
+
+/// 1: the work was cancelled.
+rota::task<std::size_t> cancel_when_read(program& p, std::uint64_t files) {
+  const auto winner = co_await rota::when_any(p.work.run(), until_small_files_are_read(p.done, files));
+  co_return winner.index();
+}
+
+TEST(a_cancelled_tree, ends_with_all_its_jobs_and_counts_what_they_did) {
+  const scratch_tree tree;
+  for (const char* name : {"a", "b", "c"}) tree.write(name, "1");
+  tree.write_endless("z");
+  {
+    program p(tree.root());
+    {
+      rota::runtime runtime(rota::runtime_options{.workers = 2});
+      EXPECT_EQ(runtime.block_on(cancel_when_read(p, 3)), 1U);
+      EXPECT_EQ(runtime.stats().alive_tasks, 0U);
+    }
+    const tally end = p.done.now();
+    EXPECT_EQ(end.files_done, 3U);
+    EXPECT_EQ(end.files_found, 4U);
+    EXPECT_EQ(end.bytes_found, 3 + scratch_tree::endless);
+    EXPECT_GT(end.bytes_done, 3U);
+    EXPECT_LT(end.bytes_done, end.bytes_found);
+  }
+  EXPECT_EQ(open_below(tree.root()), 0U);
+}
+
+TEST(a_signal, cancels_the_work_and_the_next_one_finds_what_was_before) {
+  const scratch_tree tree;
+  tree.write_endless("z");
+  for (const int number : {SIGINT, SIGTERM}) {
+    program p(tree.root());
+    rota::runtime runtime(rota::runtime_options{.workers = 2});
+    auto end = runtime.spawn(run_until_signal(p.work, p.streams, p.done));
+    runtime.block_on(until_small_files_are_read(p.done, 0));
+    // From here, since workers block all signals.
+    ASSERT_EQ(std::raise(number), 0);
+    EXPECT_EQ(end.join(), number);
+    struct sigaction now{};
+    ASSERT_EQ(::sigaction(number, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_DFL);
+  }
+}
+
+TEST(a_signal, that_does_not_come_is_not_waited_for) {
+  const scratch_tree tree;
+  tree.write("a", "1");
+  program p(tree.root());
+  rota::runtime runtime(rota::runtime_options{.workers = 2});
+  EXPECT_EQ(runtime.block_on(run_until_signal(p.work, p.streams, p.done)), std::nullopt);
+}
+
+TEST(a_stalled_output, does_not_hold_a_cancellation_up) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const unique_fd nobody_reads(ends[0]);
+  const unique_fd in(ends[1]);
+  const scratch_tree tree;
+  for (int i = 0; i < 2'000; ++i) tree.write("f" + std::to_string(i), "1");
+  program p(tree.root(), 2, in.get());
+  rota::runtime runtime(rota::runtime_options{.workers = 2});
+  fs::resize_file(tree.at("f999"), scratch_tree::endless);
+  EXPECT_EQ(runtime.block_on(cancel_when_read(p, 1'999)), 1U);
+}
+
+TEST(an_output, whose_reader_has_gone_is_an_error) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const unique_fd in(ends[1]);
+  ::close(ends[0]);
+  EXPECT_EQ(write_all(in.get(), "text\n"), std::errc::broken_pipe);
+  std::signal(SIGPIPE, before);
+}
+
+TEST(an_output, takes_lines_of_any_length) {
+  const unique_fd file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  const std::string text = std::string(10'000, 'a') + "\n" + std::string(5'000, 'b') + "\nshort\n";
+  EXPECT_FALSE(write_all(file.get(), text));
+  EXPECT_EQ(program::text_of(file), text);
+}
+
+}  // namespace
+}  // namespace tree_hash::testing
