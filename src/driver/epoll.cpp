@@ -1,5 +1,7 @@
 #include "driver/epoll.hpp"
 
+#include "base/uninitialized.hpp"
+
 #include <new>
 
 namespace rota::driver {
@@ -37,18 +39,15 @@ epoll::~epoll() {
 
 unsigned epoll::wait(base::time_point deadline, event* found, unsigned most) noexcept {
   constexpr int batch = 64;
-  epoll_event events[batch];
+  ROTA_UNINITIALIZED epoll_event events[batch];
   const auto count =
       base::sys::epoll_wait(epoll_, events, most < batch ? static_cast<int>(most) : batch, deadline);
   if (!count.has_value()) ROTA_FATAL("epoll_wait", count.error().value());
   unsigned kept = 0;
   for (unsigned i = 0; i < *count; ++i) {
-    if (events[i].data.u64 == interrupt_key) {
-      // Edge-triggered as all others: nothing has to be read for the next edge, but the counter must not fill up.
-      base::sys::clear_event_fd(event_fd_);
-    } else {
-      found[kept++] = {events[i].data.u64, events[i].events};
-    }
+    // Edge-triggered as all others: each write of the event descriptor is an edge, whether it was read or not. Its counter is
+    // full after 2^64 interrupts.
+    if (events[i].data.u64 != interrupt_key) found[kept++] = {events[i].data.u64, events[i].events};
   }
   return kept;
 }

@@ -1,6 +1,7 @@
 #include "sched/worker.hpp"
 
 #include "base/tls_slot.hpp"
+#include "base/uninitialized.hpp"
 #include "sched/scheduler.hpp"
 #include "task/harness.hpp"
 
@@ -14,8 +15,6 @@ using core::header;
 
 worker::worker(scheduler& shared, unsigned index, std::uint64_t seed) noexcept
     : shared_(shared), index_(index), mine_(ring_.take_owner_end()), random_(seed + index) {}
-
-worker* worker::current() noexcept { return static_cast<worker*>(base::this_thread_locals().worker); }
 
 worker::on_play worker::play() noexcept {
   base::this_thread_locals().worker = this;
@@ -71,7 +70,7 @@ void worker::maintain() noexcept {
   since_driver_ = 0;
   close_books();
   if (!shared_.poll().try_take()) return;
-  event_buffer found;
+  ROTA_UNINITIALIZED event_buffer found;
   const driver_port& driver = shared_.around.driver;
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
   shared_.poll().give_back();
@@ -174,7 +173,7 @@ void worker::flush_lifo() noexcept {
 
 header* worker::from_injector() noexcept {
   since_injector_ = 0;
-  std::array<header*, 32> batch;
+  ROTA_UNINITIALIZED std::array<header*, 32> batch;
   // The first is run, so one more fits than the ring has room for.
   const std::size_t wanted = queue::fetch_count(
       shared_.injector().length_guess(), shared_.workers(), mine_.free_space() + std::size_t{1});
@@ -206,7 +205,7 @@ void worker::push_last(header& task) noexcept {
 
 /// False: it did not fit, and is in the injector, whose push has looked.
 bool worker::store(header& task) noexcept {
-  task_ring::batch batch;
+  ROTA_UNINITIALIZED task_ring::batch batch;
   switch (mine_.push(task, batch)) {
     case queue::on_push::stored: return true;
     case queue::on_push::refused: shared_.inject(task); break;
@@ -367,7 +366,7 @@ unsigned worker::wait_for_events(base::time_point until, event_buffer& found) no
 /// the events' tasks are put where all can take them. If there is one, this worker runs it, and nobody is woken.
 void worker::wait_in_driver() noexcept {
   poller& turn = shared_.poll();
-  event_buffer found;
+  ROTA_UNINITIALIZED event_buffer found;
   unsigned events = 0;
   const driver_port& driver = shared_.around.driver;
   bool notified = parker_.enter_driver() == on_enter::notified;

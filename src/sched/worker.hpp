@@ -3,6 +3,7 @@
 
 #include "base/cache_line.hpp"
 #include "base/random.hpp"
+#include "base/tls_slot.hpp"
 #include "queue/ring.hpp"
 #include "sched/counters.hpp"
 #include "sched/lifo_slot.hpp"
@@ -57,7 +58,9 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] bool help_once() noexcept;
 
   /// The worker that this thread plays; null for none.
-  [[nodiscard]] static worker* current() noexcept;
+  [[nodiscard]] static worker* current() noexcept {
+    return static_cast<worker*>(base::this_thread_locals().worker);
+  }
 
   [[nodiscard]] scheduler& shared() const noexcept { return shared_; }
   [[nodiscard]] unsigned index() const noexcept { return index_; }

@@ -82,7 +82,7 @@ header& launch(promise_base& root, scheduler& by, const result_vtable& type) noe
 void free_task(header& task) noexcept {
   scheduler* const owner = task.owner;
   void* const frame = task.frame_address();
-  std::free(task.name);
+  if (task.name != nullptr) std::free(task.name);
   // relaxed. Whoever drops the last reference comes after everybody who held one.
   if (cancel_hook* const hook = task.hook.load(base::order::relaxed)) hook->destroy(hook);
   task.~header();
