@@ -112,24 +112,43 @@ rota::task<session::next> session::answer_pending() {
   }
 }
 
+/// An answer that has begun is counted and logged when it is over, also if the end of the drain cancels it.
+class session::record {
+ public:
+  record(session& of, const request& r, const answer& a) noexcept : of_(of), request_(r), answer_(a) {}
+  record(const record&) = delete;
+  record& operator=(const record&) = delete;
+  ~record() {
+    if (answer_.bytes == 0) return;  // cancelled before there was one
+    counters::add(of_.server_.counts().of(answer_.code), 1);
+    of_.log(request_.line, answer_);
+  }
+
+ private:
+  session& of_;
+  const request& request_;
+  const answer& answer_;
+};
+
 /// The head is in the buffer already; a small file joins it, a large one follows from the kernel's cache.
+rota::task<session::next> session::send(const request& r, answer& a) {
+  const record at_end(*this, r, a);
+  if (a.step == next_step::listing) {
+    const next listed = co_await send_listing(r, a);
+    co_return listed;
+  }
+  out_used_ += a.bytes;
+  const bool is_inlined = a.parts.size() == 1 && a.parts[0].size <= inline_size;
+  if (is_inlined) co_return read_part(a.file.fd.get(), a.parts[0]) ? next::read_on : next::close;
+  if (a.parts.empty()) co_return next::read_on;
+  const next sent = co_await send_parts(a);
+  co_return sent;
+}
+
 rota::task<session::next> session::answer_one(const request& r) {
   answer a = make_answer(r);
-  next after = next::read_on;
-  if (a.step == next_step::listing) {
-    after = co_await send_listing(r, a);
-  } else {
-    out_used_ += a.bytes;
-    const bool is_inlined = a.parts.size() == 1 && a.parts[0].size <= inline_size;
-    if (is_inlined) {
-      if (!read_part(a.file.fd.get(), a.parts[0])) after = next::close;
-    } else if (!a.parts.empty()) {
-      after = co_await send_parts(a);
-    }
-  }
+  const next after = co_await send(r, a);
   has_answered_ = true;
-  counters::add(server_.counts().of(a.code), 1);
-  log(r.line, a);
   if (after == next::read_on && a.connection == persistence::keep) co_return next::read_on;
   // Also after a failure: answers to earlier requests may still be in the buffer.
   const next flushed = co_await flush();
@@ -157,7 +176,7 @@ rota::task<session::next> session::refuse(parsed why) {
   co_return next::close;
 }
 
-void session::log(std::string_view line, const answer& a) {
+void session::log(std::string_view line, const answer& a) noexcept {
   if (!server_.is_logging()) return;
   server_.log(
       {.client = client_, .request_line = line, .time = unix_time(), .code = a.code, .bytes = a.body});

@@ -31,10 +31,12 @@ class session {
 
  private:
   enum class next : unsigned char { read_on, close };
+  class record;
 
   rota::task<next> fill();
   rota::task<next> answer_pending();
   rota::task<next> answer_one(const request& r);
+  rota::task<next> send(const request& r, answer& a);
   rota::task<next> refuse(parsed why);
 
   // session_send.cpp
@@ -50,7 +52,7 @@ class session {
   [[nodiscard]] answer make_answer(const request& r);
   [[nodiscard]] std::span<char> room();
   [[nodiscard]] persistence offered() const noexcept;
-  void log(std::string_view line, const answer& a);
+  void log(std::string_view line, const answer& a) noexcept;
 
   server& server_;
   rota::net::tcp_stream stream_;

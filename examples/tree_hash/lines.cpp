@@ -14,6 +14,18 @@ void add_escaped(std::string& line, char c) {
 
 bool is_plain(unsigned char c) noexcept { return c >= 0x20 && c != 0x7f && c != '\\'; }
 
+/// U+0080 to U+009F in UTF-8: terminals obey them, too.
+bool begins_with_c1(std::string_view text) noexcept {
+  if (text.size() < 2 || text[0] != '\xc2') return false;
+  const auto second = static_cast<unsigned char>(text[1]);
+  return second >= 0x80 && second <= 0x9f;
+}
+
+void add_octal(std::string& text, unsigned char c) {
+  text += '\\';
+  for (const unsigned shift : {6U, 3U, 0U}) text += static_cast<char>('0' + ((c >> shift) & 7U));
+}
+
 }  // namespace
 
 std::string digest_line(const digest& d, std::string_view path) {
@@ -28,14 +40,16 @@ std::string digest_line(const digest& d, std::string_view path) {
 
 std::string printable(std::string_view path) {
   std::string text;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_plain(byte)) {
-      text += c;
-      continue;
+  while (!path.empty()) {
+    const std::size_t size = begins_with_c1(path) ? 2 : 1;
+    for (const char c : path.substr(0, size)) {
+      if (size == 1 && is_plain(static_cast<unsigned char>(c))) {
+        text += c;
+      } else {
+        add_octal(text, static_cast<unsigned char>(c));
+      }
     }
-    text += '\\';
-    for (const unsigned shift : {6U, 3U, 0U}) text += static_cast<char>('0' + ((byte >> shift) & 7U));
+    path.remove_prefix(size);
   }
   return text;
 }

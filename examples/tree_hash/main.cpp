@@ -1,6 +1,8 @@
 // Hashes a tree of files on rota: see README.md beside this file.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include "descriptors.hpp"
 #include "lines.hpp"
 #include "options.hpp"
+#include "pipeline.hpp"
 #include "run.hpp"
 
 namespace {
@@ -37,9 +40,20 @@ int interrupted(int signal_number, const tree_hash::tally& t) {
   return signalled + signal_number;
 }
 
+/// A standard stream that is closed would be the next file that is opened, and lines would go there. Nothing can be written
+/// to what takes its place.
+void fill_standard_streams() noexcept {
+  int fd = 0;
+  do {
+    fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) ::close(fd);
+}
+
 int hash(const tree_hash::options& o) {
   rota::runtime runtime(rota::runtime_options{.workers = o.workers});
-  const unsigned threads = o.threads != 0 ? o.threads : runtime.stats().num_workers;
+  const unsigned threads =
+      o.threads != 0 ? o.threads : std::min(runtime.stats().num_workers, tree_hash::most_threads);
   const auto room = tree_hash::directories_within(tree_hash::descriptor_limit(), threads);
   if (!room.has_value()) {
     return complain("the limit of open files is too low for --threads; see ulimit -n", misuse);
@@ -50,7 +64,7 @@ int hash(const tree_hash::options& o) {
   tree_hash::screen screen(STDOUT_FILENO, STDERR_FILENO, o.progress);
   tree_hash::pipeline work(tree, lines, screen, counts, threads);
   const std::optional<int> signal_number =
-      runtime.block_on(tree_hash::run_until_signal(work, screen, counts));
+      runtime.block_on(tree_hash::run_until_signal(work.run(), screen, counts));
   if (signal_number.has_value()) return interrupted(*signal_number, counts.now());
   return lines.failures() == 0 ? 0 : failed;
 }
@@ -58,6 +72,7 @@ int hash(const tree_hash::options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_standard_streams();
   const auto parsed = tree_hash::parse_options(argc, argv);
   if (!parsed.has_value()) {
     std::fputs(parsed.error().text.c_str(), parsed.error().exit_code == 0 ? stdout : stderr);

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string_view>
 
+#include <rota/this_task.hpp>
+
 namespace tree_hash {
 namespace {
 
@@ -40,6 +42,7 @@ std::error_code names_in(int directory, std::vector<std::string>& names) {
   const auto list = open_again(directory);
   if (list == nullptr) return last_error();
   for (;;) {
+    if (rota::this_task::cancel_requested()) return std::make_error_code(std::errc::operation_canceled);
     errno = 0;
     const dirent* const found = ::readdir(list.get());
     if (found == nullptr) break;

@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "tree_hash/lines.hpp"
+
 namespace tree_hash {
 namespace {
 
@@ -67,7 +69,7 @@ void describe(CLI::App& app, options& o) {
   add_number(app,
              "--threads",
              o.threads,
-             {0, 256},
+             {0, most_threads},
              "files that are read at a time; 0: as many as there are workers");
   add_choice<directories>(
       app,
@@ -94,7 +96,7 @@ std::expected<options, early_end> parse_options(int argc, const char* const* arg
   } catch (const CLI::CallForHelp&) {
     return std::unexpected(early_end{0, app.help()});
   } catch (const CLI::ParseError& e) {
-    return std::unexpected(early_end{2, "tree_hash: " + std::string(e.what()) + "\nTry tree_hash --help\n"});
+    return std::unexpected(early_end{2, "tree_hash: " + printable(e.what()) + "\nTry tree_hash --help\n"});
   }
   return o;
 }

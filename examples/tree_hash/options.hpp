@@ -9,10 +9,12 @@
 
 namespace tree_hash {
 
+inline constexpr unsigned most_threads = 256;
+
 struct options {
   std::string directory;
   unsigned workers = 0;  // 0: as many as the machine has for this process
-  unsigned threads = 0;  // 0: as many as workers
+  unsigned threads = 0;  // 0: as many as workers, most_threads at most
   directories shown = directories::root;
   bar progress = bar::if_terminal;
 };

@@ -4,7 +4,13 @@
 #include <string_view>
 #include <system_error>
 
+#include "tree_hash/unique_fd.hpp"
+
 namespace tree_hash {
+
+/// A terminal, opened again, so that a write to it never waits, and others that write to it still may. Not open: `fd` is no
+/// terminal, or must not be opened here.
+[[nodiscard]] unique_fd open_terminal_again(int fd) noexcept;
 
 /// Writes all of `text`, in pieces that end with a line where that is possible.
 ///

@@ -14,12 +14,8 @@
 namespace tree_hash {
 namespace {
 
-/// The subscription goes before anybody waits for the jobs: a second signal finds the disposition of before.
-rota::task<int> first_of(rota::unix_signal signals) {
-  rota::unix_signal mine = std::move(signals);
-  const int number = co_await mine.next();
-  co_return number;
-}
+/// The subscription goes with this task, before the work is told to stop: a second signal finds the disposition of before.
+rota::task<int> first_of(rota::unix_signal signals) { co_return co_await signals.next(); }
 
 /// What a shell starts in the background, and nohup, ignores SIGINT and is meant to.
 bool is_ignored(int number) noexcept {
@@ -42,12 +38,12 @@ rota::task<void> draw_progress(screen& to, const counts& of) {
   }
 }
 
-rota::task<std::optional<int>> run_until_signal(pipeline& work, screen& to, const counts& of) {
+rota::task<std::optional<int>> run_until_signal(rota::task<void> work, screen& to, const counts& of) {
   auto signals =
       is_ignored(SIGINT) ? rota::unix_signal::open({SIGTERM}) : rota::unix_signal::open({SIGINT, SIGTERM});
   if (!signals.has_value()) throw std::system_error(signals.error(), "signals");
   const auto first =
-      co_await rota::when_any(work.run(), first_of(std::move(*signals)), draw_progress(to, of));
+      co_await rota::when_any(std::move(work), first_of(std::move(*signals)), draw_progress(to, of));
   to.erase();
   if (first.index() != 1) co_return std::nullopt;
   co_return first.get<1>();

@@ -1,4 +1,4 @@
-// The whole program in a task: the pipeline, beside it the progress, and signals that end both.
+// The whole program in a task: the work, beside it the progress, and signals that end both.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <rota/task.hpp>
 
 #include "tree_hash/counts.hpp"
-#include "tree_hash/pipeline.hpp"
 #include "tree_hash/screen.hpp"
 
 namespace tree_hash {
@@ -15,8 +14,11 @@ namespace tree_hash {
 /// Draws ten times in a second, as long as nobody cancels it.
 [[nodiscard]] rota::task<void> draw_progress(screen& to, const counts& of);
 
-/// Returns the signal that cut it short, SIGTERM or, unless that is ignored, SIGINT: all jobs have ended then, and from its
-/// coming on another one ends the process. Throws what the pipeline throws, and std::system_error if signals cannot be waited for.
-[[nodiscard]] rota::task<std::optional<int>> run_until_signal(pipeline& work, screen& to, const counts& of);
+/// Returns the signal that cut `work` short, SIGTERM or, unless that is ignored, SIGINT: `work` has ended then, and from the
+/// moment that it is asked to, another one ends the process. Throws what `work` throws, and std::system_error if signals
+/// cannot be waited for.
+[[nodiscard]] rota::task<std::optional<int>> run_until_signal(rota::task<void> work,
+                                                              screen& to,
+                                                              const counts& of);
 
 }  // namespace tree_hash

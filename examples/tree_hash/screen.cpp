@@ -17,6 +17,8 @@ bool is_wanted(int error, bar wish) noexcept {
   return wish == bar::always || (wish == bar::if_terminal && ::isatty(error) == 1);
 }
 
+int either(const unique_fd& terminal, int fd) noexcept { return terminal.is_open() ? terminal.get() : fd; }
+
 /// One write, if it need not wait. What a terminal does not take is not worth a second attempt.
 void put(int fd, std::string_view text) noexcept {
   pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -28,7 +30,11 @@ void put(int fd, std::string_view text) noexcept {
 }  // namespace
 
 screen::screen(int out, int error, bar wish) noexcept
-    : out_(out), error_(error), has_bar_(is_wanted(error, wish)) {}
+    : out_terminal_(open_terminal_again(out)),
+      error_terminal_(open_terminal_again(error)),
+      out_(either(out_terminal_, out)),
+      error_(either(error_terminal_, error)),
+      has_bar_(is_wanted(error, wish)) {}
 
 std::size_t screen::width() const noexcept {
   constexpr std::size_t usual = 80;

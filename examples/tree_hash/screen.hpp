@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "tree_hash/report.hpp"
+#include "tree_hash/unique_fd.hpp"
 
 namespace tree_hash {
 
@@ -34,6 +35,8 @@ class screen {
  private:
   void erase_locked() noexcept;
 
+  unique_fd out_terminal_;    // if it is one, and may be opened again
+  unique_fd error_terminal_;  // likewise
   int out_;
   int error_;
   bool has_bar_;

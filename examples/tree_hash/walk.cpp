@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/this_task.hpp>
+
 #include "tree_hash/names.hpp"
 
 namespace tree_hash {
@@ -33,7 +35,7 @@ walk::walk(const std::string& root, unsigned directories, counts& found)
 
 std::vector<entry> walk::next(std::size_t most) {
   entries out = std::exchange(begun_, {});
-  while (!is_over() && out.size() < most) {
+  while (!is_over() && out.size() < most && !rota::this_task::cancel_requested()) {
     step(out);
     if (!has_room()) break;
   }

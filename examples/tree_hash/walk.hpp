@@ -17,7 +17,7 @@ namespace tree_hash {
 /// Names within a directory come in the order of their bytes, that of a directory taken with a slash behind it: so paths come
 /// in the order in which `sort` has them in the C locale.
 ///
-/// Threads    One at a time. Blocks on the disk.
+/// Threads    One at a time. Blocks on the disk; in a task that is to stop, it does not go on to the next name.
 /// Ownership  The directories whose files are unread stay open while their entries live; beside these a quarter of
 ///            `directories` at most. Those further up are closed, and opened again by "..", which must be the same directory.
 /// Failure    What cannot be read is an entry. The constructor throws std::system_error.
@@ -27,7 +27,7 @@ class walk {
   /// Follows a symbolic link at `root`, and no other.
   walk(const std::string& root, unsigned directories, counts& found);
 
-  /// The next entries: `most`, or fewer if directories are open enough; at least one.
+  /// The next entries: `most`, or fewer if directories are open enough; at least one, unless this task is to stop.
   [[nodiscard]] std::vector<entry> next(std::size_t most);
 
   [[nodiscard]] bool is_over() const noexcept { return levels_.empty(); }

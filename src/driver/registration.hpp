@@ -60,7 +60,8 @@ class registration {
     const base::lock_guard lock(mutex_);
     side& s = of(d);
     if (std::exchange(s.ready, false)) return true;
-    ROTA_ASSERT(!s.waiting);  // one task at a time in each direction
+    // One task at a time in each direction. The first would never hear of its event: better an end than a hang.
+    if (s.waiting) ROTA_FATAL("two tasks wait for the same direction of one socket", 0);
     s.waiting = std::move(w);
     return false;
   }

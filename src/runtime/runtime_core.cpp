@@ -218,7 +218,23 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
                static_cast<unsigned>(where.line()));
 }
 
+/// What a task awaited may have been cancelled by the shutdown before the task itself was.
+bool runtime_core::is_of_shutdown(const std::exception_ptr& what) const noexcept {
+  if (tasks.current_phase() == sched::phase::open) return false;
+  try {
+    std::rethrow_exception(what);
+  } catch (const cancelled_error& e) {
+    return e.reason() == cancel_reason::shutdown;
+  } catch (...) {
+    return false;
+  }
+}
+
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
+  if (is_of_shutdown(what)) {
+    tasks.note_suppressed();
+    return;
+  }
   // relaxed. A sum for a report.
   unhandled_.fetch_add(1, base::order::relaxed);
   unhandled_exception report{

@@ -98,6 +98,13 @@ exec 4>&-
 ((code == 1)) || fail "exit code $code for a closed pipe"
 complains "standard output: Broken pipe"
 
+code=0
+"$program" "$tree" >&- 2>"$work/errors" || code=$?
+((code == 1)) || fail "exit code $code without a standard output"
+complains "standard output: Bad file descriptor"
+"$program" "$tree" <&- 2>&- >"$work/out" || fail "exit code $? without a standard error"
+cmp "$work/out" "$work/first" || fail "another output without a standard error"
+
 echo "== the command line"
 ends_with 2 "$program"
 complains "DIR"

@@ -5,15 +5,16 @@ namespace {
 
 constexpr std::uint64_t width = 1'000'000;
 
-rota::task<std::uint64_t> one(std::uint64_t value) {
+rota::task<std::uint64_t> one(std::uint64_t value, stress::watchdog& dog) {
   if (value % 4 == 0) co_await rota::yield();
+  ++dog.progress;  // who gathers may stand behind all of them
   co_return value;
 }
 
 rota::task<std::uint64_t> fan(stress::watchdog& dog) {
   rota::join_set<std::uint64_t> all;
   for (std::uint64_t i = 0; i < width; ++i) {
-    all.spawn(one(i));
+    all.spawn(one(i, dog));
     ++dog.progress;
   }
   std::uint64_t sum = 0;

@@ -136,6 +136,15 @@ inline int finish(const char* name,
   return violations == 0 ? 0 : 1;
 }
 
+/// A sanitizer keeps memory of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool measures_memory = false;
+#elif defined(__clang__)
+inline constexpr bool measures_memory = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+inline constexpr bool measures_memory = true;
+#endif
+
 /// Kilobytes of resident memory.
 inline std::uint64_t resident() {
   std::ifstream file("/proc/self/status");

@@ -37,6 +37,7 @@ class a_session : public ::testing::Test {
     o.port = free_port();
     o.listings = feature::on;
     o.access_log = logs_.at("log");
+    o.drain_timeout = drain_timeout();
     runtime_ = std::make_unique<rota::runtime>(rota::runtime_options{.workers = 2});
     server_ = std::make_unique<server>(o, 2);
     served_ = runtime_->spawn(server_->run());
@@ -44,6 +45,7 @@ class a_session : public ::testing::Test {
   }
 
   [[nodiscard]] virtual std::string root() const { return folder_.root(); }
+  [[nodiscard]] virtual std::chrono::milliseconds drain_timeout() const { return std::chrono::seconds(10); }
 
   void TearDown() override {
     if (server_) stop();
@@ -277,6 +279,22 @@ TEST_F(a_session, all_lines_are_in_the_log_when_the_server_has_ended) {
             "\"HEAD /f/ HTTP/1.1\" 200 0\n"
             "\"GET /a b HTTP/1.1\" 400 16\n"
             "\"nonsense\\x22\" 400 16\n");
+}
+
+class a_session_that_is_not_waited_for : public a_session {
+ protected:
+  [[nodiscard]] std::chrono::milliseconds drain_timeout() const override { return {}; }
+};
+
+TEST_F(a_session_that_is_not_waited_for, has_a_line_for_the_answer_that_the_drain_cuts) {
+  folder_.write("huge", "");
+  std::filesystem::resize_file(folder_.at("huge"), std::size_t{64} << 20U);
+  const client one(port_, 1);
+  char first = 0;
+  ASSERT_TRUE(one.send(get("/huge")) && one.receive_one(first));
+  stop();
+  const std::string line = read_file(logs_.at("log"));
+  EXPECT_NE(line.find("\"GET /huge HTTP/1.1\" 200 67108864\n"), std::string::npos) << line;
 }
 
 TEST_F(a_session, a_hangup_opens_the_log_anew) {

@@ -130,6 +130,26 @@ TEST(regress, a_socket_may_outlive_its_runtime) {
   EXPECT_NE(kept->local_endpoint()->port(), 0);
 }
 
+// What never suspended is in no list, so the shutdown reaches the child first.
+TEST(regress, a_task_that_hears_of_the_shutdown_from_its_child_is_not_unhandled) {
+  std::binary_semaphore runs(0);
+  struct body {
+    static task<> forever() { co_await sleep_for(1h); }
+    static task<> parent(std::binary_semaphore& r) {
+      join_handle<void> child = spawn(forever());
+      r.release();
+      while (!child.is_done()) std::this_thread::yield();
+      co_await child;
+    }
+  };
+  runtime rt(with_workers(2));
+  rt.spawn(body::parent(runs)).detach();
+  runs.acquire();
+  const shutdown_report report = rt.shutdown(0s);
+  EXPECT_TRUE(report.survivors.empty());
+  EXPECT_EQ(rt.stats().total_unhandled, 0U);
+}
+
 TEST(regress, a_subscription_to_signals_may_outlive_its_runtime) {
   struct body {
     static task<std::expected<unix_signal, std::error_code>> open() {

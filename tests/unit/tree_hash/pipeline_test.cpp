@@ -7,10 +7,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
+#include <rota/finally.hpp>
 #include <rota/runtime.hpp>
 #include <rota/this_task.hpp>
+#include <rota/time.hpp>
 #include <rota/when.hpp>
 
 #include "scratch_tree.hpp"
@@ -172,20 +177,62 @@ TEST(a_cancelled_tree, ends_with_all_its_jobs_and_counts_what_they_did) {
   EXPECT_EQ(open_below(tree.root()), 0U);
 }
 
-TEST(a_signal, cancels_the_work_and_the_next_one_finds_what_was_before) {
+auto handler_of(int number) {
+  struct sigaction now{};
+  EXPECT_EQ(::sigaction(number, nullptr, &now), 0);
+  return now.sa_handler;
+}
+
+/// From here, since workers block all signals.
+void raise_when_caught(int number) {
+  while (handler_of(number) == SIG_DFL) std::this_thread::yield();
+  ASSERT_EQ(std::raise(number), 0);
+}
+
+struct stubborn_work {
+  std::atomic<bool> is_asked{false};
+  std::atomic<bool> may_end{false};
+
+  /// Asked to end it does not, as work that waits for a disk.
+  rota::task<void> run() {
+    const auto cleanup = [this] { return hang(); };
+    co_await rota::finally(for_ever(), cleanup, std::chrono::hours::max());
+  }
+  static rota::task<void> for_ever() { co_await rota::sleep_for(std::chrono::hours::max()); }
+  rota::task<void> hang() {
+    is_asked = true;
+    while (!may_end) co_await rota::yield();
+  }
+};
+
+TEST(a_signal, finds_what_was_before_while_the_work_hangs_that_the_first_one_cancelled) {
+  screen nowhere(-1, -1, bar::never);
+  const counts none;
+  for (const int number : {SIGINT, SIGTERM}) {
+    std::signal(number, SIG_DFL);
+    stubborn_work work;
+    rota::runtime runtime(rota::runtime_options{.workers = 2});
+    auto end = runtime.spawn(run_until_signal(work.run(), nowhere, none));
+    raise_when_caught(number);
+    while (!work.is_asked) std::this_thread::yield();
+    EXPECT_EQ(handler_of(number), SIG_DFL);
+    work.may_end = true;
+    EXPECT_EQ(end.join(), number);
+  }
+}
+
+TEST(a_signal, cancels_the_work) {
   const scratch_tree tree;
   tree.write_endless("z");
   for (const int number : {SIGINT, SIGTERM}) {
+    std::signal(number, SIG_DFL);
     program p(tree.root());
     rota::runtime runtime(rota::runtime_options{.workers = 2});
-    auto end = runtime.spawn(run_until_signal(p.work, p.streams, p.done));
+    auto end = runtime.spawn(run_until_signal(p.work.run(), p.streams, p.done));
     runtime.block_on(until_small_files_are_read(p.done, 0));
-    // From here, since workers block all signals.
-    ASSERT_EQ(std::raise(number), 0);
+    raise_when_caught(number);
     EXPECT_EQ(end.join(), number);
-    struct sigaction now{};
-    ASSERT_EQ(::sigaction(number, nullptr, &now), 0);
-    EXPECT_EQ(now.sa_handler, SIG_DFL);
+    EXPECT_EQ(handler_of(number), SIG_DFL);
   }
 }
 
@@ -194,7 +241,7 @@ TEST(a_signal, that_does_not_come_is_not_waited_for) {
   tree.write("a", "1");
   program p(tree.root());
   rota::runtime runtime(rota::runtime_options{.workers = 2});
-  EXPECT_EQ(runtime.block_on(run_until_signal(p.work, p.streams, p.done)), std::nullopt);
+  EXPECT_EQ(runtime.block_on(run_until_signal(p.work.run(), p.streams, p.done)), std::nullopt);
 }
 
 TEST(a_stalled_output, does_not_hold_a_cancellation_up) {
@@ -208,6 +255,40 @@ TEST(a_stalled_output, does_not_hold_a_cancellation_up) {
   rota::runtime runtime(rota::runtime_options{.workers = 2});
   fs::resize_file(tree.at("f999"), scratch_tree::endless);
   EXPECT_EQ(runtime.block_on(cancel_when_read(p, 1'999)), 1U);
+}
+
+/// A terminal, and whoever shows it.
+struct terminal_pair {
+  terminal_pair() {
+    EXPECT_EQ(::grantpt(shown.get()), 0);
+    EXPECT_EQ(::unlockpt(shown.get()), 0);
+    std::array<char, 64> name{};
+    EXPECT_EQ(::ptsname_r(shown.get(), name.data(), name.size()), 0);
+    in = unique_fd(::open(name.data(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    EXPECT_EQ(::isatty(in.get()), 1);
+  }
+  unique_fd shown{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  unique_fd in;
+};
+
+TEST(a_stalled_terminal, does_not_hold_a_cancellation_up) {
+  const terminal_pair terminal;
+  const scratch_tree tree;
+  for (int i = 0; i < 2'000; ++i) tree.write("f" + std::to_string(i), "1");
+  fs::resize_file(tree.at("f999"), scratch_tree::endless);
+  program p(tree.root(), 2, terminal.in.get());
+  rota::runtime runtime(rota::runtime_options{.workers = 2});
+  EXPECT_EQ(runtime.block_on(cancel_when_read(p, 1'999)), 1U);
+}
+
+TEST(a_terminal, is_opened_again_without_a_change_for_others) {
+  const terminal_pair terminal;
+  const unique_fd again = open_terminal_again(terminal.in.get());
+  ASSERT_TRUE(again.is_open());
+  EXPECT_NE(::fcntl(again.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(::fcntl(terminal.in.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_FALSE(open_terminal_again(terminal.shown.get()).is_open());
+  EXPECT_FALSE(open_terminal_again(-1).is_open());
 }
 
 TEST(an_output, whose_reader_has_gone_is_an_error) {

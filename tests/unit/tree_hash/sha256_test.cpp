@@ -49,6 +49,10 @@ TEST(a_line, is_that_of_sha256sum) {
 
 TEST(a_message, has_no_control_characters) {
   EXPECT_EQ(printable("a\n\x1b[2J\\\x7f"), "a\\012\\033[2J\\134\\177");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "\\302\\2332J");
+  EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0");
   EXPECT_EQ(printable("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
 }
 

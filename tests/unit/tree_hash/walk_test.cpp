@@ -8,6 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <rota/runtime.hpp>
+#include <rota/this_task.hpp>
 
 #include "scratch_tree.hpp"
 #include "tree_hash/descriptors.hpp"
@@ -102,6 +107,26 @@ TEST(a_walk, says_what_it_cannot_read_and_goes_on) {
     EXPECT_EQ(walked(tree.root()), "( a! b ) ");
   }
   fs::permissions(tree.at("a"), fs::perms::owner_all);
+}
+
+rota::task<std::size_t> walk_once_cancelled(walk& w, std::atomic<bool>& has_begun) {
+  has_begun = true;
+  while (!rota::this_task::cancel_requested()) std::this_thread::yield();
+  co_return w.next(100).size();
+}
+
+TEST(a_walk, stops_when_its_task_is_to_stop) {
+  const scratch_tree tree;
+  for (int i = 0; i < 50; ++i) tree.write("f" + std::to_string(i), "");
+  counts found;
+  walk w(tree.root(), 16, found);
+  rota::runtime runtime(rota::runtime_options{.workers = 1});
+  std::atomic<bool> has_begun{false};
+  auto walker = runtime.spawn(walk_once_cancelled(w, has_begun));
+  while (!has_begun) std::this_thread::yield();
+  walker.cancel();
+  EXPECT_EQ(walker.join(), 1U);  // the root's begin, which was found before
+  EXPECT_EQ(found.now(), tally{});
 }
 
 TEST(a_walk, throws_for_a_root_that_is_no_directory) {
