@@ -30,9 +30,14 @@ enum class [[nodiscard]] on_inject {
 
 // PROTOCOL: injector
 //
-//   mutex_     guards first_, last_, `next` of every item in the list, closed_, and every change of length_
-//   length_    items in the list; read by anybody without the lock
-//   T::next    a base::cell<T*>, null outside the list: an item is in one injector at a time
+//   Two lists: producers append to the back, consumers take from the front. A consumer that finds the front empty moves the
+//   whole back there. So a producer waits for three assignments at most, never for somebody who walks along items that lie
+//   in another processor's cache.
+//
+//   back_mutex_   guards back_first_, back_last_, closed_, and every change of pushed_
+//   front_mutex_  guards front_, and every change of taken_. Taken first, if somebody needs both.
+//   pushed_       how many items were ever accepted; taken_ how many were handed out. Read by anybody without the locks.
+//   T::next       a base::cell<T*>, null outside the lists: an item is in one injector at a time
 //
 // Who may touch an item: its pusher until push() returns `accepted`; then nobody but the injector until it is
 // handed out. Who frees it: nobody here.
@@ -40,14 +45,16 @@ enum class [[nodiscard]] on_inject {
 // Invariants (tests/unit/queue/injector_test.cpp, tests/model/injector_model.cpp):
 //   I1  what was accepted is handed out exactly once, by pop_batch() or drain().
 //   I2  items of one pusher, and items of one batch, are handed out in the order in which they were pushed.
-//   I3  under the lock, length_ counts the list; so has_items() with one consumer means pop_batch() hands out
+//   I3  under both locks, pushed_ - taken_ counts the lists; so has_items() with one consumer means pop_batch() hands out
 //       something.
 //   I4  nothing is accepted after close() has returned.
 //
-// Why the orders suffice: the mutex orders the list and the items. length_ is the published word of parking.
+// Why the orders suffice: the mutexes order the lists and the items. pushed_ is the published word of parking.
 // The scheduler uses form (a) after a push (an RMW on its packed word, on both sides), for which any order of
-// length_ would do, as it is changed before that RMW. Form (b) holds as well: the change is a seq_cst RMW,
-// and has_items() a seq_cst load, so a caller may follow a push with a mere seq_cst load of the packed word.
+// pushed_ would do, as it is changed before that RMW. Form (b) holds as well: the change is a seq_cst RMW, and has_items()
+// loads seq_cst, so a caller may follow a push with a mere seq_cst load of the packed word. has_items() reads taken_ first:
+// both only grow and taken_ <= pushed_, so if they are equal the injector was empty at the first read, and what came since
+// then was published after the parker's RMW.
 template <class T>
 class injector {
  public:
@@ -62,55 +69,63 @@ class injector {
   /// Appends a chain of `count` items, linked by `next` from first to last; nothing comes between them.
   on_inject push_batch(T& first, T& last, std::size_t count) noexcept {
     ROTA_ASSERT(is_chain(first, last, count));
-    const base::lock_guard lock(mutex_);
+    const base::lock_guard lock(back_mutex_);
     if (closed_.get()) return on_inject::closed;
     append(first, last);
-    // seq_cst. The publish of form (b); see the protocol. An RMW, though the lock excludes other writers:
-    //          form (b) asks for a seq_cst store or RMW.
-    length_.fetch_add(count, base::order::seq_cst);
+    // relaxed. Only who holds this lock writes it.
+    const std::size_t before = pushed_.load(base::order::relaxed);
+    // seq_cst. The publish of form (b); see the protocol.
+    pushed_.exchange(before + count, base::order::seq_cst);
     return on_inject::accepted;
   }
 
   /// Hands out the oldest items, at most as many as `out` holds; returns how many. No lock if none.
   [[nodiscard]] std::size_t pop_batch(std::span<T*> out) noexcept {
     if (out.empty() || length_guess() == 0) return 0;
-    const base::lock_guard lock(mutex_);
+    const base::lock_guard lock(front_mutex_);
     std::size_t count = 0;
-    while (count < out.size() && first_.get() != nullptr) out[count++] = take_first();
-    ROTA_ASSERT(length_guess() >= count);
-    // relaxed. A parker that reads the smaller length has missed nothing: we hold what is gone.
-    length_.fetch_sub(count, base::order::relaxed);
+    while (count < out.size() && (front_.get() != nullptr || refill())) out[count++] = take_first();
+    note_taken(count);
     return count;
   }
 
   /// From now on every push is refused; what is there stays. Idempotent.
   void close() noexcept {
-    const base::lock_guard lock(mutex_);
+    const base::lock_guard lock(back_mutex_);
     closed_.set(true);
   }
 
   /// Hands out everything: a chain, oldest first, linked by `next`; null when there is nothing. For shutdown.
   [[nodiscard]] T* drain() noexcept {
-    const base::lock_guard lock(mutex_);
-    T* const chain = first_.get();
-    first_.set(nullptr);
-    last_.set(nullptr);
-    // relaxed. As in pop_batch().
-    length_.store(0, base::order::relaxed);
+    const base::lock_guard lock(front_mutex_);
+    T* chain = nullptr;
+    T* last = nullptr;
+    std::size_t count = 0;
+    while (front_.get() != nullptr || refill()) {
+      T* const item = take_first();
+      if (last != nullptr) last->next.set(item);
+      if (chain == nullptr) chain = item;
+      last = item;
+      ++count;
+    }
+    note_taken(count);
     return chain;
   }
 
   /// For fetch_count(), reports, and as a first look.
   [[nodiscard]] std::size_t length_guess() const noexcept {
-    // relaxed. A guess. It is never older than what the caller has synchronised with, so a worker that was
-    //          told of an item by has_items(), or by the packed word, sees it here, unless it is taken.
-    return length_.load(base::order::relaxed);
+    // relaxed, both. A guess. pushed_ is never older than what the caller has synchronised with, so a worker that
+    //          was told of an item by has_items(), or by the packed word, sees it here, unless it is taken.
+    const std::size_t taken = taken_.load(base::order::relaxed);
+    const std::size_t pushed = pushed_.load(base::order::relaxed);
+    return pushed > taken ? pushed - taken : 0;
   }
 
   /// The re-scan of a worker that is about to park.
   [[nodiscard]] bool has_items() const noexcept {
-    // seq_cst. The fourth access of form (b): after the parker's RMW of the packed word.
-    return length_.load(base::order::seq_cst) != 0;
+    // seq_cst. The fourth access of form (b): after the parker's RMW of the packed word. In this order: see the protocol.
+    const std::size_t taken = taken_.load(base::order::seq_cst);
+    return pushed_.load(base::order::seq_cst) != taken;
   }
 
  private:
@@ -121,29 +136,46 @@ class injector {
   }
 
   void append(T& first, T& last) noexcept {
-    ROTA_ASSERT((first_.get() == nullptr) == (last_.get() == nullptr));
-    if (T* const before = last_.get(); before != nullptr) {
+    ROTA_ASSERT((back_first_.get() == nullptr) == (back_last_.get() == nullptr));
+    if (T* const before = back_last_.get(); before != nullptr) {
       before->next.set(&first);
     } else {
-      first_.set(&first);
+      back_first_.set(&first);
     }
-    last_.set(&last);
+    back_last_.set(&last);
+  }
+
+  /// Under front_mutex_, with an empty front: the back is the front now. False: there is nothing.
+  [[nodiscard]] bool refill() noexcept {
+    const base::lock_guard lock(back_mutex_);
+    front_.set(back_first_.get());
+    back_first_.set(nullptr);
+    back_last_.set(nullptr);
+    return front_.get() != nullptr;
   }
 
   [[nodiscard]] T* take_first() noexcept {
-    T* const item = first_.get();
-    T* const second = item->next.get();
+    T* const item = front_.get();
+    front_.set(item->next.get());
     item->next.set(nullptr);
-    first_.set(second);
-    if (second == nullptr) last_.set(nullptr);
     return item;
   }
 
-  alignas(base::cache_line) base::atomic<std::size_t> length_{0};
-  alignas(base::cache_line) base::mutex mutex_;
-  base::cell<T*> first_;
-  base::cell<T*> last_;
+  /// Under front_mutex_.
+  void note_taken(std::size_t count) noexcept {
+    // relaxed, both. Only who holds this lock writes it. A parker that reads the larger number has missed nothing: we
+    //          hold what is gone.
+    taken_.store(taken_.load(base::order::relaxed) + count, base::order::relaxed);
+  }
+
+  alignas(base::cache_line) base::mutex back_mutex_;
+  base::cell<T*> back_first_;
+  base::cell<T*> back_last_;
   base::cell<bool> closed_;
+  base::atomic<std::size_t> pushed_{0};
+  alignas(base::cache_line) base::mutex front_mutex_;
+  base::cell<T*> front_;
+  base::atomic<std::size_t> taken_{0};
 };
 
 }  // namespace rota::queue
