@@ -24,6 +24,8 @@ install(
 )
 install(EXPORT rota NAMESPACE rota:: FILE rotaTargets.cmake DESTINATION "${_rota_package_dir}")
 
+include("${CMAKE_CURRENT_LIST_DIR}/rotaCompiler.cmake")
+_rota_compiler(ROTA_BUILT_BY)
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/rotaConfig.cmake.in" "${PROJECT_BINARY_DIR}/rotaConfig.cmake"
   INSTALL_DESTINATION "${_rota_package_dir}"
@@ -32,6 +34,7 @@ configure_package_config_file(
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/rotaConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(
   FILES "${PROJECT_BINARY_DIR}/rotaConfig.cmake" "${PROJECT_BINARY_DIR}/rotaConfigVersion.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/rotaCompiler.cmake"
   DESTINATION "${_rota_package_dir}"
 )
 

@@ -322,6 +322,11 @@ def check_files(names):
     return report.lines(), f"{len(names)} files keep the law"
 
 
+def misuse(words):
+    print(f"check_coroutines: {words}; --help says how it is called", file=sys.stderr)
+    sys.exit(2)
+
+
 def self_test():
     """bad.cpp.txt: every line that ends in `// FLAG rule` is flagged with that rule, and no other. good.cpp.txt: none."""
     wrong, planted = [], 0
@@ -342,12 +347,21 @@ def self_test():
 
 def main():
     arguments = sys.argv[1:]
-    if arguments == ["--self-test"]:
-        complaints, summary = self_test()
-    elif arguments and not pathlib.Path(arguments[0]).is_dir():
-        complaints, summary = check_files(arguments)
-    else:
-        complaints, summary = check_project(pathlib.Path(arguments[0]) if arguments else HERE.parent)
+    if "--help" in arguments or "-h" in arguments:
+        print(f"usage: check_coroutines.py [FILE... | --self-test]\n\n{__doc__.strip()}")
+        return
+    options = [a for a in arguments if a.startswith("-")]
+    try:
+        if arguments == ["--self-test"]:
+            complaints, summary = self_test()
+        elif options:
+            misuse(f"unknown option {options[0]}")
+        elif arguments and not pathlib.Path(arguments[0]).is_dir():
+            complaints, summary = check_files(arguments)
+        else:
+            complaints, summary = check_project(pathlib.Path(arguments[0]) if arguments else HERE.parent)
+    except OSError as error:
+        misuse(f"cannot read {error.filename}: {error.strerror}")
     print("\n".join(complaints) if complaints else summary)
     sys.exit(bool(complaints))
 

@@ -108,8 +108,21 @@ def complaint(check, expected, files):
     return None
 
 
+def misuse(expected_code, expected, *arguments):
+    """What check_coroutines, which is installed, does wrong about these arguments, or None."""
+    done = subprocess.run([sys.executable, HERE / "check_coroutines.py", *arguments],
+                          capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    if done.returncode != expected_code or expected not in said or "Traceback" in said:
+        return f"check_coroutines {arguments} does not say '{expected}':\n{said}"
+    return None
+
+
 def main():
     complaints = [said for case in CASES if (said := complaint(*case))]
+    calls = [(0, "usage:", "--help"), (2, "cannot read nowhere.cpp: No such file", "nowhere.cpp"),
+             (2, "unknown option --halp", "--halp"), (2, "Is a directory", __file__, str(HERE))]
+    complaints += [said for call in calls if (said := misuse(*call))]
     planted = subprocess.run([sys.executable, HERE / "check_coroutines.py", "--self-test"],
                              capture_output=True, text=True, check=False)
     if planted.returncode != 0:

@@ -1,4 +1,5 @@
-// Everything but stop_token.hpp, and what has folders of its own.
+// Everything but stop_token.hpp and the folders: net/ (tcp_listener.hpp, tcp_stream.hpp, endpoint.hpp), testing/
+// (virtual_clock.hpp).
 #pragma once
 
 #include <rota/async_scope.hpp>

@@ -29,7 +29,8 @@ class spawner : public nursery {
   auto spawn(F&& function, Args&&... args) {
     return spawn(make_task(std::forward<F>(function), std::forward<Args>(args)...));
   }
-  /// A child whose end alone is of interest.
+  /// A child whose end alone is of interest. `fork([t]() -> task<> {...})` is right: the lambda lives in the child;
+  /// `fork([t]() -> task<> {...}())` reads a lambda that is gone.
   template <class T>
   void fork(task<T> work) {
     static_cast<void>(spawn(std::move(work)));
@@ -92,6 +93,8 @@ concept scope_body = is_task<std::remove_cvref_t<scope_task<F>>>;
 ///
 /// The result is the body's. Children may use whatever outlives the with_scope, and what is local to the body as long as
 /// the body waits for them before that goes: a body that has returned, or thrown, has no locals any more.
+///
+/// For servers: a child's exception cancels the others; catch in the child.
 ///
 /// Threads       `spawn`, `fork`, `cancel` and `size` may be called by any thread that the scope cannot end before: the
 ///               body, its children, and theirs.

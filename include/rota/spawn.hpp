@@ -52,7 +52,8 @@ join_handle<T> spawn(task<T> work) {
   return core::spawn_on(core::current_scheduler(), core::inherit_deadline(std::move(work)));
 }
 
-/// `function(args...)` returns a task; both live in the spawned task. A callable without state that takes what it is given
+/// `function(args...)` returns a task; both live in the spawned task: `spawn([t]() -> task<> {...})` is right, and
+/// `spawn([t]() -> task<> {...}())` reads a lambda that is gone. A callable without state that takes what it is given
 /// by value, and as what it is, costs one allocation. One more, for a frame that keeps them: a callable with state, a
 /// parameter by reference or of another type than its argument, and a generic lambda with arguments.
 template <class F, class... Args>

@@ -56,7 +56,8 @@ inline void demand_work(const task_base& work) noexcept {
 /// A unit of asynchronous work: a coroutine that has not started. It starts when it is awaited or spawned.
 ///
 /// Threads       Not shared: one owner at a time. Once it runs, it may move between the runtime's workers at each co_await.
-/// Ownership     Owns the coroutine's frame, and with it its parameters and locals.
+/// Ownership     Owns the coroutine's frame, and with it its parameters and locals; not the captures of a lambda that made
+///               it: `[t]() -> task<> {...}()` reads a lambda that is gone; await a named one, or hand it to `spawn` uncalled.
 /// Ordering      The caller's code up to the co_await happens before the task's first line; its last line happens before
 ///               the co_await returns.
 /// Failure       What it throws is rethrown by the co_await. If the awaiting task is cancelled, this one is unwound first:

@@ -103,9 +103,13 @@ std::size_t endpoint::to_native(void* address) const noexcept {
 std::string endpoint::to_string() const {
   char text[INET6_ADDRSTRLEN] = {};
   ::inet_ntop(v6_ ? AF_INET6 : AF_INET, bytes_.data(), text, sizeof text);
-  std::string host(text);
-  if (v6_) host = "[" + host + (scope_ == 0 ? "" : "%" + std::to_string(scope_)) + "]";
-  return host + ":" + std::to_string(port_);
+  // append: g++ 12 warns falsely about `"[" + host` (-Wrestrict, GCC bug 105329).
+  std::string made;
+  if (v6_) made.append(1, '[');
+  made.append(text);
+  if (v6_ && scope_ != 0) made.append(1, '%').append(std::to_string(scope_));
+  if (v6_) made.append(1, ']');
+  return made.append(1, ':').append(std::to_string(port_));
 }
 
 }  // namespace rota::net

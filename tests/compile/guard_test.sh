@@ -35,11 +35,11 @@ must_be_refused() {  # symbol, compiler, flags...
 
 common=("$@")
 link_with "$cxx" "$@" || { cat "$work/log"; echo "a program built alike does not link"; exit 1; }
-must_be_refused rota_model_was_built_with_ "$cxx" "$@" -DROTA_MODEL=1
+must_be_refused rota_model_library_was_not_built_with_ "$cxx" "$@" -DROTA_MODEL=1
 
 if "$cxx" --version | grep -qi clang; then
-  other=g++ symbol=rota_was_built_with_gcc_
+  other=g++ symbol='rota_library_was_not_built_with_gcc_[0-9]*_as_this_file_was'
 else
-  other=clang++-19 symbol=rota_was_built_with_clang_
+  other=clang++-19 symbol='rota_library_was_not_built_with_clang_[0-9]*_as_this_file_was'
 fi
 if command -v "$other" >/dev/null; then must_be_refused "$symbol" "$other"; fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD CXX [FLAG...]: installs the build into a new folder and builds the program beside this script against it,
-# with find_package and with pkg-config. FLAGS are those without which nothing links (-fsanitize=...).
+# with find_package and with pkg-config; find_package must refuse another compiler. FLAGS are those without which nothing
+# links (-fsanitize=...).
 set -euo pipefail
 
 build=$1 cxx=$2
@@ -25,6 +26,24 @@ CXXFLAGS="$*" cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_CXX_COMPILER="$
 cmake --build "$work/build" -j1
 "$work/build/outside"
 if [[ -x $work/build/outside_testing ]]; then "$work/build/outside_testing"; fi
+
+echo "== another compiler"
+if "$cxx" --version | grep -qi clang; then
+  own='clang [0-9]*' other=g++ others='g++ [0-9]*'
+else
+  own='g++ [0-9]*' other=clang++-19 others='clang 19'
+fi
+if ! command -v "$other" >/dev/null; then
+  echo "$other is not installed: this part is not run"
+elif cmake -G Ninja -S "$here" -B "$work/other" -DCMAKE_CXX_COMPILER="$other" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1; then
+  echo "find_package accepts a library of another compiler"
+  exit 1
+else
+  # CMake breaks the lines of a message.
+  said=$(tr -s ' \n' ' ' <"$work/log")
+  expected="rota in $prefix was built by $own; this project uses $others: choose .*ROTA_CXX=$other ./dev install $prefix"
+  grep -o -- "$expected" <<<"$said" || { cat "$work/log"; echo "find_package does not say: $expected"; exit 1; }
+fi
 
 echo "== pkg-config"
 if ! command -v pkg-config >/dev/null; then

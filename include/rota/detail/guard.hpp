@@ -1,11 +1,13 @@
 // A link-time guard. clang and g++ mangle constrained templates differently and lay some classes out differently, and
 // the model build changes every atomic: mixing them builds a program that is silently wrong. So the library defines one
 // symbol named after the compiler it was built with, and every file that includes rota refers to the one it needs:
-//   undefined reference to `rota_was_built_with_gcc_12'   means: rebuild rota with g++ 12, or your program with rota's compiler.
+//   undefined reference to `rota_library_was_not_built_with_gcc_12_as_this_file_was'
+// means: rebuild rota with g++ 12, or your program with rota's compiler. find_package(rota) says so before.
 #pragma once
 
 #define ROTA_DETAIL_JOIN_(a, b) a##b
 #define ROTA_DETAIL_JOIN(a, b) ROTA_DETAIL_JOIN_(a, b)
+#define ROTA_DETAIL_AS_THIS_FILE(a) ROTA_DETAIL_JOIN(a, _as_this_file_was)
 
 #if defined(__clang__)
 #define ROTA_DETAIL_COMPILER ROTA_DETAIL_JOIN(clang_, __clang_major__)
@@ -14,9 +16,11 @@
 #endif
 
 #if defined(ROTA_MODEL) && ROTA_MODEL
-#define ROTA_DETAIL_GUARD ROTA_DETAIL_JOIN(rota_model_was_built_with_, ROTA_DETAIL_COMPILER)
+#define ROTA_DETAIL_GUARD \
+  ROTA_DETAIL_AS_THIS_FILE(ROTA_DETAIL_JOIN(rota_model_library_was_not_built_with_, ROTA_DETAIL_COMPILER))
 #else
-#define ROTA_DETAIL_GUARD ROTA_DETAIL_JOIN(rota_was_built_with_, ROTA_DETAIL_COMPILER)
+#define ROTA_DETAIL_GUARD \
+  ROTA_DETAIL_AS_THIS_FILE(ROTA_DETAIL_JOIN(rota_library_was_not_built_with_, ROTA_DETAIL_COMPILER))
 #endif
 
 extern "C" {

@@ -22,7 +22,7 @@ struct listen_options {
 ///               connection that broke before it was accepted is skipped. No descriptor or memory left: waits 10 ms to 1 s
 ///               and tries again, and returns the error once a second, so that somebody can log it; the listener goes on.
 /// Cost          One system call and one allocation for each connection.
-/// Example       examples/echo.cpp
+/// Example       examples/echo_server.cpp
 class ROTA_API tcp_listener {
  public:
   [[nodiscard]] static result<tcp_listener> bind(const endpoint& at, listen_options options = {}) noexcept;

@@ -109,11 +109,11 @@ class ROTA_API send_file_leaf final : public socket_leaf {
 
 }  // namespace detail
 
-/// A connected TCP socket.
+/// A connected TCP socket, closed by its destructor.
 ///
 /// Threads       One task at a time in each direction: one may read while another one writes (see `split`). Belongs to the
 ///               runtime in whose task it was made.
-/// Ownership     Owns the descriptor; closes it. The buffer given to an operation must live until its co_await is done,
+/// Ownership     Owns the descriptor. The buffer given to an operation must live until its co_await is done,
 ///               and does, if it belongs to the awaiting frame or to one further out.
 /// Ordering      Bytes arrive in the order in which they were written.
 /// Failure       std::error_code of the system. A peer that has gone is EPIPE or ECONNRESET, never a signal. Cancelled, an
