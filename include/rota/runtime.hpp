@@ -79,11 +79,11 @@ struct runtime_options {
   // A cancelled_error of a shutdown is none: what a task awaits may be cancelled a moment before the task itself.
   unhandled_policy on_unhandled = unhandled_policy::terminate;
   std::chrono::nanoseconds watchdog =
-      std::chrono::milliseconds(25);           // report a task that runs longer; 0: never
+      std::chrono::milliseconds(25);  // report a task that runs longer; 0: never
   // After it shields that are up are overridden, and clean-ups that run are unwound; not negative. One that begins later has
   // its own limit: one without an end can keep a shutdown for ever.
   std::chrono::nanoseconds shutdown_grace{0};
-  std::uint64_t seed = 0;                      // of victim choice; 0: a random one
+  std::uint64_t seed = 0;  // of victim choice; 0: a random one
 };
 
 struct worker_stats {
