@@ -19,7 +19,7 @@ void connections::started(place where, rota::join_handle<void> task) {
       last = remove(where);
     } else {
       where->task = std::move(task);
-      if (draining_.load() && where->idle.load()) where->task.cancel();
+      if (ending_ || (draining_.load() && where->idle.load())) where->task.cancel();
     }
   }
   last.waiting.wake();
@@ -48,6 +48,14 @@ void connections::drain() {
   draining_.store(true);
   for (connection& c : list_) {
     if (c.idle.load()) c.task.cancel();
+  }
+}
+
+void connections::end() {
+  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  for (connection& c : list_) {
+    if (c.known) c.task.cancel();
   }
 }
 

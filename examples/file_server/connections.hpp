@@ -40,6 +40,8 @@ class connections {
 
   /// From now on idle connections end. Those that become idle later see it by is_draining().
   void drain();
+  /// From now on all connections end, wherever they are.
+  void end();
   [[nodiscard]] bool is_draining() const noexcept { return draining_.load(); }
   [[nodiscard]] std::uint32_t open() const noexcept { return open_.load(std::memory_order::relaxed); }
 
@@ -74,6 +76,7 @@ class connections {
   std::mutex mutex_;
   std::list<connection> list_;
   rota::waker waiting_;
+  bool ending_ = false;
 };
 
 }  // namespace file_server

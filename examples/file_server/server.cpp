@@ -139,6 +139,10 @@ rota::task<void> server::drain(int signal_number) {
     std::fputs("drained\n", messages());
   } else {
     std::fprintf(messages(), "drain timeout: closing %u connections\n", connections_.open());
+    // What they were sending has its line in the log, which ends after this.
+    connections_.end();
+    const auto ended = co_await rota::timeout(std::chrono::seconds(1), connections_.none());
+    static_cast<void>(ended);
   }
   std::fflush(messages());
 }

@@ -76,7 +76,7 @@ struct runtime_options {
   unsigned workers = 0;  // 0: as many as this process may use processors, at least 1; else 1..4096
   io_backend backend = io_backend::automatic;
   pool::pool_options blocking{};
-  // A cancelled_error of a shutdown is none: what a task awaits may be cancelled a moment before the task itself.
+  // A cancelled_error during a shutdown is none: what a task awaits may be cancelled a moment before the task itself.
   unhandled_policy on_unhandled = unhandled_policy::terminate;
   std::chrono::nanoseconds watchdog =
       std::chrono::milliseconds(25);  // report a task that runs longer; 0: never

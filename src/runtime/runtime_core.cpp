@@ -218,13 +218,14 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
                static_cast<unsigned>(where.line()));
 }
 
-/// What a task awaited may have been cancelled by the shutdown before the task itself was.
+/// What a task awaited may have been cancelled before the task itself was: by the shutdown, or by another task that the shutdown
+/// ended, for a reason of its own.
 bool runtime_core::is_of_shutdown(const std::exception_ptr& what) const noexcept {
   if (tasks.current_phase() == sched::phase::open) return false;
   try {
     std::rethrow_exception(what);
-  } catch (const cancelled_error& e) {
-    return e.reason() == cancel_reason::shutdown;
+  } catch (const cancelled_error&) {
+    return true;
   } catch (...) {
     return false;
   }

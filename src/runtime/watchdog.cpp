@@ -53,6 +53,7 @@ void watchdog::thread_main(void* self) noexcept { static_cast<watchdog*>(self)->
 void watchdog::watch() noexcept {
   for (unsigned quiet = 0;;) {
     if (tasks_.sleepers().all_parked()) {
+      nobody_polled_ = false;
       if (++quiet >= quiet_looks) {
         quiet = 0;
         if (!sleep()) return;
@@ -103,8 +104,8 @@ void watchdog::look_for_circles(base::time_point now) noexcept {
 }
 
 void watchdog::look(base::time_point now) noexcept {
+  look_for_poller();  // before anything is said: standard error may be slow
   for (unsigned i = 0; i < tasks_.workers(); ++i) look_at(tasks_.at(i), samples_[i], now);
-  look_for_poller();
 }
 
 /// A worker may stay in a poll while the others sleep and none of them waits in the driver: nobody would see events and timers.

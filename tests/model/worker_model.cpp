@@ -246,7 +246,7 @@ task<> fire_behind_a_child(house& h, base::atomic<std::uint32_t>& fired) {
 }
 
 // The busy task comes out of the worker's own slot, and nobody looks for it. If the other worker parks while this one has the
-// token for a look at the driver, it must be woken to take the token after it.
+// token for a look at the driver, the watchdog must find that, and wake it to take the token.
 void a_look_at_the_driver_before_a_long_poll(execution& e) {
   house& h = furnish(e, 2);
   auto& fired = e.make<base::atomic<std::uint32_t>>(0U);
