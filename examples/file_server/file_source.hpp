@@ -6,12 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "common/unique_fd.hpp"
 #include "file_server/encoding.hpp"
 #include "file_server/entity_tag.hpp"
 #include "file_server/status.hpp"
-#include "file_server/unique_fd.hpp"
 
 namespace file_server {
+
+using common::unique_fd;
 
 class safe_path;
 

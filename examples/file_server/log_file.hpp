@@ -7,9 +7,11 @@
 #include <string_view>
 #include <system_error>
 
-#include "file_server/unique_fd.hpp"
+#include "common/unique_fd.hpp"
 
 namespace file_server {
+
+using common::unique_fd;
 
 struct rotation {
   std::uint64_t size = 0;  // bytes; 0: never

@@ -5,9 +5,11 @@
 #include <memory>
 #include <utility>
 
-#include "tree_hash/unique_fd.hpp"
+#include "common/unique_fd.hpp"
 
 namespace tree_hash {
+
+using common::unique_fd;
 
 /// How many directories are open. Outlives them.
 using open_count = std::atomic<unsigned>;

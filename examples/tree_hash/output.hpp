@@ -4,9 +4,11 @@
 #include <string_view>
 #include <system_error>
 
-#include "tree_hash/unique_fd.hpp"
+#include "common/unique_fd.hpp"
 
 namespace tree_hash {
+
+using common::unique_fd;
 
 /// A terminal, opened again, so that a write to it never waits, and others that write to it still may. Not open: `fd` is no
 /// terminal, or must not be opened here.

@@ -7,10 +7,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "common/unique_fd.hpp"
 #include "tree_hash/report.hpp"
-#include "tree_hash/unique_fd.hpp"
 
 namespace tree_hash {
+
+using common::unique_fd;
 
 /// if_terminal: where the standard error is one.
 enum class bar : std::uint8_t { if_terminal, always, never };

@@ -218,40 +218,29 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
                static_cast<unsigned>(where.line()));
 }
 
-/// What a task awaited may have been cancelled before the task itself was: by the shutdown, or by another task that the shutdown
-/// ended, for a reason of its own.
-bool runtime_core::is_of_shutdown(const std::exception_ptr& what) const noexcept {
-  if (tasks.current_phase() == sched::phase::open) return false;
-  try {
-    std::rethrow_exception(what);
-  } catch (const cancelled_error&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
-  if (is_of_shutdown(what)) {
-    tasks.note_suppressed();
-    return;
-  }
-  // relaxed. A sum for a report.
-  unhandled_.fetch_add(1, base::order::relaxed);
-  unhandled_exception report{
-      {task.id}, task.name == nullptr ? "" : task.name, "unknown exception", nullptr, 0};
   try {
     std::rethrow_exception(what);
+  } catch (const cancelled_error& e) {
+    // During a shutdown this is none: what a task awaited may have been cancelled before the task itself was, by the shutdown
+    // or by another task that the shutdown ended, for a reason of its own.
+    if (tasks.current_phase() != sched::phase::open) {
+      tasks.note_suppressed();
+      return;
+    }
+    deliver(e.what(), task);
   } catch (const std::exception& e) {
-    report.what = e.what();
-    deliver(report, task);
+    deliver(e.what(), task);
   } catch (...) {
-    deliver(report, task);
+    deliver("unknown exception", task);
   }
   if (options_.on_unhandled.ends_program()) std::terminate();
 }
 
-void runtime_core::deliver(unhandled_exception& report, core::header& task) noexcept {
+void runtime_core::deliver(const char* what, core::header& task) noexcept {
+  // relaxed. A sum for a report.
+  unhandled_.fetch_add(1, base::order::relaxed);
+  unhandled_exception report{{task.id}, task.name == nullptr ? "" : task.name, what, nullptr, 0};
   const std::source_location where = core::site_of(task);
   if (where.line() != 0) {
     report.file = where.file_name();

@@ -57,9 +57,8 @@ class runtime_core {
   void stop_threads() noexcept;
   void report_survivors(shutdown_report& into);
   void on_unhandled(core::header& task, std::exception_ptr what) noexcept;
-  [[nodiscard]] bool is_of_shutdown(const std::exception_ptr& what) const noexcept;
   void on_shield_overridden(const core::header& task) noexcept;
-  void deliver(unhandled_exception& report, core::header& task) noexcept;
+  void deliver(const char* what, core::header& task) noexcept;
 
   const runtime_options options_;
   const std::uint64_t process_;

@@ -9,6 +9,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <rota/net/tcp_listener.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/when.hpp>
+
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -16,6 +21,29 @@
 
 namespace rota::test {
 namespace {
+
+// --- two tasks at one end of a socket
+
+using one_socket = deaths;
+
+TEST_F(one_socket, that_two_tasks_read_ends_the_program_and_no_wake_up_is_lost) {
+  const auto die = [] {
+    struct body {
+      static task<> reads(net::tcp_stream& stream) {
+        std::array<std::byte, 1> byte;
+        static_cast<void>(co_await stream.read(byte));
+      }
+      static task<> both() {
+        auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
+        auto client = co_await net::tcp_stream::connect(*listener->local_endpoint());
+        auto server = co_await listener->accept();
+        co_await when_all(reads(*server), reads(*server));
+      }
+    };
+    rota::run(body::both());
+  };
+  EXPECT_EXIT(die(), aborted, "two tasks wait for the same direction of one socket");
+}
 
 // --- exit()
 

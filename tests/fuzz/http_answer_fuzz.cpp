@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "../unit/file_server/scratch_folder.hpp"
+#include "../support/scratch_folder.hpp"
 #include "../unit/file_server/transcript.hpp"
 #include "file_server/responder.hpp"
 #include "fuzz.hpp"
@@ -39,7 +39,7 @@ class served_folder {
     const std::array<timespec, 2> times{timespec{modified, 0}, timespec{modified, 0}};
     check(::utimensat(AT_FDCWD, folder_.at(name).c_str(), times.data(), 0) == 0, "utimensat");
   }
-  testing::scratch_folder folder_;
+  rota::test::scratch_folder folder_;
 };
 
 const file_source& files() {

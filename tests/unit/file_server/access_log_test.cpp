@@ -11,9 +11,11 @@
 #include <rota/task.hpp>
 
 #include "read_file.hpp"
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 TEST(access_log, that_cannot_be_opened_is_named) {

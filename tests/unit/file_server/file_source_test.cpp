@@ -21,9 +21,11 @@
 #include <system_error>
 #include <thread>
 
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 namespace fs = std::filesystem;

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "file_server/html.hpp"
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 namespace fs = std::filesystem;

@@ -13,9 +13,11 @@
 #include "file_server/log_file.hpp"
 #include "file_server/log_line.hpp"
 #include "read_file.hpp"
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 constexpr std::int64_t now = 784'111'777;

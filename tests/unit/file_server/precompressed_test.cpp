@@ -7,9 +7,11 @@
 #include <string>
 
 #include "file_server/file_source.hpp"
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 constexpr accepted_codings both{1, 1000, 1000};

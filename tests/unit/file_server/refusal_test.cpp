@@ -1,7 +1,7 @@
 // One connection too many: it gets its 503 whatever it has sent, and an orderly end. One too late: nobody listens.
 #include "file_server/server.hpp"
+#include "support/scratch_folder.hpp"
 #include "unit/file_server/loopback.hpp"
-#include "unit/file_server/scratch_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,8 @@
 #include <rota/runtime.hpp>
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 TEST(refusal, one_connection_too_many_reads_503_and_no_reset) {

@@ -11,9 +11,11 @@
 #include <string>
 
 #include "file_server/responder.hpp"
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 
 inline constexpr std::int64_t modified = 784'111'777;
 inline constexpr std::string_view modified_text = "Sun, 06 Nov 1994 08:49:37 GMT";

@@ -10,9 +10,11 @@
 #include <string>
 
 #include "file_server/stats.hpp"
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 constexpr std::int64_t now = 784'111'777;

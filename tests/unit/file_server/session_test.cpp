@@ -12,11 +12,13 @@
 
 #include <rota/runtime.hpp>
 
+#include "support/scratch_folder.hpp"
 #include "unit/file_server/loopback.hpp"
 #include "unit/file_server/read_file.hpp"
-#include "unit/file_server/scratch_folder.hpp"
 
 namespace file_server::testing {
+
+using rota::test::scratch_folder;
 namespace {
 
 std::string pattern(std::size_t size) {

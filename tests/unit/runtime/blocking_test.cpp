@@ -170,6 +170,32 @@ TEST(blocking, a_task_behind_a_busy_worker_ripens) {
   RecordProperty("milliseconds", std::to_string(took.count()));
 }
 
+// Whoever was in the driver may be the one that was woken for the busy task: then the watchdog sends the other worker there.
+TEST(blocking, a_timer_fires_beside_a_worker_that_stays_in_user_code) {
+  runtime rt(with_workers(2));
+  struct body {
+    static task<> rings(std::binary_semaphore& armed, std::binary_semaphore& bell) {
+      armed.release();
+      co_await sleep_for(10ms);
+      bell.release();
+    }
+    static task<> busy(std::binary_semaphore& bell) {
+      bell.acquire();  // in user code until the timer has fired
+      co_return;
+    }
+  };
+  for (int round = 0; round < 10; ++round) {
+    std::binary_semaphore armed(0);
+    std::binary_semaphore bell(0);
+    join_handle<void> timer = rt.spawn(body::rings(armed, bell));
+    armed.acquire();
+    std::this_thread::sleep_for(
+        1ms);  // both workers sleep by now, most of the time; it must hold at any time
+    rt.spawn(body::busy(bell)).join();
+    timer.join();
+  }
+}
+
 // Row 18: job 1 waits for job 2 in a pool of 4.
 TEST(blocking, a_blocking_job_may_wait_for_another) {
   runtime_options o = with_workers(1);

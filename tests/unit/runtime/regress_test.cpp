@@ -150,6 +150,35 @@ TEST(regress, a_task_that_hears_of_the_shutdown_from_its_child_is_not_unhandled)
   EXPECT_EQ(rt.stats().total_unhandled, 0U);
 }
 
+// The same, of a task that was cancelled for another reason, by one that the shutdown ended.
+TEST(regress, a_task_that_hears_of_another_cancellation_during_a_shutdown_is_not_unhandled) {
+  std::binary_semaphore runs(0);
+  std::atomic<bool> go_on = false;
+  struct body {
+    static task<> forever() { co_await sleep_for(1h); }
+    static task<> cancelled_later(std::binary_semaphore& r, std::atomic<bool>& flag) {
+      r.release();
+      while (!flag) std::this_thread::yield();
+      co_await forever();
+    }
+    static task<> parent(std::binary_semaphore& r, std::atomic<bool>& flag) {
+      join_handle<void> sentinel = spawn(forever());
+      join_handle<void> child = spawn(cancelled_later(r, flag));
+      while (!sentinel.is_done()) std::this_thread::yield();  // the shutdown has begun
+      child.cancel(cancel_reason::user);
+      flag = true;
+      while (!child.is_done()) std::this_thread::yield();
+      co_await child;
+    }
+  };
+  runtime rt(with_workers(4));
+  rt.spawn(body::parent(runs, go_on)).detach();
+  runs.acquire();
+  const shutdown_report report = rt.shutdown(0s);
+  EXPECT_TRUE(report.survivors.empty());
+  EXPECT_EQ(rt.stats().total_unhandled, 0U);
+}
+
 TEST(regress, a_subscription_to_signals_may_outlive_its_runtime) {
   struct body {
     static task<std::expected<unix_signal, std::error_code>> open() {

@@ -7,8 +7,8 @@
 
 #include <array>
 
+#include "common/unique_fd.hpp"
 #include "tree_hash/screen.hpp"
-#include "tree_hash/unique_fd.hpp"
 
 namespace tree_hash::testing {
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-namespace file_server::testing {
+namespace rota::test {
 
 class scratch_folder {
  public:
   scratch_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "file_server_test.XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "rota_test.XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     if (::chmod(name.c_str(), 0755) != 0) throw std::runtime_error("chmod failed");
     path_ = name;
@@ -39,4 +39,4 @@ class scratch_folder {
   std::filesystem::path path_;
 };
 
-}  // namespace file_server::testing
+}  // namespace rota::test

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace file_server {
+namespace common {
 
 class unique_fd {
  public:
@@ -30,4 +30,4 @@ class unique_fd {
   int fd_ = -1;
 };
 
-}  // namespace file_server
+}  // namespace common
