@@ -174,6 +174,11 @@ TEST(blocking, a_task_behind_a_busy_worker_ripens) {
 TEST(blocking, a_timer_fires_beside_a_worker_that_stays_in_user_code) {
   runtime rt(with_workers(2));
   struct body {
+    static task<> holds(std::binary_semaphore& here, std::binary_semaphore& until) {
+      here.release();
+      until.acquire();
+      co_return;
+    }
     static task<> rings(std::binary_semaphore& armed, std::binary_semaphore& bell) {
       armed.release();
       co_await sleep_for(10ms);
@@ -184,13 +189,27 @@ TEST(blocking, a_timer_fires_beside_a_worker_that_stays_in_user_code) {
       co_return;
     }
   };
-  for (int round = 0; round < 10; ++round) {
+  // One worker arms the timer while the other one is held, and waits for it in the driver; the other one then parks. The
+  // next task wakes the one with the lower number: in one of two rounds it is the one in the driver.
+  for (int round = 0; round < 4; ++round) {
+    std::array<std::binary_semaphore, 2> until{std::binary_semaphore(0), std::binary_semaphore(0)};
+    std::binary_semaphore here(0);
     std::binary_semaphore armed(0);
     std::binary_semaphore bell(0);
+    std::array<join_handle<void>, 2> held;
+    for (std::size_t i = 0; i < 2; ++i) {
+      held[i] = rt.spawn(body::holds(here, until[i]));
+      here.acquire();
+    }
+    const auto first = static_cast<std::size_t>(round % 2);
+    until[first].release();
+    held[first].join();
     join_handle<void> timer = rt.spawn(body::rings(armed, bell));
     armed.acquire();
+    until[1 - first].release();
+    held[1 - first].join();
     std::this_thread::sleep_for(
-        1ms);  // both workers sleep by now, most of the time; it must hold at any time
+        1ms);  // it has parked by now, most of the time; what follows must hold at any time
     rt.spawn(body::busy(bell)).join();
     timer.join();
   }
