@@ -32,25 +32,32 @@ enum class search_kind : std::uint8_t {
   pct,     // random priorities with depth - 1 change points (Burckhardt et al., ASPLOS 2010)
 };
 
+enum class memory_mode : std::uint8_t {
+  sequential,  // every load sees the last store
+  tso,         // stores that are not seq_cst wait in their thread's buffer, as on x86
+};
+
 /// What may go wrong in an execution is a number: at most so many times, at every place where it can. 0:
 /// never.
 struct options {
   std::string_view name = {};  // told apart in replay strings
   search_kind search = search_kind::dfs;
-  unsigned preemptions = 2;             // dfs: the largest bound
-  unsigned depth = 3;                   // pct: a bug of this depth has a known chance per run
-  std::uint64_t max_runs = 10'000'000;  // dfs: then `complete` is false; random, pct: how many
-  std::uint64_t seed = 1;               // random, pct
-  std::uint64_t steps = 20'000;         // per execution; more is a livelock
-  unsigned spurious_wakes = 0;          // futex_wait returns without a wake
-  unsigned weak_cas_failures = 0;       // compare_exchange_weak fails on equal words
-  unsigned stale_reads = 0;             // a load returns the value before the last, where its order lets it
-  unsigned thread_failures = 0;         // base::thread::start reports EAGAIN
-  unsigned allocation_failures = 0;     // base::allocate_frame throws
-  unsigned early_timeouts = 0;          // the clock jumps to the next deadline while others could still run
-  bool daemon_threads = false;          // threads started by base::thread may stay blocked at the end
-  unsigned replay_every = 100;          // nondeterminism check: each so many runs, one is run twice; 0: never
-  unsigned minimise_runs = 1'000;       // spent on a shorter failing schedule; 0: the first one is kept
+  unsigned preemptions = 2;                      // dfs: the largest bound
+  unsigned depth = 3;                            // pct: a bug of this depth has a known chance per run
+  std::uint64_t max_runs = 10'000'000;           // dfs: then `complete` is false; random, pct: how many
+  std::uint64_t seed = 1;                        // random, pct
+  memory_mode memory = memory_mode::sequential;  // tso: not together with stale_reads
+  unsigned seconds = 0;                          // of the processor, for the whole search; 0: no limit
+  std::uint64_t steps = 20'000;                  // per execution; more is a livelock
+  unsigned spurious_wakes = 0;                   // futex_wait returns without a wake
+  unsigned weak_cas_failures = 0;                // compare_exchange_weak fails on equal words
+  unsigned stale_reads = 0;          // a load returns the value before the last, where its order lets it
+  unsigned thread_failures = 0;      // base::thread::start reports EAGAIN
+  unsigned allocation_failures = 0;  // base::allocate_frame throws
+  unsigned early_timeouts = 0;       // the clock jumps to the next deadline while others could still run
+  bool daemon_threads = false;       // threads started by base::thread may stay blocked at the end
+  unsigned replay_every = 100;       // nondeterminism check: each so many runs, one is run twice; 0: never
+  unsigned minimise_runs = 1'000;    // spent on a shorter failing schedule; 0: the first one is kept
 };
 
 struct report {
@@ -63,6 +70,7 @@ struct report {
   std::string replay;        // ROTA_MODEL_REPLAY=<this> runs it again
   unsigned preemptions = 0;  // dfs: the bound that the last run had; failed: in the failing schedule
   std::vector<std::uint64_t> runs_at;  // dfs: executions at bound 0, 1, ..
+  double seconds = 0;                  // of the processor
 };
 
 /// What a test prints when it fails.

@@ -5,12 +5,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <utility>
 
 namespace rota::testing::detail {
 
 namespace {
 
 constexpr const char* replay_variable = "ROTA_MODEL_REPLAY";
+
+double processor_seconds() noexcept {
+  timespec now{};
+  (void)::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 bool same_step(const event& a, const event& b) noexcept {
   return a.kind == b.kind && a.fibre == b.fibre && a.where.line() == b.where.line();
@@ -30,6 +38,18 @@ std::string first_difference(const std::vector<event>& a, const std::vector<even
 
 }  // namespace
 
+explorer::explorer(machine& m, const options& o, body_ref body)
+    : machine_(m), options_(o), body_(body), began_(processor_seconds()) {}
+
+double explorer::seconds() const noexcept { return processor_seconds() - began_; }
+
+/// What the search may spend is spent.
+bool explorer::is_over() noexcept {
+  constexpr std::uint64_t look_every = 64;
+  if (report_.runs >= options_.max_runs) return true;
+  return options_.seconds != 0 && report_.runs % look_every == 0 && seconds() >= options_.seconds;
+}
+
 report explorer::explore() {
   if (options_.search == search_kind::dfs) {
     explore_bounds();
@@ -46,7 +66,7 @@ void explorer::explore_bounds() {
     report_.preemptions = bound;
     report_.runs_at.push_back(0);
     do {
-      if (report_.runs == options_.max_runs) return;
+      if (is_over()) return;
       ++report_.runs_at.back();
       if (!run_once(s)) return;
     } while (s.next());
@@ -57,7 +77,7 @@ void explorer::explore_bounds() {
 
 void explorer::walk() {
   search s(options_, search::unbounded);
-  while (report_.runs < options_.max_runs && run_once(s)) {
+  while (!is_over() && run_once(s)) {
   }
 }
 
@@ -126,24 +146,76 @@ report explorer::replay(std::string_view hex) {
   return std::move(report_);
 }
 
+namespace {
+
+constexpr const char* table_variable = "ROTA_MODEL_TABLE";
+
+const char* name_of(search_kind kind) noexcept {
+  switch (kind) {
+    case search_kind::dfs: return "dfs";
+    case search_kind::random: return "random";
+    case search_kind::pct: return "pct";
+  }
+  return "?";
+}
+
+const char* name_of_memory(const options& o) noexcept {
+  if (o.memory == memory_mode::tso) return "TSO";
+  return o.stale_reads != 0 ? "stale" : "SC";
+}
+
+/// A line for those who collect what was explored: one write each, since tests run side by side.
+void note_in_table(const options& o, const report& r) {
+  const char* const path = std::getenv(table_variable);
+  if (path == nullptr || o.name.empty()) return;
+  std::FILE* const table = std::fopen(path, "a");
+  if (table == nullptr) return;
+  const unsigned bound = o.search == search_kind::dfs ? r.preemptions : o.depth;
+  (void)std::fprintf(table,
+                     "%.*s\t%s\t%s\t%u\t%llu\t%s\t%.2f\n",
+                     static_cast<int>(o.name.size()),
+                     o.name.data(),
+                     name_of(o.search),
+                     name_of_memory(o),
+                     bound,
+                     static_cast<unsigned long long>(r.runs),
+                     r.failed ? "FAILED" : (r.complete ? "complete" : "-"),
+                     r.seconds);
+  (void)std::fclose(table);
+}
+
+report refused(std::string why) {
+  report r;
+  r.failed = true;
+  r.what = std::move(why);
+  return r;
+}
+
+}  // namespace
+
 report explore(const options& o, body_ref body) {
+  if (o.memory == memory_mode::tso && o.stale_reads != 0)
+    return refused("options::stale_reads must be 0 with memory_mode::tso");
   thread_local machine this_threads;  // its stacks and tables serve one exploration after the other
   if (active != nullptr) active->fail("explore() inside an execution");
   const crash_guard guard;
   this_threads.configure(o);
   explorer e(this_threads, o, body);
   const char* hex = std::getenv(replay_variable);
-  if (hex == nullptr) return e.explore();
+  const auto search = [&] {
+    report r = e.explore();
+    r.seconds = e.seconds();
+    note_in_table(o, r);
+    return r;
+  };
+  if (hex == nullptr) return search();
   recording ignored;
   switch (from_hex(o.name, hex, ignored)) {
     case recording_error::none: return e.replay(hex);
-    case recording_error::other_name: return e.explore();
+    case recording_error::other_name: return search();
     case recording_error::malformed: break;
   }
-  report r;
-  r.failed = true;
-  r.what = std::string(replay_variable) + " is malformed: " + hex;
-  return r;
+  return refused(std::string(replay_variable) + " is malformed: " + hex);
 }
 
 }  // namespace rota::testing::detail

@@ -10,9 +10,10 @@ namespace rota::testing::detail {
 
 class explorer {
  public:
-  explorer(machine& m, const options& o, body_ref body) : machine_(m), options_(o), body_(body) {}
+  explorer(machine& m, const options& o, body_ref body);
 
   [[nodiscard]] report explore();
+  [[nodiscard]] double seconds() const noexcept;
   /// One execution, printed to stderr.
   [[nodiscard]] report replay(std::string_view hex);
 
@@ -20,6 +21,7 @@ class explorer {
   void explore_bounds();
   void walk();
   [[nodiscard]] bool run_once(search& s);
+  [[nodiscard]] bool is_over() noexcept;
   [[nodiscard]] bool same_again(const search& s);
   void conclude(const search& s);
   void adopt(const search& s);
@@ -47,6 +49,7 @@ class explorer {
   options options_;
   body_ref body_;
   report report_;
+  double began_;
   unsigned runs_left_ = 0;  // of minimise()
 };
 

@@ -38,7 +38,8 @@ void abort_outside(const char* what) noexcept {
 
 void machine::reset() {
   current_ = fibre_count_ = unfinished_ = 0;
-  ready_ = yielded_ = behind_ = sleepers_ = timed_ = 0;
+  ready_ = yielded_ = behind_ = sleepers_ = timed_ = buffering_ = 0;
+  for (auto& buffer : buffers_) buffer.clear();
   steps_ = signature_ = 0;
   time_ = first_moment;
   spurious_wakes_ = {options_.spurious_wakes};
@@ -166,6 +167,7 @@ void machine::run_main() {
 }
 
 void machine::start_planned() {
+  drain();
   for (unsigned i = 1; i < fibre_count_; ++i) {
     if (fibres_[i].why == waiting::start) start_fibre(i);
   }
@@ -174,6 +176,7 @@ void machine::start_planned() {
 // The checks that follow are the harness's: they are ordered after everything, also after what a daemon did.
 void machine::await_quiet() {
   block(waiting::quiet, nullptr);
+  drain_all();
   for (unsigned i = 1; i < fibre_count_; ++i) me().clock.join(fibres_[i].clock);
 }
 

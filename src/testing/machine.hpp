@@ -132,6 +132,20 @@ class machine {
   [[noreturn]] void fail_misfit();
   [[noreturn]] void fail_deadlock();
 
+  // arrivals.cpp: stores that have not arrived
+  void buffer_store(word w, std::uint64_t bits, base::order o, place where);
+  [[nodiscard]] const buffered_store* own_store(const void* address) const noexcept;
+  [[nodiscard]] const buffered_store* settle_for_load(const void* address);
+  [[nodiscard]] bool others_store(const void* address) const noexcept;
+  [[nodiscard]] bool has_store(unsigned index, const void* address) const noexcept;
+  void let_arrive(const void* address, fibre_mask busy);
+  void arrive_first(unsigned index, fibre_mask busy);
+  void commit_first(unsigned index);
+  void drain();
+  void drain_all();
+  void settle(const void* address);
+  void drop_stores(const void* begin, std::size_t size);
+
   // words.cpp, waits.cpp: the operations
   [[nodiscard]] location& open(const void* address, place where);
   [[nodiscard]] bool is_stale(const location& l, word w, base::order o, place where);
@@ -165,10 +179,12 @@ class machine {
   unsigned fibre_count_ = 0;
   unsigned unfinished_ = 0;  // threads that have to end
   fibre_mask ready_ = 0;
-  fibre_mask yielded_ = 0;   // spinners that wait for somebody's step
-  fibre_mask behind_ = 0;    // spinners that wait for certain threads
-  fibre_mask sleepers_ = 0;  // in futex_wait
-  fibre_mask timed_ = 0;     // of these, with a deadline
+  fibre_mask yielded_ = 0;    // spinners that wait for somebody's step
+  fibre_mask behind_ = 0;     // spinners that wait for certain threads
+  fibre_mask sleepers_ = 0;   // in futex_wait
+  fibre_mask timed_ = 0;      // of these, with a deadline
+  fibre_mask buffering_ = 0;  // threads with stores that have not arrived
+  std::array<std::vector<buffered_store>, max_fibres> buffers_;
   std::uint64_t steps_ = 0;
   std::uint64_t signature_ = 0;
   base::time_point time_{};

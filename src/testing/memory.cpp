@@ -192,6 +192,17 @@ bool memory::compare_exchange(location& l, word w, exchange_request& request, co
   return true;
 }
 
+void memory::stamp(vector_clock& release, base::order o, const actor& by) {
+  if (!releases(o)) return;
+  release = by.clock;
+  ++by.clock.at[by.fibre];
+}
+
+void memory::arrive(word w, std::uint64_t bits, const vector_clock& release) {
+  at(w.address).release = release;
+  write_word(w, bits);
+}
+
 void memory::keep_value(location& l, word w, base::order o, const actor& by) {
   l.older.exists = true;
   l.older.replaced_seq_cst = o == base::order::seq_cst;

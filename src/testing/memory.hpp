@@ -46,6 +46,15 @@ struct location {
   older_value older;
 };
 
+/// A store that its own thread sees, and the others not yet.
+struct buffered_store {
+  word to;
+  std::uint64_t bits;
+  base::order how;
+  vector_clock release;
+  place where;
+};
+
 enum class verdict : std::uint8_t { fine, race, used_after_end, used_after_free };
 
 /// The earlier of two accesses that nothing orders.
@@ -81,6 +90,10 @@ class memory {
   static std::uint64_t modify(
       location& l, word w, modification how, std::uint64_t operand, const actor& by, base::order o);
   static bool compare_exchange(location& l, word w, exchange_request& request, const actor& by);
+
+  /// A store in two parts: what it publishes; and, later, its arrival.
+  static void stamp(vector_clock& release, base::order o, const actor& by);
+  void arrive(word w, std::uint64_t bits, const vector_clock& release);
 
   /// The last write is about to come.
   static void keep_value(location& l, word w, base::order o, const actor& by);

@@ -108,6 +108,7 @@ bool machine::advance_clock() {
   for (fibre_mask rest = timed_; rest != 0; rest &= rest - 1) {
     earliest = std::min(earliest, fibres_[base::lowest_bit(rest)].deadline);
   }
+  drain_all();
   time_ = std::max(time_, earliest);
   record(event_kind::clock_advance, nullptr, static_cast<std::uint64_t>(time_.time_since_epoch().count()));
   for (fibre_mask rest = timed_; rest != 0; rest &= rest - 1) {
@@ -140,6 +141,7 @@ void machine::block(waiting why, const void* wants) {
 void machine::relax(place where) {
   count_step();
   record(event_kind::relax, nullptr, 0, 0, base::order::relaxed, where);
+  if (me().last_yield != 0) drain_all();
   fall_behind();
   yielded_ |= bit(current_);
   reschedule();

@@ -24,7 +24,10 @@ struct description {
 constexpr std::array descriptions{
     description{"load", shape::value, true},
     description{"load (stale)", shape::value, true},
+    description{"load (own store)", shape::value, true},
     description{"store", shape::change, true},
+    description{"store (buffered)", shape::value, true},
+    description{"-- store arrives", shape::change, true},
     description{"exchange", shape::change, true},
     description{"fetch_add", shape::change, true},
     description{"fetch_or", shape::change, true},

@@ -13,7 +13,10 @@ namespace rota::testing::detail {
 enum class event_kind : std::uint8_t {
   load,
   load_stale,
+  load_own,  // from its own thread's buffer
   store,
+  store_buffered,
+  arrival,  // of a buffered store, in memory
   exchange,
   fetch_add,
   fetch_or,

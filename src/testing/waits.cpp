@@ -22,12 +22,14 @@ void machine::lock(word w) {
     f.chosen = false;
   }
   point({});
+  drain();
   take(w);
   record(event_kind::lock, w.address, 0);
 }
 
 bool machine::try_lock(word w) {
   point({});
+  drain();
   (void)open(w.address, {});
   if (read_word(w) != 0) {
     record(event_kind::try_lock_failed, w.address, 0);
@@ -49,6 +51,7 @@ void machine::take(word w) {
 
 void machine::unlock(word w) {
   point({});
+  drain();
   location& l = open(w.address, {});
   if (read_word(w) != current_ + 1)
     fail("unlock by " + full_name(me(), current_) + ", which does not hold the mutex");
@@ -66,6 +69,7 @@ void machine::unlock(word w) {
 // joined.
 machine::futex_result machine::futex_wait(word w, std::uint64_t expected, base::time_point deadline) {
   point({});
+  settle(w.address);
   const std::uint64_t value = memory::load(open(w.address, {}), w, base::order::relaxed, by({}));
   if (value != expected) {
     record(event_kind::futex_changed, w.address, value);
@@ -91,6 +95,7 @@ machine::futex_result machine::futex_wait(word w, std::uint64_t expected, base::
 
 int machine::futex_wake(const void* address, int count) {
   point({});
+  drain();
   int woken = 0;
   for (; woken < count; ++woken) {
     fibre_mask here = 0;
@@ -116,6 +121,7 @@ unsigned machine::pick_sleeper(fibre_mask sleepers) {
 
 unsigned machine::start_thread(const char* name, void (*entry)(void*) noexcept, void* argument) {
   point({});
+  drain();
   if (fault(thread_failures_)) {
     record(event_kind::thread_start_failed, nullptr, 0);
     return 0;
@@ -138,6 +144,8 @@ void machine::join_thread(unsigned index) {
   }
   point({});
   f.why = waiting::nothing;
+  drain();
+  while (!buffers_[index].empty()) arrive_first(index, 0);
   f.clock.join(fibres_[index].clock);
   record(event_kind::thread_join, nullptr, index);
 }

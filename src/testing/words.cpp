@@ -75,6 +75,7 @@ location& machine::open(const void* address, place where) {
 void machine::begin_lifetime(const void* address) { memory_.begin_lifetime(address, by(me().where)); }
 
 void machine::end_lifetime(const void* address) {
+  drop_stores(address, 0);
   const verdict v = memory_.end_lifetime(address, by(me().where));
   if (v == verdict::fine) return;
   record(event_kind::end_of_life, address, 0);
@@ -84,6 +85,12 @@ void machine::end_lifetime(const void* address) {
 std::uint64_t machine::load(word w, base::order o, place where) {
   point(where);
   location& l = open(w.address, where);
+  if (buffering_ != 0) {
+    if (const buffered_store* const mine = settle_for_load(w.address); mine != nullptr) {
+      record(event_kind::load_own, w.address, mine->bits, mine->bits, o, where);
+      return mine->bits;
+    }
+  }
   if (is_stale(l, w, o, where)) {
     const std::uint64_t older = memory::load_older(l, o, by(where));
     record(event_kind::load_stale, w.address, older, older, o, where);
@@ -107,6 +114,11 @@ void machine::keep_value(location& l, word w, base::order o, place where) {
 void machine::store(word w, std::uint64_t bits, base::order o, place where) {
   point(where);
   location& l = open(w.address, where);
+  if (options_.memory == memory_mode::tso && o != base::order::seq_cst) {
+    record(event_kind::store_buffered, w.address, bits, 0, o, where);
+    return buffer_store(w, bits, o, where);
+  }
+  settle(w.address);
   record(event_kind::store, w.address, read_word(w), bits, o, where);
   keep_value(l, w, o, where);
   memory::store(l, w, bits, o, by(where));
@@ -115,6 +127,7 @@ void machine::store(word w, std::uint64_t bits, base::order o, place where) {
 std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, base::order o, place where) {
   point(where);
   location& l = open(w.address, where);
+  settle(w.address);
   keep_value(l, w, o, where);
   const std::uint64_t before = memory::modify(l, w, how, operand, by(where), o);
   record(kind_of(how), w.address, before, cut(modified(how, before, operand), w.size), o, where);
@@ -124,6 +137,7 @@ std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, b
 bool machine::compare_exchange(word w, exchange_request& request, place where) {
   point(where);
   location& l = open(w.address, where);
+  settle(w.address);
   if (request.weak && weak_failures_.left != 0 && read_word(w) == request.expected && fault(weak_failures_)) {
     request.expected = memory::load(l, w, request.failure, by(where));
     record(event_kind::compare_exchange_weakly, w.address, request.expected, 0, request.failure, where);
@@ -148,6 +162,7 @@ void machine::touch(const void* address, access how, std::uint64_t bits, place w
 
 void machine::forget(const void* address, std::size_t size, place where) {
   record(event_kind::free, address, size, 0, base::order::relaxed, where);
+  drop_stores(address, size);
   require(memory_.free(address, size, by(where)), address, "frees", where);
 }
 
@@ -158,6 +173,7 @@ void machine::allocated(const heap::block& b) {
 
 void machine::freed(const void* address, std::size_t size) {
   record(event_kind::free, address, size);
+  if (size != 0) drop_stores(address, size);
   switch (heap_.remove(address, size)) {
     case heap::verdict::fine: break;
     case heap::verdict::twice:

@@ -1,5 +1,6 @@
 // The two-level bitmap: setters, clearers and takers of single bits and of words. Each bit is taken once, and
 // when nobody is between the two levels every bit is found.
+#include "model/exploring.hpp"
 #include "queue/bitmap.hpp"
 #include "testing/explore.hpp"
 
@@ -7,31 +8,16 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace rota::queue {
 namespace {
 
+using model::at_random;
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
-
-testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .stale_reads = 2};
-}
-
-void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-}
 
 /// Bits 0, 1 and 2 share a leaf, 64 has its own. Each has a cell that belongs to whoever holds the bit: its
 /// setter until set(), its taker after the take. Two holders at a time are a race.
@@ -90,7 +76,7 @@ TEST(bitmap_model, a_setter_beside_a_clearer) {
     e.thread("setter", [&b] { b.set(1); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("bitmap_pair", 4), body), true);
+  expect_holds(exhaustive("bitmap_pair", 4), body);
 }
 
 // Idle workers, as the scheduler has them: they park (set), and are claimed (take) or find work themselves
@@ -108,7 +94,7 @@ TEST(bitmap_model, two_workers_park_beside_two_takers) {
     e.thread("taker", [&b] { b.take(); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("bitmap_park"), body), true);
+  expect_holds(exhaustive("bitmap_park", 3), body);
 }
 
 TEST(bitmap_model, a_bit_has_one_taker) {
@@ -124,7 +110,7 @@ TEST(bitmap_model, a_bit_has_one_taker) {
       b.check_end();
     });
   };
-  expect_holds(testing::explore(exhaustive("bitmap_one"), body), true);
+  expect_holds(exhaustive("bitmap_one", 3), body);
 }
 
 // Two bits, two takers: a taker that loses one bit goes on to the next, in the same leaf or in another.
@@ -136,7 +122,7 @@ void both_find_one(std::uint32_t second, std::string_view name) {
     for (int i = 0; i < 2; ++i) e.thread([&b] { check(b.take(), "there is one for each"); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive(name, 4), body), true);
+  expect_holds(exhaustive(name, 4), body);
 }
 
 TEST(bitmap_model, two_takers_find_two_bits_of_a_leaf) { both_find_one(1, "bitmap_two_near"); }
@@ -158,7 +144,7 @@ TEST(bitmap_model, a_leaf_is_emptied_twice) {
     e.thread([&b] { b.set(2); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("bitmap_twice"), body), true);
+  expect_holds(exhaustive("bitmap_twice", 3), body);
 }
 
 // Gates take whole words: summary first, then the leaf.
@@ -177,7 +163,7 @@ TEST(bitmap_model, a_word_is_taken_beside_setters) {
     e.thread("setter", [&b] { b.set(1); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("bitmap_word"), body), true);
+  expect_holds(exhaustive("bitmap_word", 3), body);
 }
 
 TEST(bitmap_model, words_and_single_bits_are_taken_together) {
@@ -189,7 +175,7 @@ TEST(bitmap_model, words_and_single_bits_are_taken_together) {
     e.thread("setter", [&b] { b.set(1); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("bitmap_mixed"), body), true);
+  expect_holds(exhaustive("bitmap_mixed", 3), body);
 }
 
 /// Parks and comes back, until somebody has claimed it.
@@ -213,7 +199,7 @@ TEST(bitmap_model, four_workers_at_random) {
     e.thread("words", [&b] { b.take_word(0); });
     e.finally([&b] { b.check_end(); });
   };
-  expect_holds(testing::explore(at_random("bitmap_random"), body), false);
+  expect_holds(at_random("bitmap_random"), body);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A clock that jumps, over the real workers: it never jumps while anything can run, and never stands still for ever when
 // nothing can. A jump that is forgotten is a deadlock, since no wait has a deadline then.
 #include "base/thread.hpp"
+#include "model/exploring.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/sleep_driver.hpp"
 #include "testing/explore.hpp"
@@ -12,26 +13,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string_view>
 
 namespace rota::sched {
 namespace {
 
 using namespace std::chrono_literals;
+using model::at_random;
+using model::by_priority;
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
-
-testing::options at_random(std::string_view name, testing::search_kind kind = testing::search_kind::pct) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = kind,
-          .depth = 4,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 2'000,
-          .spurious_wakes = 1};
-}
-testing::options bounded(std::string_view name) { return {.name = name, .preemptions = 1}; }
-void expect_holds(const testing::report& r) { EXPECT_FALSE(r.failed) << to_string(r); }
 
 /// Jumps whenever it is asked. `busy`: tasks that are runnable, or about to be; kept by the tasks themselves.
 class jumping_clock final : public core::clock_source {
@@ -131,8 +124,8 @@ void two_naps(execution& e) {
 }
 
 TEST(clock_model, it_jumps_when_nothing_can_run_and_not_before) {
-  expect_holds(testing::explore(at_random("clock_naps_uniform", testing::search_kind::random), two_naps));
-  expect_holds(testing::explore(at_random("clock_naps"), two_naps));
+  expect_holds(at_random("clock_naps_uniform", 2'000), two_naps);
+  expect_holds(by_priority("clock_naps", 2'000), two_naps);
 }
 
 task<> exact_nap(house& h, std::chrono::nanoseconds span) {
@@ -154,9 +147,8 @@ void a_spawn_beside_a_jump(execution& e) {
 }
 
 TEST(clock_model, who_gets_up_waits_for_the_jump) {
-  expect_holds(testing::explore(at_random("clock_spawn_uniform", testing::search_kind::random),
-                                a_spawn_beside_a_jump));
-  expect_holds(testing::explore(at_random("clock_spawn"), a_spawn_beside_a_jump));
+  expect_holds(at_random("clock_spawn_uniform", 2'000), a_spawn_beside_a_jump);
+  expect_holds(by_priority("clock_spawn", 2'000), a_spawn_beside_a_jump);
 }
 
 task<> root(house& h) {
@@ -183,10 +175,9 @@ void a_root_outside(execution& e) {
 }
 
 TEST(clock_model, it_stands_still_while_the_root_of_block_on_runs) {
-  expect_holds(testing::explore(bounded("clock_root_dfs"), a_root_outside));
-  expect_holds(testing::explore(at_random("clock_root"), a_root_outside));
-  expect_holds(
-      testing::explore(at_random("clock_root_uniform", testing::search_kind::random), a_root_outside));
+  expect_holds(exhaustive("clock_root_dfs", 1), a_root_outside);
+  expect_holds(by_priority("clock_root", 2'000), a_root_outside);
+  expect_holds(at_random("clock_root_uniform", 2'000), a_root_outside);
 }
 
 }  // namespace

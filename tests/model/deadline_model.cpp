@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "model/exploring.hpp"
 #include "task/entered.hpp"
 #include "task/header.hpp"
 #include "testing/explore.hpp"
@@ -23,36 +23,12 @@ namespace rota::core {
 namespace {
 
 using namespace std::chrono_literals;
+using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
 
 constexpr base::time_point start{1'000s};
 constexpr base::time_point due = start + 10ms;
-
-testing::options exhaustive(std::string_view name, unsigned preemptions) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 10'000,
-          .spurious_wakes = 1,
-          .weak_cas_failures = 1};
-}
-
-void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-  std::printf("  %llu runs%s\n", static_cast<unsigned long long>(r.runs), r.complete ? ", complete" : "");
-}
-
-template <class Body>
-void expect_holds_everywhere(std::string_view name, Body body, unsigned preemptions = 2) {
-  expect_holds(explore(exhaustive(name, preemptions), body), true);
-  expect_holds(explore(at_random(name), body), false);
-}
 
 /// The runtime: one shard, and a clock that stands still, so that a timer alone says that time has passed.
 class services : public scheduler {

@@ -1,6 +1,7 @@
 // P2, P3: publish and look against look, park and re-scan. The idle word, the bitmap, the parkers, the rings, the LIFO slots
 // and the injector are the real ones; the loop around them is worker.cpp's without tasks' words, timers and the driver.
 // tests/model/worker_model.cpp runs the real workers, in fewer interleavings.
+#include "model/exploring.hpp"
 #include "queue/injector.hpp"
 #include "queue/ring.hpp"
 #include "sched/idle.hpp"
@@ -18,27 +19,11 @@
 namespace rota::sched {
 namespace {
 
+using model::by_priority;
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
-
-testing::options exhaustive(std::string_view name, unsigned preemptions = 2) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::pct,
-          .depth = 4,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .spurious_wakes = 1,
-          .stale_reads = 2};
-}
-
-void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-}
 
 /// It blocks its worker until all have started: so each of them needs a worker of its own.
 struct work {
@@ -230,7 +215,7 @@ void build(execution& e, shape s) {
 }
 
 TEST(idle_model, one_worker_and_one_task) {
-  expect_holds(testing::explore(exhaustive("idle_1_1", 3), [](execution& e) { build<1>(e, {1, 0}); }), true);
+  expect_holds(exhaustive("idle_1_1", 3), [](execution& e) { build<1>(e, {1, 0}); });
 }
 
 /// Who publishes and finds nobody parked leaves the task to whoever parks later: that one sees the task, whatever the
@@ -253,7 +238,7 @@ void look_then_park(std::string_view name, bool searching) {
       if (b.looked) check(b.task.get() == 1, "the re-scan sees what was published");
     });
   };
-  expect_holds(testing::explore(exhaustive(name, 3), body), true);
+  expect_holds(exhaustive(name, 3), body);
 }
 
 TEST(idle_model, a_look_that_finds_nobody_parked_is_seen_by_who_parks) { look_then_park("idle_look", false); }
@@ -283,7 +268,7 @@ void publish_and_park(std::string_view name, Publish publish, See see) {
   };
   testing::options o = exhaustive(name, 3);
   o.stale_reads = 2;
-  expect_holds(testing::explore(o, body), true);
+  expect_holds(o, body);
 }
 
 TEST(idle_model, a_task_in_a_ring_and_a_parker_do_not_miss_each_other) {
@@ -344,31 +329,29 @@ TEST(idle_model, somebody_is_told_that_he_is_the_first_awake) {
       check(!t.sleepers.all_parked(), "and all are up");
     });
   };
-  expect_holds(testing::explore(exhaustive("idle_first_awake", 3), body), true);
+  expect_holds(exhaustive("idle_first_awake", 3), body);
 }
 
 TEST(idle_model, two_workers_and_one_task) {
-  expect_holds(testing::explore(exhaustive("idle_2_1"), [](execution& e) { build<2>(e, {1, 0}); }), true);
+  expect_holds(exhaustive("idle_2_1"), [](execution& e) { build<2>(e, {1, 0}); });
 }
 
 // Two preemptions take a while: only in the long runs.
 TEST(idle_model, a_child_in_the_lifo_slot_of_a_blocked_worker) {
   const unsigned bound = std::getenv("ROTA_MODEL_RUNS") != nullptr ? 2 : 1;
-  expect_holds(testing::explore(exhaustive("idle_child", bound), [](execution& e) { build<2>(e, {1, 1}); }),
-               true);
+  expect_holds(exhaustive("idle_child", bound), [](execution& e) { build<2>(e, {1, 1}); });
 }
 
 TEST(idle_model, three_workers_at_random) {
-  expect_holds(testing::explore(at_random("idle_3_3"), [](execution& e) { build<3>(e, {3, 0}); }), false);
+  expect_holds(by_priority("idle_3_3"), [](execution& e) { build<3>(e, {3, 0}); });
 }
 
 TEST(idle_model, children_in_ring_and_slot_at_random) {
-  expect_holds(testing::explore(at_random("idle_3_children"), [](execution& e) { build<3>(e, {1, 2}); }),
-               false);
+  expect_holds(by_priority("idle_3_children"), [](execution& e) { build<3>(e, {1, 2}); });
 }
 
 TEST(idle_model, four_workers_at_random) {
-  expect_holds(testing::explore(at_random("idle_4"), [](execution& e) { build<4>(e, {2, 2}); }), false);
+  expect_holds(by_priority("idle_4"), [](execution& e) { build<4>(e, {2, 2}); });
 }
 
 // Everybody is woken while there is work: a wake for nothing is harmless, and loses no task.
@@ -384,13 +367,13 @@ TEST(idle_model, waking_everybody_and_a_task_at_once) {
     e.finally([&d] { d.check_end(); });
     e.on_failure([&d] { return d.describe(); });
   };
-  expect_holds(testing::explore(at_random("idle_wake_and_task"), body), false);
-  expect_holds(testing::explore(exhaustive("idle_wake_and_task"), body), true);
+  expect_holds(by_priority("idle_wake_and_task"), body);
+  expect_holds(exhaustive("idle_wake_and_task"), body);
 }
 
 // The second task has nobody left but the worker that the first one's finder wakes.
 TEST(idle_model, two_workers_and_two_tasks) {
-  expect_holds(testing::explore(exhaustive("idle_2_2"), [](execution& e) { build<2>(e, {2, 0}); }), true);
+  expect_holds(exhaustive("idle_2_2"), [](execution& e) { build<2>(e, {2, 0}); });
 }
 
 // A shutdown: everybody is told, and leaves, also while a producer claims the same workers.
@@ -405,7 +388,7 @@ TEST(idle_model, a_shutdown_wakes_everybody) {
     });
     e.on_failure([&d] { return d.describe(); });
   };
-  expect_holds(testing::explore(exhaustive("idle_wake_all"), body), true);
+  expect_holds(exhaustive("idle_wake_all"), body);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // P17: the injector, several producers and consumers. Nothing is lost or doubled, each producer's items keep
 // their order, and close() has an edge: what was accepted is handed out, and nothing is accepted after it.
+#include "model/exploring.hpp"
 #include "queue/injector.hpp"
 #include "testing/explore.hpp"
 
@@ -7,33 +8,17 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
 namespace rota::queue {
 namespace {
 
+using model::at_random;
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
-
-testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .spurious_wakes = 1,
-          .stale_reads = 2};
-}
-
-void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-}
 
 struct item {
   base::cell<item*> next;
@@ -123,7 +108,7 @@ TEST(injector_model, two_producers_and_one_consumer) {
     });
     e.finally([&] { w.check_end(last); });
   };
-  expect_holds(testing::explore(exhaustive("injector_fan_in"), body), true);
+  expect_holds(exhaustive("injector_fan_in", 3), body);
 }
 
 TEST(injector_model, a_batch_is_not_torn) {
@@ -140,7 +125,7 @@ TEST(injector_model, a_batch_is_not_torn) {
       check(out[4] == out[3] + 1 && out[5] == out[3] + 2, "and so is the second");
     });
   };
-  expect_holds(testing::explore(exhaustive("injector_batches"), body), true);
+  expect_holds(exhaustive("injector_batches", 3), body);
 }
 
 TEST(injector_model, two_consumers_share) {
@@ -157,7 +142,7 @@ TEST(injector_model, two_consumers_share) {
     }
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("injector_share"), body), true);
+  expect_holds(exhaustive("injector_share", 3), body);
 }
 
 // The producer of one worker's only task: whoever pushed before a look of its own is seen, in both forms of
@@ -181,7 +166,7 @@ TEST(injector_model, a_push_and_a_park_do_not_miss_each_other) {
     });
     e.finally([&p] { check(p.producer_saw || p.parker_saw, "one of the two sees the other"); });
   };
-  expect_holds(testing::explore(exhaustive("injector_park"), body), true);
+  expect_holds(exhaustive("injector_park", 3), body);
 }
 
 void push_until_closed(workshop& w, std::size_t producer, const bool& closed) {
@@ -208,7 +193,7 @@ TEST(injector_model, close_has_an_edge) {
     }
     e.finally([&] { w.check_end(last); });
   };
-  expect_holds(testing::explore(exhaustive("injector_close"), body), true);
+  expect_holds(exhaustive("injector_close", 3), body);
 }
 
 TEST(injector_model, three_producers_and_two_consumers_at_random) {
@@ -228,7 +213,7 @@ TEST(injector_model, three_producers_and_two_consumers_at_random) {
     }
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(at_random("injector_random"), body), false);
+  expect_holds(at_random("injector_random"), body);
 }
 
 }  // namespace

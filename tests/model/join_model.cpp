@@ -147,17 +147,17 @@ TEST(join_model, a_thread_gives_up_and_waits_again) {
   const auto body = waiting_with_limits(2, [](world& w) { check(w.handle->join().value == 6, "at last"); });
   auto all = exhaustive("join_limits");
   all.early_timeouts = 2;
-  expect_holds(testing::explore(all, body), true);
+  expect_holds(all, body);
   auto random = at_random("join_limits");
   random.early_timeouts = 2;
-  expect_holds(testing::explore(random, body), false);
+  expect_holds(random, body);
 }
 
 TEST(join_model, a_thread_gives_up_and_drops_the_handle) {
   const auto body = waiting_with_limits(1, [](world& w) { w.handle.reset(); });
   auto all = exhaustive("join_limit_drop");
   all.early_timeouts = 1;
-  expect_holds(testing::explore(all, body), true);
+  expect_holds(all, body);
 }
 
 /// A parameter of a task: plain memory that the frame owns until it has gone.
@@ -226,13 +226,13 @@ auto awaited_by_a_task(int workers, bool claims) {
 }
 
 TEST(join_model, a_task_awaits_one_that_ends_elsewhere) {
-  expect_holds(testing::explore(exhaustive("join_task"), awaited_by_a_task(2, false)), true);
-  expect_holds(testing::explore(at_random("join_task"), awaited_by_a_task(2, false)), false);
+  expect_holds(exhaustive("join_task"), awaited_by_a_task(2, false));
+  expect_holds(at_random("join_task"), awaited_by_a_task(2, false));
 }
 
 TEST(join_model, a_task_claims_the_one_it_awaits) {
-  expect_holds(testing::explore(exhaustive("join_claim"), awaited_by_a_task(2, true)), true);
-  expect_holds(testing::explore(at_random("join_claim"), awaited_by_a_task(2, true)), false);
+  expect_holds(exhaustive("join_claim"), awaited_by_a_task(2, true));
+  expect_holds(at_random("join_claim"), awaited_by_a_task(2, true));
 }
 
 /// Spawned by the awaiting task, claimed while another worker may have taken its entry already.
@@ -342,8 +342,8 @@ auto cancelled_parent(int workers) {
 }
 
 TEST(join_model, a_cancelled_parent_waits_for_its_child) {
-  expect_holds(testing::explore(exhaustive("join_structured"), cancelled_parent(1)), true);
-  expect_holds(testing::explore(at_random("join_structured"), cancelled_parent(2)), false);
+  expect_holds(exhaustive("join_structured"), cancelled_parent(1));
+  expect_holds(at_random("join_structured"), cancelled_parent(2));
 }
 
 // --- two that wait for each other

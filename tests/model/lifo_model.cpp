@@ -1,4 +1,5 @@
 // P4: the LIFO slot between its owner, thieves, a joiner that takes its own child out, and the watchdog.
+#include "model/exploring.hpp"
 #include "sched/lifo_slot.hpp"
 #include "testing/explore.hpp"
 
@@ -11,17 +12,10 @@
 namespace rota::sched {
 namespace {
 
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
-
-testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-void expect_holds(const testing::report& r) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete) << "not all interleavings were tried in " << r.runs << " runs";
-}
 
 struct item {
   base::cell<int> content;
@@ -67,7 +61,7 @@ TEST(lifo_model, puts_and_takes_against_a_thief_and_the_watchdog) {
     }
     e.finally([&d] { d.check_end(3); });
   };
-  expect_holds(testing::explore(exhaustive("lifo_thieves"), body));
+  expect_holds(exhaustive("lifo_thieves", 3), body);
 }
 
 TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
@@ -88,7 +82,7 @@ TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
     });
     e.finally([&d] { d.check_end(3); });
   };
-  expect_holds(testing::explore(exhaustive("lifo_take_if"), body));
+  expect_holds(exhaustive("lifo_take_if", 3), body);
 }
 
 // Until it ripens, only the owner takes; and the mark is no possession.
@@ -104,7 +98,7 @@ TEST(lifo_model, an_unripe_task_is_the_owners) {
     e.thread("thief", [&d] { check(d.slot.steal() == nullptr, "not ripe"); });
     e.finally([&d] { d.check_end(1); });
   };
-  expect_holds(testing::explore(exhaustive("lifo_unripe", 4), body));
+  expect_holds(exhaustive("lifo_unripe", 4), body);
 }
 
 // The owner blocks behind its task: mark, look, and a parker's announcement and re-scan. One of the two sees the other.
@@ -133,7 +127,7 @@ TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
       p.d.check_end(1);
     });
   };
-  expect_holds(testing::explore(exhaustive("lifo_park", 4), body));
+  expect_holds(exhaustive("lifo_park", 4), body);
 }
 
 // A slot that was ripe once, emptied and filled again: the old mark loses nothing, and the next one counts.
@@ -159,7 +153,7 @@ TEST(lifo_model, a_second_ripening) {
       d.check_end(2);
     });
   };
-  expect_holds(testing::explore(exhaustive("lifo_again"), body));
+  expect_holds(exhaustive("lifo_again", 3), body);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
 #include "base/tls_slot.hpp"
+#include "model/exploring.hpp"
 #include "task/harness.hpp"
 #include "testing/explore.hpp"
 
@@ -26,36 +27,6 @@ namespace rota::model {
 
 using testing::check;
 using testing::execution;
-
-inline testing::options exhaustive(std::string_view name, unsigned preemptions = 2) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-inline testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .spurious_wakes = 1,
-          .weak_cas_failures = 1,
-          .stale_reads = 2};
-}
-
-inline void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-  std::printf("  %llu runs, %llu steps%s\n",
-              static_cast<unsigned long long>(r.runs),
-              static_cast<unsigned long long>(r.steps),
-              r.complete ? ", complete" : "");
-}
-
-/// All interleavings within the bound, then random ones without.
-template <class Body>
-void expect_holds_everywhere(std::string_view name, Body body, unsigned preemptions = 2) {
-  expect_holds(testing::explore(exhaustive(name, preemptions), body), true);
-  expect_holds(testing::explore(at_random(name), body), false);
-}
 
 /// Its core is freed by the last task: whoever touches it later touches freed memory.
 class model_scheduler {

@@ -1,5 +1,6 @@
 // The poller's words: the token, and the deadline against timers that are armed earlier.
 #include "base/futex.hpp"
+#include "model/exploring.hpp"
 #include "sched/parker.hpp"
 #include "sched/poller.hpp"
 #include "sched/sleep_driver.hpp"
@@ -15,17 +16,10 @@
 namespace rota::sched {
 namespace {
 
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
-
-testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-void expect_holds(const testing::report& r) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete) << "not all interleavings were tried in " << r.runs << " runs";
-}
 
 TEST(poller_model, one_holder_at_a_time_and_each_sees_the_last) {
   struct shared {
@@ -43,7 +37,7 @@ TEST(poller_model, one_holder_at_a_time_and_each_sees_the_last) {
     }
     e.finally([&s] { check(s.turn.try_take(), "the token is back"); });
   };
-  expect_holds(testing::explore(exhaustive("poller_token"), body));
+  expect_holds(exhaustive("poller_token", 3), body);
 }
 
 /// What worker::wait_in_driver does, around the words alone.
@@ -97,7 +91,7 @@ TEST(poller_model, an_earlier_timer_is_never_overslept) {
     e.thread("arms", [&s] { s.arm(1, std::chrono::milliseconds(2)); });
   };
   // The wheel has a slot of a millisecond, and the checker's clock moves to exact deadlines.
-  expect_holds(testing::explore(exhaustive("poller_deadline"), body));
+  expect_holds(exhaustive("poller_deadline", 3), body);
 }
 
 TEST(poller_model, a_first_timer_wakes_a_poller_without_a_deadline) {
@@ -109,7 +103,7 @@ TEST(poller_model, a_first_timer_wakes_a_poller_without_a_deadline) {
     e.thread("arms", [&s] { s.arm(0, std::chrono::milliseconds(3)); });
     e.thread("arms", [&s] { s.arm(1, std::chrono::milliseconds(2)); });
   };
-  expect_holds(testing::explore(exhaustive("poller_first", 2), body));
+  expect_holds(exhaustive("poller_first", 2), body);
 }
 
 // An unpark reaches a worker wherever it is on its way into the driver or out of it, and each is consumed once.
@@ -134,9 +128,9 @@ TEST(poller_model, an_unpark_reaches_the_driver) {
       static_cast<void>(timing::shard::cancel(c.s.nodes[0]));
     });
   };
-  expect_holds(testing::explore(exhaustive("poller_unpark"), body));
+  expect_holds(exhaustive("poller_unpark", 3), body);
   with_timer = true;
-  expect_holds(testing::explore(exhaustive("poller_unpark_timer"), body));
+  expect_holds(exhaustive("poller_unpark_timer", 3), body);
 }
 
 // The same on the parker's own word.
@@ -165,7 +159,7 @@ TEST(poller_model, an_unpark_reaches_a_sleeper) {
   };
   testing::options o = exhaustive("poller_parker", 4);
   o.spurious_wakes = 1;
-  expect_holds(testing::explore(o, body));
+  expect_holds(o, body);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // P5: the stealable ring, its owner and two thieves. Every item is handed out once, whatever the
 // interleaving; the indices start short of 2^32, and the payload is a cell, so that an item which is seen too
 // early is a race.
+#include "model/exploring.hpp"
 #include "queue/ring.hpp"
 #include "support/ring_access.hpp"
 #include "testing/explore.hpp"
@@ -10,35 +11,25 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace rota::queue {
 
 namespace {
 
+using model::at_random;
+using model::by_priority;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
 
-constexpr std::uint32_t near_wrap = 0xFFFF'FFFE;
-
 testing::options exhaustive(std::string_view name, unsigned preemptions = 2) {
-  return {.name = name, .preemptions = preemptions, .weak_cas_failures = 1};
+  testing::options o = model::exhaustive(name, preemptions);
+  o.weak_cas_failures = 1;
+  return o;
 }
 
-testing::options at_random(std::string_view name, testing::search_kind kind = testing::search_kind::random) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = kind,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .weak_cas_failures = 2,
-          .stale_reads = 2};
-}
-
-void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-}
+constexpr std::uint32_t near_wrap = 0xFFFF'FFFE;
 
 struct item {
   base::cell<int> payload;
@@ -154,7 +145,7 @@ TEST(ring_model, a_publish_and_a_park_do_not_miss_each_other) {
       p.w.check_end();
     });
   };
-  expect_holds(testing::explore(exhaustive("ring_park", 3), body), true);
+  expect_holds(exhaustive("ring_park", 3), body);
 }
 
 TEST(ring_model, a_re_scan_sees_what_a_thief_leaves) {
@@ -167,7 +158,7 @@ TEST(ring_model, a_re_scan_sees_what_a_thief_leaves) {
     });
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("ring_left", 3), body), true);
+  expect_holds(exhaustive("ring_left", 3), body);
 }
 
 TEST(ring_model, the_last_item_has_one_taker) {
@@ -175,7 +166,7 @@ TEST(ring_model, the_last_item_has_one_taker) {
     w.push(0, 1);
     w.pop(0);
   };
-  expect_holds(testing::explore(exhaustive("ring_last_item", 3), against_two_thieves<4>(1, own)), true);
+  expect_holds(exhaustive("ring_last_item", 3), against_two_thieves<4>(1, own));
 }
 
 TEST(ring_model, a_batch_is_stolen_from) {
@@ -190,7 +181,7 @@ TEST(ring_model, a_batch_is_stolen_from) {
     w.workers[0].mine.push_batch(batch);
     w.pop_all(0);
   };
-  expect_holds(testing::explore(exhaustive("ring_batch"), against_two_thieves<4>(1, own)), true);
+  expect_holds(exhaustive("ring_batch"), against_two_thieves<4>(1, own));
 }
 
 // A thief's own ring is stolen from while it steals: it may look empty, and yet have little room or none.
@@ -208,7 +199,7 @@ TEST(ring_model, a_thief_is_robbed) {
     e.thread("owner", [&w] { w.pop(0); });
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("ring_robbed"), body), true);
+  expect_holds(exhaustive("ring_robbed"), body);
 }
 
 TEST(ring_model, the_owner_pops_beside_two_thieves) {
@@ -216,7 +207,7 @@ TEST(ring_model, the_owner_pops_beside_two_thieves) {
     for (int id = 1; id <= 4; ++id) w.push(0, id);
     w.pop_all(0);
   };
-  expect_holds(testing::explore(exhaustive("ring_pop"), against_two_thieves<4>(1, own)), true);
+  expect_holds(exhaustive("ring_pop"), against_two_thieves<4>(1, own));
 }
 
 TEST(ring_model, a_full_ring_moves_half_or_refuses) {
@@ -224,7 +215,7 @@ TEST(ring_model, a_full_ring_moves_half_or_refuses) {
     for (int id = 1; id <= 7; ++id) w.push(0, id);
     w.pop_all(0);
   };
-  expect_holds(testing::explore(exhaustive("ring_overflow"), against_two_thieves<4>(1, own)), true);
+  expect_holds(exhaustive("ring_overflow"), against_two_thieves<4>(1, own));
 }
 
 TEST(ring_model, slots_are_used_again_while_thieves_copy) {
@@ -235,7 +226,7 @@ TEST(ring_model, slots_are_used_again_while_thieves_copy) {
     }
     w.pop_all(0);
   };
-  expect_holds(testing::explore(exhaustive("ring_reuse"), against_two_thieves<2>(1, own)), true);
+  expect_holds(exhaustive("ring_reuse"), against_two_thieves<2>(1, own));
 }
 
 // Two are queued; whatever others take meanwhile, a re-scan that sees nothing comes after a take.
@@ -255,7 +246,7 @@ TEST(ring_model, a_re_scan_misses_nothing_that_is_queued) {
     });
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("ring_re_scan", 3), body), true);
+  expect_holds(exhaustive("ring_re_scan", 3), body);
 }
 
 void many_items(workshop<4>& w) {
@@ -267,12 +258,12 @@ void many_items(workshop<4>& w) {
 }
 
 TEST(ring_model, many_items_at_random) {
-  expect_holds(testing::explore(at_random("ring_random"), against_two_thieves<4>(3, many_items)), false);
+  expect_holds(at_random("ring_random"), against_two_thieves<4>(3, many_items));
 }
 
 TEST(ring_model, many_items_by_priorities) {
-  const auto options = at_random("ring_pct", testing::search_kind::pct);
-  expect_holds(testing::explore(options, against_two_thieves<4>(3, many_items)), false);
+  const auto options = by_priority("ring_priority");
+  expect_holds(options, against_two_thieves<4>(3, many_items));
 }
 
 void rob_and_push(workshop<4>& w, std::size_t at) {
@@ -291,7 +282,7 @@ TEST(ring_model, three_workers_rob_each_other) {
     for (std::size_t at = 0; at < 3; ++at) e.thread("worker", [&w, at] { rob_and_push(w, at); });
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(at_random("ring_robbers"), body), false);
+  expect_holds(at_random("ring_robbers"), body);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 // touched under a lock, and nobody touches a node that its owner may have freed.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <new>
 #include <string_view>
 
 #include "base/frame_allocator.hpp"
+#include "model/exploring.hpp"
 #include "testing/explore.hpp"
 #include "time/shard.hpp"
 
@@ -20,28 +20,9 @@ using testing::execution;
 constexpr base::time_point start{1'000s};
 constexpr unsigned all_due = ~0U;
 
-testing::options exhaustive(std::string_view name, unsigned preemptions = 3) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .spurious_wakes = 1,
-          .stale_reads = 2};
-}
-
-void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-}
-
 template <class Body>
-void expect_holds_everywhere(std::string_view name, Body body, unsigned preemptions = 3) {
-  expect_holds(explore(exhaustive(name, preemptions), body), true);
-  expect_holds(explore(at_random(name), body), false);
+void expect_holds_everywhere(std::string_view name, const Body& body, unsigned preemptions = 3) {
+  model::expect_holds_everywhere(name, body, preemptions);
 }
 
 /// Counts what becomes of its wakers. What arm() saw written is plain, so the wake must come after it.

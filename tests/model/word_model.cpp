@@ -60,38 +60,38 @@ auto scene(cast who) {
 
 TEST(word_model, a_worker_and_two_wakers) {
   const auto body = scene({.workers = 1, .wakers = 2});
-  expect_holds(testing::explore(exhaustive("word_two_wakers"), body), true);
+  expect_holds(exhaustive("word_two_wakers"), body);
 }
 
 TEST(word_model, two_workers_and_a_waker_and_a_yield) {
   const auto body = scene({.workers = 2, .wakers = 1, .yields = 1});
-  expect_holds(testing::explore(exhaustive("word_two_workers"), body), true);
+  expect_holds(exhaustive("word_two_workers"), body);
 }
 
 TEST(word_model, a_claiming_joiner_and_a_waker) {
   const auto body = scene({.workers = 1, .wakers = 1, .joiner = true});
-  expect_holds(testing::explore(exhaustive("word_joiner"), body), true);
+  expect_holds(exhaustive("word_joiner"), body);
 }
 
 TEST(word_model, a_claiming_joiner_and_a_canceller) {
   const auto body = scene({.workers = 1, .wakers = 1, .canceller = true, .joiner = true});
-  expect_holds(testing::explore(exhaustive("word_joiner_cancel"), body), true);
+  expect_holds(exhaustive("word_joiner_cancel"), body);
 }
 
 TEST(word_model, a_waker_and_a_canceller) {
   const auto body = scene({.workers = 2, .wakers = 1, .canceller = true});
-  expect_holds(testing::explore(exhaustive("word_cancel"), body), true);
+  expect_holds(exhaustive("word_cancel"), body);
 }
 
 TEST(word_model, an_entry_that_moves_while_its_task_is_claimed) {
   const auto body = scene({.workers = 1, .wakers = 1, .joiner = true, .mover = true});
-  expect_holds(testing::explore(exhaustive("word_mover"), body), true);
+  expect_holds(exhaustive("word_mover"), body);
 }
 
 TEST(word_model, all_of_them_at_random) {
   const auto body =
       scene({.workers = 2, .wakers = 3, .canceller = true, .joiner = true, .mover = true, .yields = 2});
-  expect_holds(testing::explore(at_random("word_all"), body), false);
+  expect_holds(at_random("word_all"), body);
 }
 
 TEST(word_model, all_of_them_by_priority) {
@@ -99,7 +99,7 @@ TEST(word_model, all_of_them_by_priority) {
   options.search = testing::search_kind::pct;
   const auto body =
       scene({.workers = 2, .wakers = 2, .canceller = true, .joiner = true, .mover = true, .yields = 1});
-  expect_holds(testing::explore(options, body), false);
+  expect_holds(options, body);
 }
 
 // --- single promises
@@ -123,7 +123,7 @@ TEST(word_model, a_redundant_wake_publishes) {
       check(data.get() == 7, "the wake's effects are seen");
     });
   };
-  expect_holds(testing::explore(exhaustive("word_redundant", 3), body), true);
+  expect_holds(exhaustive("word_redundant", 3), body);
 }
 
 TEST(word_model, a_wake_of_a_running_task_publishes_to_the_next_look) {
@@ -146,7 +146,7 @@ TEST(word_model, a_wake_of_a_running_task_publishes_to_the_next_look) {
       check(data.get() == 7, "and sees why");
     });
   };
-  expect_holds(testing::explore(exhaustive("word_notified", 3), body), true);
+  expect_holds(exhaustive("word_notified", 3), body);
 }
 
 /// `parked` is the last touch: the waker's run frees the task at once.
@@ -165,7 +165,7 @@ TEST(word_model, detached_and_woken_in_the_suspend_window) {
     });
     e.finally([&w] { w.check_end(); });
   };
-  expect_holds(testing::explore(exhaustive("word_window", 3), body), true);
+  expect_holds(exhaustive("word_window", 3), body);
 }
 
 /// A shielded task waits for leaf 1, which fires; unshielded it waits for leaf 2, which never does. A cancellation at any
@@ -215,7 +215,7 @@ TEST(word_model, a_cancellation_under_a_shield_is_delivered_after_it) {
       w.check_end();
     });
   };
-  expect_holds(testing::explore(exhaustive("word_shield", 3), body), true);
+  expect_holds(exhaustive("word_shield", 3), body);
 }
 
 }  // namespace

@@ -11,34 +11,18 @@
 
 #include "base/frame_allocator.hpp"
 #include "base/futex.hpp"
+#include "model/exploring.hpp"
 #include "task/state.hpp"
 #include "testing/explore.hpp"
 
 namespace rota::core {
 
+using model::at_random;
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::choose;
 using testing::execution;
-
-inline testing::options exhaustive(std::string_view name, unsigned preemptions = 2) {
-  return {.name = name, .preemptions = preemptions};
-}
-
-inline testing::options at_random(std::string_view name) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = testing::search_kind::random,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 20'000,
-          .spurious_wakes = 1,
-          .weak_cas_failures = 1,
-          .stale_reads = 2};
-}
-
-inline void expect_holds(const testing::report& r, bool all) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
-  std::printf("  %llu runs%s\n", static_cast<unsigned long long>(r.runs), r.complete ? ", complete" : "");
-}
 
 /// The task: its word is real, its frames are a cell that only the running thread may touch.
 struct subject {

@@ -1,6 +1,7 @@
 // The real workers and the real scheduler, with tasks, timers and the driver that only sleeps: P2, P3, P13, and the ledger's
 // part of P16. A task that is stranded is a deadlock, since no park has a deadline.
 #include "base/thread.hpp"
+#include "model/exploring.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/sleep_driver.hpp"
 #include "testing/explore.hpp"
@@ -11,32 +12,23 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace rota::sched {
 namespace {
 
+using model::by_priority;
+using model::exhaustive;
+using model::expect_holds;
 using testing::check;
 using testing::execution;
 
-testing::options at_random(std::string_view name, testing::search_kind kind = testing::search_kind::pct) {
-  const char* const runs = std::getenv("ROTA_MODEL_RUNS");
-  return {.name = name,
-          .search = kind,
-          .depth = 4,
-          .max_runs = runs != nullptr ? std::strtoull(runs, nullptr, 10) : 5'000,
-          .spurious_wakes = 1,
-          .stale_reads = 2,
-          .early_timeouts = 1};
-}
-
-testing::options bounded(std::string_view name) { return {.name = name, .preemptions = 1}; }
-
-void expect_holds(const testing::report& r, bool all = false) {
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(r.complete || !all) << "not all interleavings were tried in " << r.runs << " runs";
+/// The clock may move while others could still run.
+testing::options hurried(std::string_view name) {
+  testing::options o = by_priority(name, 5'000);
+  o.early_timeouts = 1;
+  return o;
 }
 
 /// Blocks its thread until `whole` callers have come: so each needs a thread of its own.
@@ -135,8 +127,8 @@ void two_tasks(execution& e) {
 }
 
 TEST(worker_model, two_tasks_that_need_two_workers) {
-  expect_holds(testing::explore(bounded("worker_two_dfs"), two_tasks), true);
-  expect_holds(testing::explore(at_random("worker_two"), two_tasks));
+  expect_holds(exhaustive("worker_two_dfs", 1), two_tasks);
+  expect_holds(hurried("worker_two"), two_tasks);
 }
 
 task<> spawn_and_gather(house& h, gathering& all, unsigned children) {
@@ -168,7 +160,7 @@ TEST(worker_model, children_of_a_blocked_worker_are_stolen) {
       }
     });
   };
-  expect_holds(testing::explore(at_random("worker_children"), body));
+  expect_holds(hurried("worker_children"), body);
 }
 
 task<> sleeper(int milliseconds) { co_await sleep_for(std::chrono::milliseconds(milliseconds)); }
@@ -189,10 +181,8 @@ void timers(execution& e) {
 }
 
 TEST(worker_model, an_earlier_timer_interrupts_the_poller) {
-  expect_holds(testing::explore(bounded("worker_timers_dfs"), timers), true);
-  testing::options o = at_random("worker_timers");
-  o.early_timeouts = 0;
-  expect_holds(testing::explore(o, timers));
+  expect_holds(exhaustive("worker_timers_dfs", 1), timers);
+  expect_holds(by_priority("worker_timers", 5'000), timers);
 }
 
 task<> hold_until_fired(base::atomic<std::uint32_t>& fired) {
@@ -233,8 +223,8 @@ void one_busy_one_poller(execution& e) {
 }
 
 TEST(worker_model, a_busy_worker_does_not_keep_timers_waiting) {
-  expect_holds(testing::explore(bounded("worker_busy_dfs"), one_busy_one_poller), true);
-  expect_holds(testing::explore(at_random("worker_busy"), one_busy_one_poller));
+  expect_holds(exhaustive("worker_busy_dfs", 1), one_busy_one_poller);
+  expect_holds(hurried("worker_busy"), one_busy_one_poller);
 }
 
 task<> fire_behind_a_child(house& h, base::atomic<std::uint32_t>& fired) {
@@ -259,8 +249,8 @@ void a_look_at_the_driver_before_a_long_poll(execution& e) {
 }
 
 TEST(worker_model, a_look_at_the_driver_leaves_a_poller_behind) {
-  expect_holds(testing::explore(bounded("worker_look_dfs"), a_look_at_the_driver_before_a_long_poll), true);
-  expect_holds(testing::explore(at_random("worker_look"), a_look_at_the_driver_before_a_long_poll));
+  expect_holds(exhaustive("worker_look_dfs", 1), a_look_at_the_driver_before_a_long_poll);
+  expect_holds(hurried("worker_look"), a_look_at_the_driver_before_a_long_poll);
 }
 
 task<int> number(int n) { co_return n; }
@@ -285,12 +275,8 @@ TEST(worker_model, spawn_against_shutdown) {
       h.shut_down();
     });
   };
-  testing::options o = at_random("worker_shutdown");
-  o.early_timeouts = 0;
-  expect_holds(testing::explore(o, body));
-  o = at_random("worker_shutdown_uniform", testing::search_kind::random);
-  o.early_timeouts = 0;
-  expect_holds(testing::explore(o, body));
+  expect_holds(by_priority("worker_shutdown", 5'000), body);
+  expect_holds(model::at_random("worker_shutdown_uniform", 5'000), body);
 }
 
 /// Plays a role that a blocked worker lends, once.
@@ -351,9 +337,7 @@ TEST(worker_model, a_blocking_join_lends_the_role) {
     });
     e.finally([&h] { h.check_end(); });
   };
-  testing::options o = at_random("worker_lend");
-  o.early_timeouts = 0;
-  expect_holds(testing::explore(o, body));
+  expect_holds(by_priority("worker_lend", 5'000), body);
 }
 
 task<> yields_once() { co_await yield(); }
@@ -377,7 +361,7 @@ TEST(worker_model, who_blocks_has_told_others_of_what_it_leaves) {
       h.shut_down();
     });
   };
-  expect_holds(testing::explore(at_random("worker_debt"), body));
+  expect_holds(hurried("worker_debt"), body);
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+// How far the models of this folder are explored. A test gives options for a short search; every search is done in each memory,
+// and `./dev model` makes them longer:
+//
+//   ROTA_MODEL_RUNS     executions of each random search
+//   ROTA_MODEL_SECONDS  of each random search, at most
+//   ROTA_MODEL_BOUND    preemptions of each depth-first search, at least; it then ends after 10^7 executions
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "testing/explore.hpp"
+
+namespace rota::model {
+
+/// A number in the environment; `otherwise` if there is none.
+inline std::uint64_t asked_for(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// All interleavings with so many preemptions.
+inline testing::options exhaustive(std::string_view name, unsigned preemptions = 2) {
+  return {.name = name, .preemptions = preemptions};
+}
+
+/// Uniformly; and in the first memory with loads that see an older value.
+inline testing::options at_random(std::string_view name, std::uint64_t runs = 20'000) {
+  return {.name = name,
+          .search = testing::search_kind::random,
+          .max_runs = runs,
+          .spurious_wakes = 1,
+          .weak_cas_failures = 1,
+          .stale_reads = 2};
+}
+/// The same by priorities: a thread may stay away for long.
+inline testing::options by_priority(std::string_view name, std::uint64_t runs = 20'000) {
+  testing::options o = at_random(name, runs);
+  o.search = testing::search_kind::pct;
+  o.depth = 4;
+  return o;
+}
+
+namespace detail {
+
+inline void expect_holds(const testing::report& r, const testing::options& o, bool all) {
+  EXPECT_FALSE(r.failed) << o.name << ": " << to_string(r);
+  EXPECT_TRUE(r.complete || !all) << o.name << ": not all interleavings were tried in " << r.runs << " runs";
+}
+
+template <class Body>
+void search_all(const testing::options& o, const Body& body) {
+  const auto bound = static_cast<unsigned>(asked_for("ROTA_MODEL_BOUND", 0));
+  expect_holds(testing::explore(o, body), o, true);
+  if (bound <= o.preemptions) return;
+  testing::options further = o;
+  const std::string name = std::string(o.name) + " further";
+  further.name = name;
+  further.preemptions = bound;
+  expect_holds(testing::explore(further, body), further, false);
+}
+
+template <class Body>
+void search_at_random(testing::options o, const Body& body) {
+  o.max_runs = asked_for("ROTA_MODEL_RUNS", o.max_runs);
+  o.seconds = static_cast<unsigned>(asked_for("ROTA_MODEL_SECONDS", 0));
+  expect_holds(testing::explore(o, body), o, false);
+}
+
+}  // namespace detail
+
+/// Explores `body` as `o` says; then, if that was at random, by priorities; then with store buffers.
+template <class Body>
+void expect_holds(testing::options o, const Body& body) {
+  const std::string name(o.name);
+  const std::string by_priority = name + " pct";
+  const std::string buffered = name + " tso";
+  if (o.search == testing::search_kind::dfs) {
+    detail::search_all(o, body);
+    o.name = buffered;
+    o.memory = testing::memory_mode::tso;
+    o.stale_reads = 0;
+    return detail::search_all(o, body);
+  }
+  detail::search_at_random(o, body);
+  o.search = testing::search_kind::pct;
+  o.depth = 3;
+  o.stale_reads = 0;
+  o.name = by_priority;
+  detail::search_at_random(o, body);
+  o.name = buffered;
+  o.memory = testing::memory_mode::tso;
+  detail::search_at_random(o, body);
+}
+
+/// All interleavings within the bound, then random ones without.
+template <class Body>
+void expect_holds_everywhere(std::string_view name, const Body& body, unsigned preemptions = 2) {
+  expect_holds(exhaustive(name, preemptions), body);
+  const std::string random = std::string(name) + " random";
+  expect_holds(at_random(random), body);
+}
+
+}  // namespace rota::model
