@@ -3,7 +3,7 @@
 
 Orders are spelled `order::acquire`. A compare-exchange states its second order as `failure: <order>`. An operation
 without an order, std::memory_order and the compiler's own atomics are forbidden. The seam itself is exempt, and so is
-the model checker, for which an order is a value and no claim.
+the model checker, for which an order is a value and no claim, with the words that it gives to users.
 A bare load() or store() may belong to a class of ours that states the order inside; of an atomic it does not compile
 (tests/compile/atomic_without_order_fails.cpp).
 """
@@ -11,7 +11,8 @@ import re
 
 import project
 
-SEAM = ("include/rota/detail/base_native.hpp", "include/rota/detail/base_model.hpp", "src/testing/")
+SEAM = ("include/rota/detail/base_native.hpp", "include/rota/detail/base_model.hpp", "include/rota/testing/shared.hpp",
+        "src/testing/")
 REACH = 6
 ORDER = re.compile(r"\border::(relaxed|acquire|release|acq_rel|seq_cst)\b")
 OPERATION = re.compile(

@@ -1,6 +1,7 @@
 // What a runtime says about itself: stats(), dump(), the survivors of a shutdown.
 #include "runtime/join_circles.hpp"
 #include "runtime/runtime_core.hpp"
+#include "task/describe.hpp"
 
 #include <algorithm>
 #include <string>
@@ -20,39 +21,6 @@ worker_stats stats_of(sched::worker& w) noexcept {
           c.overflows.read(),
           c.wakes_sent.read(),
           c.wakes_spurious.read()};
-}
-
-std::string place(const core::header& task) {
-  const std::source_location where = core::site_of(task);
-  if (where.line() == 0) return {};
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
-}
-
-const char* state_of(core::snapshot word) noexcept {
-  if (word.has(core::unwinding)) return "unwinding";
-  switch (word.phase()) {
-    case core::lifecycle::idle: return "waiting";
-    case core::lifecycle::scheduled: return "runnable";
-    case core::lifecycle::running: return "running";
-    case core::lifecycle::complete: return "complete";
-  }
-  return "unknown";
-}
-
-void describe(std::string& text, const core::header& task) {
-  const core::snapshot word = task.word.load();
-  text += "  task " + std::to_string(task.id);
-  if (task.name != nullptr) text += std::string(" '") + task.name + "'";
-  text += ": ";
-  text += state_of(word);
-  // relaxed. A report.
-  const char* const waits_for = task.waits_for.load(base::order::relaxed);
-  if (word.is(core::lifecycle::idle) && waits_for != nullptr) text += std::string(" for ") + waits_for;
-  if (const std::string where = place(task); !where.empty()) text += " at " + where;
-  if (word.has(core::cancelled)) text += ", cancelled";
-  if (word.shields() != 0) text += ", " + std::to_string(word.shields()) + " shields";
-  if (task.parent_id != 0) text += ", spawned by " + std::to_string(task.parent_id);
-  text += '\n';
 }
 
 }  // namespace
@@ -102,7 +70,7 @@ std::string runtime_core::dump() {
     text += running != 0 ? "runs task " + std::to_string(running) : std::string("runs nothing");
     text += ", " + std::to_string(w.thief_end().length_guess()) + " queued\n";
   }
-  tasks.tasks().for_each([&text](const core::header& task) { describe(text, task); });
+  tasks.tasks().for_each([&text](const core::header& task) { core::describe(text, task); });
   for (const join_circle& each : find_join_circles(tasks.tasks()))
     text += "  circle of joins: " + to_string(each) + "\n";
   return text;
@@ -110,7 +78,7 @@ std::string runtime_core::dump() {
 
 void runtime_core::report_survivors(shutdown_report& into) {
   tasks.tasks().for_each([&into](const core::header& task) {
-    into.survivors.push_back({{task.id}, task.name == nullptr ? "" : task.name, place(task)});
+    into.survivors.push_back({{task.id}, task.name == nullptr ? "" : task.name, core::place_of(task)});
   });
 }
 

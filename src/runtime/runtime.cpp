@@ -83,8 +83,10 @@ header& demand_task() {
 scheduler& current_scheduler() { return scheduler_for_children(demand_task()); }
 
 scheduler& current_blocking_pool() {
-  auto& tasks = static_cast<sched::scheduler&>(scheduler_for_children(demand_task()));
-  return *static_cast<detail::blocking_pool*>(tasks.around.threads);
+  scheduler& tasks = scheduler_for_children(demand_task());
+  scheduler* const pool = tasks.ops->blocking(tasks);
+  if (pool == nullptr) throw error(errc::unsupported);
+  return *pool;
 }
 
 blocking_section::blocking_section() : lent_(current_thread_ports().before_block()) {

@@ -82,6 +82,7 @@ void runtime_core::connect() noexcept {
     return static_cast<blocking_pool*>(self)->start_role(role);
   };
   around.threads = &threads;
+  around.blocking = &threads;
   around.unhandled = [](void* self, core::header& task, std::exception_ptr what) noexcept {
     static_cast<runtime_core*>(self)->on_unhandled(task, std::move(what));
   };

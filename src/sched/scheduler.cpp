@@ -106,6 +106,7 @@ const core::scheduler_ops scheduler::ops_table{
                             header& task) noexcept { of(s).note_shield_overridden(task); },
     .suppressed = [](core::scheduler& s) noexcept { of(s).note_suppressed(); },
     .outside = [](core::scheduler& s, int by) noexcept { of(s).note_outside(by); },
+    .blocking = [](core::scheduler& s) noexcept { return of(s).around.blocking; },
     .io = [](core::scheduler& s) noexcept { return of(s).around.io; },
     .held = [](core::scheduler& s) noexcept { of(s).note_made(); },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },

@@ -31,6 +31,7 @@ enum class phase : std::uint32_t {
 struct surroundings {
   driver_port driver;
   driver::epoll* io = nullptr;
+  core::scheduler* blocking = nullptr;  // the pool
   /// Finds a thread to play `role`. False: there is none.
   bool (*start_role)(void* self, worker& role) noexcept = nullptr;
   void* threads = nullptr;

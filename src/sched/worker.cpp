@@ -1,5 +1,6 @@
 #include "sched/worker.hpp"
 
+#include "base/chance.hpp"
 #include "base/tls_slot.hpp"
 #include "base/uninitialized.hpp"
 #include "sched/scheduler.hpp"
@@ -188,7 +189,7 @@ header* worker::from_injector() noexcept {
 }
 
 void worker::push_newest(header& task) noexcept {
-  if (to_ring_) {
+  if (to_ring_ || base::chance()) {
     push_ring(task);
   } else if (header* const displaced = slot_.put(task)) {
     push_ring(*displaced);
@@ -248,7 +249,7 @@ void worker::move_to_injector(task_ring::batch& batch) noexcept {
 header* worker::search() noexcept {
   if (header* const task = next_running()) return task;
   const unsigned n = shared_.workers();
-  const unsigned first = random_.below(n);
+  const unsigned first = random_.below(n) + (base::chance() ? 1 : 0);
   for (unsigned i = 0; i < n; ++i) {
     worker& victim = shared_.at((first + i) % n);
     if (&victim == this) continue;

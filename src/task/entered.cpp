@@ -78,6 +78,7 @@ const scheduler_ops entered::ops_table{
     .suppressed = [](scheduler& self) noexcept { services_of(self).ops->suppressed(services_of(self)); },
     .outside = [](scheduler& self,
                   int by) noexcept { services_of(self).ops->outside(services_of(self), by); },
+    .blocking = [](scheduler& self) noexcept { return services_of(self).ops->blocking(services_of(self)); },
     .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
     .freed = [](scheduler&) noexcept {},
 };

@@ -1,5 +1,6 @@
 #include "task/harness.hpp"
 
+#include "base/chance.hpp"
 #include "base/tls_slot.hpp"
 #include "task/unwinder.hpp"
 
@@ -145,7 +146,7 @@ unsigned run(header& task) noexcept {
   base::thread_locals& here = base::this_thread_locals();
   void* const outer_task = here.task;
   unsigned looks = 0;
-  task.budget = leaf_budget;
+  task.budget = base::chance() ? 1 : leaf_budget;
   for (header* now = &task; now != nullptr; ++looks) {
     here.task = now;
     now = advance(*now, looks);

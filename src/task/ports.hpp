@@ -73,6 +73,10 @@ struct scheduler_ops {
   /// Work that no worker knows of begins (+1) or ends (-1): the root of block_on, a closure that may block, a task whose
   /// thread has lent its role. A virtual clock stands still while there is any.
   void (*outside)(scheduler& self, int by) noexcept = [](scheduler&, int) noexcept {};
+  /// Where closures that may block run; null: nowhere.
+  scheduler* (*blocking)(scheduler& self) noexcept = [](scheduler&) noexcept -> scheduler* {
+    return nullptr;
+  };
   /// The driver that watches descriptors; null if there is none.
   driver::epoll* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::epoll* {
     return nullptr;

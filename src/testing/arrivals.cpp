@@ -77,6 +77,7 @@ void machine::commit_first(unsigned index) {
   trace_.add({event_kind::arrival,
               static_cast<std::uint8_t>(index),
               s.how,
+              0,
               s.to.address,
               read_word(s.to),
               s.bits,

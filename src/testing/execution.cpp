@@ -1,5 +1,6 @@
-#include "testing/explore.hpp"
+#include <rota/testing/explore.hpp>
 
+#include "base/clock.hpp"
 #include "testing/machine.hpp"
 
 namespace rota::testing {
@@ -18,6 +19,8 @@ void fail(const char* what) noexcept {
   if (detail::active != nullptr) detail::active->fail(std::string("check failed: ") + what);
   detail::abort_outside(what);
 }
+
+std::chrono::steady_clock::time_point now() noexcept { return base::now(); }
 
 unsigned choose(unsigned count) noexcept {
   return detail::active == nullptr ? 0 : detail::active->choose(count);

@@ -155,6 +155,8 @@ const char* name_of(search_kind kind) noexcept {
     case search_kind::dfs: return "dfs";
     case search_kind::random: return "random";
     case search_kind::pct: return "pct";
+    case search_kind::mixed: return "mixed";
+    case search_kind::few: return "few";
   }
   return "?";
 }

@@ -39,7 +39,7 @@ class explorer {
   [[nodiscard]] attempt last_attempt(const search& s) const;
   [[nodiscard]] bool try_path(std::vector<decision> path, attempt& best);
   [[nodiscard]] bool cut_end(attempt& best);
-  [[nodiscard]] bool drop_one(attempt& best);
+  [[nodiscard]] bool drop_some(attempt& best);
   [[nodiscard]] bool search_below(attempt& best);
 
   /// Follows a path, and decides nothing itself.

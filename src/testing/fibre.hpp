@@ -1,9 +1,9 @@
 // A thread of the model.
 #pragma once
 
+#include <rota/detail/callable.hpp>
 #include "base/clock.hpp"
 #include "base/tls_slot.hpp"
-#include "testing/callable.hpp"
 #include "testing/context.hpp"
 #include "testing/search.hpp"
 #include "testing/vector_clock.hpp"

@@ -48,6 +48,7 @@ void machine::reset() {
   thread_failures_ = {options_.thread_failures};
   allocation_failures_ = {options_.allocation_failures};
   early_timeouts_ = {options_.early_timeouts};
+  variations_ = {options_.variations};
   planning_ = failed_ = false;
   what_.clear();
   dump_.clear();
@@ -233,13 +234,17 @@ void machine::clean_up() noexcept {
   for (const made& m : made_) ::operator delete(m.memory, std::align_val_t(m.alignment));
   made_.clear();
   heap_.clear();
+  for (const kept_word& k : kept_words_) write_word(k.where, k.bits);
+  kept_words_.clear();
 }
 
 std::string machine::print_trace() const {
   std::vector<std::string> names;
   names.reserve(fibre_count_);
   for (unsigned i = 0; i < fibre_count_; ++i) names.push_back(full_name(fibres_[i], i));
-  std::string text = trace_.print(names);
+  const bool all = !options_.hides_rota || std::getenv("ROTA_MODEL_TRACE") != nullptr;
+  std::string text = trace_.print(names, all ? view::everything : view::program);
+  if (!all) text += "(what rota itself did is left out; ROTA_MODEL_TRACE=all shows it)\n";
   if (!dump_.empty()) text += "state:\n" + dump_ + '\n';
   return text;
 }

@@ -1,7 +1,7 @@
 // The deterministic machine: one execution at a time, on fibres, with every decision taken by a search.
 #pragma once
 
-#include "testing/explore.hpp"
+#include <rota/testing/explore.hpp>
 #include "testing/fibre.hpp"
 #include "testing/heap.hpp"
 #include "testing/memory.hpp"
@@ -64,6 +64,7 @@ class machine {
   [[nodiscard]] unsigned choose(unsigned count);
 
   [[nodiscard]] bool allocation_fails() { return fault(allocation_failures_); }
+  [[nodiscard]] bool chance() { return fault(variations_); }
   void allocated(const heap::block& b);
   void freed(const void* address, std::size_t size);
 
@@ -84,6 +85,11 @@ class machine {
     std::size_t alignment;
     void* object;
     void (*destroy)(void*) noexcept;
+  };
+  /// A word that is older than the execution: the next one must find it as this one did.
+  struct kept_word {
+    word where;
+    std::uint64_t bits;
   };
   struct fault_budget {
     unsigned left;
@@ -147,7 +153,8 @@ class machine {
   void drop_stores(const void* begin, std::size_t size);
 
   // words.cpp, waits.cpp: the operations
-  [[nodiscard]] location& open(const void* address, place where);
+  [[nodiscard]] location& open(word w, place where);
+  void forget_kept(const void* begin, std::size_t size);
   [[nodiscard]] bool is_stale(const location& l, word w, base::order o, place where);
   void keep_value(location& l, word w, base::order o, place where);
   void require(verdict v, const void* address, const char* does, place where);
@@ -194,12 +201,14 @@ class machine {
   fault_budget thread_failures_{};
   fault_budget allocation_failures_{};
   fault_budget early_timeouts_{};
+  fault_budget variations_{};
 
   bool planning_ = false;  // the body runs
   bool failed_ = false;
   std::string what_;
   std::string dump_;
   std::vector<made> made_;
+  std::vector<kept_word> kept_words_;
   std::vector<std::unique_ptr<callable<int>>> finals_;
   std::vector<std::unique_ptr<callable<std::string&>>> dumps_;
 };

@@ -82,6 +82,7 @@ location& memory::insert(std::size_t slot_index, const void* address) {
   location& l = locations_[used_++];
   l.address = address;
   l.life = heap_.is_quarantined(address) ? lifetime::quarantined : lifetime::unknown;
+  l.opened = false;
   l.writer = 0;
   l.written = 0;
   l.release = {};

@@ -37,6 +37,7 @@ struct older_value {
 struct location {
   const void* address;
   lifetime life;
+  bool opened;  // an atomic operation came here in this execution
   unsigned writer;
   std::uint32_t written;
   place written_where;

@@ -2,6 +2,7 @@
 // matter.
 #include "testing/explorer.hpp"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace {
 /// What fails, without the places and the list of threads.
 std::string_view headline(std::string_view what) noexcept { return what.substr(0, what.find('\n')); }
 
+constexpr unsigned few_preemptions = 4;  // nearly all known bugs need less
+
 void drop_defaults(std::vector<decision>& path) {
   while (!path.empty() && path.back().taken == 0) path.pop_back();
 }
@@ -19,8 +22,11 @@ void drop_defaults(std::vector<decision>& path) {
 }  // namespace
 
 bool explorer::attempt::simpler_than(const attempt& other) const noexcept {
-  return std::tuple(preemptions, path.size(), steps) <
-         std::tuple(other.preemptions, other.path.size(), other.steps);
+  const auto taken = [](const attempt& a) {
+    return std::count_if(a.path.begin(), a.path.end(), [](const decision& d) { return d.taken != 0; });
+  };
+  return std::tuple(preemptions, taken(*this), path.size(), steps) <
+         std::tuple(other.preemptions, taken(other), other.path.size(), other.steps);
 }
 
 bool explorer::fails_alike(search& s) {
@@ -55,38 +61,48 @@ bool explorer::cut_end(attempt& best) {
   return false;
 }
 
-bool explorer::drop_one(attempt& best) {
-  for (std::size_t i = best.path.size(); i-- > 0;) {
-    if (best.path[i].taken == 0) continue;
-    auto path = best.path;
-    path[i].taken = 0;
-    if (try_path(std::move(path), best)) return true;
+/// Halves, quarters, and so on, down to single choices: most of what a random walk chose does not matter.
+bool explorer::drop_some(attempt& best) {
+  bool shorter = false;
+  for (std::size_t size = std::max<std::size_t>(best.path.size() / 2, 1); size > 0; size /= 2) {
+    for (std::size_t end = best.path.size(); end > 0; end -= std::min(size, end)) {
+      end = std::min(end, best.path.size());
+      auto path = best.path;
+      const auto last = path.begin() + static_cast<std::ptrdiff_t>(end);
+      const auto first = last - static_cast<std::ptrdiff_t>(std::min(size, end));
+      if (std::all_of(first, last, [](const decision& d) { return d.taken == 0; })) continue;
+      std::for_each(first, last, [](decision& d) { d.taken = 0; });
+      if (try_path(std::move(path), best)) shorter = true;
+    }
   }
-  return false;
+  return shorter;
 }
 
-// What no single change improves may still have a simpler sibling: all schedules with fewer preemptions, as far
-// as the runs go.
+// What no single change improves may still have a simpler sibling: schedules with fewer preemptions, at random places.
 bool explorer::search_below(attempt& best) {
   options o = options_;
-  o.search = search_kind::dfs;
-  for (unsigned bound = 0; bound < best.preemptions && runs_left_ > 0; ++bound) {
-    search s(o, bound);
-    do {
+  o.search = search_kind::few;
+  const unsigned most = std::min(best.preemptions, few_preemptions);
+  const unsigned share = runs_left_ / (most + 1);
+  for (o.preemptions = 0; o.preemptions < most; ++o.preemptions) {
+    search s(o, search::unbounded);
+    for (unsigned i = 0; i < share && runs_left_ > 0; ++i) {
       if (!fails_alike(s)) continue;
-      best = last_attempt(s);
+      attempt found = last_attempt(s);
+      if (!found.simpler_than(best)) continue;
+      best = std::move(found);
       return true;
-    } while (runs_left_ > 0 && s.next());
+    }
   }
   return false;
 }
 
 void explorer::minimise(const search& s) {
-  runs_left_ = options_.minimise_runs;
   attempt best = last_attempt(s);
-  bool shorter = false;
-  while (cut_end(best) || drop_one(best)) shorter = true;
-  if (options_.search != search_kind::dfs && search_below(best)) shorter = true;
+  runs_left_ = options_.minimise_runs;
+  bool shorter = options_.search != search_kind::dfs && search_below(best);
+  runs_left_ = options_.minimise_runs;
+  while (cut_end(best) || drop_some(best)) shorter = true;
   if (!shorter) return;
   search last = follower(best.bound, best.path);
   if (!machine_.run(body_, last)) adopt(last);

@@ -27,7 +27,13 @@ void search::begin() noexcept {
   misfit_ = false;
   if (following_ || options_.search == search_kind::dfs) return;
   path_.clear();
-  if (options_.search == search_kind::pct) shuffle_priorities();
+  ++begun_;
+  if (goes_by_priority()) shuffle_priorities();
+  if (options_.search == search_kind::few) shuffle_change_points(options_.preemptions);
+}
+
+bool search::goes_by_priority() const noexcept {
+  return options_.search == search_kind::pct || (options_.search == search_kind::mixed && begun_ % 2 == 0);
 }
 
 bool search::next() { return options_.search != search_kind::dfs || backtrack(); }
@@ -50,12 +56,14 @@ unsigned search::next_thread(const alternatives& a) {
   unsigned taken = 0;
   if (position_ < path_.size()) {
     taken = followed(a.count);
-  } else if (!following_ && options_.search == search_kind::random) {
-    taken = record(random_.below(a.count), a.count);
-  } else if (!following_ && options_.search == search_kind::pct) {
-    taken = record(by_priority(a), a.count);
-  } else {
+  } else if (following_ || options_.search == search_kind::dfs) {
     taken = record(0, a.count);
+  } else if (goes_by_priority()) {
+    taken = record(by_priority(a), a.count);
+  } else if (options_.search == search_kind::few) {
+    taken = record(seldom(a), a.count);
+  } else {
+    taken = record(random_.below(a.count), a.count);
   }
   if (a.can_stay && taken != 0) ++preemptions_;
   return taken;
@@ -96,11 +104,22 @@ void search::follow(std::vector<decision> path) {
 // Priorities of new threads lie above those of the change points, which are the numbers below `depth`.
 void search::shuffle_priorities() noexcept {
   for (auto& p : priorities_) p = 0x8000'0000U | static_cast<std::uint32_t>(random_.next());
+  shuffle_change_points(options_.depth - 1);
+}
+
+void search::shuffle_change_points(unsigned count) noexcept {
   change_points_.clear();
-  for (unsigned i = 1; i < options_.depth; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     change_points_.push_back(1 + random_.below(static_cast<std::uint32_t>(longest_)));
   }
   std::sort(change_points_.begin(), change_points_.end(), std::greater<>());
+}
+
+unsigned search::seldom(const alternatives& a) noexcept {
+  if (!a.can_stay) return random_.below(a.count);
+  if (change_points_.empty() || change_points_.back() > a.step) return 0;
+  change_points_.pop_back();
+  return 1 + random_.below(a.count - 1);
 }
 
 unsigned search::by_priority(const alternatives& a) noexcept {

@@ -2,8 +2,8 @@
 // execution.
 #pragma once
 
+#include <rota/testing/explore.hpp>
 #include "base/random.hpp"
-#include "testing/explore.hpp"
 #include "testing/vector_clock.hpp"
 
 #include <array>
@@ -76,8 +76,11 @@ class search {
  private:
   [[nodiscard]] unsigned followed(unsigned count) noexcept;
   unsigned record(unsigned taken, unsigned count);
+  [[nodiscard]] bool goes_by_priority() const noexcept;
   [[nodiscard]] unsigned by_priority(const alternatives& a) noexcept;
+  [[nodiscard]] unsigned seldom(const alternatives& a) noexcept;
   void shuffle_priorities() noexcept;
+  void shuffle_change_points(unsigned count) noexcept;
   [[nodiscard]] bool backtrack() noexcept;
 
   options options_;
@@ -94,6 +97,7 @@ class search {
   std::array<std::uint32_t, max_fibres + 1> priorities_{};  // of the threads, and of the clock
   std::vector<std::uint64_t> change_points_;
   std::uint64_t longest_ = 1;
+  std::uint64_t begun_ = 0;
 };
 
 /// A path as text: the name of the exploration (hashed), the bound, two hex digits for each decision.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <string_view>
+#include <unordered_map>
 
 namespace rota::testing::detail {
 
@@ -75,33 +77,100 @@ const char* name_of(base::order o) noexcept {
   return "?";
 }
 
-std::string number(std::uint64_t value) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(),
-                      text.size(),
-                      value < 10'000'000 ? "%llu" : "0x%llx",
-                      static_cast<unsigned long long>(value));
-  return text.data();
-}
-
 void pad(std::string& line, std::size_t width) {
   line.append(line.size() < width ? width - line.size() : 1, ' ');
 }
 
-std::string name_in(const std::vector<const void*>& addresses, const void* address) {
-  const auto found = std::find(addresses.begin(), addresses.end(), address);
-  return "word " + std::to_string(found - addresses.begin() + 1);
-}
+/// Names for addresses, in the order in which they appear: those of words, and values that look like one.
+class names {
+ public:
+  explicit names(const std::vector<event>& events) {
+    for (const event& e : events) {
+      if (e.address != nullptr)
+        words_.try_emplace(std::bit_cast<std::uintptr_t>(e.address), words_.size() + 1);
+    }
+  }
 
-std::string details(const event& e, const std::vector<const void*>& addresses) {
+  [[nodiscard]] std::string of(const void* address) const {
+    const auto found = words_.find(std::bit_cast<std::uintptr_t>(address));
+    return "word " + std::to_string(found == words_.end() ? words_.size() + 1 : found->second);
+  }
+
+  [[nodiscard]] std::string of(std::uint64_t value) {
+    if (value >= lowest_address && value < highest_address) return of_address(value);
+    std::array<char, 32> text{};
+    (void)std::snprintf(text.data(),
+                        text.size(),
+                        value < 10'000'000 ? "%llu" : "0x%llx",
+                        static_cast<unsigned long long>(value));
+    return text.data();
+  }
+
+ private:
+  // Where Linux puts a program, its heap and its stacks on x86-64.
+  static constexpr std::uint64_t lowest_address = 0x5000'0000'0000;
+  static constexpr std::uint64_t highest_address = 0x8000'0000'0000;
+
+  [[nodiscard]] std::string of_address(std::uint64_t value) {
+    const auto found = words_.find(value);
+    if (found != words_.end()) return "&word " + std::to_string(found->second);
+    const auto [entry, is_new] = others_.try_emplace(value, others_.size() + 1);
+    return '@' + std::to_string(entry->second);
+  }
+
+  std::unordered_map<std::uintptr_t, std::size_t> words_;
+  std::unordered_map<std::uint64_t, std::size_t> others_;
+};
+
+std::string details(const event& e, names& known) {
   const auto& [name, what, has_order] = describe(e.kind);
   std::string text = name;
-  if (what == shape::number) return text + ' ' + number(e.before);
+  if (what == shape::number) return text + ' ' + known.of(e.before);
   if (what == shape::bare) return text;
-  text += ' ' + name_in(addresses, e.address);
-  if (what == shape::value) text += ": " + number(e.before);
-  if (what == shape::change) text += ": " + number(e.before) + " -> " + number(e.after);
+  text += ' ' + known.of(e.address);
+  if (what == shape::value) text += ": " + known.of(e.before);
+  if (what == shape::change) text += ": " + known.of(e.before) + " -> " + known.of(e.after);
   if (has_order) text += std::string(", ") + name_of(e.memory_order);
+  return text;
+}
+
+/// The folder of rota's rooms, as this compiler names it.
+std::string_view rooms() noexcept {
+  constexpr std::string_view own = "testing/trace.cpp";
+  std::string_view here = place::current().file_name();
+  here.remove_suffix(here.ends_with(own) ? own.size() : 0);
+  return here;
+}
+
+bool is_of_rota(place where) noexcept {
+  const std::string_view file = where.file_name();
+  return file.empty() || file.starts_with(rooms()) || file.find("include/rota/") != std::string_view::npos;
+}
+
+bool concerns_everybody(event_kind kind) noexcept {
+  return kind == event_kind::preempted || kind == event_kind::clock_advance ||
+         kind == event_kind::thread_end || kind == event_kind::thread_start_failed;
+}
+
+std::string begin_line(std::size_t index, const std::string& fibre) {
+  std::string line = std::to_string(index + 1);
+  line.insert(0, line.size() < 5 ? 5 - line.size() : 0, ' ');
+  line += "  " + fibre;
+  pad(line, 22);
+  return line;
+}
+
+/// Lines of text, of which the middle is left out if there are many.
+std::string join(const std::vector<std::string>& lines) {
+  std::string text;
+  const bool cut = lines.size() > longest;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (cut && i == shown_first) {
+      i = lines.size() - shown_last;
+      text += "       .. " + std::to_string(i - shown_first) + " lines\n";
+    }
+    text += lines[i] + '\n';
+  }
   return text;
 }
 
@@ -118,42 +187,25 @@ std::string to_string(place where) {
   return std::string(file) + ':' + std::to_string(where.line());
 }
 
-std::vector<const void*> trace::addresses() const {
-  std::vector<const void*> all;
-  for (const event& e : events_) {
-    if (e.address != nullptr && std::find(all.begin(), all.end(), e.address) == all.end())
-      all.push_back(e.address);
-  }
-  return all;
-}
+std::string trace::name_of(const void* address) const { return names(events_).of(address); }
 
-std::string trace::name_of(const void* address) const { return name_in(addresses(), address); }
-
-std::string trace::line(std::size_t index,
-                        const std::vector<std::string>& fibre_names,
-                        const std::vector<const void*>& addresses) const {
-  const event& e = events_[index];
-  std::string line = std::to_string(index + 1);
-  line.insert(0, line.size() < 5 ? 5 - line.size() : 0, ' ');
-  line += "  " + fibre_names[e.fibre];
-  pad(line, 20);
-  line += to_string(e.where);
-  pad(line, 52);
-  return line + details(e, addresses) + '\n';
-}
-
-std::string trace::print(const std::vector<std::string>& fibre_names) const {
-  const auto names = addresses();
-  std::string text;
-  const bool cut = events_.size() > longest;
+std::string trace::print(const std::vector<std::string>& fibre_names, view v) const {
+  names known(events_);
+  std::vector<std::string> lines;
+  std::vector<std::uint64_t> task_of(fibre_names.size());
   for (std::size_t i = 0; i < events_.size(); ++i) {
-    if (cut && i == shown_first) {
-      i = events_.size() - shown_last;
-      text += "       .. " + std::to_string(i - shown_first) + " steps\n";
+    const event& e = events_[i];
+    if (e.task != task_of[e.fibre]) {
+      task_of[e.fibre] = e.task;
+      const std::string what = e.task == 0 ? "-- no task" : "-- task " + std::to_string(e.task);
+      if (v == view::program) lines.push_back(begin_line(i, fibre_names[e.fibre]) + what);
     }
-    text += line(i, fibre_names, names);
+    if (v == view::program && is_of_rota(e.where) && !concerns_everybody(e.kind)) continue;
+    std::string line = begin_line(i, fibre_names[e.fibre]) + to_string(e.where);
+    pad(line, 54);
+    lines.push_back(line + details(e, known));
   }
-  return text;
+  return join(lines);
 }
 
 }  // namespace rota::testing::detail

@@ -54,6 +54,7 @@ struct event {
   event_kind kind;
   std::uint8_t fibre;
   base::order memory_order;
+  std::uint64_t task;  // that the thread runs; 0: none
   const void* address;
   std::uint64_t before;  // or the one number that the event has
   std::uint64_t after;
@@ -65,6 +66,12 @@ struct event {
 /// The file's last two components and the line; "" for a place that nobody named.
 [[nodiscard]] std::string to_string(place where);
 
+/// What a trace shows.
+enum class view : std::uint8_t {
+  everything,
+  program,  // steps inside of rota are left out
+};
+
 /// The events of one execution.
 class trace {
  public:
@@ -75,15 +82,11 @@ class trace {
   /// "word 3": addresses are numbered in the order in which they appear.
   [[nodiscard]] std::string name_of(const void* address) const;
 
-  /// One numbered line per event; the middle of a very long trace is left out.
-  [[nodiscard]] std::string print(const std::vector<std::string>& fibre_names) const;
+  /// One numbered line per event; the middle of a very long trace is left out. It has no addresses in it: two processes
+  /// print the same.
+  [[nodiscard]] std::string print(const std::vector<std::string>& fibre_names, view v) const;
 
  private:
-  [[nodiscard]] std::string line(std::size_t index,
-                                 const std::vector<std::string>& fibre_names,
-                                 const std::vector<const void*>& addresses) const;
-  [[nodiscard]] std::vector<const void*> addresses() const;
-
   std::vector<event> events_;
 };
 

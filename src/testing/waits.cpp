@@ -12,7 +12,7 @@ namespace rota::testing::detail {
 // and any waiter may get it.
 void machine::lock(word w) {
   fibre& f = me();
-  (void)open(w.address, {});
+  (void)open(w, {});
   f.wants = w.address;
   f.why = waiting::lock;
   if (const std::uint64_t holder = read_word(w); holder != 0) {
@@ -30,7 +30,7 @@ void machine::lock(word w) {
 bool machine::try_lock(word w) {
   point({});
   drain();
-  (void)open(w.address, {});
+  (void)open(w, {});
   if (read_word(w) != 0) {
     record(event_kind::try_lock_failed, w.address, 0);
     return false;
@@ -42,8 +42,7 @@ bool machine::try_lock(word w) {
 
 void machine::take(word w) {
   me().why = waiting::nothing;
-  (void)memory::modify(
-      open(w.address, {}), w, modification::exchange, current_ + 1, by({}), base::order::acquire);
+  (void)memory::modify(open(w, {}), w, modification::exchange, current_ + 1, by({}), base::order::acquire);
   for (unsigned i = 0; i < fibre_count_; ++i) {
     if (fibres_[i].why == waiting::lock && fibres_[i].wants == w.address) ready_ &= ~bit(i);
   }
@@ -52,7 +51,7 @@ void machine::take(word w) {
 void machine::unlock(word w) {
   point({});
   drain();
-  location& l = open(w.address, {});
+  location& l = open(w, {});
   if (read_word(w) != current_ + 1)
     fail("unlock by " + full_name(me(), current_) + ", which does not hold the mutex");
   record(event_kind::unlock, w.address, 0);
@@ -70,7 +69,7 @@ void machine::unlock(word w) {
 machine::futex_result machine::futex_wait(word w, std::uint64_t expected, base::time_point deadline) {
   point({});
   settle(w.address);
-  const std::uint64_t value = memory::load(open(w.address, {}), w, base::order::relaxed, by({}));
+  const std::uint64_t value = memory::load(open(w, {}), w, base::order::relaxed, by({}));
   if (value != expected) {
     record(event_kind::futex_changed, w.address, value);
     return futex_result::changed;

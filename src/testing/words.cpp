@@ -1,5 +1,9 @@
 // The operations on words: a scheduling point, the memory's rules, a line in the trace.
+#include "task/header.hpp"
 #include "testing/machine.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace rota::testing::detail {
 
@@ -36,6 +40,15 @@ std::uint64_t cut(std::uint64_t bits, std::size_t size) noexcept {
 
 }  // namespace
 
+namespace {
+
+std::uint64_t task_of(const fibre& f) noexcept {
+  const auto* const task = static_cast<const core::header*>(f.locals.task);
+  return task == nullptr ? 0 : task->id;
+}
+
+}  // namespace
+
 void machine::record(event_kind kind,
                      const void* address,
                      std::uint64_t before,
@@ -45,7 +58,7 @@ void machine::record(event_kind kind,
   if (trace_.events().size() > plain_accesses_per_step * options_.steps) {
     fail("livelock: a loop of plain accesses without an atomic operation");
   }
-  trace_.add({kind, static_cast<std::uint8_t>(current_), o, address, before, after, where});
+  trace_.add({kind, static_cast<std::uint8_t>(current_), o, task_of(me()), address, before, after, where});
 }
 
 void machine::record(event_kind kind, const void* address, std::uint64_t value) {
@@ -66,16 +79,27 @@ void machine::require(verdict v, const void* address, const char* does, place wh
        (c.write ? " wrote" : " used") + there + ", and nothing orders the two");
 }
 
-location& machine::open(const void* address, place where) {
-  location* l = memory_.open(address, by(where));
-  if (l == nullptr) require(memory_.failure(), address, "uses", where);
+location& machine::open(word w, place where) {
+  location* l = memory_.open(w.address, by(where));
+  if (l == nullptr) require(memory_.failure(), w.address, "uses", where);
+  if (!std::exchange(l->opened, true) && l->life == lifetime::unknown)
+    kept_words_.push_back({w, read_word(w)});
   return *l;
+}
+
+/// Words that were older than the execution, and end in it.
+void machine::forget_kept(const void* begin, std::size_t size) {
+  const auto* first = static_cast<const std::byte*>(begin);
+  std::erase_if(kept_words_, [&](const kept_word& k) {
+    return k.where.address >= first && k.where.address < first + std::max<std::size_t>(size, 1);
+  });
 }
 
 void machine::begin_lifetime(const void* address) { memory_.begin_lifetime(address, by(me().where)); }
 
 void machine::end_lifetime(const void* address) {
   drop_stores(address, 0);
+  forget_kept(address, 0);
   const verdict v = memory_.end_lifetime(address, by(me().where));
   if (v == verdict::fine) return;
   record(event_kind::end_of_life, address, 0);
@@ -84,7 +108,7 @@ void machine::end_lifetime(const void* address) {
 
 std::uint64_t machine::load(word w, base::order o, place where) {
   point(where);
-  location& l = open(w.address, where);
+  location& l = open(w, where);
   if (buffering_ != 0) {
     if (const buffered_store* const mine = settle_for_load(w.address); mine != nullptr) {
       record(event_kind::load_own, w.address, mine->bits, mine->bits, o, where);
@@ -113,7 +137,7 @@ void machine::keep_value(location& l, word w, base::order o, place where) {
 
 void machine::store(word w, std::uint64_t bits, base::order o, place where) {
   point(where);
-  location& l = open(w.address, where);
+  location& l = open(w, where);
   if (options_.memory == memory_mode::tso && o != base::order::seq_cst) {
     record(event_kind::store_buffered, w.address, bits, 0, o, where);
     return buffer_store(w, bits, o, where);
@@ -126,7 +150,7 @@ void machine::store(word w, std::uint64_t bits, base::order o, place where) {
 
 std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, base::order o, place where) {
   point(where);
-  location& l = open(w.address, where);
+  location& l = open(w, where);
   settle(w.address);
   keep_value(l, w, o, where);
   const std::uint64_t before = memory::modify(l, w, how, operand, by(where), o);
@@ -136,7 +160,7 @@ std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, b
 
 bool machine::compare_exchange(word w, exchange_request& request, place where) {
   point(where);
-  location& l = open(w.address, where);
+  location& l = open(w, where);
   settle(w.address);
   if (request.weak && weak_failures_.left != 0 && read_word(w) == request.expected && fault(weak_failures_)) {
     request.expected = memory::load(l, w, request.failure, by(where));
@@ -163,6 +187,7 @@ void machine::touch(const void* address, access how, std::uint64_t bits, place w
 void machine::forget(const void* address, std::size_t size, place where) {
   record(event_kind::free, address, size, 0, base::order::relaxed, where);
   drop_stores(address, size);
+  forget_kept(address, size);
   require(memory_.free(address, size, by(where)), address, "frees", where);
 }
 
@@ -173,7 +198,10 @@ void machine::allocated(const heap::block& b) {
 
 void machine::freed(const void* address, std::size_t size) {
   record(event_kind::free, address, size);
-  if (size != 0) drop_stores(address, size);
+  if (size != 0) {
+    drop_stores(address, size);
+    forget_kept(address, size);
+  }
   switch (heap_.remove(address, size)) {
     case heap::verdict::fine: break;
     case heap::verdict::twice:

@@ -1,8 +1,8 @@
 // The two-level bitmap: setters, clearers and takers of single bits and of words. Each bit is taken once, and
 // when nobody is between the two levels every bit is found.
+#include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/bitmap.hpp"
-#include "testing/explore.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Algorithms that everybody knows, and the faults that everybody makes in them.
+#include <rota/testing/explore.hpp>
 #include "base/mutex.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/base.hpp>
 

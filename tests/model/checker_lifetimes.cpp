@@ -1,7 +1,7 @@
 // What is made, freed and used afterwards; how an execution ends that does not end well.
+#include <rota/testing/explore.hpp>
 #include "base/frame_allocator.hpp"
 #include "base/tls_slot.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/base.hpp>
 

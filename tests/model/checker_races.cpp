@@ -1,7 +1,7 @@
 // What the checker says of memory orders: happens-before comes from the orders written in the code, so a
 // missing release or acquire is a race, although every value is there in time.
+#include <rota/testing/explore.hpp>
 #include "base/mutex.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/base.hpp>
 

@@ -1,8 +1,8 @@
 // What the checker searches: exactly the interleavings within the bound, none twice, the same ones on every
 // run.
+#include <rota/testing/explore.hpp>
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/base.hpp>
 

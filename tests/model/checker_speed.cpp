@@ -1,7 +1,7 @@
 // The whole sleep/publish protocol of a small pool, searched completely: exact counts, and the checker's
 // speed, printed.
+#include <rota/testing/explore.hpp>
 #include "base/futex.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/base.hpp>
 

@@ -1,5 +1,5 @@
 // What stale reads show: an older value where the orders in the code allow it, and nowhere else.
-#include "testing/explore.hpp"
+#include <rota/testing/explore.hpp>
 
 #include <rota/detail/base.hpp>
 

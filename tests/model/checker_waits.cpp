@@ -1,9 +1,9 @@
 // Locks, futexes, threads, spinning and time: what waits, what wakes, and what never does.
+#include <rota/testing/explore.hpp>
 #include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
 #include "base/thread.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/base.hpp>
 

@@ -1,10 +1,10 @@
 // A clock that jumps, over the real workers: it never jumps while anything can run, and never stands still for ever when
 // nothing can. A jump that is forgotten is a deadlock, since no wait has a deadline then.
+#include <rota/testing/explore.hpp>
 #include "base/thread.hpp"
 #include "model/exploring.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/sleep_driver.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/clock_source.hpp>
 #include <rota/detail/enter.hpp>

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/testing/explore.hpp>
 #include "base/mutex.hpp"
 #include "model/exploring.hpp"
 #include "task/entered.hpp"
 #include "task/header.hpp"
-#include "testing/explore.hpp"
 #include "time/shard.hpp"
 
 #include <rota/cancel.hpp>

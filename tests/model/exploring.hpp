@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "testing/explore.hpp"
+#include <rota/testing/explore.hpp>
 
 namespace rota::model {
 

@@ -1,13 +1,13 @@
 // P2, P3: publish and look against look, park and re-scan. The idle word, the bitmap, the parkers, the rings, the LIFO slots
 // and the injector are the real ones; the loop around them is worker.cpp's without tasks' words, timers and the driver.
 // tests/model/worker_model.cpp runs the real workers, in fewer interleavings.
+#include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/injector.hpp"
 #include "queue/ring.hpp"
 #include "sched/idle.hpp"
 #include "sched/lifo_slot.hpp"
 #include "sched/parker.hpp"
-#include "testing/explore.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // P17: the injector, several producers and consumers. Nothing is lost or doubled, each producer's items keep
 // their order, and close() has an edge: what was accepted is handed out, and nothing is accepted after it.
+#include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/injector.hpp"
-#include "testing/explore.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // P4: the LIFO slot between its owner, thieves, a joiner that takes its own child out, and the watchdog.
+#include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "sched/lifo_slot.hpp"
-#include "testing/explore.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Small programs of loads and stores, what the checker finds that they can do, and what a textbook machine says.
 #pragma once
 
-#include "testing/explore.hpp"
+#include <rota/testing/explore.hpp>
 
 #include <rota/detail/base.hpp>
 

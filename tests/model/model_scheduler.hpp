@@ -12,13 +12,13 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/testing/explore.hpp>
 #include "base/frame_allocator.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
 #include "base/tls_slot.hpp"
 #include "model/exploring.hpp"
 #include "task/harness.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/spawn_on.hpp>
 #include <rota/this_task.hpp>

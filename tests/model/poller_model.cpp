@@ -1,10 +1,10 @@
 // The poller's words: the token, and the deadline against timers that are armed earlier.
+#include <rota/testing/explore.hpp>
 #include "base/futex.hpp"
 #include "model/exploring.hpp"
 #include "sched/parker.hpp"
 #include "sched/poller.hpp"
 #include "sched/sleep_driver.hpp"
-#include "testing/explore.hpp"
 #include "time/shard.hpp"
 
 #include <gtest/gtest.h>

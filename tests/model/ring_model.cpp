@@ -1,10 +1,10 @@
 // P5: the stealable ring, its owner and two thieves. Every item is handed out once, whatever the
 // interleaving; the indices start short of 2^32, and the payload is a cell, so that an item which is seen too
 // early is a race.
+#include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
 #include "queue/ring.hpp"
 #include "support/ring_access.hpp"
-#include "testing/explore.hpp"
 
 #include <gtest/gtest.h>
 

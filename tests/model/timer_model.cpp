@@ -5,9 +5,9 @@
 #include <new>
 #include <string_view>
 
+#include <rota/testing/explore.hpp>
 #include "base/frame_allocator.hpp"
 #include "model/exploring.hpp"
-#include "testing/explore.hpp"
 #include "time/shard.hpp"
 
 namespace rota::timing {

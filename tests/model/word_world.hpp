@@ -9,11 +9,11 @@
 #include <new>
 #include <string_view>
 
+#include <rota/testing/explore.hpp>
 #include "base/frame_allocator.hpp"
 #include "base/futex.hpp"
 #include "model/exploring.hpp"
 #include "task/state.hpp"
-#include "testing/explore.hpp"
 
 namespace rota::core {
 

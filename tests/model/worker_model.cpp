@@ -1,10 +1,10 @@
 // The real workers and the real scheduler, with tasks, timers and the driver that only sleeps: P2, P3, P13, and the ledger's
 // part of P16. A task that is stranded is a deadlock, since no park has a deadline.
+#include <rota/testing/explore.hpp>
 #include "base/thread.hpp"
 #include "model/exploring.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/sleep_driver.hpp"
-#include "testing/explore.hpp"
 
 #include <rota/detail/spawn_on.hpp>
 #include <rota/this_task.hpp>

@@ -26,6 +26,15 @@ CXXFLAGS="$*" cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_CXX_COMPILER="$
 cmake --build "$work/build" -j1
 "$work/build/outside"
 if [[ -x $work/build/outside_testing ]]; then "$work/build/outside_testing"; fi
+# A failure is repeated byte for byte by another process.
+if [[ -x $work/build/outside_race ]]; then
+  "$work/build/outside_race" >"$work/found" || { cat "$work/found"; exit 1; }
+  replay=$(sed -n 's/.*ROTA_MODEL_REPLAY=\([0-9a-f]*\).*/\1/p' "$work/found")
+  ROTA_MODEL_REPLAY=$replay "$work/build/outside_race" >"$work/first" 2>&1
+  ROTA_MODEL_REPLAY=$replay "$work/build/outside_race" >"$work/second" 2>&1
+  cmp "$work/first" "$work/second"
+  cat "$work/first"
+fi
 
 echo "== another compiler"
 if "$cxx" --version | grep -qi clang; then

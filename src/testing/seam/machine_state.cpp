@@ -1,4 +1,5 @@
 // The clock, the thread locals, the randomness and the fatal errors of the model.
+#include "base/chance.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/tls_slot.hpp"
@@ -17,6 +18,8 @@ thread_locals& this_thread_locals() noexcept {
   thread_local thread_locals outside;
   return active == nullptr ? outside : active->locals();
 }
+
+bool chance() noexcept { return active != nullptr && active->chance(); }
 
 std::uint64_t entropy() noexcept { return 0x726F'7461; }
 

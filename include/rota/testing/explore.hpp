@@ -1,4 +1,12 @@
-// The model checker's face: explore() runs a body again and again, each time with other interleavings.
+// explore() runs a test again and again, each time with another schedule, and reports the first that fails. For programs that
+// link rota::testing in place of rota::rota: there the whole library runs on a deterministic machine.
+//
+// A test of tasks runs on a runtime of its own, on virtual time:
+//
+//   const auto report = testing::explore({.name = "cache"}, []() -> task<> { ... });
+//   EXPECT_FALSE(report.failed) << to_string(report);
+//
+// A test of threads, atomics and locks, as those of rota itself in tests/model/:
 //
 //   const auto report = testing::explore({.preemptions = 2}, [](testing::execution& e) {
 //     auto& flag = e.make<base::atomic<int>>(0);
@@ -8,13 +16,19 @@
 //   });
 //   EXPECT_FALSE(report.failed) << to_string(report);
 //
-// The README says what is explored, what is checked, and what is not.
+// docs/find-a-race.md begins at the beginning; src/testing/README.md says what is explored, what is checked, and what is not.
 #pragma once
 
-#include "testing/callable.hpp"
+#if !ROTA_MODEL
+#error "rota/testing/explore.hpp is for programs that link rota::testing, not rota::rota"
+#endif
+
+#include <rota/detail/callable.hpp>
 
 #include <rota/detail/config.hpp>
+#include <rota/detail/spawn_on.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -30,6 +44,8 @@ enum class search_kind : std::uint8_t {
   dfs,     // every interleaving with at most `preemptions` preemptions: 0, 1, 2 .. in turn
   random,  // uniform random walks
   pct,     // random priorities with depth - 1 change points (Burckhardt et al., ASPLOS 2010)
+  mixed,   // random and pct in turn
+  few,     // at most `preemptions` preemptions, at random places
 };
 
 enum class memory_mode : std::uint8_t {
@@ -54,10 +70,12 @@ struct options {
   unsigned stale_reads = 0;          // a load returns the value before the last, where its order lets it
   unsigned thread_failures = 0;      // base::thread::start reports EAGAIN
   unsigned allocation_failures = 0;  // base::allocate_frame throws
-  unsigned early_timeouts = 0;       // the clock jumps to the next deadline while others could still run
-  bool daemon_threads = false;       // threads started by base::thread may stay blocked at the end
-  unsigned replay_every = 100;       // nondeterminism check: each so many runs, one is run twice; 0: never
-  unsigned minimise_runs = 1'000;    // spent on a shorter failing schedule; 0: the first one is kept
+  unsigned variations = 0;         // a worker passes its LIFO slot over, or a task's budget is spent at once
+  unsigned early_timeouts = 0;     // the clock jumps to the next deadline while others could still run
+  bool daemon_threads = false;     // threads started by base::thread may stay blocked at the end
+  unsigned replay_every = 100;     // nondeterminism check: each so many runs, one is run twice; 0: never
+  bool hides_rota = false;         // traces leave out the steps in rota's own sources
+  unsigned minimise_runs = 1'000;  // spent twice on a shorter failing schedule; 0: the first one is kept
 };
 
 struct report {
@@ -82,6 +100,9 @@ struct report {
 inline void check(bool holds, const char* what) noexcept {
   if (!holds) fail(what);
 }
+
+/// The virtual time. std::chrono::steady_clock::now() is the machine's, and explore() knows nothing of it.
+[[nodiscard]] ROTA_API std::chrono::steady_clock::time_point now() noexcept;
 
 /// Any number below `count`: the search tries them all.
 [[nodiscard]] ROTA_API unsigned choose(unsigned count) noexcept;
@@ -190,9 +211,68 @@ ROTA_API report explore(const options& o, body_ref body);
 
 /// Runs `body(execution&)` until the search is done or a run fails.
 template <class F>
+  requires std::is_invocable_v<F&, execution&>
 [[nodiscard]] report explore(const options& o, F body) {
-  static_assert(std::is_invocable_v<F&, execution&>, "the body takes a testing::execution&");
   return detail::explore(o, {&body, [](void* object, execution& e) { (*static_cast<F*>(object))(e); }});
+}
+
+/// How tasks are explored. Each execution has a runtime of its own.
+struct task_options {
+  std::string_view name = {};  // told apart in replay strings
+  unsigned workers = 2;        // 1 to 4
+  search_kind search = search_kind::mixed;
+  std::uint64_t max_runs = 10'000;  // 1 and more
+  unsigned seconds = 30;            // of the processor; 0: no limit
+  std::uint64_t seed = 1;
+  std::uint64_t steps = 200'000;  // per execution; more is a livelock
+  unsigned depth = 3;             // mixed, pct: 1 and more
+  unsigned preemptions = 1;       // dfs
+  unsigned variations = 4;        // as in options, from here on
+  unsigned spurious_wakes = 1;
+  unsigned thread_failures = 0;
+  unsigned allocation_failures = 0;
+  unsigned early_timeouts = 0;
+  unsigned stale_reads = 0;
+  memory_mode memory = memory_mode::sequential;
+  unsigned replay_every = 100;
+  unsigned minimise_runs = 2'000;
+};
+
+namespace detail {
+
+struct task_ref {
+  void* object;
+  task<> (*call)(void* object);
+};
+
+ROTA_API report explore_tasks(const task_options& o, task_ref body);
+
+template <class T>
+task<> without_value(task<T> work) {
+  static_cast<void>(co_await std::move(work));
+}
+inline task<> without_value(task<> work) { return work; }
+
+}  // namespace detail
+
+/// Runs the task that `body()` returns on a new runtime, by `block_on`, with another schedule each time: which thread goes on,
+/// whom a worker robs, what a task's budget is. Time is virtual: it goes on when nothing can run, so a sleep of 30 days takes
+/// none. A run fails if an exception leaves the task, or one that is detached; by check() or fail(); if nothing can run any
+/// more (every task is listed with where it waits); if plain data that was told to the model is used without order (shared.hpp);
+/// if a frame is not destroyed; and if the program crashes.
+///
+/// Threads       Of the caller's own only. No other thread may touch what the tasks use.
+/// Ownership     A run that fails is abandoned where it stands: what it owned is not destroyed.
+/// Ordering      The body must do the same each time: no real clocks, no addresses as keys, no randomness but choose().
+/// Failure       report::failed, with the trace and a string that repeats it: ROTA_MODEL_REPLAY=<it> in the environment. Throws
+///               std::invalid_argument for an option out of range.
+/// Cost          About 100 microseconds a run of a few tasks. Sockets, files and signals are not there.
+/// Example       examples/find_a_race.cpp
+template <class F>
+  requires core::makes_task<F>
+[[nodiscard]] report explore(const task_options& o, F body) {
+  return detail::explore_tasks(
+      o, {&body, [](void* object) -> task<> { return detail::without_value((*static_cast<F*>(object))()); }});
 }
 
 }  // namespace rota::testing

@@ -1,0 +1,111 @@
+// A runtime for tests: one thread, an order that a seed decides, and time that takes none.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/enter.hpp>
+#include <rota/detail/spawn_on.hpp>
+#include <rota/task.hpp>
+
+namespace rota {
+
+namespace solo {
+class scheduler;
+}
+
+namespace testing {
+
+/// Nothing can run, no timer is armed, and the awaited task has not ended. what() lists every task and where it waits.
+class ROTA_API stalled : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Runs tasks on the calling thread, in ordinary programs: no model, nothing to link but rota::rota.
+///
+/// Of the tasks that can run, the seed chooses the next one: two seeds are two orders, one seed is always the same one. Time
+/// stands still while anything can run, and then goes to the next timer: a sleep of 30 days takes none.
+///
+/// Threads       The one that made it. A wake-up, a spawn or a handle dropped on another thread ends the program.
+/// Ownership     Owns its tasks. The destructor cancels those that are left, and runs them to their ends.
+/// Ordering      As the seed says. A task that is awaited before it has begun may begin in its awaiter.
+/// Failure       block_on() rethrows what the task throws, and throws `stalled`: the task has been cancelled then. An exception
+///               that nobody takes (of a detached task, say) is thrown by the call in which it happened; by the destructor it
+///               ends the program. No sockets, no signals: errc::no_runtime. A blocking join() waits for ever for a
+///               task that cannot run at once: await it.
+/// Cost          Some 100 nanoseconds a run of a task.
+/// Example       examples/test_a_task.cpp
+class ROTA_API runtime {
+ public:
+  static constexpr std::uint64_t first_seed = 1;
+  static constexpr std::chrono::steady_clock::time_point beginning{std::chrono::hours(1)};
+
+  explicit runtime(std::uint64_t seed = first_seed);
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  ~runtime();
+
+  /// Runs tasks, and moves time, until this one has ended, and returns its value. `errc::nested_block_on` inside a task.
+  template <class T>
+  T block_on(task<T> work) {
+    core::demand_outside_of_tasks();
+    core::header& root = launch(*work.release(), core::result_vtable_of<T>);
+    const dropper last{root};
+    run_to_end(root);
+    return core::take_outcome<T>(root).value();
+  }
+  template <class F, class... Args>
+    requires core::makes_task<F, Args...>
+  auto block_on(F&& function, Args&&... args) {
+    return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+  /// Starts a task. It runs inside of the other calls.
+  template <class T>
+  join_handle<T> spawn(task<T> work) {
+    return join_handle<T>(launch(*work.release(), core::result_vtable_of<T>));
+  }
+  template <class F, class... Args>
+    requires core::makes_task<F, Args...>
+  auto spawn(F&& function, Args&&... args) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  }
+
+  /// Runs until nothing can run, and returns how many times a task ran. Time stands still.
+  std::size_t run_until_stalled();
+
+  /// Runs, and moves time by `span`, from timer to timer. Zero and less: as run_until_stalled().
+  template <class Rep, class Period>
+  void advance(std::chrono::duration<Rep, Period> span) {
+    advance_to(rota::detail::saturating_deadline(now(), span));
+  }
+  void advance_to(std::chrono::steady_clock::time_point time);
+  /// Begins at `beginning`.
+  [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept;
+
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  /// Tasks that have not ended.
+  [[nodiscard]] std::size_t alive_tasks() const noexcept;
+  /// Every task that has suspended: id, name, state, await site.
+  [[nodiscard]] std::string dump() const;
+
+ private:
+  struct dropper {
+    core::header& task;
+    ~dropper() { core::drop(&task); }
+  };
+  [[nodiscard]] core::header& launch(core::promise_base& root, const core::result_vtable& type);
+  void run_to_end(core::header& root);
+
+  solo::scheduler* scheduler_;
+  std::uint64_t seed_;
+};
+
+}  // namespace testing
+}  // namespace rota

@@ -1,0 +1,146 @@
+// What tasks share, for programs that link rota::testing: explore() sees every use of it.
+//
+// In the program itself these are std::atomic, std::mutex and plain data; an alias chooses:
+//
+//   #if ROTA_MODEL
+//   using mutex = rota::testing::mutex;
+//   #else
+//   using mutex = std::mutex;
+//   #endif
+#pragma once
+
+#if !ROTA_MODEL
+#error "rota/testing/shared.hpp is for programs that link rota::testing, not rota::rota"
+#endif
+
+#include <cstdint>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/base.hpp>
+
+namespace rota::testing {
+
+/// relaxed, acquire, release, acq_rel, seq_cst; as std::memory_order.
+using base::order;
+
+/// As std::atomic, of at most 8 bytes; explore() may go on with another thread before each operation.
+///
+/// Threads       Any.
+/// Ownership     Its own.
+/// Ordering      As std::atomic's. seq_cst unless another order is given.
+/// Failure       Never.
+/// Cost          Some ten nanoseconds an operation.
+/// Example       tests/api/testing_explore_test.cpp
+template <class T>
+class atomic {
+  using place = std::source_location;
+
+ public:
+  constexpr atomic() noexcept = default;
+  constexpr explicit atomic(T value) noexcept : word_(value) {}
+
+  [[nodiscard]] T load(order o = order::seq_cst, place where = place::current()) const noexcept {
+    return word_.load(o, where);
+  }
+  void store(T value, order o = order::seq_cst, place where = place::current()) noexcept {
+    word_.store(value, o, where);
+  }
+  T exchange(T value, order o = order::seq_cst, place where = place::current()) noexcept {
+    return word_.exchange(value, o, where);
+  }
+  T fetch_add(T delta, order o = order::seq_cst, place where = place::current()) noexcept {
+    return word_.fetch_add(delta, o, where);
+  }
+  T fetch_sub(T delta, order o = order::seq_cst, place where = place::current()) noexcept {
+    return word_.fetch_sub(delta, o, where);
+  }
+  T fetch_or(T bits, order o = order::seq_cst, place where = place::current()) noexcept {
+    return word_.fetch_or(bits, o, where);
+  }
+  T fetch_and(T bits, order o = order::seq_cst, place where = place::current()) noexcept {
+    return word_.fetch_and(bits, o, where);
+  }
+  /// On failure `expected` holds the value found.
+  bool compare_exchange_strong(T& expected,
+                               T desired,
+                               order success = order::seq_cst,
+                               order failure = order::seq_cst,
+                               place where = place::current()) noexcept {
+    return word_.compare_exchange_strong(expected, desired, success, failure, where);
+  }
+  bool compare_exchange_weak(T& expected,
+                             T desired,
+                             order success = order::seq_cst,
+                             order failure = order::seq_cst,
+                             place where = place::current()) noexcept {
+    return word_.compare_exchange_weak(expected, desired, success, failure, where);
+  }
+
+ private:
+  base::atomic<T> word_;
+};
+
+/// As std::mutex; std::lock_guard and std::unique_lock take it. A real std::mutex must not be held while anything of rota is
+/// called: the one thread that there is would wait for itself.
+///
+/// Threads       Any; unlocked by the one that locked it.
+/// Ownership     Its own.
+/// Ordering      An unlock happens before the next lock.
+/// Failure       A thread that locks what it holds, and one that unlocks what it does not hold, fail the execution.
+/// Cost          Some ten nanoseconds an operation.
+/// Example       tests/api/testing_explore_test.cpp
+class ROTA_API mutex {
+ public:
+  mutex() noexcept = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  ~mutex() = default;
+
+  void lock() noexcept;
+  [[nodiscard]] bool try_lock() noexcept;
+  void unlock() noexcept;
+
+ private:
+  base::atomic<std::uint32_t> word_{0};
+};
+
+/// Plain data that tasks share: two uses that nothing orders, one of them a write, fail the execution as a data race, even if
+/// no value ever goes wrong.
+///
+/// Threads       Any, as the program orders them: that is what is checked.
+/// Ownership     Holds a T.
+/// Ordering      None.
+/// Failure       A data race fails the execution.
+/// Cost          Some ten nanoseconds a use.
+/// Example       examples/find_a_race.cpp
+template <class T>
+class shared {
+  using place = std::source_location;
+
+ public:
+  template <class... Args>
+    requires std::is_constructible_v<T, Args...>
+  explicit shared(Args&&... args) : value_(std::forward<Args>(args)...) {
+    base::note_write(&value_);
+  }
+  shared(const shared&) = delete;
+  shared& operator=(const shared&) = delete;
+  ~shared() { base::note_free(&value_, sizeof value_); }
+
+  [[nodiscard]] const T& read(place where = place::current()) const noexcept {
+    base::note_read(&value_, where);
+    return value_;
+  }
+  /// To be changed, or replaced.
+  [[nodiscard]] T& write(place where = place::current()) noexcept {
+    base::note_write(&value_, where);
+    return value_;
+  }
+
+ private:
+  T value_;
+};
+
+}  // namespace rota::testing

@@ -1,0 +1,42 @@
+#include "task/describe.hpp"
+
+namespace rota::core {
+
+namespace {
+
+const char* state_of(snapshot word) noexcept {
+  if (word.has(unwinding)) return "unwinding";
+  switch (word.phase()) {
+    case lifecycle::idle: return "waiting";
+    case lifecycle::scheduled: return "runnable";
+    case lifecycle::running: return "running";
+    case lifecycle::complete: return "complete";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string place_of(const header& task) {
+  const std::source_location where = site_of(task);
+  if (where.line() == 0) return {};
+  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+}
+
+void describe(std::string& text, const header& task) {
+  const snapshot word = task.word.load();
+  text += "  task " + std::to_string(task.id);
+  if (task.name != nullptr) text += std::string(" '") + task.name + "'";
+  text += ": ";
+  text += state_of(word);
+  // relaxed. A report.
+  const char* const waits_for = task.waits_for.load(base::order::relaxed);
+  if (word.is(lifecycle::idle) && waits_for != nullptr) text += std::string(" for ") + waits_for;
+  if (const std::string where = place_of(task); !where.empty()) text += " at " + where;
+  if (word.has(cancelled)) text += ", cancelled";
+  if (word.shields() != 0) text += ", " + std::to_string(word.shields()) + " shields";
+  if (task.parent_id != 0) text += ", spawned by " + std::to_string(task.parent_id);
+  text += '\n';
+}
+
+}  // namespace rota::core

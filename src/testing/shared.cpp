@@ -1,0 +1,35 @@
+#include <rota/testing/shared.hpp>
+
+#include "testing/machine.hpp"
+
+namespace rota::testing {
+
+using detail::active;
+
+namespace {
+
+/// Outside of executions there is one thread, so nobody is waited for.
+void demand(bool holds, const char* what) noexcept {
+  if (!holds) detail::abort_outside(what);
+}
+
+}  // namespace
+
+void mutex::lock() noexcept {
+  if (active != nullptr) return active->lock({&word_, sizeof word_});
+  demand(try_lock(), "a mutex is held");
+}
+
+bool mutex::try_lock() noexcept {
+  if (active != nullptr) return active->try_lock({&word_, sizeof word_});
+  // acquire. Pairs with unlock().
+  return word_.exchange(1, order::acquire) == 0;
+}
+
+void mutex::unlock() noexcept {
+  if (active != nullptr) return active->unlock({&word_, sizeof word_});
+  // release. Pairs with try_lock().
+  demand(word_.exchange(0, order::release) == 1, "a mutex is unlocked that is not held");
+}
+
+}  // namespace rota::testing

@@ -1,0 +1,99 @@
+// Exploring tasks: a runtime of their own in each execution.
+#include "testing/machine.hpp"
+
+#include <rota/runtime.hpp>
+#include <rota/testing/explore.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace rota::testing::detail {
+
+namespace {
+
+constexpr unsigned most_workers = 4;
+constexpr unsigned blocking_threads = 4;  // beyond the workers; an execution has 15 threads at most
+constexpr unsigned seeds = 8;             // of the choice of victims
+
+void check_options(const task_options& o) {
+  if (o.workers < 1 || o.workers > most_workers)
+    throw std::invalid_argument("task_options.workers: " + std::to_string(o.workers) + " is not in 1..4");
+  if (o.max_runs < 1) throw std::invalid_argument("task_options.max_runs: 0 is not in 1..");
+  if (o.depth < 1) throw std::invalid_argument("task_options.depth: 0 is not in 1..");
+  if (o.memory == memory_mode::tso && o.stale_reads != 0)
+    throw std::invalid_argument("task_options.stale_reads: must be 0 with memory_mode::tso");
+}
+
+options options_of(const task_options& o) noexcept {
+  options low;
+  low.name = o.name;
+  low.search = o.search;
+  low.preemptions = o.preemptions;
+  low.depth = o.depth;
+  low.max_runs = o.max_runs;
+  low.seed = o.seed;
+  low.memory = o.memory;
+  low.seconds = o.seconds;
+  low.steps = o.steps;
+  low.spurious_wakes = o.spurious_wakes;
+  low.stale_reads = o.stale_reads;
+  low.thread_failures = o.thread_failures;
+  low.allocation_failures = o.allocation_failures;
+  low.variations = o.variations;
+  low.early_timeouts = o.early_timeouts;
+  low.replay_every = o.replay_every;
+  low.hides_rota = true;
+  low.minimise_runs = o.minimise_runs;
+  return low;
+}
+
+void on_unhandled(const unhandled_exception& e) noexcept {
+  std::string text = "an exception of task " + std::to_string(e.id.value);
+  if (!e.name.empty()) text += " \'" + std::string(e.name) + "\'";
+  text += std::string(" reaches nobody: ") + e.what;
+  if (e.file != nullptr) text += ", last awaited at " + std::string(e.file) + ':' + std::to_string(e.line);
+  active->fail(std::move(text));
+}
+
+runtime_options runtime_options_of(const task_options& o) {
+  runtime_options r;
+  r.workers = o.workers;
+  r.blocking.max_threads = o.workers + blocking_threads;
+  r.watchdog = {};
+  r.on_unhandled = unhandled_policy::callback(on_unhandled);
+  r.seed = 1 + (o.search == search_kind::dfs ? 0 : active->choose(seeds));
+  return r;
+}
+
+/// For the dump: null before the runtime is there, and when it goes.
+struct stage {
+  runtime* shown = nullptr;
+};
+
+class show {
+ public:
+  show(stage& on, runtime& r) noexcept : on_(on) { on.shown = &r; }
+  show(const show&) = delete;
+  show& operator=(const show&) = delete;
+  ~show() { on_.shown = nullptr; }
+
+ private:
+  stage& on_;
+};
+
+}  // namespace
+
+report explore_tasks(const task_options& o, task_ref body) {
+  check_options(o);
+  return testing::explore(options_of(o), [&](execution& e) {
+    auto& s = e.make<stage>();
+    e.on_failure([&s] { return s.shown == nullptr ? std::string("no runtime") : s.shown->dump(); });
+    e.thread("root", [&o, &s, body] {
+      runtime here(runtime_options_of(o));
+      const show shown(s, here);
+      here.block_on(body.call(body.object));
+    });
+  });
+}
+
+}  // namespace rota::testing::detail
