@@ -40,7 +40,7 @@ void wheel::remove(timer_node& node) noexcept {
 
 void wheel::begin_poll(base::time_point now) noexcept {
   base::note_write(this);
-  polled_ = std::max(polled_, std::min(now, base::never - base::nanoseconds(1)));  // `never` does not come
+  polled_ = std::max(polled_, before_never(now));
   if (lists_[overdue_ ^ 1U].first == nullptr) overdue_ ^= 1U;
   far_ = std::min(far_, lists_[overdue_ ^ 1U].bound);
 }

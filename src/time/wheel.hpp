@@ -28,7 +28,7 @@ class wheel {
   static constexpr unsigned levels = 6;
   static constexpr unsigned slots_per_level = 64;
 
-  explicit wheel(base::time_point now) noexcept : current_(tick_of(now)), polled_(now) {}
+  explicit wheel(base::time_point now) noexcept : current_(tick_of(now)), polled_(before_never(now)) {}
   wheel(const wheel&) = delete;
   wheel& operator=(const wheel&) = delete;
   ~wheel() = default;
@@ -78,6 +78,10 @@ class wheel {
     return tick >> (bits_per_level * level);
   }
   static std::uint64_t tick_of(base::time_point time) noexcept;
+  /// `never` does not come: a poll that had reached it would find every empty list due.
+  static constexpr base::time_point before_never(base::time_point time) noexcept {
+    return time < base::never ? time : base::never - base::nanoseconds(1);
+  }
 
   void place(timer_node& node) noexcept;
   void link(timer_node& node, unsigned where) noexcept;

@@ -1,6 +1,7 @@
-// A virtual clock that is moved while its runtime comes and goes.
+// A virtual clock that is moved while its runtime comes and goes; one that stands at the end of time.
 #include <rota/runtime.hpp>
 #include <rota/testing/virtual_clock.hpp>
+#include <rota/time.hpp>
 
 #include <gtest/gtest.h>
 
@@ -27,6 +28,19 @@ TEST(regress, a_clock_may_be_moved_by_another_thread_while_its_runtime_ends) {
   const auto last = clock.now();
   clock.advance(std::chrono::nanoseconds(1));
   EXPECT_EQ(clock.now(), last + std::chrono::nanoseconds(1));
+}
+
+task<int> after_a_sleep() {
+  co_await sleep_for(std::chrono::seconds(-1));
+  co_return 7;
+}
+
+TEST(regress, a_clock_may_stand_at_the_end_of_time) {
+  testing::virtual_clock clock(testing::clock_mode::automatic, std::chrono::steady_clock::time_point::max());
+  runtime_options o;
+  o.workers = 1;
+  runtime rt(o, clock);
+  EXPECT_EQ(rt.block_on(after_a_sleep()), 7);
 }
 
 }  // namespace

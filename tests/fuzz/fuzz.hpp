@@ -36,6 +36,32 @@ inline std::string_view take(std::string_view& from, std::size_t size) {
   return front;
 }
 
+/// Numbers made of the bytes of an input, as long as there are any; then zeros.
+class numbers {
+ public:
+  explicit numbers(std::string_view bytes) : rest_(bytes) {}
+
+  [[nodiscard]] bool any_left() const { return !rest_.empty(); }
+
+  std::uint64_t of_bytes(unsigned count) {
+    std::uint64_t made = 0;
+    for (const char each : take(rest_, count)) made = made << 8U | static_cast<unsigned char>(each);
+    return made;
+  }
+  /// `bound` is 1 to 65536.
+  std::uint32_t below(std::uint32_t bound) {
+    return static_cast<std::uint32_t>(of_bytes(bound <= 256 ? 1 : 2) % bound);
+  }
+  /// Of every magnitude up to 2^63, by 16 leading bits.
+  std::uint64_t of_any_size() {
+    const unsigned shift = below(48);
+    return of_bytes(2) << shift;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }

@@ -222,6 +222,16 @@ TEST(wheel, never_does_not_come_even_when_the_clock_says_never) {
   EXPECT_EQ(poll(timers, never), nodes{&no_time});
 }
 
+TEST(wheel, a_wheel_may_begin_at_never) {
+  wheel timers(never);
+  timer_node node;
+  EXPECT_TRUE(poll(timers, never).empty());
+  timers.insert(node, never - 1ns);
+  EXPECT_EQ(timers.next_deadline(), never - 1ns);
+  EXPECT_EQ(poll(timers, never), nodes{&node});
+  EXPECT_TRUE(poll(timers, never).empty());
+}
+
 TEST(wheel, what_is_armed_in_the_past_during_a_poll_waits_for_the_next) {
   wheel timers(start);
   timer_node again;
