@@ -366,8 +366,8 @@ void blocking_pool::stop() noexcept {
     std::unique_ptr<seat> one;
     {
       const base::lock_guard lock(mutex_);
-      // Those inside a closure, or inside a task that blocked, may never come back.
-      if (threads_ <= busy_) break;
+      // Those inside a closure may never come back. One whose task blocked does: that task has ended, or is about to.
+      if (threads_ <= running_) break;
       const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s->ended; });
       if (found != seats_.end()) {
         one = std::move(*found);
