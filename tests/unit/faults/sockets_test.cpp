@@ -269,7 +269,7 @@ TEST_F(few_descriptors, leave_no_half_of_a_runtime) {
   EXPECT_THROW(runtime{with_workers(2)}, std::system_error);
   allow(soft());
   EXPECT_EQ(test::open_files(), files);
-  test::wait_until([threads] { return test::threads_of_process() == threads; });
+  test::wait_until([threads] { return test::threads_of_process() <= threads; });
 }
 
 }  // namespace
