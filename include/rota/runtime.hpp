@@ -173,7 +173,8 @@ class ROTA_API runtime_handle {
 /// Ownership     Owns its threads. When it has gone every task has ended, but for blocking work that did not return.
 /// Ordering      What a thread did before `spawn` happens before the task's first line.
 /// Failure       The constructor throws std::invalid_argument for an option out of range, std::bad_alloc, and
-///               std::system_error (EAGAIN) when the workers' threads cannot be started; then nothing is left behind.
+///               std::system_error when the threads of the workers (EAGAIN), the watchdog's or the driver's descriptors
+///               cannot be had; then nothing is left behind. Blocking work that finds no thread waits for one.
 /// Cost          One thread for each worker, one watchdog; all asleep, without any timer, while there is nothing to do.
 /// Example       examples/runtime.cpp
 class ROTA_API runtime {
@@ -221,7 +222,8 @@ class ROTA_API runtime {
   [[nodiscard]] runtime_handle handle();
 
   /// Refuses new tasks, cancels all others, waits until `grace` is over, then lets no shield hold anything off any more.
-  /// Returns when every task has ended, but for closures that do not return: those are reported. Idempotent.
+  /// Returns when every task has ended, but for closures that do not return: those are reported. Idempotent. Throws
+  /// std::bad_alloc if there is no memory for the report; the shutdown has come to its end all the same.
   template <class Rep, class Period>
   shutdown_report shutdown(std::chrono::duration<Rep, Period> grace) {
     return shutdown_within(detail::saturating_span(grace));

@@ -119,7 +119,6 @@ void blocking_pool::start_minimum() noexcept {
 void blocking_pool::submit(header& task) noexcept {
   tasks_.note_outside(+1);
   on_add duty = on_add::nothing;
-  bool any_thread = true;
   bool too_late;
   {
     const base::lock_guard lock(mutex_);
@@ -127,7 +126,6 @@ void blocking_pool::submit(header& task) noexcept {
     if (!too_late) {
       duty = append(task);
       if (duty == on_add::start) ++threads_;
-      any_thread = threads_ > 1;
     }
   }
   if (too_late) {
@@ -136,11 +134,45 @@ void blocking_pool::submit(header& task) noexcept {
     return;
   }
   if (duty == on_add::wake) base::futex_wake(&signal_, 1);
-  if (duty != on_add::start || start_thread()) return;
+  if (duty == on_add::start && !start_thread()) note_missing();
+}
+
+/// The pool goes on with fewer threads. Those that play roles never come back for this work, so others must be tried for.
+void blocking_pool::note_missing() noexcept {
+  bool first;
+  {
+    const base::lock_guard lock(mutex_);
+    --threads_;
+    first = !std::exchange(said_so_, true);
+    // seq_cst. Before the watchdog's word is exchanged: of {missing, watchdog asleep} one side sees the other.
+    missing_.fetch_add(1, base::order::seq_cst);
+  }
+  if (first) std::fputs("rota: no thread can be started for blocking work: it waits for one\n", stderr);
+  tasks_.around.first_awake(tasks_.around.watchdog);
+}
+
+bool blocking_pool::start_missing() noexcept {
+  // seq_cst. After the watchdog's announcement that it sleeps; see note_missing().
+  if (missing_.load(base::order::seq_cst) == 0) return false;
+  {
+    const base::lock_guard lock(mutex_);
+    if (queued_ == 0 || stopping_ || threads_ >= limit_) {
+      // relaxed. Under the lock. Those at the limit wait for a thread that comes back.
+      missing_.store(0, base::order::relaxed);
+      return false;
+    }
+    ++threads_;
+  }
+  const bool started = start_thread();
   const base::lock_guard lock(mutex_);
-  --threads_;
-  // The pool goes on with fewer threads; with none at all nobody would ever run this.
-  if (!any_thread && threads_ == 0) ROTA_FATAL("no thread can be started for blocking work", queued_);
+  if (!started) {
+    --threads_;
+    return true;
+  }
+  // relaxed, both. Under the lock.
+  const unsigned left = missing_.load(base::order::relaxed);
+  if (left != 0) missing_.store(left - 1, base::order::relaxed);
+  return left > 1;
 }
 
 /// Under the lock.
@@ -334,8 +366,8 @@ void blocking_pool::stop() noexcept {
     std::unique_ptr<seat> one;
     {
       const base::lock_guard lock(mutex_);
-      // Those inside a closure, or inside a task that blocked, may never come back.
-      if (threads_ <= busy_) break;
+      // Those inside a closure may never come back. One whose task blocked does: that task has ended, or is about to.
+      if (threads_ <= running_) break;
       const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s->ended; });
       if (found != seats_.end()) {
         one = std::move(*found);

@@ -19,6 +19,8 @@ namespace rota::detail {
 //   among them that were told to come counted until they have the lock.
 //   Whoever adds work: waiting > idle and room for a thread: starts one; otherwise raises signal_ under the lock and wakes
 //   one. An idle thread reads signal_ under the lock before it waits for it to change: so a raise is never missed.
+//   A closure that was added when no thread could be started is counted in missing_, and the watchdog gets up: it tries
+//   again at each of its looks, and does not sleep before the queue is empty or a thread was started for each.
 //   A role is only taken on when a thread for it is certain: a role that waits would stall its queues.
 class blocking_pool : public core::scheduler {
  public:
@@ -32,6 +34,9 @@ class blocking_pool : public core::scheduler {
   [[nodiscard]] bool start_role(sched::worker& role) noexcept;
   /// Starts `min_threads` threads, as far as the system gives them.
   void start_minimum() noexcept;
+
+  /// For the watchdog: closures wait because no thread could be started for them; tries again. False: none does.
+  [[nodiscard]] bool start_missing() noexcept;
 
   /// No more closures are begun: queued ones end as cancelled.
   void cancel_queued() noexcept;
@@ -68,6 +73,7 @@ class blocking_pool : public core::scheduler {
   enum class [[nodiscard]] on_add : std::uint8_t { nothing, wake, start };
   on_add provide_thread() noexcept;
   on_add append(core::header& task) noexcept;
+  void note_missing() noexcept;
   [[nodiscard]] bool start_thread() noexcept;
   void reap() noexcept;
   void run(core::header& task) noexcept;
@@ -89,8 +95,10 @@ class blocking_pool : public core::scheduler {
   std::size_t queued_ = 0;
   unsigned idle_ = 0;
   unsigned threads_ = 0;
-  unsigned running_ = 0;  // closures
-  unsigned busy_ = 0;     // threads inside a role or a closure
+  unsigned running_ = 0;               // closures
+  unsigned busy_ = 0;                  // threads inside a role or a closure
+  base::atomic<unsigned> missing_{0};  // changed under the lock
+  bool said_so_ = false;
   bool stopping_ = false;
   bool cancelling_ = false;
   std::vector<std::unique_ptr<seat>> seats_;

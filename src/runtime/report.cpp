@@ -4,6 +4,7 @@
 #include "task/describe.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 namespace rota::detail {
@@ -25,24 +26,31 @@ worker_stats stats_of(sched::worker& w) noexcept {
 
 }  // namespace
 
+runtime_core::ends runtime_core::count_ends() noexcept {
+  ends sum{tasks.foreign_ended(), tasks.foreign_cancelled()};
+  for (unsigned i = 0; i < tasks.workers(); ++i) {
+    sum.all += tasks.at(i).counts().ended.read();
+    sum.cancelled += tasks.at(i).counts().cancelled.read();
+  }
+  return sum;
+}
+
 runtime_stats runtime_core::stats() {
   runtime_stats sum;
   sum.num_workers = tasks.workers();
-  std::uint64_t ended = tasks.foreign_ended();
+  const ends ended = count_ends();
   sum.total_spawned = tasks.foreign_spawned();
-  sum.total_cancelled = tasks.foreign_cancelled();
   for (unsigned i = 0; i < tasks.workers(); ++i) {
     sched::worker& w = tasks.at(i);
     const worker_stats& one = sum.workers.emplace_back(stats_of(w));
     sum.total_polled += one.tasks_polled;
     sum.total_stolen += one.tasks_stolen;
     sum.total_parked += one.times_parked;
-    ended += w.counts().ended.read();
-    sum.total_cancelled += w.counts().cancelled.read();
     sum.total_spawned += w.counts().spawned.read();
   }
-  sum.total_completed = ended - std::min(ended, sum.total_cancelled);
-  sum.alive_tasks = sum.total_spawned - std::min(sum.total_spawned, ended);
+  sum.total_cancelled = ended.cancelled;
+  sum.total_completed = ended.completed();
+  sum.alive_tasks = sum.total_spawned - std::min(sum.total_spawned, ended.all);
   sum.injector_depth = tasks.injector().length_guess();
   const blocking_pool::counts pool = threads.count();
   sum.blocking_queued = pool.queued;
@@ -76,10 +84,16 @@ std::string runtime_core::dump() {
   return text;
 }
 
-void runtime_core::report_survivors(shutdown_report& into) {
-  tasks.tasks().for_each([&into](const core::header& task) {
-    into.survivors.push_back({{task.id}, task.name == nullptr ? "" : task.name, core::place_of(task)});
-  });
+runtime_core::on_shutdown runtime_core::report_survivors(shutdown_report* into) noexcept {
+  if (into == nullptr) return on_shutdown::done;
+  try {
+    tasks.tasks().for_each([into](const core::header& task) {
+      into->survivors.push_back({{task.id}, task.name == nullptr ? "" : task.name, core::place_of(task)});
+    });
+  } catch (const std::bad_alloc&) {
+    return on_shutdown::no_memory_for_report;
+  }
+  return on_shutdown::done;
 }
 
 }  // namespace rota::detail

@@ -20,7 +20,7 @@ runtime::~runtime() {
   // exit() was called in a task, and this is a static runtime: to wait for that task would be to wait for ever. Threads and
   // memory go with the process.
   if (base::exits_inside_a_task()) return;
-  shutdown_within(core_->options().shutdown_grace);
+  static_cast<void>(core_->shut_down(core_->options().shutdown_grace, nullptr));
   core_->let_go();
 }
 

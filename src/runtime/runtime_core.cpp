@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <system_error>
 
 namespace rota::detail {
@@ -81,6 +82,9 @@ void runtime_core::connect() noexcept {
   around.start_role = [](void* self, sched::worker& role) noexcept {
     return static_cast<blocking_pool*>(self)->start_role(role);
   };
+  around.start_missing = [](void* self) noexcept {
+    return static_cast<blocking_pool*>(self)->start_missing();
+  };
   around.threads = &threads;
   around.blocking = &threads;
   around.unhandled = [](void* self, core::header& task, std::exception_ptr what) noexcept {
@@ -143,27 +147,34 @@ bool runtime_core::runs_a_task_here() const noexcept {
 
 shutdown_report runtime_core::shutdown(base::nanoseconds grace) {
   demand_own_process();
+  shutdown_report report;
+  if (shut_down(grace, &report) == on_shutdown::no_memory_for_report) throw std::bad_alloc();
+  return report;
+}
+
+runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutdown_report* into) noexcept {
   if (runs_a_task_here()) {
     std::fputs("rota: runtime destroyed on its own worker\n", stderr);
     std::terminate();
   }
-  shutdown_report report;
   const base::lock_guard lock(shutdown_mutex_);
-  if (shut_down_) return report;
+  if (shut_down_) return on_shutdown::done;
   shut_down_ = true;
-  const runtime_stats before = stats();
+  const ends before = count_ends();
   tasks.set_phase(sched::phase::cancelling);
   cancel_everything();
   wait_for_end(grace);
-  report_survivors(report);
+  const on_shutdown told = report_survivors(into);
   tasks.set_phase(sched::phase::stopping);
   tasks.wake_all();
   threads.wait_for_roles(tasks.workers());
   stop_threads();
-  const runtime_stats after = stats();
-  report.drained = after.total_completed - before.total_completed;
-  report.cancelled = after.total_cancelled - before.total_cancelled;
-  return report;
+  if (into != nullptr) {
+    const ends after = count_ends();
+    into->drained = after.completed() - before.completed();
+    into->cancelled = after.cancelled - before.cancelled;
+  }
+  return told;
 }
 
 /// Those that suspended are in the registry. The others are found when they are popped, or when they suspend.

@@ -12,6 +12,9 @@
 
 #include <rota/runtime.hpp>
 
+#include <algorithm>
+#include <cstdint>
+
 namespace rota::detail {
 
 // PROTOCOL: life of a runtime
@@ -32,6 +35,10 @@ class runtime_core {
   ~runtime_core() = default;
 
   shutdown_report shutdown(base::nanoseconds grace);
+  /// Whether it was told who survived.
+  enum class [[nodiscard]] on_shutdown : std::uint8_t { done, no_memory_for_report };
+  /// Allocates nothing unless somebody wants the report. In the process that made the runtime.
+  on_shutdown shut_down(base::nanoseconds grace, shutdown_report* into) noexcept;
   /// The runtime object has gone.
   void let_go() noexcept;
 
@@ -47,6 +54,13 @@ class runtime_core {
   blocking_pool threads;
 
  private:
+  /// Ends of tasks so far.
+  struct ends {
+    std::uint64_t all;
+    std::uint64_t cancelled;
+    [[nodiscard]] std::uint64_t completed() const noexcept { return all - std::min(all, cancelled); }
+  };
+  [[nodiscard]] ends count_ends() noexcept;
   [[nodiscard]] bool runs_a_task_here() const noexcept;
   void connect() noexcept;
   void start_workers();
@@ -55,7 +69,7 @@ class runtime_core {
   void wait_for_end(base::nanoseconds grace) noexcept;
   [[nodiscard]] bool only_closures_are_left() noexcept;
   void stop_threads() noexcept;
-  void report_survivors(shutdown_report& into);
+  on_shutdown report_survivors(shutdown_report* into) noexcept;
   void on_unhandled(core::header& task, std::exception_ptr what) noexcept;
   void on_shield_overridden(const core::header& task) noexcept;
   void deliver(const char* what, core::header& task) noexcept;

@@ -52,7 +52,7 @@ void watchdog::thread_main(void* self) noexcept { static_cast<watchdog*>(self)->
 
 void watchdog::watch() noexcept {
   for (unsigned quiet = 0;;) {
-    if (tasks_.sleepers().all_parked()) {
+    if (!starts_missing_threads() && tasks_.sleepers().all_parked()) {
       nobody_polled_ = false;
       if (++quiet >= quiet_looks) {
         quiet = 0;
@@ -77,7 +77,7 @@ bool watchdog::sleep() noexcept {
   std::uint32_t seen = awake;
   // seq_cst. The announcement; the look at the idle word follows. failure: seq_cst. It is told to leave.
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
-  if (!tasks_.sleepers().all_parked()) first_awake();
+  if (!tasks_.sleepers().all_parked() || starts_missing_threads()) first_awake();
   if (looks_for_circles && patience_.count() > 0) {
     // Nothing moves any more: one look, and if that finds something another one later. Then it sleeps without a limit.
     while (circles_.look(tasks_.tasks()) && !sleep_while_asleep(base::now() + circle_period)) {
@@ -101,6 +101,10 @@ void watchdog::look_for_circles(base::time_point now) noexcept {
   if (!looks_for_circles || patience_.count() == 0 || now < next_circle_look_) return;
   next_circle_look_ = now + circle_period;
   static_cast<void>(circles_.look(tasks_.tasks()));
+}
+
+bool watchdog::starts_missing_threads() noexcept {
+  return tasks_.around.start_missing(tasks_.around.threads);
 }
 
 void watchdog::look(base::time_point now) noexcept {

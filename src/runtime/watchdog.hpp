@@ -64,6 +64,7 @@ class watchdog {
   [[nodiscard]] bool sleep() noexcept;
   [[nodiscard]] bool sleep_while_asleep(base::time_point until) noexcept;
   void look_for_circles(base::time_point now) noexcept;
+  [[nodiscard]] bool starts_missing_threads() noexcept;
 
   enum value : std::uint32_t { awake, asleep, leaving };
 

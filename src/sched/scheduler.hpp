@@ -34,6 +34,8 @@ struct surroundings {
   core::scheduler* blocking = nullptr;  // the pool
   /// Finds a thread to play `role`. False: there is none.
   bool (*start_role)(void* self, worker& role) noexcept = nullptr;
+  /// Tries again for blocking work that found no thread. False: there is none.
+  bool (*start_missing)(void* self) noexcept = nullptr;
   void* threads = nullptr;
   /// An exception that nobody will see.
   void (*unhandled)(void* self, core::header& task, std::exception_ptr what) noexcept = nullptr;

@@ -38,6 +38,26 @@ inline void count_store(order /*o*/) noexcept {}
 inline void count_system_call() noexcept {}
 #endif
 
+#if defined(ROTA_CHAOS)
+/// Now and then lets other threads go first, or waits: only in the build that `./dev stress --build chaos` makes.
+ROTA_API void chaos_point() noexcept;
+#else
+inline void chaos_point() noexcept {}
+#endif
+
+inline void before_rmw() noexcept {
+  chaos_point();
+  count_rmw();
+}
+inline void before_store(order o) noexcept {
+  chaos_point();
+  count_store(o);
+}
+inline void before_system_call() noexcept {
+  chaos_point();
+  count_system_call();
+}
+
 /// An atomic word of at most 8 bytes. `std::atomic` without its header, which alone costs a tenth of a translation unit.
 template <class T>
 class atomic {
@@ -52,45 +72,46 @@ class atomic {
 
   // The generic forms of the builtins, since T may be an enumeration.
   [[nodiscard]] T load(order o) const noexcept {
+    chaos_point();
     T value;
     __atomic_load(&value_, &value, static_cast<int>(o));
     return value;
   }
   void store(T value, order o) noexcept {
-    count_store(o);
+    before_store(o);
     __atomic_store(&value_, &value, static_cast<int>(o));
   }
   T exchange(T value, order o) noexcept {
-    count_rmw();
+    before_rmw();
     T before;
     __atomic_exchange(&value_, &value, &before, static_cast<int>(o));
     return before;
   }
   T fetch_add(T delta, order o) noexcept {
-    count_rmw();
+    before_rmw();
     return __atomic_fetch_add(&value_, delta, static_cast<int>(o));
   }
   T fetch_sub(T delta, order o) noexcept {
-    count_rmw();
+    before_rmw();
     return __atomic_fetch_sub(&value_, delta, static_cast<int>(o));
   }
   T fetch_or(T bits, order o) noexcept {
-    count_rmw();
+    before_rmw();
     return __atomic_fetch_or(&value_, bits, static_cast<int>(o));
   }
   T fetch_and(T bits, order o) noexcept {
-    count_rmw();
+    before_rmw();
     return __atomic_fetch_and(&value_, bits, static_cast<int>(o));
   }
 
   /// On failure `expected` holds the value found. `weak` may fail without a reason: for loops.
   bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
-    count_rmw();
+    before_rmw();
     return __atomic_compare_exchange(
         &value_, &expected, &desired, true, static_cast<int>(success), static_cast<int>(failure));
   }
   bool compare_exchange_strong(T& expected, T desired, order success, order failure) noexcept {
-    count_rmw();
+    before_rmw();
     return __atomic_compare_exchange(
         &value_, &expected, &desired, false, static_cast<int>(success), static_cast<int>(failure));
   }
@@ -109,8 +130,14 @@ class cell {
   cell& operator=(const cell&) = delete;
   ~cell() = default;
 
-  [[nodiscard]] T get() const noexcept { return value_; }
-  void set(T value) noexcept { value_ = value; }
+  [[nodiscard]] T get() const noexcept {
+    chaos_point();
+    return value_;
+  }
+  void set(T value) noexcept {
+    chaos_point();
+    value_ = value;
+  }
 
  private:
   T value_;

@@ -11,7 +11,7 @@ namespace rota::base {
 namespace {
 
 long futex(const void* word, int operation, std::uint32_t value, const timespec* deadline) noexcept {
-  count_system_call();
+  before_system_call();
   return ::syscall(
       SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
 }

@@ -18,7 +18,7 @@ namespace {
 template <class Call>
 auto uninterrupted(Call call) noexcept -> decltype(call()) {
   for (;;) {
-    count_system_call();
+    before_system_call();
     const auto value = call();
     if (value != -1 || errno != EINTR) return value;
   }
@@ -26,7 +26,7 @@ auto uninterrupted(Call call) noexcept -> decltype(call()) {
 
 /// Of a call that is made once.
 result<void> done(int value) noexcept {
-  count_system_call();
+  before_system_call();
   if (value == -1) return std::unexpected(last_error());
   return {};
 }
@@ -44,7 +44,7 @@ result<std::size_t> bytes(ssize_t value) noexcept {
 }  // namespace
 
 result<int> epoll_create() noexcept {
-  count_system_call();
+  before_system_call();
   return descriptor(::epoll_create1(EPOLL_CLOEXEC));
 }
 
@@ -75,7 +75,7 @@ result<void> epoll_add_input(int epoll, int fd, std::uint64_t key) noexcept {
 }
 
 void epoll_remove(int epoll, int fd) noexcept {
-  count_system_call();
+  before_system_call();
   ::epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nullptr);
 }
 
@@ -89,7 +89,7 @@ result<unsigned> epoll_wait(int epoll, epoll_event* events, int most, time_point
     left.tv_nsec = static_cast<long>((wait % std::chrono::seconds(1)).count());
     limit = &left;
   }
-  count_system_call();
+  before_system_call();
   // Missing in old kernels; under a filter of system calls that does not know it, forbidden.
   static atomic<bool> has_exact_wait{true};
   // relaxed. Who reads it late tries once more.
@@ -107,7 +107,7 @@ result<unsigned> epoll_wait(int epoll, epoll_event* events, int most, time_point
 }
 
 result<int> event_fd() noexcept {
-  count_system_call();
+  before_system_call();
   return descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
@@ -123,7 +123,7 @@ void clear_event_fd(int fd) noexcept {
 }
 
 result<int> stream_socket(int family) noexcept {
-  count_system_call();
+  before_system_call();
   return descriptor(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
@@ -140,7 +140,7 @@ result<int> accept(int fd, sockaddr_storage* address, socklen_t* length) noexcep
 }
 
 result<void> connect(int fd, const sockaddr* address, socklen_t length) noexcept {
-  count_system_call();
+  before_system_call();
   // Interrupted, the connect goes on all the same.
   if (::connect(fd, address, length) == 0 || errno == EINPROGRESS || errno == EINTR) return {};
   return std::unexpected(last_error());
@@ -149,7 +149,7 @@ result<void> connect(int fd, const sockaddr* address, socklen_t length) noexcept
 result<void> socket_error(int fd) noexcept {
   int error = 0;
   socklen_t length = sizeof error;
-  count_system_call();
+  before_system_call();
   if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1) return std::unexpected(last_error());
   if (error != 0) return std::unexpected(std::error_code(error, std::generic_category()));
   return {};
@@ -232,7 +232,7 @@ result<void> peer_address(int fd, sockaddr_storage* address, socklen_t* length) 
 }
 
 void close(int fd) noexcept {
-  count_system_call();
+  before_system_call();
   // On Linux the descriptor is gone even when EINTR is returned: once, and never again.
   ::close(fd);
 }

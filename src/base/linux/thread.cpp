@@ -47,6 +47,7 @@ void* begin(void* raw) {
   auto* const record = static_cast<start_record*>(raw);
   const start_record copy = *record;
   delete record;
+  chaos_point();
   ::pthread_setname_np(::pthread_self(), copy.name);
   watch_for_exit();
   copy.entry(copy.argument);
@@ -96,6 +97,7 @@ std::expected<thread, std::error_code> thread::start(const char* name,
   for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
     ::sigdelset(&all, synchronous);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  chaos_point();
   pthread_t native{};
   const int error = ::pthread_create(&native, nullptr, begin, record);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -271,5 +271,49 @@ TEST(regress, a_deadline_holds_for_what_is_spawned_on_the_runtime_itself) {
   EXPECT_TRUE(root.join());
 }
 
+/// A value that nobody takes, with an end that takes its time.
+class slow_to_go {
+ public:
+  explicit slow_to_go(std::atomic<bool>& gone) noexcept : gone_(&gone) {}
+  slow_to_go(slow_to_go&& other) noexcept : gone_(std::exchange(other.gone_, nullptr)) {}
+  slow_to_go(const slow_to_go&) = delete;
+  slow_to_go& operator=(const slow_to_go&) = delete;
+  slow_to_go& operator=(slow_to_go&&) = delete;
+  ~slow_to_go() {
+    if (gone_ == nullptr) return;
+    std::this_thread::sleep_for(20ms);
+    *gone_ = true;
+  }
+
+ private:
+  std::atomic<bool>* gone_;
+};
+
+// The thread that had lent its role was still at the end of its task when the runtime had gone.
+TEST(regress, a_task_that_blocked_in_place_has_gone_when_its_runtime_has) {
+  std::atomic<bool> gone = false;
+  std::binary_semaphore blocks(0);
+  std::binary_semaphore go_on(0);
+  struct body {
+    static task<slow_to_go> runs(std::atomic<bool>& gone,
+                                 std::binary_semaphore& here,
+                                 std::binary_semaphore& go) {
+      block_in_place([&] {
+        here.release();
+        go.acquire();
+      });
+      slow_to_go value(gone);
+      co_return value;
+    }
+  };
+  {
+    runtime rt(with_workers(1));
+    rt.spawn(body::runs(gone, blocks, go_on)).detach();
+    blocks.acquire();
+    go_on.release();
+  }
+  EXPECT_TRUE(gone);
+}
+
 }  // namespace
 }  // namespace rota

@@ -1,0 +1,285 @@
+// A task in every kind of wait when the shutdown begins: it ends as cancelled, its locals go once, and the process has as
+// many threads and descriptors as before.
+#include "api/scenario_support.hpp"
+
+#include <rota/net/tcp_listener.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/rota.hpp>
+#include <rota/unix_signal.hpp>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace rota::test {
+namespace {
+
+using net::tcp_listener;
+using net::tcp_stream;
+
+/// What the waiting tasks share with the test. Lives longer than the runtime.
+struct surroundings {
+  std::atomic<int> gone{0};
+  event never;
+  std::binary_semaphore inside{0};
+
+  [[nodiscard]] witness guest() noexcept { return witness(gone); }
+};
+
+task<> naps(witness /*mine*/) { co_await sleep_for(std::chrono::hours::max()); }
+task<int> naps_for_a_number(witness /*mine*/) {
+  co_await sleep_for(std::chrono::hours::max());
+  co_return 1;
+}
+
+std::pair<tcp_listener, net::endpoint> listener_here() {
+  auto made = tcp_listener::bind(net::endpoint::loopback_v4(0));
+  if (!made.has_value()) throw std::system_error(made.error());
+  const net::endpoint where = made->local_endpoint().value();
+  return {std::move(*made), where};
+}
+
+struct wait_kind {
+  const char* name;
+  task<> (*body)(surroundings& s, witness mine);
+  const char* state;  // as dump() calls it
+  int witnesses;      // that end with it
+};
+std::ostream& operator<<(std::ostream& out, const wait_kind& k) { return out << k.name; }
+
+const wait_kind kinds[] = {
+    {"a_sleep", [](surroundings&, witness) -> task<> { co_await sleep_for(1h); }, "for sleep", 1},
+    {"a_sleep_without_an_end",
+     [](surroundings&, witness) -> task<> {
+       co_await sleep_until(std::chrono::steady_clock::time_point::max());
+     },
+     "for sleep",
+     1},
+    {"an_interval",
+     [](surroundings&, witness) -> task<> {
+       interval every(1h);
+       co_await every.tick();
+     },
+     "for interval",
+     1},
+    {"a_leaf_of_the_users", [](surroundings& s, witness) -> task<> { co_await s.never(); }, "for event", 1},
+    {"a_frame_below", [](surroundings& s, witness) -> task<> { co_await naps(s.guest()); }, "for sleep", 2},
+    {"a_yield",
+     [](surroundings& s, witness) -> task<> {
+       s.inside.release();
+       for (;;) co_await yield();
+     },
+     "",
+     1},
+    {"a_checkpoint",
+     [](surroundings& s, witness) -> task<> {
+       s.inside.release();
+       for (;;) co_await checkpoint();
+     },
+     "",
+     1},
+    {"a_join",
+     [](surroundings& s, witness) -> task<> {
+       join_handle<void> other = spawn(naps(s.guest()));
+       co_await other;
+     },
+     "for join",
+     2},
+    {"a_detached_wait",
+     [](surroundings& s, witness) -> task<> {
+       join_handle<void> other = spawn(naps(s.guest()));
+       co_await other.detached_wait();
+     },
+     "for join",
+     2},
+    {"a_join_of_itself_in_a_circle",
+     [](surroundings& s, witness) -> task<> {
+       // The task owns a handle whose task owns a reference back: nobody outside keeps either alive.
+       auto holder = std::make_shared<std::optional<join_handle<void>>>();
+       const auto child = [](std::shared_ptr<std::optional<join_handle<void>>> self, witness) -> task<> {
+         co_await sleep_for(1h);
+         self->reset();
+       };
+       holder->emplace(spawn(child(holder, s.guest())));
+       co_await sleep_for(1h);
+     },
+     "for sleep",
+     2},
+    {"a_blocking_join",
+     [](surroundings& s, witness) -> task<> {
+       join_handle<void> other = spawn(naps(s.guest()));
+       other.join();
+       co_return;
+     },
+     "for sleep",
+     2},
+    {"children_of_a_scope",
+     [](surroundings& s, witness) -> task<> {
+       co_await with_scope([&s](scope& inside) -> task<> {
+         inside.fork(naps(s.guest()));
+         inside.fork(naps(s.guest()));
+         co_return;
+       });
+     },
+     "for children",
+     3},
+    {"the_body_of_a_scope",
+     [](surroundings& s, witness) -> task<> {
+       co_await with_scope([&s](scope& inside) -> task<> {
+         inside.fork(naps(s.guest()));
+         co_await s.never();
+       });
+     },
+     "for event",
+     2},
+    {"the_close_of_an_async_scope",
+     [](surroundings& s, witness) -> task<> {
+       async_scope open;
+       open.fork(naps(s.guest()));
+       co_await open.close();
+     },
+     "for children",
+     2},
+    {"the_next_of_a_join_set",
+     [](surroundings& s, witness) -> task<> {
+       join_set<int> set;
+       set.spawn(naps_for_a_number(s.guest()));
+       static_cast<void>(co_await set.next());
+     },
+     "for join_set",
+     2},
+    {"when_all",
+     [](surroundings& s, witness) -> task<> { co_await when_all(naps(s.guest()), naps(s.guest())); },
+     "for when",
+     3},
+    {"when_any",
+     [](surroundings& s, witness) -> task<> { co_await when_any(naps(s.guest()), naps(s.guest())); },
+     "for when",
+     3},
+    {"a_timeout",
+     [](surroundings& s, witness) -> task<> { static_cast<void>(co_await timeout(1h, naps(s.guest()))); },
+     "for sleep",
+     2},
+    {"a_deadline",
+     [](surroundings& s, witness) -> task<> {
+       const auto at = std::chrono::steady_clock::now() + 1h;
+       static_cast<void>(co_await with_deadline(at, naps(s.guest())));
+     },
+     "for sleep",
+     2},
+    {"a_shield_without_a_limit",
+     [](surroundings&, witness) -> task<> {
+       const auto guard = shield(std::chrono::hours::max());
+       co_await sleep_for(1h);
+     },
+     "for sleep",
+     1},
+    {"the_body_of_a_finally",
+     [](surroundings& s, witness) -> task<> {
+       const auto clean_up = [&s]() -> task<> {
+         const witness mine = s.guest();
+         co_await yield();
+       };
+       co_await finally(naps(s.guest()), clean_up, 1h);
+     },
+     "for sleep",
+     3},
+    {"the_clean_up_of_a_finally",
+     [](surroundings& s, witness) -> task<> {
+       const auto clean_up = [&s]() -> task<> {
+         const witness mine = s.guest();
+         co_await s.never();
+       };
+       const auto body = []() -> task<> { co_return; };
+       co_await finally(body(), clean_up, std::chrono::hours::max());
+     },
+     "for event",
+     2},
+    {"an_accept",
+     [](surroundings&, witness) -> task<> {
+       auto [listener, where] = listener_here();
+       static_cast<void>(co_await listener.accept());
+     },
+     "for socket accept",
+     1},
+    {"a_read",
+     [](surroundings&, witness) -> task<> {
+       auto [listener, where] = listener_here();
+       auto stream = co_await tcp_stream::connect(where);
+       std::array<std::byte, 8> buffer{};
+       static_cast<void>(co_await stream->read(buffer));
+     },
+     "for socket read",
+     1},
+    {"a_write_that_nobody_reads",
+     [](surroundings&, witness) -> task<> {
+       auto [listener, where] = listener_here();
+       auto stream = co_await tcp_stream::connect(where);
+       const std::vector<std::byte> much(std::size_t{64} << 20U);
+       static_cast<void>(co_await stream->write_all(much));
+     },
+     "for socket write",
+     1},
+    {"a_signal",
+     [](surroundings&, witness) -> task<> {
+       auto signals = unix_signal::open({SIGUSR1});
+       static_cast<void>(co_await signals->next());
+     },
+     "for signal",
+     1},
+};
+
+class shutdown_in : public ::testing::TestWithParam<std::tuple<wait_kind, unsigned>> {};
+
+TEST_P(shutdown_in, ends_it) {
+  const auto& [kind, workers] = GetParam();
+  // The descriptors of signals are kept for the next subscription.
+  run([]() -> task<> {
+    static_cast<void>(unix_signal::open({SIGUSR1}));
+    co_return;
+  });
+  const std::size_t files = open_files();
+  const std::size_t threads = threads_of_process();
+  surroundings s;
+  join_handle<void> handle;
+  {
+    runtime rt(with_workers(workers));
+    handle = rt.spawn(kind.body(s, s.guest()));
+    if (*kind.state != '\0') {
+      wait_for_state(rt, kind.state);
+    } else {
+      s.inside.acquire();
+    }
+    EXPECT_TRUE(rt.shutdown(0s).survivors.empty());
+    EXPECT_EQ(s.gone, kind.witnesses) << "each local has gone, once";
+    EXPECT_EQ(rt.stats().alive_tasks, 0U);
+  }
+  EXPECT_TRUE(handle.is_done());
+  try {
+    handle.join();
+    ADD_FAILURE() << "it never comes to its end";
+  } catch (const cancelled_error& e) {
+    EXPECT_EQ(e.reason(), cancel_reason::shutdown);
+  }
+  EXPECT_FALSE(s.never.is_awaited());
+  EXPECT_EQ(open_files(), files);
+  wait_until([threads] { return threads_of_process() <= threads; });
+}
+
+INSTANTIATE_TEST_SUITE_P(every_kind_of_wait,
+                         shutdown_in,
+                         ::testing::Combine(::testing::ValuesIn(kinds), ::testing::Values(1U, 2U)),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param).name) + "_with_" +
+                                  std::to_string(std::get<1>(one.param)) + "_workers";
+                         });
+
+}  // namespace
+}  // namespace rota::test

@@ -1,0 +1,142 @@
+// Sockets and signals, while memory fails them: an error of the operation, no descriptor leaks, and the next one goes well.
+#include "unit/faults/allocation_support.hpp"
+
+#include <rota/net/tcp_listener.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/rota.hpp>
+#include <rota/unix_signal.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <ostream>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using net::endpoint;
+using net::tcp_listener;
+using net::tcp_stream;
+using test::memory;
+
+template <class T>
+T demand(std::expected<T, std::error_code> got) {
+  if (!got.has_value()) throw std::system_error(got.error());
+  return std::move(*got);
+}
+
+task<> answer(tcp_listener& listener) {
+  auto accepted = co_await listener.accept();
+  tcp_stream peer = demand(std::move(accepted));
+  std::array<std::byte, 64> buffer;
+  auto got = co_await peer.read(buffer);
+  const std::size_t size = demand(std::move(got));
+  auto put = co_await peer.write_all(std::span(buffer).first(size));
+  demand(std::move(put));
+}
+
+task<> ask(endpoint where) {
+  auto connected = co_await tcp_stream::connect(where);
+  tcp_stream stream = demand(std::move(connected));
+  auto [reader, writer] = std::move(stream).split();
+  std::array<std::byte, 64> buffer{};
+  auto put = co_await writer.write(std::span(buffer).first(5));
+  demand(std::move(put));
+  auto got = co_await reader.read(buffer);
+  demand(std::move(got));
+}
+
+/// If one side has no memory the other is cancelled: nobody waits for a peer that never comes.
+task<> talk() {
+  tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
+  const endpoint where = demand(listener.local_endpoint());
+  co_await with_scope([&](scope& s) -> task<> {
+    s.fork(answer(listener));
+    s.fork(ask(where));
+    co_return;
+  });
+}
+
+struct call {
+  const char* name;
+  task<> (*body)();
+};
+std::ostream& operator<<(std::ostream& out, const call& c) { return out << c.name; }
+
+const call calls[] = {
+    {"bind",
+     []() -> task<> {
+       const tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
+       co_return;
+     }},
+    {"connect_accept_read_and_write", talk},
+    {"an_accept_that_is_given_up",
+     []() -> task<> {
+       tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
+       static_cast<void>(co_await timeout(1us, listener.accept()));
+     }},
+    {"endpoints_in_words",
+     []() -> task<> {
+       const std::string text = endpoint::parse("[2001:db8::5]:65535")->to_string();
+       if (text.empty()) throw std::logic_error("no text");
+       co_return;
+     }},
+    {"a_signal",
+     []() -> task<> {
+       unix_signal both = demand(unix_signal::open({SIGUSR1, SIGUSR2}));
+       static_cast<void>(::kill(::getpid(), SIGUSR2));  // workers block signals
+       const int got = co_await both.next();
+       if (got != SIGUSR2) throw std::logic_error("another signal");
+     }},
+};
+
+/// The other side of a connection that could not be adopted sees it closed.
+bool is_peers_loss(const std::string& what) {
+  return what.find("reset") != std::string::npos || what.find("Broken pipe") != std::string::npos;
+}
+
+class allocations_in_io : public ::testing::TestWithParam<std::tuple<call, std::size_t>> {};
+
+TEST_P(allocations_in_io, fail_one_after_the_other) {
+  const auto& [what, in_a_row] = GetParam();
+  test::forgo_frame_cache();
+  // Descriptors of signals are kept for the next subscription.
+  run(what.body());
+  test::until_clean([&](std::size_t nth) {
+    const long before = memory::live();
+    const std::size_t files = test::open_files();
+    std::size_t failed = 0;
+    {
+      runtime rt(test::short_of_memory());
+      rt.spawn(test::without_cache()).join();
+      memory::fail_after(nth, in_a_row);
+      const test::verdict v = test::judge([&] { rt.spawn(what.body()).join(); });
+      failed = memory::stop_failing();
+      EXPECT_TRUE(v.how != test::ending::other || is_peers_loss(v.what)) << v.what;
+      rt.spawn(what.body()).join();
+    }
+    test::until_alone();
+    EXPECT_EQ(memory::live(), before);
+    EXPECT_EQ(test::open_files(), files);
+    EXPECT_EQ(test::strange_ends, 0);
+    return failed;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(each_call,
+                         allocations_in_io,
+                         ::testing::Combine(::testing::ValuesIn(calls), ::testing::Values(1, 3)),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param).name) +
+                                  (std::get<1>(one.param) == 1 ? "_one" : "_three_in_a_row");
+                         });
+
+}  // namespace
+}  // namespace rota

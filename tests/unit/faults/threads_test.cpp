@@ -1,0 +1,101 @@
+// Threads that the system does not give.
+#include "unit/faults/failing_calls.hpp"
+#include "unit/runtime/runtime_support.hpp"
+
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using test::call;
+using test::calls;
+using test::with_workers;
+
+task<int> number(int n) { co_return n; }
+
+class missing_threads : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!calls::can_fail) GTEST_SKIP() << "a sanitizer starts the threads itself";
+    calls::reset();
+  }
+  void TearDown() override { calls::reset(); }
+
+  static void until_alone() {
+    test::wait_until([] { return test::threads_of_process() == 1; });
+  }
+};
+
+/// The watchdog's, and one for each worker: without any of them there is no runtime.
+TEST_F(missing_threads, the_constructor_says_so_and_leaves_nothing_behind) {
+  constexpr unsigned workers = 3;
+  for (unsigned nth = 0; nth <= workers; ++nth) {
+    const std::size_t files = test::open_files();
+    calls::fail(call::create_thread, EAGAIN, nth);
+    try {
+      const runtime rt(with_workers(workers));
+      ADD_FAILURE() << "thread " << nth << " is missing";
+    } catch (const std::system_error& e) {
+      EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again);
+    }
+    until_alone();
+    EXPECT_EQ(test::open_files(), files);
+  }
+  runtime rt(with_workers(workers));
+  EXPECT_EQ(rt.spawn(number(7)).join(), 7);
+}
+
+TEST_F(missing_threads, of_those_that_only_should_be_there_are_no_error) {
+  runtime_options o = with_workers(1);
+  o.blocking.min_threads = 3;
+  calls::fail(call::create_thread, EAGAIN, 3);  // watchdog, worker, one of three
+  runtime rt(o);
+  EXPECT_EQ(calls::failed(call::create_thread), 1U);
+  EXPECT_EQ(rt.stats().blocking_threads, 2U);
+  EXPECT_EQ(rt.spawn_blocking([] { return 7; }).join(), 7);
+}
+
+TEST_F(missing_threads, for_blocking_work_are_tried_for_until_they_come) {
+  runtime rt(with_workers(1));
+  constexpr std::uint64_t refusals = 20;
+  calls::fail(call::create_thread, EAGAIN, 0, refusals);
+  std::vector<join_handle<int>> waiting;
+  for (int i = 0; i < 5; ++i) waiting.push_back(rt.spawn_blocking([](int n) { return n; }, i));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(waiting[static_cast<std::size_t>(i)].join(), i);
+  EXPECT_EQ(calls::failed(call::create_thread), refusals);
+}
+
+TEST_F(missing_threads, for_a_worker_that_blocks_leave_the_role_where_it_is) {
+  runtime rt(with_workers(1));
+  calls::fail(call::create_thread, EAGAIN, 0, 2);
+  const auto blocks = []() -> task<int> {
+    const int in_place = block_in_place([] { return 3; });
+    join_handle<int> child = spawn(number(4));
+    co_return in_place + child.join();  // runs it here
+  };
+  EXPECT_EQ(rt.spawn(blocks()).join(), 7);
+  EXPECT_EQ(calls::failed(call::create_thread), rt.stats().total_shortages);
+  EXPECT_GE(rt.stats().total_shortages, 1U);
+}
+
+TEST_F(missing_threads, for_good_do_not_hold_a_shutdown_up) {
+  std::optional<runtime> rt(with_workers(2));
+  calls::fail(call::create_thread, EAGAIN, 0, 1'000'000'000);
+  join_handle<int> never = rt->spawn_blocking([] { return 7; });
+  rt.reset();
+  const auto end = never.wait_for(std::chrono::hours::max());
+  ASSERT_TRUE(end.has_value());
+  EXPECT_TRUE(end->is_cancelled());
+  until_alone();
+}
+
+}  // namespace
+}  // namespace rota
