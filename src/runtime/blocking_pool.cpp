@@ -96,10 +96,16 @@ bool blocking_pool::start_role(sched::worker& role) noexcept {
     return true;
   }
   if (start_thread()) return true;
-  // A thread that became idle meanwhile may have taken the role all the same.
-  const base::lock_guard lock(mutex_);
-  --threads_;
-  return std::erase(roles_, &role) == 0;
+  {
+    const base::lock_guard lock(mutex_);
+    if (std::erase(roles_, &role) != 0) {
+      --threads_;
+      return false;
+    }
+  }
+  // A thread that was to serve something else has taken the role: that waits now.
+  note_missing();
+  return true;
 }
 
 void blocking_pool::start_minimum() noexcept {
@@ -156,7 +162,7 @@ bool blocking_pool::start_missing() noexcept {
   if (missing_.load(base::order::seq_cst) == 0) return false;
   {
     const base::lock_guard lock(mutex_);
-    if (queued_ == 0 || stopping_ || threads_ >= limit_) {
+    if (waiting() == 0 || stopping_ || threads_ >= limit_) {
       // relaxed. Under the lock. Those at the limit wait for a thread that comes back.
       missing_.store(0, base::order::relaxed);
       return false;
@@ -246,8 +252,9 @@ void blocking_pool::serve(seat& mine) noexcept {
     {
       const base::lock_guard lock(mutex_);
       if (!roles_.empty()) {
-        role = roles_.back();
-        roles_.pop_back();
+        // The oldest: what a thread was started for is not left to one that could not be.
+        role = roles_.front();
+        roles_.erase(roles_.begin());
         ++busy_;
       } else if ((task = take_task()) != nullptr) {
         ++busy_;

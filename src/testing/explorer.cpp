@@ -3,6 +3,7 @@
 #include "testing/crash.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -174,7 +175,8 @@ void note_in_table(const options& o, const report& r) {
   if (table == nullptr) return;
   const unsigned bound = o.search == search_kind::dfs ? r.preemptions : o.depth;
   (void)std::fprintf(table,
-                     "%.*s\t%s\t%s\t%u\t%llu\t%s\t%.2f\n",
+                     "%s\t%.*s\t%s\t%s\t%u\t%llu\t%s\t%.2f\n",
+                     program_invocation_short_name,
                      static_cast<int>(o.name.size()),
                      o.name.data(),
                      name_of(o.search),

@@ -8,12 +8,14 @@
 #include <rota/testing/explore.hpp>
 #include "base/frame_allocator.hpp"
 #include "model/exploring.hpp"
+#include "model/listener.hpp"
 #include "time/shard.hpp"
 
 namespace rota::timing {
 namespace {
 
 using namespace std::chrono_literals;
+using model::listener;
 using testing::check;
 using testing::execution;
 
@@ -24,34 +26,6 @@ template <class Body>
 void expect_holds_everywhere(std::string_view name, const Body& body, unsigned preemptions = 3) {
   model::expect_holds_everywhere(name, body, preemptions);
 }
-
-/// Counts what becomes of its wakers. What arm() saw written is plain, so the wake must come after it.
-struct listener {
-  base::cell<int> written;
-  base::atomic<unsigned> woken{0};
-  base::atomic<unsigned> dropped{0};
-
-  static listener& of(void* data) noexcept { return *static_cast<listener*>(data); }
-  static void wake(void* data) noexcept {
-    check(of(data).written.get() == 1, "a wake sees what was written before arm()");
-    // relaxed. A count.
-    of(data).woken.fetch_add(1, base::order::relaxed);
-  }
-  static void drop(void* data) noexcept {
-    // relaxed. A count.
-    of(data).dropped.fetch_add(1, base::order::relaxed);
-  }
-  static void* clone(void* data) noexcept { return data; }
-  static constexpr waker_vtable vtable{wake, wake, clone, drop};
-
-  waker listen() noexcept {
-    written.set(1);
-    return {this, &vtable};
-  }
-  // relaxed, both. The threads have ended.
-  [[nodiscard]] unsigned wakes() const noexcept { return woken.load(base::order::relaxed); }
-  [[nodiscard]] unsigned drops() const noexcept { return dropped.load(base::order::relaxed); }
-};
 
 /// A node in memory that the checker watches, as a frame is.
 timer_node* make_node() { return ::new (base::allocate_frame(sizeof(timer_node))) timer_node; }

@@ -1,4 +1,4 @@
-// P1: the task's state word. Workers, wakers, a canceller and a joiner that claims, around one task: what is checked is what
+// P1, P18: the task's state word, and the release of its memory. Workers, wakers, a canceller and a joiner that claims, around one task: what is checked is what
 // the rules and their orders promise to whoever follows their duties.
 #include "model/word_world.hpp"
 #include "task/state.hpp"

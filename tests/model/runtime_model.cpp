@@ -1,0 +1,164 @@
+// P16, and the whole: the real runtime with two workers, its watchdog and its pool, four to eight tasks, timers, blocking work and
+// a foreign thread. Every task that was accepted ends once and gives its memory back, every one that was refused says so.
+#include "base/futex.hpp"
+#include "model/exploring.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/testing/explore.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using model::by_priority;
+using model::expect_holds;
+using testing::check;
+using testing::execution;
+
+testing::options whole(std::string_view name) {
+  testing::options o = by_priority(name, 1'000);
+  o.steps = 100'000;
+  o.variations = 3;
+  return o;
+}
+
+runtime_options two_workers() {
+  runtime_options o;
+  o.workers = 2;
+  o.blocking.max_threads = 5;
+  o.watchdog = {};
+  return o;
+}
+
+/// In a frame: destroyed once.
+class tracked {
+ public:
+  tracked() noexcept { testing::track_new(this, "a local of a task"); }
+  tracked(const tracked&) = delete;
+  tracked& operator=(const tracked&) = delete;
+  ~tracked() { testing::track_delete(this); }
+};
+
+task<int> number(int n) {
+  const tracked here;
+  co_await yield();
+  co_return n;
+}
+
+task<int> nap(int milliseconds) {
+  const tracked here;
+  co_await sleep_for(std::chrono::milliseconds(milliseconds));
+  co_return milliseconds;
+}
+
+task<int> all_kinds() {
+  auto first = spawn(number(1));
+  auto second = spawn(nap(2));
+  auto closure = spawn_blocking([] { return 4; });
+  auto abandoned = spawn(nap(1'000'000));
+  abandoned.cancel();
+  const auto late = co_await timeout(1ms, nap(1'000));
+  check(!late.has_value(), "the timeout comes first");
+  const auto [three, five] = co_await when_all(number(3), number(5));
+  const int sum = co_await first + co_await second + co_await closure;
+  co_return sum + three + five;
+}
+
+TEST(runtime_model, tasks_of_all_kinds_end_with_their_values) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      check(rt.block_on(all_kinds()) == 15, "every value came");
+      const shutdown_report last = rt.shutdown(0s);
+      check(last.survivors.empty(), "nobody is left");
+      const runtime_stats sum = rt.stats();
+      check(sum.alive_tasks == 0 && sum.total_spawned == sum.total_completed + sum.total_cancelled,
+            "the books are even");
+    });
+  };
+  expect_holds(whole("runtime_kinds"), body);
+}
+
+task<> for_ever() {
+  const tracked here;
+  co_await sleep_for(std::chrono::hours(1'000'000));
+}
+
+task<> spawns_and_waits() {
+  const tracked here;
+  auto child = spawn(for_ever());
+  co_await child;
+}
+
+/// What one thread leaves for another.
+struct handover {
+  std::optional<runtime_handle> handle;
+  base::atomic<std::uint32_t> is_there{0};
+
+  void leave(runtime_handle h) {
+    handle.emplace(std::move(h));
+    // release. Pairs with take().
+    is_there.exchange(1, base::order::release);
+    base::futex_wake(&is_there, 1);
+  }
+  runtime_handle take() {
+    // acquire. Pairs with leave().
+    while (is_there.load(base::order::acquire) == 0)
+      static_cast<void>(base::futex_wait(is_there, 0, base::never));
+    runtime_handle taken = *handle;
+    handle.reset();
+    return taken;
+  }
+};
+
+// A shutdown meets tasks that sleep, that join and that have not begun, a closure, and a thread that goes on spawning.
+TEST(runtime_model, a_shutdown_against_everything) {
+  const auto body = [](execution& e) {
+    auto& between = e.make<handover>();
+    e.thread("root", [&between] {
+      runtime rt(two_workers());
+      between.leave(rt.handle());
+      rt.spawn(spawns_and_waits()).detach();
+      rt.spawn(for_ever()).detach();
+      rt.spawn_blocking([] {}).detach();
+    });
+    e.thread("foreign", [&between] {
+      const runtime_handle from = between.take();
+      for (int i = 0; i < 2; ++i) {
+        auto one = from.spawn(for_ever());
+        const auto end = one.wait_for(std::chrono::hours(1));
+        check(end.has_value() && end->is_cancelled(), "it ends as cancelled, begun or not");
+      }
+    });
+  };
+  expect_holds(whole("runtime_shutdown"), body);
+}
+
+// The end of a runtime that cannot start all of its threads.
+TEST(runtime_model, a_runtime_without_all_of_its_threads_leaves_nothing) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      try {
+        runtime rt(two_workers());
+        check(rt.block_on(number(1)) == 1, "it works if it is there");
+      } catch (const std::system_error& failed) {
+        check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
+      }
+    });
+  };
+  testing::options o = whole("runtime_threads");
+  o.thread_failures = 2;
+  expect_holds(o, body);
+}
+
+}  // namespace
+}  // namespace rota
