@@ -44,8 +44,9 @@ class ROTA_API [[nodiscard]] shield_guard final : private core::timed_region {
 ///               of a task; nothing has changed then. A limit of zero or less holds nothing off. One beyond
 ///               what the clock can say, as hours::max(), never passes: only the end of a shutdown's grace
 ///               then overrides the shield, and a task that hangs under it hangs its scope.
-/// Cost          No allocation. Two read-modify-writes of the task's word and a look at the clock. A timer
-///               only if the task waits while a cancellation is held off.
+/// Cost          No allocation. Two read-modify-writes of the task's word and a look at the clock; of a task that has never
+///               suspended, its place in the list of tasks, which its first suspension needs else. A timer only if the task
+///               waits while a cancellation is held off.
 /// Example       examples/shield.cpp
 template <class Rep, class Period>
 [[nodiscard]] shield_guard shield(std::chrono::duration<Rep, Period> limit) {

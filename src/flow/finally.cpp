@@ -15,7 +15,10 @@ cleanup_region::~cleanup_region() {
 void cleanup_region::begin() noexcept {
   unlink();
   // If unwinding stopped here, it has left a shield of its own. If 255 are up, one more is not needed.
-  if (!stopped_here()) holds_shield_ = header_of(task()).word.shield_up() == on_shield::done;
+  if (!stopped_here()) {
+    enroll_once(header_of(task()));
+    holds_shield_ = header_of(task()).word.shield_up() == on_shield::done;
+  }
   quiet_.begin(task());
 }
 

@@ -7,6 +7,7 @@ namespace rota {
 shield_guard::shield_guard(std::chrono::nanoseconds limit) : timed_region(kind::shield) {
   core::header* const me = core::current_task();
   if (me == nullptr) throw error(errc::no_runtime);
+  core::enroll_once(*me);
   if (me->word.shield_up() == core::on_shield::overflow) throw shield_overflow();
   enter(*me, nullptr, detail::saturating_deadline(timing::now_for(*me), limit));
 }

@@ -300,7 +300,7 @@ header* blocking_pool::take_task() noexcept {
 
 void blocking_pool::run(header& task) noexcept {
   // A closure never suspends, yet a report must name it. Enrolled first: a shutdown that is not seen below finds it there.
-  if (task.shard == header::not_enrolled) ops->enroll(*this, task);
+  core::enroll_once(task);
   bool cancelling;
   {
     const base::lock_guard lock(mutex_);

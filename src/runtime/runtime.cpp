@@ -92,11 +92,8 @@ scheduler& current_blocking_pool() {
 blocking_section::blocking_section() : lent_(current_thread_ports().before_block()) {
   // Inside, this is a plain thread: block_on may run a task of its own.
   base::thread_locals& here = base::this_thread_locals();
-  if (header* const task = static_cast<header*>(here.task);
-      task != nullptr && task->shard == header::not_enrolled) {
-    // It may stay for long: reports name it, and a shutdown tells it.
-    task->owner->ops->enroll(*task->owner, *task);
-  }
+  // It may stay for long: reports name it, and a shutdown tells it.
+  if (header* const task = static_cast<header*>(here.task)) enroll_once(*task);
   task_ = std::exchange(here.task, nullptr);
   outer_ = std::exchange(here.in_place, task_);
 }

@@ -26,7 +26,7 @@ void record_site(header& task) noexcept {
   const leaf* const waiting = task.waiting.get();
   // relaxed. For reports only; what it points to is constant.
   task.waits_for.store(waiting == nullptr ? "children" : waiting->what(), base::order::relaxed);
-  if (task.shard == header::not_enrolled) task.owner->ops->enroll(*task.owner, task);
+  enroll_once(task);
 }
 
 /// After this call nothing of the task may be touched. `above` runs next, if there is one.

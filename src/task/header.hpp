@@ -133,6 +133,12 @@ void set_cancel_hook(header& task, cancel_hook& hook) noexcept;
 /// Stops the shields of a task, if it has any, from holding its cancellation off.
 void override_shields(header& task) noexcept;
 
+/// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield:
+/// a sweep that overrides the shields that are up must find every task that has one.
+inline void enroll_once(header& task) noexcept {
+  if (task.shard == header::not_enrolled) task.owner->ops->enroll(*task.owner, task);
+}
+
 /// Gives the handle up: whoever comes last, it or the task's end, destroys the result.
 void drop_handle(header& task) noexcept;
 

@@ -50,7 +50,7 @@ struct scheduler_ops {
   /// May this thread run tasks of this scheduler, here and now? If so, the entry of `task` is taken out of this worker's
   /// LIFO slot, if it is there.
   on_take (*take_entry)(header& task) noexcept;
-  /// A task has suspended for the first time: it must be found in a list of all tasks. And its end.
+  /// A task suspends, or raises a shield, for the first time: it must be found in a list of all tasks. And its end.
   void (*enroll)(scheduler& self, header& task) noexcept;
   void (*withdraw)(scheduler& self, header& task) noexcept;
   /// The task takes `name`, from malloc, for its own.

@@ -9,8 +9,8 @@
 
 namespace rota::core {
 
-/// A task enters at its first suspension, since one that never suspends should not pay; before that it is in a queue, or
-/// runs. Sharded, so that workers do not meet. A shard's lock guards its list, and the name of every task in it; while it
+/// A task enters at its first suspension or shield, since one that never suspends should not pay; before that it is in a queue,
+/// or runs. Sharded, so that workers do not meet. A shard's lock guards its list, and the name of every task in it; while it
 /// is held no task of the list ends, since a task withdraws before its word says `complete`.
 class registry {
  public:

@@ -163,6 +163,7 @@ verdict unwinder::stop(header& task, region& here) noexcept {
     return verdict::resume;
   }
   here.saved_target_ = take_target(task);
+  enroll_once(task);
   here.holds_shield_ = task.word.pause_unwind() == on_shield::done;
   return verdict::resume;
 }

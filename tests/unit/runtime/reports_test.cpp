@@ -32,9 +32,13 @@ TEST(reports, a_shield_whose_limit_passes_is_named) {
   ::testing::internal::CaptureStderr();
   testing::virtual_clock clock;
   runtime rt(with_workers(1), clock);
-  auto held = rt.spawn(guarded());
-  held.cancel();
-  EXPECT_TRUE(held.wait_for(std::chrono::hours::max())->is_cancelled());
+  auto early = rt.spawn([]() -> task<> {
+    auto held = spawn(guarded());  // behind this task, on the only worker
+    held.cancel();
+    const outcome<void> end = co_await held.result();
+    EXPECT_TRUE(end.is_cancelled());
+  });
+  early.join();
   EXPECT_EQ(rt.stats().total_shields_overridden, 0U) << "cancelled before it began: no shield was up";
   auto later = rt.spawn([]() -> task<> {
     auto child = spawn(guarded());
