@@ -44,9 +44,13 @@ done
 included_rooms() { grep -rhoP '^#include "\K\w+(?=/)' "$@" 2>/dev/null | sort -u; }
 
 # The rooms that a test includes, that these include, and so on. Public headers are defined in base and testing
-# for all, and in the room of the same name.
+# for all, and in the room of the same name. A test of the whole has all of them.
 rooms_of() {
   local rooms='' wanted
+  if grep -q '^#include <rota/rota.hpp>' "$root/tests/model/$1.cpp"; then
+    (cd "$root/src" && printf '%s\n' */ | tr -d /)
+    return
+  fi
   wanted="base testing $(included_rooms "$root/tests/model/$1.cpp")"
   while [ -n "$wanted" ]; do
     # shellcheck disable=SC2086 # lists of words
@@ -56,13 +60,15 @@ rooms_of() {
   echo "$rooms"
 }
 
-# Their sources, without those that the model replaces: cmake/library.cmake names them.
+# Their sources, without those that the model replaces: cmake/library.cmake names them. Exploring tasks needs a runtime.
 sources_of() {
   local replaced room
+  local -a without=(-e /none/)
+  rooms_of "$1" | grep -qx runtime || without+=(-e src/testing/tasks.cpp)
   replaced=$(sed -n 's/^set(ROTA_NATIVE_ONLY \(.*\))/\1/p' "$root/cmake/library.cmake" | tr ' ' '\n' | sed 's|.*|src/&/|')
   for room in $(rooms_of "$1"); do
     (cd "$root" && find "src/$room" -name '*.cpp' 2>/dev/null)
-  done | grep -vF "${replaced:-/none/}" | sort
+  done | grep -vF "${replaced:-/none/}" | grep -vF "${without[@]}" | sort
 }
 
 # A build of one model test in `$1`. A copy of the folder, patched, builds again what the patch has touched.
