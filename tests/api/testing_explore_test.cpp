@@ -235,7 +235,8 @@ TEST(exploring_tasks, failures_of_allocation_and_of_threads_are_explored) {
     static task<> all() {
       bool failed = false;
       try {
-        co_await spawn(nothing());
+        auto handle = spawn(nothing());
+        co_await handle;
       } catch (const std::bad_alloc&) {
         failed = true;
       }
