@@ -11,13 +11,13 @@ namespace rota::base {
 /// The decisions of one thread: a function of the seed, the thread's number and how often it has asked. No clock is read.
 ///
 /// A tenth of a thread's stretches are those of a victim, who waits once, for one of twelve times from 1 us to 2 s, short ones
-/// more often than long ones. A thread earns the time that it may wait, 5 ns for each decision: the twelve are affordable one
-/// after the other, and a thread that does at least 20 ns of work between two points waits at most a fifth of its time.
+/// more often than long ones. A thread earns the time that it may wait, 2 ns for each decision: the twelve are affordable one
+/// after the other, and a thread that takes at least 8 ns from one point to the next waits at most a fifth of its time.
 class chaos {
  public:
   static constexpr std::uint64_t go_on = 0;
   static constexpr std::uint64_t give_way = 1;
-  static constexpr std::uint64_t earned = 5;
+  static constexpr std::uint64_t earned = 2;
   static constexpr std::array<std::uint64_t, 12> waits{1'000,
                                                        3'740,
                                                        14'000,

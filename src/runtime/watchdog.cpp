@@ -132,18 +132,22 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
     tasks_.look_after_ring();
   }
   const bool too_long = patience_.count() > 0 && now - before.since >= patience_;
-  if (too_long && !before.reported && whom.current_task_id() != 0) report(whom, before, now);
+  if (!too_long || before.reported) return;
+  // Asked last: a poll that began after the stamp was read has run for no time at all.
+  if (const std::uint64_t task = whom.task_of_poll(stamp); task != 0) report(whom, task, before, now);
 }
 
-void watchdog::report(const sched::worker& whom, sample& before, base::time_point now) noexcept {
+void watchdog::report(const sched::worker& whom,
+                      std::uint64_t task,
+                      sample& before,
+                      base::time_point now) noexcept {
   before.reported = true;
-  if (limit_.admits(now)) say(whom, now - before.since);
+  if (limit_.admits(now)) say(whom, task, now - before.since);
   // relaxed. A sum for a report; one writer. Last: who sees it may end the task.
   stalls_.fetch_add(1, base::order::relaxed);
 }
 
-void watchdog::say(const sched::worker& whom, base::nanoseconds spent) noexcept {
-  const std::uint64_t task = whom.current_task_id();
+void watchdog::say(const sched::worker& whom, std::uint64_t task, base::nanoseconds spent) noexcept {
   std::fprintf(stderr,
                "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension%s\n",
                whom.index(),

@@ -53,8 +53,8 @@ class watchdog {
   void look(base::time_point now) noexcept;
   void look_for_poller() noexcept;
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
-  void report(const sched::worker& whom, sample& before, base::time_point now) noexcept;
-  void say(const sched::worker& whom, base::nanoseconds spent) noexcept;
+  void report(const sched::worker& whom, std::uint64_t task, sample& before, base::time_point now) noexcept;
+  void say(const sched::worker& whom, std::uint64_t task, base::nanoseconds spent) noexcept;
   struct description {
     char text[400] = "";
   };

@@ -86,9 +86,16 @@ class alignas(base::cache_line) worker {
   }
   /// Another poll begins, of `task_id`; 0: of nothing. By the thread that plays the role.
   void note_poll(std::uint64_t task_id) noexcept {
-    // relaxed, all. One writer; the watchdog and reports read them a little late.
+    // relaxed, both. One writer; the watchdog reads it a little late.
     stamp_.store(stamp_.load(base::order::relaxed) + 1, base::order::relaxed);
-    task_id_.store(task_id, base::order::relaxed);
+    // release. Pairs with task_of_poll(): the stamp goes before the task.
+    task_id_.store(task_id, base::order::release);
+  }
+  /// The task that runs here, if the poll is still the one with this stamp. 0: another poll, or none.
+  [[nodiscard]] std::uint64_t task_of_poll(std::uint64_t stamp) const noexcept {
+    // acquire. Pairs with note_poll(): who sees the task of a later poll sees its stamp, too.
+    const std::uint64_t id = task_id_.load(base::order::acquire);
+    return poll_stamp() == stamp ? id : 0;
   }
   /// The task that runs here. Anybody, for reports.
   [[nodiscard]] std::uint64_t current_task_id() const noexcept {
