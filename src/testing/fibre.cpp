@@ -14,6 +14,8 @@ void fibre::reset(const char* its_name, bool is_daemon) noexcept {
   locals = {};
   exceptions = {};
   where = {};
+  task_seen = nullptr;
+  task_id = 0;
   why = waiting::start;
   wants = nullptr;
   deadline = base::never;

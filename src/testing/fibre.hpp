@@ -40,7 +40,9 @@ struct fibre {
   base::thread_locals locals;
   exception_state exceptions;
   std::array<char, 16> name;
-  place where;  // of its last operation that has one
+  place where;            // of its last operation that has one
+  const void* task_seen;  // locals.task when it was last looked at, and its id
+  std::uint64_t task_id;
 
   waiting why;
   const void* wants;  // the lock, the futex word; of a joiner: the fibre
