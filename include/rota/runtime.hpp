@@ -221,8 +221,9 @@ class ROTA_API runtime {
 
   [[nodiscard]] runtime_handle handle();
 
-  /// Refuses new tasks, cancels all others, waits until `grace` is over, then lets no shield hold anything off any more.
-  /// Returns when every task has ended, but for closures that do not return: those are reported. Idempotent. Throws
+  /// Refuses new tasks, cancels all others, waits for them and for closures that run until `grace` is over, then lets no
+  /// shield hold anything off any more. Returns when every task has ended, but for closures that have not returned by then: those
+  /// are reported, with what waits for them. Idempotent. Throws
   /// std::bad_alloc if there is no memory for the report; the shutdown has come to its end all the same.
   template <class Rep, class Period>
   shutdown_report shutdown(std::chrono::duration<Rep, Period> grace) {

@@ -90,6 +90,7 @@ void brood::cancel_all(cancel_reason reason) noexcept {
   }
 }
 
+// NOT IN A MODEL: more than 16 children: tests/unit/flow has them
 unsigned brood::pick(header** into, unsigned most) noexcept {
   const base::lock_guard lock(mutex_);
   unsigned n = 0;
@@ -188,12 +189,12 @@ bool brood::try_close() noexcept {
   // relaxed. Written under the lock alone.
   if (live_.load(base::order::relaxed) != 0) return false;
   let_kept_go();
-  if (!fresh_.is_empty() || !asked_.is_empty()) return false;
+  if (!asked_.is_empty()) return false;
   state_.set(state::closed);
   return true;
 }
 
-/// Under the lock. Those whose bond somebody else has broken stay: their dropped() is on its way. The others may be freed as
+/// Under the lock. Those whose bond somebody else has broken stay, as asked ones: their dropped() is on its way. The others may be freed as
 /// soon as their bond is broken, since no reference of ours keeps them: so that comes last.
 void brood::let_kept_go() noexcept {
   sibling_ring staying;

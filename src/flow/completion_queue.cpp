@@ -43,6 +43,7 @@ void completion_queue::resize(std::int64_t by) noexcept {
 }
 
 /// A few at a time, since Q1 forbids to cancel under the lock. Each with a reference.
+// NOT IN A MODEL: more than 16 tasks: tests/unit/flow has them
 unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) noexcept {
   const base::lock_guard lock(mutex_);
   unsigned n = 0;
@@ -126,6 +127,7 @@ bool completion_queue::has_next() noexcept {
   return !ended_.is_empty() || (fresh_.is_empty() && asked_.is_empty());
 }
 
+// NOT IN A MODEL: a task that is new while the set is closed: one task at a time uses a set, and that one waits
 bool completion_queue::all_ended() noexcept {
   const base::lock_guard lock(mutex_);
   return fresh_.is_empty() && asked_.is_empty();

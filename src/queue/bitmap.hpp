@@ -83,7 +83,7 @@ class bitmap {
     ROTA_ASSERT(word < words() && (bits & ~used_bits(word)) == 0);
     // release. Pairs with clear_bit() and take_word(): who takes these bits sees what we did before.
     const std::uint64_t before = leaves_[word].bits.fetch_or(bits, base::order::release);
-    if (before == 0 && bits != 0) mark(word);
+    if (before == 0 && bits != 0) mark(word);  // NOT IN A MODEL: no bits at all
     return before;
   }
 

@@ -129,6 +129,7 @@ class injector {
   }
 
  private:
+  // NOT IN A MODEL: what an assertion asks
   [[nodiscard]] static bool is_chain(const T& first, const T& last, std::size_t count) noexcept {
     const T* item = &first;
     for (std::size_t i = 1; i < count && item != nullptr; ++i) item = item->next.get();

@@ -97,6 +97,7 @@ class ring {
   [[nodiscard]] base::cell<T*>& slot(std::uint32_t index) noexcept { return slots_[index % Capacity]; }
 
   /// How many are queued, as far as one can say while others run.
+  // NOT IN A MODEL: nothing is decided by it
   [[nodiscard]] std::uint32_t guess_length() const noexcept {
     // relaxed. A guess, for reports.
     const ring_head head = ring_head::of(head_.load(base::order::relaxed));
@@ -146,7 +147,7 @@ class ring<T, Capacity>::owner {
 
   /// Appends all of `items`, with one publish; at most free_space() of them.
   void push_batch(std::span<T* const> items) noexcept {
-    if (items.empty()) return;
+    if (items.empty()) return;  // NOT IN A MODEL: nothing is done
     if (items.size() > free_space()) ROTA_FATAL("a batch does not fit into the ring", items.size());
     std::uint32_t tail = load_tail();
     for (T* item : items) ring_->slot(tail++).set(item);

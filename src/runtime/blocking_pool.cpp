@@ -112,7 +112,7 @@ void blocking_pool::start_minimum() noexcept {
   for (unsigned i = 0; i < options_.min_threads; ++i) {
     {
       const base::lock_guard lock(mutex_);
-      if (threads_ >= limit_) return;
+      ROTA_ASSERT(threads_ < limit_);  // no work has come yet
       ++threads_;
     }
     if (start_thread()) continue;
@@ -162,7 +162,7 @@ bool blocking_pool::start_missing() noexcept {
   if (missing_.load(base::order::seq_cst) == 0) return false;
   {
     const base::lock_guard lock(mutex_);
-    if (waiting() == 0 || stopping_ || threads_ >= limit_) {
+    if (waiting() == 0 || threads_ >= limit_) {
       // relaxed. Under the lock. Those at the limit wait for a thread that comes back.
       missing_.store(0, base::order::relaxed);
       return false;
@@ -175,10 +175,8 @@ bool blocking_pool::start_missing() noexcept {
     --threads_;
     return true;
   }
-  // relaxed, both. Under the lock.
-  const unsigned left = missing_.load(base::order::relaxed);
-  if (left != 0) missing_.store(left - 1, base::order::relaxed);
-  return left > 1;
+  // relaxed. Under the lock; nobody else lowers it.
+  return missing_.fetch_sub(1, base::order::relaxed) > 1;
 }
 
 /// Under the lock.
@@ -201,12 +199,14 @@ void blocking_pool::end_cancelled(header& task) noexcept {
 bool blocking_pool::start_thread() noexcept {
   reap();
   std::unique_ptr<seat> made(new (std::nothrow) seat);
-  if (made == nullptr) return false;
+  if (made == nullptr) return false;  // NOT IN A MODEL: tests/unit/faults has it
   made->pool = this;
   seat& here = *made;
   tasks_.books().made();
   const base::lock_guard lock(mutex_);
-  if (stopping_ || seats_.size() == seats_.capacity()) {
+  // Who is counted has a seat, or is about to take one; who is not, has been reaped above.
+  ROTA_ASSERT(seats_.size() < seats_.capacity());
+  if (stopping_) {
     tasks_.note_freed();
     return false;
   }
@@ -265,10 +265,7 @@ void blocking_pool::serve(seat& mine) noexcept {
       play(*role);
     } else if (task != nullptr) {
       run(*task);
-    } else if (wait_for_work() == on_wait::leave) {
-      const base::lock_guard lock(mutex_);
-      --threads_;
-      mine.ended = true;
+    } else if (wait_for_work(mine) == on_wait::leave) {
       return;
     }
   }
@@ -309,18 +306,45 @@ void blocking_pool::run(header& task) noexcept {
   if (cancelling) core::cancel(task, cancel_reason::shutdown);
   core::run_entry(task);
   tasks_.note_outside(-1);
-  const base::lock_guard lock(mutex_);
-  --running_;
-  --busy_;
+  {
+    const base::lock_guard lock(mutex_);
+    --running_;
+    --busy_;
+    if (!cancelling_) return;
+    // relaxed. The lock orders it; the sleeper only compares.
+    closures_ended_.fetch_add(1, base::order::relaxed);
+  }
+  base::futex_wake(&closures_ended_, 1);
 }
 
-blocking_pool::on_wait blocking_pool::wait_for_work() noexcept {
+void blocking_pool::wait_for_closures(base::time_point deadline) noexcept {
+  for (;;) {
+    std::uint32_t seen;
+    {
+      const base::lock_guard lock(mutex_);
+      if (running_ == 0) return;
+      // relaxed. Raised under the same lock.
+      seen = closures_ended_.load(base::order::relaxed);
+    }
+    if (base::futex_wait(closures_ended_, seen, deadline) == base::wait_result::timed_out) return;
+  }
+}
+
+/// Under the lock under which it was found that nothing waits and that a thread can be spared: whoever adds work, or leaves,
+/// comes before or sees one less.
+blocking_pool::on_wait blocking_pool::leave(seat& mine) noexcept {
+  --threads_;
+  mine.ended = true;
+  return on_wait::leave;
+}
+
+blocking_pool::on_wait blocking_pool::wait_for_work(seat& mine) noexcept {
   std::uint32_t seen;
   bool stay;
   {
     const base::lock_guard lock(mutex_);
     if (waiting() != 0) return on_wait::look_again;
-    if (stopping_) return on_wait::leave;
+    if (stopping_) return leave(mine);
     ++idle_;
     stay = threads_ <= threads_kept();
     // relaxed. Raised under the same lock.
@@ -331,9 +355,10 @@ blocking_pool::on_wait blocking_pool::wait_for_work() noexcept {
   const bool timed_out = base::futex_wait(signal_, seen, leave_at) == base::wait_result::timed_out;
   const base::lock_guard lock(mutex_);
   --idle_;
-  if (stopping_ && waiting() == 0) return on_wait::leave;
+  if (waiting() != 0) return on_wait::look_again;
   // Several may have timed out together: those that are to be kept stay.
-  return timed_out && waiting() == 0 && threads_ > threads_kept() ? on_wait::leave : on_wait::look_again;
+  const bool may_leave = timed_out && threads_ > threads_kept();
+  return stopping_ || may_leave ? leave(mine) : on_wait::look_again;
 }
 
 void blocking_pool::cancel_queued() noexcept {
@@ -386,7 +411,7 @@ void blocking_pool::stop() noexcept {
   reap();
   const base::lock_guard lock(mutex_);
   for (const auto& s : seats_) {
-    if (s->thread.joinable()) s->thread.detach();
+    s->thread.detach();
   }
 }
 

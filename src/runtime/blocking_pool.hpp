@@ -19,8 +19,12 @@ namespace rota::detail {
 //   among them that were told to come counted until they have the lock.
 //   Whoever adds work: waiting > idle and room for a thread: starts one; otherwise raises signal_ under the lock and wakes
 //   one. An idle thread reads signal_ under the lock before it waits for it to change: so a raise is never missed.
+//   A thread that leaves is no longer counted when the lock is given back under which it decided so: else a closure might be
+//   left to it that finds the limit reached, and of several that time out together more might leave than may.
 //   A closure that was added when no thread could be started is counted in missing_, and the watchdog gets up: it tries
 //   again at each of its looks, and does not sleep before the queue is empty or a thread was started for each.
+//   Who waits for the closures that run reads closures_ended_ under the lock under which it sees that one runs; whoever ends one
+//   after cancel_queued() raises it under the lock.
 //   A role is only taken on when a thread for it is certain: a role that waits would stall its queues.
 class blocking_pool : public core::scheduler {
  public:
@@ -40,6 +44,8 @@ class blocking_pool : public core::scheduler {
 
   /// No more closures are begun: queued ones end as cancelled.
   void cancel_queued() noexcept;
+  /// After cancel_queued(). Blocks until no closure runs, or until the deadline.
+  void wait_for_closures(base::time_point deadline) noexcept;
   /// After all roles have ended. Idle threads leave and are joined; those inside a closure are left to themselves.
   void stop() noexcept;
   /// Blocks until every role has ended.
@@ -68,7 +74,8 @@ class blocking_pool : public core::scheduler {
   void submit(core::header& task) noexcept;
   void end_cancelled(core::header& task) noexcept;
   enum class [[nodiscard]] on_wait : std::uint8_t { look_again, leave };
-  on_wait wait_for_work() noexcept;
+  on_wait wait_for_work(seat& mine) noexcept;
+  on_wait leave(seat& mine) noexcept;
   /// What must follow the lock under which work was added.
   enum class [[nodiscard]] on_add : std::uint8_t { nothing, wake, start };
   on_add provide_thread() noexcept;
@@ -89,6 +96,7 @@ class blocking_pool : public core::scheduler {
   base::mutex mutex_;
   base::atomic<std::uint32_t> signal_{0};
   base::atomic<std::uint32_t> roles_ended_{0};
+  base::atomic<std::uint32_t> closures_ended_{0};  // counted from the shutdown on, under the lock
   std::vector<sched::worker*> roles_;
   core::header* first_ = nullptr;
   core::header* last_ = nullptr;

@@ -78,6 +78,7 @@ bool watchdog::sleep() noexcept {
   // seq_cst. The announcement; the look at the idle word follows. failure: seq_cst. It is told to leave.
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
   if (!tasks_.sleepers().all_parked() || starts_missing_threads()) first_awake();
+  // NOT IN A MODEL: circles are looked for in builds with asserts, by what a model cannot afford
   if (looks_for_circles && patience_.count() > 0) {
     // Nothing moves any more: one look, and if that finds something another one later. Then it sleeps without a limit.
     while (circles_.look(tasks_.tasks()) && !sleep_while_asleep(base::now() + circle_period)) {
@@ -89,6 +90,7 @@ bool watchdog::sleep() noexcept {
 }
 
 /// False: the time has come, and it may still sleep.
+// NOT IN A MODEL: a limit: with circles alone
 bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
   // acquire. Pairs with first_awake() and stop().
   while (word_.load(base::order::acquire) == asleep) {
@@ -97,6 +99,7 @@ bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
   return true;
 }
 
+// NOT IN A MODEL: see sleep()
 void watchdog::look_for_circles(base::time_point now) noexcept {
   if (!looks_for_circles || patience_.count() == 0 || now < next_circle_look_) return;
   next_circle_look_ = now + circle_period;
@@ -142,6 +145,7 @@ void watchdog::report(const sched::worker& whom,
                       sample& before,
                       base::time_point now) noexcept {
   before.reported = true;
+  // NOT IN A MODEL: many reports
   if (limit_.admits(now)) say(whom, task, now - before.since);
   // relaxed. A sum for a report; one writer. Last: who sees it may end the task.
   stalls_.fetch_add(1, base::order::relaxed);

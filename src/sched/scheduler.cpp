@@ -81,6 +81,7 @@ const core::scheduler_ops scheduler::ops_table{
     .reschedule = sched::reschedule,
     .settle =
         [](core::scheduler& s) noexcept {
+          // NOT IN A MODEL: whoever awaits on this thread has its role
           if (worker* const here = mine(of(s))) here->settle();
         },
     .keeps_turn =
@@ -140,6 +141,7 @@ void scheduler::inject(header& task) noexcept {
 
 void scheduler::inject_batch(header& first, header& last, std::size_t count) noexcept {
   // Closed: only a task that a blocking call kept from ending can come so late. It is a survivor, and was reported.
+  // NOT IN A MODEL: a survivor stays in memory, which a model takes for a leak
   if (injector_.push_batch(first, last, count) == queue::on_inject::accepted) look_after_injector();
 }
 
@@ -180,6 +182,7 @@ bool scheduler::time_has_come() noexcept {
 
 void scheduler::drain() noexcept {
   injector_.close();
+  // NOT IN A MODEL: workers leave no entry here; one of a survivor may come after them
   for (header* entry = injector_.drain(); entry != nullptr;) {
     header* const next = entry->next.get();
     if (entry->word.drop_entry() == core::on_drop_entry::free) core::free_task(*entry);
@@ -193,11 +196,11 @@ void scheduler::drain() noexcept {
 namespace {
 
 void* lend_role() noexcept {
-  worker* const role = worker::current();
+  worker* const role = worker::current();  // worker_ports: it has one
   // Whether the role goes or stays: this thread chooses nothing more before it blocks.
-  if (role != nullptr) role->settle();
+  role->settle();
   // Outside of a task, a driver's or a timer's callback: play() is in the middle of something, and keeps the role.
-  if (role == nullptr || base::this_thread_locals().task == nullptr) return nullptr;
+  if (base::this_thread_locals().task == nullptr) return nullptr;  // NOT IN A MODEL: callbacks
   scheduler& self = role->shared();
   base::this_thread_locals().worker = nullptr;
   // Until this task is back in play(), or in the loop of whoever runs this thread, no worker knows of it.
@@ -214,10 +217,7 @@ void* lend_role() noexcept {
   return nullptr;
 }
 
-bool help_here() noexcept {
-  worker* const role = worker::current();
-  return role != nullptr && role->help_once();
-}
+bool help_here() noexcept { return worker::current()->help_once(); }
 
 constexpr core::thread_ports worker_ports{
     .before_block = lend_role,

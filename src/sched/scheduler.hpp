@@ -146,10 +146,12 @@ class scheduler : public core::scheduler {
   void note_shield_overridden(core::header& task) noexcept {
     // relaxed. A sum for a report.
     shields_overridden_.fetch_add(1, base::order::relaxed);
+    // NOT IN A MODEL: a scheduler without a runtime
     if (around.shield_overridden != nullptr) around.shield_overridden(around.policy, task);
   }
   /// A blocking call found no thread for its worker's role.
   void note_shortage() noexcept {
+    // NOT IN A MODEL: a scheduler without a runtime
     // relaxed. A sum for a report.
     if (shortages_.fetch_add(1, base::order::relaxed) == 0 && around.first_shortage != nullptr)
       around.first_shortage();

@@ -16,6 +16,7 @@ namespace {
 /// So far up the chain of tasks that wait for one another on this thread a self-join is looked for.
 constexpr int ancestors_checked = 16;
 
+// NOT IN A MODEL: sixteen of them; who is found throws
 bool waits_for_me(const header& me, const header& target) noexcept {
   const header* above = &me;
   for (int i = 0; i < ancestors_checked && above != nullptr; ++i, above = above->awaited_by) {
@@ -26,7 +27,7 @@ bool waits_for_me(const header& me, const header& target) noexcept {
 
 /// Takes a task that nobody has started for this thread, wherever it is queued. Its word is `running` then.
 bool take_over(header& target) noexcept {
-  switch (target.owner->ops->take_entry(target)) {
+  switch (target.owner->ops->take_entry(target)) {  // NOT IN A MODEL: a fourth answer
     case on_take::not_here: return false;
     case on_take::no_entry: return target.word.claim() == on_claim::run;
     case on_take::entry: break;
@@ -97,7 +98,7 @@ constexpr unsigned max_nesting = 64;
 
 bool run_here(header& target) noexcept {
   base::thread_locals& locals = base::this_thread_locals();
-  if (locals.nesting >= max_nesting || !take_over(target)) return false;
+  if (locals.nesting >= max_nesting || !take_over(target)) return false;  // NOT IN A MODEL: 64 of them
   ++locals.nesting;
   run(target);
   --base::this_thread_locals().nesting;
@@ -196,7 +197,7 @@ bool join_leaf::register_here() noexcept {
 }
 
 bool join_leaf::is_ready() noexcept {
-  if (target_ == nullptr) return false;
+  if (target_ == nullptr) return false;  // NOT IN A MODEL: what start() throws at
   if (is_complete(*target_)) return true;
   // Asked for the first time after the task that we ran here has suspended: from now on it has to wake us.
   return task().waiting.get() == this && register_here();
@@ -230,7 +231,8 @@ std::uint64_t id_of(const header& task) noexcept { return task.id; }
 
 /// `none` would be a cancellation without a reason, which nobody could tell from no cancellation.
 bool cancel_task(header& task, cancel_reason reason) noexcept {
-  return cancel(task, reason == cancel_reason::none ? cancel_reason::user : reason);
+  return cancel(task,
+                reason == cancel_reason::none ? cancel_reason::user : reason);  // NOT IN A MODEL: misuse
 }
 
 std::chrono::steady_clock::time_point clock_now() noexcept { return base::now(); }
@@ -247,7 +249,7 @@ void wait_helping(header* task) {
   constexpr unsigned max_helps = 16;
   demand(task);
   base::thread_locals& locals = base::this_thread_locals();
-  if (locals.helps >= max_helps) {
+  if (locals.helps >= max_helps) {  // NOT IN A MODEL: sixteen of them
     wait_blocking(task, base::never);
     return;
   }

@@ -94,6 +94,7 @@ struct snapshot {
   [[nodiscard]] constexpr snapshot no_shields() const noexcept { return {bits & ~shield_mask}; }
 };
 
+// NOT IN A MODEL: a word that is not valid ends the execution
 [[nodiscard]] constexpr bool valid(snapshot s) noexcept {
   const bool lifecycle_known = (s.bits & snapshot::lifecycle_mask) <= (std::uint64_t{3} << 8U);
   const bool reserved_zero = (s.bits & 0xFFU) == 0 && (s.bits & (std::uint64_t{1} << 23U)) == 0;
@@ -138,6 +139,7 @@ inline constexpr legality legal_words = legality::make();
 }  // namespace words
 
 /// As valid(), by one look into a table: asked at every transition, in every build.
+// NOT IN A MODEL: as valid()
 [[nodiscard]] constexpr bool is_legal(snapshot s) noexcept {
   constexpr std::uint64_t must_be_zero = 0x0080'FCFFU;
   const std::int64_t owed = words::legal_words.owed[words::legality::index_of(s)];
@@ -145,6 +147,7 @@ inline constexpr legality legal_words = legality::make();
 }
 
 /// I4 of a change.
+// NOT IN A MODEL: as valid()
 [[nodiscard]] constexpr bool keeps_the_end(snapshot from, snapshot to) noexcept {
   constexpr std::uint64_t may_change = ~(snapshot::one_ref - 1) | queued | detached;
   return !from.is(lifecycle::complete) || ((from.bits ^ to.bits) & ~may_change) == 0;
@@ -276,6 +279,7 @@ constexpr auto drop_handle(snapshot s) noexcept -> step<on_drop_handle> {
 
 /// A new shield has a limit of its own: what was overridden is the older ones, and whoever overrode them looks again.
 constexpr auto shield_up(snapshot s) noexcept -> step<on_shield> {
+  // NOT IN A MODEL: 255 of them
   if (s.shields() == snapshot::max_shields) return {s, on_shield::overflow};
   return {s.without(overridden).plus_shield(), on_shield::done};
 }

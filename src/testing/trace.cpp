@@ -107,9 +107,14 @@ class names {
   }
 
  private:
-  // Where Linux puts a program, its heap and its stacks on x86-64.
+  // Where Linux puts a program, its heap and its stacks. On aarch64 that is as wide as the kernel was built for.
+#if defined(__aarch64__)
+  static constexpr std::uint64_t lowest_address = 0x55'0000'0000;
+  static constexpr std::uint64_t highest_address = 0x1'0000'0000'0000;
+#else
   static constexpr std::uint64_t lowest_address = 0x5000'0000'0000;
   static constexpr std::uint64_t highest_address = 0x8000'0000'0000;
+#endif
 
   [[nodiscard]] std::string of_address(std::uint64_t value) {
     const auto found = words_.find(value);

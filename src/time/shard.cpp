@@ -109,6 +109,7 @@ shard::on_collect shard::collect(batch& due, unsigned limit) noexcept {
   }
   count(fired_, due.size);
   publish();
+  // NOT IN A MODEL: 256 timers that have to be moved
   return due.size == limit || effort == 0 ? on_collect::look_again : on_collect::finished;
 }
 
@@ -146,6 +147,7 @@ base::time_point timers::earliest() const noexcept {
   return least;
 }
 
+// NOT IN A MODEL: more timers than one poll wakes
 unsigned timers::poll(unsigned first, base::time_point now, unsigned limit) noexcept {
   unsigned woken = 0;
   for (unsigned i = 0; i < size() && woken < limit; ++i) {

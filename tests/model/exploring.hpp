@@ -2,8 +2,8 @@
 // and `./dev model` makes them longer:
 //
 //   ROTA_MODEL_RUNS     executions of each random search
-//   ROTA_MODEL_SECONDS  of each random search, at most
-//   ROTA_MODEL_BOUND    preemptions of each depth-first search, at least; it then ends after 10^7 executions
+//   ROTA_MODEL_SECONDS  of each random search, and of each depth-first one beyond the test's own bound, at most
+//   ROTA_MODEL_BOUND    preemptions of each depth-first search, at least; beyond its own it ends after 10^7 executions
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,6 +62,7 @@ void search_all(const testing::options& o, const Body& body) {
   const std::string name = std::string(o.name) + " further";
   further.name = name;
   further.preemptions = bound;
+  further.seconds = static_cast<unsigned>(asked_for("ROTA_MODEL_SECONDS", 0));
   expect_holds(testing::explore(further, body), further, false);
 }
 

@@ -305,6 +305,24 @@ TEST(join_model, a_cancelled_joiner_leaves_while_the_task_ends) {
   });
 }
 
+// It runs the other one itself, and is cancelled before it has asked for that one's wake.
+TEST(join_model, a_joiner_is_cancelled_while_what_it_runs_waits) {
+  expect_holds_everywhere("join_leave_claimed", [](execution& e) {
+    auto& w = e.make<world>();
+    w.handle.emplace(w.s.spawn(give_later(w, 3)));
+    auto& joiner = e.make<join_handle<void>>(w.s.spawn(await_detached(w)));
+    add_workers(e, w, 1);
+    e.thread("event", [&w] { w.event.fire(); });
+    e.thread("owner", [&joiner] { joiner.cancel(); });
+    e.finally([&] {
+      check(w.seen + w.s.cancelled == 1, "it got the value, or was cancelled");
+      joiner.detach();
+      w.handle.reset();
+      check_end(w, 2);
+    });
+  });
+}
+
 TEST(join_model, a_thread_joins_what_a_cancelled_task_has_left) {
   expect_holds_everywhere("join_left_behind", [](execution& e) {
     auto& w = e.make<world>();

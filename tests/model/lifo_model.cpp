@@ -12,8 +12,7 @@
 namespace rota::sched {
 namespace {
 
-using model::exhaustive;
-using model::expect_holds;
+using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
 
@@ -61,7 +60,7 @@ TEST(lifo_model, puts_and_takes_against_a_thief_and_the_watchdog) {
     }
     e.finally([&d] { d.check_end(3); });
   };
-  expect_holds(exhaustive("lifo_thieves", 3), body);
+  expect_holds_everywhere("lifo_thieves", body, 3);
 }
 
 TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
@@ -82,7 +81,7 @@ TEST(lifo_model, a_joiner_takes_this_very_task_or_none) {
     });
     e.finally([&d] { d.check_end(3); });
   };
-  expect_holds(exhaustive("lifo_take_if", 3), body);
+  expect_holds_everywhere("lifo_take_if", body, 3);
 }
 
 // Until it ripens, only the owner takes; and the mark is no possession.
@@ -98,7 +97,7 @@ TEST(lifo_model, an_unripe_task_is_the_owners) {
     e.thread("thief", [&d] { check(d.slot.steal() == nullptr, "not ripe"); });
     e.finally([&d] { d.check_end(1); });
   };
-  expect_holds(exhaustive("lifo_unripe", 4), body);
+  expect_holds_everywhere("lifo_unripe", body, 4);
 }
 
 // The owner blocks behind its task: mark, look, and a parker's announcement and re-scan. One of the two sees the other.
@@ -127,7 +126,7 @@ TEST(lifo_model, a_ripe_task_and_a_parker_do_not_miss_each_other) {
       p.d.check_end(1);
     });
   };
-  expect_holds(exhaustive("lifo_park", 4), body);
+  expect_holds_everywhere("lifo_park", body, 4);
 }
 
 // A slot that was ripe once, emptied and filled again: the old mark loses nothing, and the next one counts.
@@ -153,7 +152,7 @@ TEST(lifo_model, a_second_ripening) {
       d.check_end(2);
     });
   };
-  expect_holds(exhaustive("lifo_again", 3), body);
+  expect_holds_everywhere("lifo_again", body, 3);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 
 using model::exhaustive;
 using model::expect_holds;
+using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
 
@@ -37,7 +38,7 @@ TEST(poller_model, one_holder_at_a_time_and_each_sees_the_last) {
     }
     e.finally([&s] { check(s.turn.try_take(), "the token is back"); });
   };
-  expect_holds(exhaustive("poller_token", 3), body);
+  expect_holds_everywhere("poller_token", body, 3);
 }
 
 /// What worker::wait_in_driver does, around the words alone.
@@ -91,7 +92,7 @@ TEST(poller_model, an_earlier_timer_is_never_overslept) {
     e.thread("arms", [&s] { s.arm(1, std::chrono::milliseconds(2)); });
   };
   // The wheel has a slot of a millisecond, and the checker's clock moves to exact deadlines.
-  expect_holds(exhaustive("poller_deadline", 3), body);
+  expect_holds_everywhere("poller_deadline", body, 3);
 }
 
 TEST(poller_model, a_first_timer_wakes_a_poller_without_a_deadline) {
@@ -103,7 +104,7 @@ TEST(poller_model, a_first_timer_wakes_a_poller_without_a_deadline) {
     e.thread("arms", [&s] { s.arm(0, std::chrono::milliseconds(3)); });
     e.thread("arms", [&s] { s.arm(1, std::chrono::milliseconds(2)); });
   };
-  expect_holds(exhaustive("poller_first", 2), body);
+  expect_holds_everywhere("poller_first", body, 2);
 }
 
 // An unpark reaches a worker wherever it is on its way into the driver or out of it, and each is consumed once.
@@ -128,9 +129,9 @@ TEST(poller_model, an_unpark_reaches_the_driver) {
       static_cast<void>(timing::shard::cancel(c.s.nodes[0]));
     });
   };
-  expect_holds(exhaustive("poller_unpark", 3), body);
+  expect_holds_everywhere("poller_unpark", body, 3);
   with_timer = true;
-  expect_holds(exhaustive("poller_unpark_timer", 3), body);
+  expect_holds_everywhere("poller_unpark_timer", body, 3);
 }
 
 // The same on the parker's own word.

@@ -1,7 +1,6 @@
 // P16, and the whole: the real runtime with two workers, its watchdog and its pool, four to eight tasks, timers, blocking work and
 // a foreign thread. Every task that was accepted ends once and gives its memory back, every one that was refused says so.
-#include "base/futex.hpp"
-#include "model/exploring.hpp"
+#include "model/whole.hpp"
 
 #include <rota/rota.hpp>
 #include <rota/testing/explore.hpp>
@@ -9,53 +8,28 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdint>
-#include <optional>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace rota {
 namespace {
 
 using namespace std::chrono_literals;
-using model::by_priority;
 using model::expect_holds;
+using model::guest;
+using model::handover;
+using model::two_workers;
+using model::whole;
 using testing::check;
 using testing::execution;
 
-testing::options whole(std::string_view name) {
-  testing::options o = by_priority(name, 1'000);
-  o.steps = 100'000;
-  o.variations = 3;
-  return o;
-}
-
-runtime_options two_workers() {
-  runtime_options o;
-  o.workers = 2;
-  o.blocking.max_threads = 5;
-  o.watchdog = {};
-  return o;
-}
-
-/// In a frame: destroyed once.
-class tracked {
- public:
-  tracked() noexcept { testing::track_new(this, "a local of a task"); }
-  tracked(const tracked&) = delete;
-  tracked& operator=(const tracked&) = delete;
-  ~tracked() { testing::track_delete(this); }
-};
-
 task<int> number(int n) {
-  const tracked here;
+  const guest here;
   co_await yield();
   co_return n;
 }
 
 task<int> nap(int milliseconds) {
-  const tracked here;
+  const guest here;
   co_await sleep_for(std::chrono::milliseconds(milliseconds));
   co_return milliseconds;
 }
@@ -89,36 +63,15 @@ TEST(runtime_model, tasks_of_all_kinds_end_with_their_values) {
 }
 
 task<> for_ever() {
-  const tracked here;
+  const guest here;
   co_await sleep_for(std::chrono::hours(1'000'000));
 }
 
 task<> spawns_and_waits() {
-  const tracked here;
+  const guest here;
   auto child = spawn(for_ever());
   co_await child;
 }
-
-/// What one thread leaves for another.
-struct handover {
-  std::optional<runtime_handle> handle;
-  base::atomic<std::uint32_t> is_there{0};
-
-  void leave(runtime_handle h) {
-    handle.emplace(std::move(h));
-    // release. Pairs with take().
-    is_there.exchange(1, base::order::release);
-    base::futex_wake(&is_there, 1);
-  }
-  runtime_handle take() {
-    // acquire. Pairs with leave().
-    while (is_there.load(base::order::acquire) == 0)
-      static_cast<void>(base::futex_wait(is_there, 0, base::never));
-    runtime_handle taken = *handle;
-    handle.reset();
-    return taken;
-  }
-};
 
 // A shutdown meets tasks that sleep, that join and that have not begun, a closure, and a thread that goes on spawning.
 TEST(runtime_model, a_shutdown_against_everything) {
@@ -145,6 +98,7 @@ TEST(runtime_model, a_shutdown_against_everything) {
 
 // The end of a runtime that cannot start all of its threads.
 TEST(runtime_model, a_runtime_without_all_of_its_threads_leaves_nothing) {
+  const model::quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
       try {

@@ -9,6 +9,7 @@
 #include "task/header.hpp"
 #include "time/shard.hpp"
 
+#include <rota/async_scope.hpp>
 #include <rota/join_set.hpp>
 #include <rota/scope.hpp>
 #include <rota/when.hpp>
@@ -95,6 +96,78 @@ TEST(scope_model, the_body_waits_for_one_and_drops_another) {
       check_end(w, 3, 2);
     });
   });
+}
+
+TEST(scope_model, two_children_fail_beside_each_other) {
+  expect_holds_everywhere(
+      "scope_fail_twice",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        start(e, w, 2, [&w](scope& c) -> task<int> {
+          c.fork(fails, std::ref(w));
+          c.fork(fails, std::ref(w));
+          co_return 1;
+        });
+        e.finally([&w] {
+          check(end_of_parent(w) == 7, "the first failure is the scope's");
+          check(w.s.unhandled == 0, "the second one is nobody's");
+          check(w.s.ended == 3, "all have ended");
+        });
+      },
+      1);
+}
+
+TEST(scope_model, what_is_closed_takes_no_more) {
+  expect_holds_everywhere("scope_closed", [](execution& e) {
+    auto& w = e.make<world>();
+    auto work = [](world& all) -> task<int> {
+      async_scope children;
+      children.fork(ends, std::ref(all));
+      co_await children.close();
+      children.cancel();
+      auto refused = children.spawn(ends, std::ref(all));
+      check(refused.is_done(), "it is cancelled at once");
+      co_return 1;
+    };
+    w.parent.emplace(w.s.spawn(work(w)));
+    add_workers(e, w, 2);
+    e.finally([&w] {
+      check(end_of_parent(w) == 1, "the body's value");
+      check_end(w, 3, 1);
+    });
+  });
+}
+
+// The parent is cancelled, and leaves, while a stranger gives it a failure.
+TEST(scope_model, a_failure_of_a_stranger_meets_a_parent_that_unwinds) {
+  expect_holds_everywhere(
+      "scope_stranger_unwinds",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        start(e, w, 1, [&w](scope& c) -> task<int> {
+          w.child.emplace(c.spawn(fails, std::ref(w)));
+          // release. Pairs with the stranger: the handle is there.
+          w.spawned.store(1, base::order::release);
+          co_await w.event();
+          co_return 1;
+        });
+        e.thread("stranger", [&w] {
+          // acquire. Pairs with the parent.
+          while (w.spawned.load(base::order::acquire) == 0) base::cpu_relax();
+          w.child.reset();
+        });
+        e.thread("canceller", [&w] {
+          // acquire. Pairs with the parent.
+          while (w.spawned.load(base::order::acquire) == 0) base::cpu_relax();
+          w.parent->cancel();
+        });
+        e.finally([&w] {
+          const int end = end_of_parent(w);
+          check(end == 7 || end == -1, "the scope failed, or its task was cancelled");
+          check(w.s.ended == 2, "both have ended");
+        });
+      },
+      1);
 }
 
 TEST(scope_model, a_failure_whose_handle_is_dropped_meanwhile) {
@@ -358,6 +431,90 @@ TEST(scope_model, a_set_goes_while_its_tasks_end) {
   });
 }
 
+TEST(scope_model, a_set_is_cancelled_while_its_tasks_end) {
+  expect_holds_everywhere("set_cancel_all", [](execution& e) {
+    auto& w = e.make<world>();
+    auto work = [](world& all) -> task<int> {
+      join_set<void> set;
+      set.spawn(ends, std::ref(all));
+      set.spawn(ends_later, std::ref(all));
+      set.cancel_all();
+      int ended = 0;
+      for (;;) {
+        const auto next = co_await set.next();
+        if (!next) break;
+        ++ended;
+      }
+      co_return ended;
+    };
+    w.parent.emplace(w.s.spawn(work(w)));
+    add_workers(e, w, 2);
+    e.finally([&w] {
+      check(end_of_parent(w) == 2, "the set gives the ends of cancelled ones, too");
+      check(w.s.ended == 3, "all have ended");
+    });
+  });
+}
+
+TEST(scope_model, a_set_is_closed_while_its_tasks_end) {
+  expect_holds_everywhere(
+      "set_close",
+      [](execution& e) {
+        auto& w = e.make<world>();
+        auto work = [](world& all) -> task<int> {
+          join_set<void> set;
+          set.spawn(ends, std::ref(all));
+          set.spawn(ends_later, std::ref(all));
+          set.spawn(fails, std::ref(all));
+          co_await set.close();
+          check(set.empty(), "nothing is left in it");
+          join_set<void> other = std::move(set);
+          co_return 1;
+        };
+        w.parent.emplace(w.s.spawn(work(w)));
+        add_workers(e, w, 2);
+        e.finally([&w] {
+          check(end_of_parent(w) == 1, "it is empty, and its tasks have ended");
+          check(w.s.ended == 4 && w.s.unhandled == 0, "all have ended, and nobody reports what they threw");
+        });
+      },
+      1);
+}
+
+TEST(scope_model, whoever_waits_for_a_set_is_cancelled) {
+  for (const bool closes : {false, true}) {
+    expect_holds_everywhere(
+        closes ? "set_close_cancelled" : "set_next_cancelled",
+        [closes](execution& e) {
+          auto& w = e.make<world>();
+          auto work = [](world& all, bool closing) -> task<int> {
+            join_set<void> set;
+            set.spawn(ends, std::ref(all));
+            set.spawn(ends_later, std::ref(all));
+            if (closing) {
+              co_await set.close();
+              co_return 1;
+            }
+            for (;;) {
+              const auto next = co_await set.next();
+              if (!next) break;
+            }
+            co_return 1;
+          };
+          w.parent.emplace(w.s.spawn(work(w, closes)));
+          add_workers(e, w, 2);
+          e.thread("canceller", [&w] { w.parent->cancel(); });
+          e.thread("event", [&w] { w.event.fire(); });
+          e.finally([&w] {
+            const int end = end_of_parent(w);
+            check(end == 1 || end == -1, "done, or cancelled before");
+            check(w.s.ended == (w.s.freed), "whoever was begun has ended");
+          });
+        },
+        1);
+  }
+}
+
 // --- circles of joins
 
 TEST(scope_model, two_that_join_each_other_are_cancelled_at_once) {
@@ -394,6 +551,43 @@ TEST(scope_model, two_that_join_each_other_are_cancelled_at_once) {
           c.first.reset();
           c.second.reset();
           check(c.s.ended == 2, "both have ended");
+        });
+      },
+      1);
+}
+
+// A child that joins its own parent, which waits for it: whoever unwinds last finds the other's note.
+TEST(scope_model, a_child_that_joins_its_parent_is_cancelled_with_it) {
+  struct home {
+    model_scheduler s;
+    std::optional<join_handle<void>> parent;
+    std::optional<join_handle<void>> other;
+  };
+  struct people {
+    static task<void> child(home& h) {
+      join_handle<void> mine = std::move(*h.other);
+      co_await mine;
+    }
+    static task<void> parent(home& h) {
+      co_await with_scope([&h](scope& c) -> task<void> {
+        c.fork(child, std::ref(h));
+        co_return;
+      });
+    }
+  };
+  expect_holds_everywhere(
+      "home",
+      [](execution& e) {
+        auto& h = e.make<home>();
+        h.s.claims = false;
+        core::header& parent = h.s.launch(people::parent(h));
+        h.other.emplace(parent);
+        auto& canceller_of_parent = e.make<canceller>(parent);
+        for (int i = 0; i < 2; ++i) e.daemon("worker", [&h] { h.s.work(); });
+        e.thread("canceller", [&] { canceller_of_parent.cancel(); });
+        e.finally([&h] {
+          h.other.reset();
+          check(h.s.ended >= 1 && h.s.ended == h.s.freed, "whoever began has ended");
         });
       },
       1);

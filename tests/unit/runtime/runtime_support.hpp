@@ -40,7 +40,9 @@ inline std::size_t entries_of(const char* folder) {
   for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(folder)) ++n;
   return n;
 }
-inline std::size_t threads_of_process() { return entries_of("/proc/self/task"); }
+/// An emulator has threads of its own, from before main on.
+inline const std::size_t threads_of_others = entries_of("/proc/self/task") - 1;
+inline std::size_t threads_of_process() { return entries_of("/proc/self/task") - threads_of_others; }
 inline std::size_t open_files() { return entries_of("/proc/self/fd"); }
 
 /// How often the threads of this process but the caller went to sleep by themselves.

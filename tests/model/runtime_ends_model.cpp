@@ -1,0 +1,322 @@
+// P16: how a runtime ends. With a grace, with shields that hold out, with a closure that does not return, with exceptions that
+// nobody takes, and while tasks go on spawning.
+#include "model/whole.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/testing/explore.hpp>
+#include <rota/testing/virtual_clock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using model::exhaustive;
+using model::expect_holds;
+using model::guest;
+using model::handover;
+using model::quiet;
+using model::signal;
+using model::two_workers;
+using model::whole;
+using testing::check;
+using testing::execution;
+
+/// It ends after `span`, whatever happens, if it may take `limit`.
+task<> holds_out(std::chrono::milliseconds span, std::chrono::milliseconds limit) {
+  const guest here;
+  const shield_guard held = shield(limit);
+  co_await sleep_for(span);
+}
+
+task<> with_a_name(task<> work) {
+  this_task::set_name("stubborn");
+  co_await std::move(work);
+}
+
+TEST(runtime_ends_model, whoever_ends_within_the_grace_is_not_disturbed) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      auto one = rt.spawn(holds_out(5ms, 100ms));
+      auto two = rt.spawn(holds_out(10ms, 100ms));
+      const shutdown_report last = rt.shutdown(1h);
+      check(last.survivors.empty(), "nobody is left");
+      check(one.is_done() && two.is_done(), "both have ended");
+      check(rt.stats().total_shields_overridden == 0, "nobody was disturbed");
+      check(rt.shutdown(0s).drained == 0, "the second one has nothing to do");
+    });
+  };
+  expect_holds(whole("ends_grace"), body);
+}
+
+TEST(runtime_ends_model, a_shield_ends_with_the_grace_or_with_its_limit) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      auto stubborn = rt.spawn(with_a_name(holds_out(2h, 1h)));
+      auto limited = rt.spawn(with_a_name(holds_out(2h, 1ms)));
+      auto nameless = rt.spawn(holds_out(2h, 1ms));
+      auto never_ran = rt.spawn(holds_out(2h, 1h));
+      rt.block_on([]() -> task<> { co_await yield(); });
+      const shutdown_report last = rt.shutdown(20ms);
+      check(last.survivors.empty(), "nobody is left");
+      check(stubborn.is_done() && limited.is_done() && nameless.is_done() && never_ran.is_done(),
+            "all have ended");
+      check(rt.stats().alive_tasks == 0, "nobody is counted as alive");
+    });
+  };
+  expect_holds(whole("ends_shields"), body);
+}
+
+// A task that waits for such a closure would be a survivor, too, and stay in memory: nobody may run it any more.
+TEST(runtime_ends_model, a_closure_that_does_not_return_is_left_to_itself) {
+  const auto body = [](execution& e) {
+    auto& go = e.make<signal>();
+    auto& in = e.make<signal>();
+    e.thread("root", [&] {
+      {
+        runtime rt(two_workers());
+        rt.spawn_blocking([&] {
+            in.raise();
+            go.wait();
+          }).detach();
+        rt.spawn_blocking([] {}).detach();
+        rt.spawn(holds_out(1ms, 20ms)).detach();
+        in.wait();
+        const shutdown_report last = rt.shutdown(testing::choose(2) * 5ms);
+        check(!last.survivors.empty() && last.survivors.size() <= 2,
+              "the closure, and one that is on its way out");
+      }
+      go.raise();
+    });
+  };
+  expect_holds(whole("ends_closure"), body);
+}
+
+TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      signal in;
+      bool done = false;
+      rt.spawn_blocking([&] {
+          in.raise();
+          signal never;
+          never.wait(testing::now() + 5ms);
+          done = true;
+        }).detach();
+      rt.spawn(holds_out(testing::choose(2) * 10ms, 20ms)).detach();
+      in.wait();
+      const auto begin = testing::now();
+      const shutdown_report last = rt.shutdown(1h);
+      check(last.survivors.empty() && done, "there was time enough");
+      check(testing::now() - begin < 1min, "nobody waits for longer than it takes");
+    });
+  };
+  expect_holds(whole("ends_closure_in_time"), body);
+}
+
+task<> throws_a_number() {
+  throw 7;
+  co_return;
+}
+task<> throws_a_sentence() {
+  co_await yield();
+  throw std::runtime_error("nobody hears it");
+}
+task<> waits() {
+  const guest here;
+  co_await sleep_for(1h);
+}
+task<> awaits_whom_it_cancels() {
+  auto child = spawn(waits());
+  child.cancel();
+  co_await child;
+}
+
+void throw_at_nobody(runtime& rt) {
+  rt.spawn(throws_a_number()).detach();
+  rt.spawn(with_a_name(throws_a_sentence())).detach();
+  rt.spawn(awaits_whom_it_cancels()).detach();
+  rt.block_on([]() -> task<> { co_await sleep_for(1ms); });
+}
+
+TEST(runtime_ends_model, exceptions_that_nobody_takes_are_reported_once) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = two_workers();
+      o.on_unhandled = unhandled_policy::report;
+      runtime rt(o);
+      throw_at_nobody(rt);
+      (void)rt.shutdown(0s);
+      check(rt.stats().total_unhandled == 3, "each once");
+    });
+  };
+  expect_holds(whole("ends_unhandled"), body);
+}
+
+TEST(runtime_ends_model, exceptions_that_nobody_takes_are_given_to_a_function) {
+  static base::atomic<unsigned> heard;
+  const auto body = [](execution& e) {
+    // relaxed, all. A sum of threads that have ended.
+    heard.store(0, base::order::relaxed);
+    e.thread("root", [] {
+      runtime_options o = two_workers();
+      o.on_unhandled = unhandled_policy::callback([](const unhandled_exception& u) noexcept {
+        check(u.id.value != 0 && u.what != nullptr, "whose, and what");
+        heard.fetch_add(1, base::order::relaxed);
+      });
+      runtime rt(o);
+      throw_at_nobody(rt);
+    });
+    e.finally([] { check(heard.load(base::order::relaxed) == 3, "each once"); });
+  };
+  expect_holds(whole("ends_callback"), body);
+}
+
+/// Spawns in all the ways there are, and suspends in between now and then.
+task<> spawns_in_all_ways(async_scope& shared) {
+  const guest here;
+  join_set<void> set;
+  set.spawn(waits());
+  shared.fork(waits);
+  co_await with_scope([](scope& s) -> task<> {
+    s.fork(waits);
+    s.fork(waits);
+    co_return;
+  });
+}
+
+task<> goes_on_spawning() {
+  async_scope shared;
+  const auto body = [&shared] { return spawns_in_all_ways(shared); };
+  const auto close = [&shared]() -> task<> {
+    shared.cancel();
+    shared.fork(waits);
+    co_await shared.close();
+  };
+  co_await finally(body, close, 1s);
+}
+
+TEST(runtime_ends_model, tasks_that_go_on_spawning_are_refused) {
+  const auto body = [](execution& e) {
+    auto& between = e.make<handover>();
+    auto& ended = e.make<signal>();
+    e.thread("root", [&] {
+      runtime rt(two_workers());
+      between.leave(rt.handle());
+      rt.spawn(goes_on_spawning()).detach();
+      (void)rt.shutdown(0s);
+      check(rt.stats().alive_tasks == 0, "nobody is left");
+      ended.raise();
+      try {
+        rt.block_on(waits());
+        check(false, "it is cancelled at once");
+      } catch (const cancelled_error&) {
+      }
+    });
+    e.thread("foreign", [&] {
+      const runtime_handle from = between.take();
+      auto maybe = from.spawn_blocking([] { return 1; });
+      const auto end = maybe.wait_for(1h);
+      check(end.has_value() && (end->is_cancelled() || end->value() == 1),
+            "it comes to an end, begun or not");
+      ended.wait();
+      auto refused = from.spawn(waits());
+      check(refused.is_done(), "after the end it is cancelled at once");
+      auto closure = from.spawn_blocking([] { check(false, "nobody calls it"); });
+      check(closure.is_done(), "and a closure, too");
+    });
+  };
+  expect_holds(whole("ends_spawning"), body);
+}
+
+// Whoever joins a task that is queued runs it, and leaves its entry in the queue: a worker takes that away before it leaves.
+TEST(runtime_ends_model, a_queue_that_still_has_an_entry_of_a_task_that_has_ended) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = two_workers();
+      o.workers = 1;
+      signal go;
+      std::optional<join_handle<int>> other;
+      runtime rt(o);
+      auto joins = rt.spawn([&]() -> task<int> {
+        go.wait();
+        join_handle<int> mine = std::move(*other);
+        co_return co_await mine;
+      });
+      other.emplace(rt.spawn([]() -> task<int> {
+        const guest here;
+        co_return 1;
+      }));
+      go.raise();
+      const auto end = joins.wait_for(1h);
+      check(end.has_value() && end->has_value(), "it ends before the shutdown");
+      (void)rt.shutdown(0s);
+    });
+  };
+  testing::options o = exhaustive("ends_entry", 1);
+  o.steps = 100'000;
+  expect_holds(o, body);
+}
+
+TEST(runtime_ends_model, a_task_of_one_runtime_spawns_on_another_that_ends) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = two_workers();
+      o.workers = 1;
+      runtime first(o);
+      runtime second(o);
+      auto over_there = first.spawn(
+          [](runtime_handle there) -> task<int> {
+            auto one = there.spawn([]() -> task<int> {
+              co_await yield();
+              co_return 1;
+            });
+            try {
+              co_return co_await one;
+            } catch (const cancelled_error&) {
+              co_return 2;
+            }
+          },
+          second.handle());
+      (void)second.shutdown(0s);
+      const int end = first.block_on([](join_handle<int> j) -> task<int> { co_return co_await j; },
+                                     std::move(over_there));
+      check(end == 1 || end == 2, "its value, or cancelled with its runtime");
+    });
+  };
+  expect_holds(whole("ends_two"), body);
+}
+
+TEST(runtime_ends_model, a_clock_that_jumps_ends_with_its_runtime) {
+  const auto body = [](execution& e) {
+    auto& clock = e.make<testing::virtual_clock>();
+    e.thread("root", [&clock] {
+      runtime_options o = two_workers();
+      runtime rt(o, clock);
+      const auto slept = rt.block_on([]() -> task<int> {
+        auto closure = spawn_blocking([] { return 1; });
+        co_await sleep_for(48h);
+        co_return co_await closure;
+      });
+      check(slept == 1, "two days have passed");
+      rt.spawn(waits()).detach();
+    });
+    e.finally([&clock] { check(clock.now() >= testing::virtual_clock::beginning + 48h, "not less"); });
+  };
+  expect_holds(whole("ends_clock"), body);
+}
+
+}  // namespace
+}  // namespace rota

@@ -1,0 +1,271 @@
+// P13: the runtime's threads. Closures wait for one that is idle, that comes, or that could not be had; roles are lent while tasks
+// block; the watchdog sleeps while nothing happens, and sees who stays in a poll.
+#include "model/whole.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/testing/explore.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <system_error>
+
+namespace rota {
+namespace {
+
+using namespace std::chrono_literals;
+using model::exhaustive;
+using model::expect_holds;
+using model::guest;
+using model::quiet;
+using model::signal;
+using model::two_workers;
+using model::whole;
+using testing::check;
+using testing::execution;
+
+task<int> three_closures(std::chrono::milliseconds pause) {
+  auto one = spawn_blocking([] { return 1; });
+  auto two = spawn_blocking([] { return 2; });
+  const int sum = co_await one + co_await two;
+  co_await sleep_for(pause);
+  auto three = spawn_blocking([] { return 3; });
+  co_return sum + co_await three;
+}
+
+TEST(runtime_threads_model, idle_threads_take_closures_and_leave) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = two_workers();
+      o.workers = 1;
+      o.blocking = {.min_threads = 1, .max_threads = 3, .keep_alive = 2ms};
+      runtime rt(o);
+      check(rt.block_on(three_closures(std::chrono::milliseconds(testing::choose(2) * 10))) == 6,
+            "all three ran");
+      rt.block_on([]() -> task<> { co_await sleep_for(50ms); });
+      const auto threads = rt.stats().blocking_threads;
+      check(threads >= 2 && threads <= 4,
+            "the worker's, the one that is kept, and at most as many as may be");
+    });
+  };
+  expect_holds(whole("threads_idle"), body);
+}
+
+// The one thread there may be is about to leave when a closure comes.
+TEST(runtime_threads_model, closures_wait_for_one_of_few_threads) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = two_workers();
+      o.workers = 1;
+      o.blocking = {.min_threads = testing::choose(2), .max_threads = 1, .keep_alive = 1ms};
+      runtime rt(o);
+      check(rt.block_on(three_closures(1ms)) == 6, "all three ran");
+      rt.spawn_blocking([] {}).detach();
+      rt.spawn_blocking([] {}).detach();
+    });
+  };
+  testing::options o = whole("threads_few");
+  o.early_timeouts = 2;
+  expect_holds(o, body);
+}
+
+// A closure whose thread could not be started runs all the same, on a thread that comes later.
+TEST(runtime_threads_model, closures_wait_for_a_thread_that_cannot_be_had) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      try {
+        runtime_options o = two_workers();
+        o.workers = 1;
+        o.blocking = {.min_threads = 1, .max_threads = 4, .keep_alive = 1ms};
+        runtime rt(o);
+        check(rt.block_on(three_closures(5ms)) == 6, "all three ran");
+        rt.spawn_blocking([] {}).detach();
+      } catch (const std::system_error& failed) {
+        check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
+      }
+    });
+  };
+  testing::options o = whole("threads_missing");
+  o.thread_failures = 2;
+  expect_holds(o, body);
+}
+
+// The same from outside, when all workers and the watchdog sleep.
+TEST(runtime_threads_model, closures_that_wait_for_a_thread_get_the_watchdog_up) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      try {
+        runtime_options o = two_workers();
+        o.workers = 1;
+        runtime rt(o);
+        signal never;
+        never.wait(testing::now() + 1s);
+        check(rt.spawn_blocking([] { return 1; }).join() == 1, "it ran");
+      } catch (const std::system_error& failed) {
+        check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
+      }
+    });
+  };
+  testing::options o = whole("threads_outside");
+  o.thread_failures = 1;
+  expect_holds(o, body);
+}
+
+// All workers are blocked by tasks, in each of the ways there are. Whoever plays their roles finds the rest.
+TEST(runtime_threads_model, tasks_that_block_lend_their_roles) {
+  const auto body = [](execution& e) {
+    auto& go = e.make<signal>();
+    e.thread("root", [&go] {
+      runtime rt(two_workers());
+      const auto all = [&go]() -> task<int> {
+        auto joins = spawn([&go]() -> task<int> {
+          auto child = spawn([&go]() -> task<int> {
+            const guest here;
+            co_await sleep_for(1ms);
+            co_return block_in_place([&go] {
+              go.wait();
+              auto nested = spawn([]() -> task<int> { co_return 0; });
+              auto another = spawn([]() -> task<int> { co_return 0; });
+              return 1 + nested.join() + another.join(help);
+            });
+          });
+          co_return child.join();
+        });
+        auto helps = spawn([&go]() -> task<int> {
+          auto child = spawn([&go]() -> task<int> {
+            co_await yield();
+            go.raise();
+            co_return 2;
+          });
+          co_return child.join(help);
+        });
+        const int first = co_await joins;
+        co_return first + co_await helps;
+      };
+      check(rt.block_on(all) == 3, "everybody came to an end");
+    });
+  };
+  expect_holds(whole("threads_block"), body);
+}
+
+// The root of block_on has no role to lend, and nobody to help.
+TEST(runtime_threads_model, the_root_blocks) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      const int sum = rt.block_on([]() -> task<int> {
+        auto one = spawn([]() -> task<int> { co_return 1; });
+        auto two = spawn([]() -> task<int> {
+          co_await yield();
+          co_return 2;
+        });
+        co_return one.join() + two.join(help);
+      });
+      check(sum == 3, "both came");
+    });
+  };
+  expect_holds(whole("threads_root"), body);
+}
+
+TEST(runtime_threads_model, roles_that_find_no_thread_stay) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      try {
+        runtime_options o = two_workers();
+        o.blocking = {.min_threads = 0, .max_threads = 2, .keep_alive = 1ms};
+        runtime rt(o);
+        const auto blocks = []() -> task<int> {
+          auto closure = spawn_blocking([] { return 1; });
+          co_return block_in_place([] { return 1; }) + co_await closure;
+        };
+        auto one = rt.spawn(blocks);
+        check(rt.block_on(blocks) + one.join() == 4, "everybody came to an end");
+      } catch (const std::system_error& failed) {
+        check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
+      }
+    });
+  };
+  testing::options o = whole("threads_roles");
+  o.thread_failures = 3;
+  expect_holds(o, body);
+}
+
+// It goes to sleep after some quiet looks, and nobody who gets up leaves it there.
+TEST(runtime_threads_model, the_watchdog_sleeps_and_is_woken) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      for (int i = 0; i < 2; ++i) {
+        rt.block_on([]() -> task<> { co_await sleep_for(1s); });
+        rt.spawn([]() -> task<> { co_await yield(); }).join();
+      }
+    });
+  };
+  testing::options o = whole("threads_watchdog");
+  o.early_timeouts = 2;
+  expect_holds(o, body);
+}
+
+// At the very moment when the watchdog has been quiet for long enough: somebody gets up, a closure finds no thread, the end comes.
+TEST(runtime_threads_model, the_watchdog_lies_down_against_everything) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      try {
+        runtime_options o = two_workers();
+        o.workers = 1;
+        o.seed = 1;
+        runtime rt(o);
+        signal never;
+        never.wait(testing::now() + std::chrono::milliseconds(7 + testing::choose(3)));
+        const unsigned what = testing::choose(3);
+        if (what == 0) rt.spawn([]() -> task<> { co_return; }).join();
+        if (what == 1) rt.spawn_blocking([] {}).join();
+      } catch (const std::system_error& failed) {
+        check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
+      }
+    });
+  };
+  testing::options o = exhaustive("threads_lie_down", 1);
+  o.steps = 100'000;
+  o.thread_failures = 2;
+  expect_holds(o, body);
+}
+
+// A task that keeps its worker: what waits in its slot is given to the other one, and the task is reported once.
+TEST(runtime_threads_model, who_stays_in_a_poll_is_reported_and_robbed) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    auto& go = e.make<signal>();
+    e.thread("root", [&go] {
+      runtime_options o = two_workers();
+      o.watchdog = 3ms;
+      runtime rt(o);
+      const auto stays = [&go]() -> task<> {
+        if (testing::choose(2) != 0) this_task::set_name("greedy");
+        if (testing::choose(2) != 0) co_await sleep_for(1ms);
+        auto child = spawn([&go]() -> task<> {
+          go.raise();
+          co_return;
+        });
+        go.wait();  // not in a blocking section: the worker stays where it is
+        model::signal never;
+        never.wait(testing::now() + 50ms);
+        co_await child;
+      };
+      rt.block_on([&]() -> task<> {
+        auto greedy = spawn(stays);
+        co_await greedy;
+      });
+      (void)rt.shutdown(0s);
+      check(rt.stats().total_stalls <= 1, "one poll is reported once");
+    });
+  };
+  expect_holds(whole("threads_stall"), body);
+}
+
+}  // namespace
+}  // namespace rota
