@@ -5,7 +5,9 @@
 #
 # Every tests/mutants/<model test>__<what>.diff is applied (`patch -p1`, no fuzz) to a copy of src/ and include/,
 # and tests/model/<model test>.cpp is built against the copy, on the model. The unmodified sources must pass;
-# every mutant must fail within the limit. At the end: how many of each model, and how long they took; the aim is 10 s each.
+# every mutant must fail within the limit. A row of the table: how many executions the model's explorations had made when one
+# of them failed, the seconds, the test and the exploration that failed; `-` if it died before it could say.
+# At the end: how many of each model, and how long they took; the aim is 10 s each.
 #
 #   name-part   only mutants whose name contains one of these
 #   --draw      only N of them, chosen by --seed
@@ -93,7 +95,18 @@ write_build() {
 
 # --- one mutant
 
-row() { printf '%-58s %-9s %7s  %s\n' "$@"; }
+row() { printf '%-74s %-9s %10s %7s  %s\n' "$@"; }
+
+# seconds_since NANOSECONDS, with two decimals.
+seconds_since() {
+  local hundredths=$((($(date +%s%N) - $1) / 10000000))
+  printf '%d.%02d' $((hundredths / 100)) $((hundredths % 100))
+}
+
+# From the lines of ROTA_MODEL_TABLE: the executions up to the first exploration that failed, and its name, search and memory.
+executions_until() {
+  [ ! -f "$1" ] || awk -F '\t' '{ n += $6 } $7 == "FAILED" { print n "\t" $2 ", " $3 ", " $4; exit }' "$1"
+}
 
 # apply_and_build FOLDER MUTANT
 apply_and_build() {
@@ -102,65 +115,84 @@ apply_and_build() {
 
 # Prints its row; the status: 0 killed, 1 survived, 2 broken.
 run_mutant() {
-  local name=$1 folder="$work/$1" begin status seconds killer
+  local name=$1 folder="$work/$1" begin status seconds killer executions='' exploration=''
   rm -rf "$folder"
   cp -a "$work/base_${name%%__*}" "$folder" || return 2
   if ! (apply_and_build "$folder" "$name") >"$folder/log" 2>&1; then
-    row "$name" BROKEN - "does not apply or compile: $(grep -m1 -E 'error:|FAILED|malformed' "$folder/log")"
+    row "$name" BROKEN - - "does not apply or compile: $(grep -m1 -E 'error:|FAILED|malformed' "$folder/log")"
     return 2
   fi
+  rm -f "$folder/table"
   begin=$(date +%s%N)
-  (cd "$folder" && timeout "$limit" ./run --gtest_fail_fast --gtest_brief=1) >"$folder/log" 2>&1
+  (cd "$folder" && ROTA_MODEL_TABLE=$folder/table timeout "$limit" ./run --gtest_fail_fast --gtest_brief=1) >"$folder/log" 2>&1
   status=$?
-  seconds=$((($(date +%s%N) - begin) / 10000000))
-  seconds=$((seconds / 100)).$(printf '%02d' $((seconds % 100)))
+  seconds=$(seconds_since "$begin")
   killer=$(grep -m1 -oP '\[  FAILED  \] \K[\w./]+' "$folder/log")
+  IFS=$'\t' read -r executions exploration < <(executions_until "$folder/table")
   rm -rf "$folder"
   case $status in
-    0) row "$name" SURVIVED "$seconds" ''; return 1 ;;
-    124) row "$name" LIMIT "$seconds" 'no check failed in time'; return 1 ;;
-    1) row "$name" killed "$seconds" "$killer" ;;
-    *) row "$name" killed "$seconds" "${killer:-} died with status $status" ;;
+    0) row "$name" SURVIVED - "$seconds" ''; return 1 ;;
+    124) row "$name" LIMIT - "$seconds" 'no check failed in time'; return 1 ;;
+    1) row "$name" killed "${executions:--}" "$seconds" "$killer${exploration:+: $exploration}" ;;
+    *) row "$name" killed "${executions:--}" "$seconds" "${killer:-} died with status $status" ;;
   esac
-  echo "${name%%__*} $seconds" >>"$work/kills"
+  echo "${name%%__*} $seconds ${executions:-0}" >>"$work/kills"
 }
 
+# The sources as they are must pass. 0 passed, 2 not.
+run_unmodified() {
+  local base="$work/base_$1" begin
+  begin=$(date +%s%N)
+  if (cd "$base" && ROTA_MODEL_TABLE=$base/table timeout $((limit * 5)) ./run --gtest_brief=1) >"$base/log" 2>&1; then
+    row "$1, unmodified" passed "$(awk -F '\t' '{ n += $6 } END { print n + 0 }' "$base/table")" "$(seconds_since "$begin")" ''
+    return 0
+  fi
+  row "$1, unmodified" BROKEN - "$(seconds_since "$begin")" "it fails unmodified"
+  cat "$base/log" >&2
+  return 2
+}
+
+# One line of the list: a mutant, or a model test as it is.
 if [ -n "$one" ]; then
-  run_mutant "$one"
-  echo $? >>"$work/verdicts"
+  case $one in
+    *__*) run_mutant "$one"; echo $? >>"$work/verdicts" ;;
+    *) run_unmodified "$one" || echo "$one" >>"$work/broken" ;;
+  esac
   exit 0
 fi
 
 # --- all
 
 prepare() {
-  local test=$1 base="$work/base_$1" folder begin=$SECONDS
-  rm -rf "$base"/{src,include,tests}
+  local test=$1 base="$work/base_$1" folder
+  rm -rf "$base"/{src,include,tests,table}
   mkdir -p "$base/tests"
   for folder in src include tests/model tests/support; do
     [ ! -d "$root/$folder" ] || cp -a --no-target-directory "$root/$folder" "$base/$folder" || die "cannot copy $folder"
   done
   write_build "$base" "$test"
   (cd "$base" && ninja -j"$jobs" run) >"$base/log" 2>&1 || die "$test does not compile: $(cat "$base/log")"
-  begin=$SECONDS
-  (cd "$base" && timeout $((limit * 5)) ./run --gtest_brief=1) >"$base/log" 2>&1 ||
-    die "$test fails unmodified: $(cat "$base/log")"
-  row "$test, unmodified" passed $((SECONDS - begin)) ''
 }
 
 # The protocols that a model test names in its first lines.
 protocols_of() { sed -n 1,4p "$root/tests/model/$1.cpp" | grep -oE '\bP[0-9]+\b' | sort -Vu | paste -sd, ; }
 
 print_summary() {
-  local test times count
-  printf '\n%-18s %-12s %8s %7s %9s %9s %9s\n' model protocols mutants killed 'median s' 'slowest s' 'over 10 s'
-  for test in $(printf '%s\n' "${mutants[@]%%__*}" | sort -u); do
-    times=$(sed -n "s/^$test //p" "$work/kills" | sort -n)
+  local test rows count executions most seconds slowest
+  printf '\n%-20s %-12s %8s %7s %12s %12s %9s %9s %9s\n' model protocols mutants killed 'median exec.' 'most exec.' \
+    'median s' 'slowest s' 'over 10 s'
+  for test in "${tests[@]}"; do
     count=$(printf '%s\n' "${mutants[@]}" | grep -c "^${test}__")
-    awk -v test="$test" -v protocols="$(protocols_of "$test")" -v count="$count" 'NF { t[++n] = $1; slow += $1 > 10 }
-      END { printf "%-18s %-12s %8d %7d %9s %9s %9d\n", test, protocols, count, n, t[int((n + 1) / 2)], t[n], slow }' <<<"$times"
+    rows=$(sed -n "s/^$test //p" "$work/kills")
+    read -r executions most < <(middle_and_last 2 <<<"$rows")
+    read -r seconds slowest < <(middle_and_last 1 <<<"$rows")
+    printf '%-20s %-12s %8d %7d %12s %12s %9s %9s %9d\n' "$test" "$(protocols_of "$test")" "$count" \
+      "$(grep -c . <<<"$rows")" "$executions" "$most" "$seconds" "$slowest" "$(awk '$1 > 10 { n++ } END { print n + 0 }' <<<"$rows")"
   done
 }
+
+# middle_and_last COLUMN, of the sorted column.
+middle_and_last() { sort -n -k "$1,$1" | awk -v c="$1" '{ v[NR] = $c } END { print v[int((NR + 1) / 2)] + 0, v[NR] + 0 }'; }
 
 wants() {
   local part
@@ -194,15 +226,18 @@ fi
 mkdir -p "$work" && work=$(cd "$work" && pwd) || die "cannot use $work"
 : >"$work/verdicts"
 : >"$work/kills"
+: >"$work/broken"
 
-row mutant verdict seconds by
-for test in $(printf '%s\n' "${mutants[@]%%__*}" | sort -u); do prepare "$test"; done
-printf '%s\n' "${mutants[@]}" |
+mapfile -t tests < <(printf '%s\n' "${mutants[@]%%__*}" | sort -u)
+for test in "${tests[@]}"; do prepare "$test"; done
+row mutant verdict executions seconds by
+printf '%s\n' "${tests[@]}" "${mutants[@]}" |
   xargs -P "$jobs" -I{} "$here/run.sh" --compiler "$compiler" --limit "$limit" --work "$work" --one {}
 
 print_summary
 killed=$(grep -c '^0$' "$work/verdicts")
-echo "mutants: $killed of ${#mutants[@]} killed"
+echo "mutants: $killed of ${#mutants[@]} killed in $SECONDS seconds, builds included"
+[ ! -s "$work/broken" ] || die "these fail unmodified: $(paste -sd ' ' "$work/broken")"
 [ "$killed" -ne ${#mutants[@]} ] || exit 0
 ! grep -q '^2$' "$work/verdicts" || exit 2
 exit 1
