@@ -10,8 +10,15 @@
 #
 # examples/<name>.cpp runs as an api test, unless it says `// NOT A TEST: why`.
 
-find_package(GTest QUIET)
-if(NOT GTest_FOUND)
+if(CMAKE_CROSSCOMPILING)
+  # Debian has the library for the machine itself, and its sources.
+  set(INSTALL_GTEST OFF)
+  set(BUILD_GMOCK OFF)
+  add_subdirectory(/usr/src/googletest "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL SYSTEM)
+else()
+  find_package(GTest QUIET)
+endif()
+if(NOT TARGET GTest::gtest)
   message(FATAL_ERROR "rota: the tests need GoogleTest: apt-get install libgtest-dev, or -DROTA_BUILD_TESTS=OFF")
 endif()
 include(GoogleTest)

@@ -9,6 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -25,7 +28,9 @@ using test::with_workers;
 /// All threads that are started without asking for a size, the runtime's among them.
 class small_stacks : public ::testing::Test {
  protected:
-  static constexpr std::size_t small = 64 * 1024;
+  /// 64 KiB, or as much as a thread must have here.
+  const std::size_t small =
+      std::max<std::size_t>(64 * 1024, static_cast<std::size_t>(::sysconf(_SC_THREAD_STACK_MIN)));
 
   void SetUp() override {
     if (test::sanitized) GTEST_SKIP() << "a sanitizer's frames are several times as large";
