@@ -2,12 +2,13 @@
 """model_branches.py LLVM_COV PROFILE PROGRAM...: which branches of the protocols the models take.
 
 A protocol's files are those with a PROTOCOL comment, outside the checker, and the .cpp beside such a header. A branch is one side of
-a condition. Exit 1 if one was never taken, unless it ends the program or throws at misuse, or a comment on its line, or above it
-without an empty line between, says why: `// NOT IN A MODEL: why`.
+a condition. Exit 1 if one was never taken, unless it ends the program or throws at misuse, or a comment says why, on its line or
+above the statement or the function: `// NOT IN A MODEL: why`.
 """
 import collections
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -43,17 +44,39 @@ def branches_of(tool, profile, programs):
     return found
 
 
-def excused(lines, line):
-    """It ends the program or throws; or a comment on its line, or above it without an empty line between, says why."""
+REFUSAL = re.compile(r"\b(ROTA_ASSERT|ROTA_FATAL|throw(?=[ ;_])|throw_\w+|std::terminate)")
+
+
+def refuses(lines, line):
+    """It ends the program or throws, there or in the first line of its block."""
     here = lines[line - 1 : line + 1] if lines[line - 1].endswith("{") else [lines[line - 1]]
-    if any(word in text for text in here for word in ("ROTA_ASSERT", "ROTA_FATAL", "throw", "std::terminate")):
-        return True
-    for text in reversed(lines[:line]):
-        if EXCUSE in text:
-            return True
-        if not text.strip():
-            return False
-    return False
+    return any(REFUSAL.search(text) for text in here)
+
+
+def indent(text):
+    return len(text) - len(text.lstrip())
+
+
+def excused_lines(lines):
+    """Of each comment: its own line; or if it stands alone, the statement below, with its block; which may be a function."""
+    found = set()
+    for at, text in enumerate(lines):
+        if EXCUSE not in text:
+            continue
+        found.add(at + 1)
+        if not text.lstrip().startswith("//"):
+            continue
+        first = at + 1
+        while lines[first].lstrip().startswith("//"):
+            first += 1
+        last = first
+        while not lines[last].rstrip().endswith((";", "{", "}")) and "  // " not in lines[last]:
+            last += 1
+        if lines[last].rstrip().endswith("{"):
+            while not (lines[last].lstrip().startswith("}") and indent(lines[last]) <= indent(lines[first])):
+                last += 1
+        found.update(range(first + 1, last + 2))
+    return found
 
 
 def main():
@@ -64,6 +87,7 @@ def main():
     print(f"{'file':44} {'branches':>8} {'taken':>6} {'excused':>8} {'least':>10}")
     for name in protocol_files():
         lines = (ROOT / name).read_text().splitlines()
+        excuse = excused_lines(lines)
         total = taken = left_out = 0
         least = None
         for (line, column), counts in sorted(found.get(name, {}).items()):
@@ -72,7 +96,7 @@ def main():
                 if count > 0:
                     taken += 1
                     least = count if least is None else min(least, count)
-                elif excused(lines, line):
+                elif line in excuse or refuses(lines, line):
                     left_out += 1
                 else:
                     missing.append(f"{name}:{line}:{column}: never {side}: {lines[line - 1].strip()}")

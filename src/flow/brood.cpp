@@ -22,7 +22,7 @@ brood::~brood() {
   }
   // Without a task around it an async_scope may go after its runtime: then nobody is left who counts.
   const header* const here = on_behalf_of_ != nullptr ? on_behalf_of_ : current_task();
-  if (first_.thrown == nullptr || here == nullptr) return;
+  if (first_.thrown == nullptr || here == nullptr) return;  // NOT IN A MODEL: nobody counts outside of tasks
   scheduler& by = scheduler_for_children(*here);
   by.ops->suppressed(by);
 }

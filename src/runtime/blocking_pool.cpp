@@ -149,7 +149,8 @@ void blocking_pool::note_missing() noexcept {
   {
     const base::lock_guard lock(mutex_);
     --threads_;
-    first = !std::exchange(said_so_, true);
+    // What comes while the runtime ends has been cancelled already.
+    first = !cancelling_ && !std::exchange(said_so_, true);
     // seq_cst. Before the watchdog's word is exchanged: of {missing, watchdog asleep} one side sees the other.
     missing_.fetch_add(1, base::order::seq_cst);
   }

@@ -200,8 +200,8 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
   // that wait for it are left to it, once nothing else moves, at two looks in a row.
   constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
   for (bool before = false; !tasks.books().wait_until_none(base::now() + look_every);) {
-    // NOT IN A MODEL: see only_closures_are_left()
     const bool now = only_closures_are_left();
+    // NOT IN A MODEL: see there
     if (now && before) return;
     before = now;
   }

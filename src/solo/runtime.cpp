@@ -22,6 +22,8 @@ void runtime::run_to_end(core::header& root) {
   scheduler_->rethrow_unhandled();
 }
 
+void runtime::drop_root(core::header& root) noexcept { scheduler_->drop_root(root); }
+
 std::size_t runtime::run_until_stalled() {
   const std::size_t runs = scheduler_->run_until_stalled();
   scheduler_->rethrow_unhandled();

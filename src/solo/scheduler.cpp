@@ -122,7 +122,15 @@ void scheduler::fire_timers() {
   }
 }
 
+/// If its outcome is still there, block_on() has thrown something else.
+void scheduler::drop_root(core::header& root) noexcept {
+  dropping_root_ = true;
+  core::drop(&root);
+  dropping_root_ = false;
+}
+
 void scheduler::note_unhandled(std::exception_ptr what) noexcept {
+  if (dropping_root_) return;
   // While it closes: a task that hears of another one's cancellation before its own has nothing to report.
   if (unhandled_ == nullptr && !(closing_ && is_cancellation(what))) unhandled_ = std::move(what);
 }

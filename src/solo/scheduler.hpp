@@ -39,6 +39,7 @@ class scheduler final : public core::scheduler {
   void rethrow_unhandled();
   /// The task, and what waits behind its shields, ends. It then has.
   void force_end(core::header& task) noexcept;
+  void drop_root(core::header& root) noexcept;
 
   [[nodiscard]] base::time_point now() const noexcept { return time_; }
   [[nodiscard]] std::size_t alive() const noexcept { return alive_; }
@@ -65,6 +66,7 @@ class scheduler final : public core::scheduler {
   std::size_t memories_ = 0;  // tasks whose memory is not back
   bool running_ = false;
   bool closing_ = false;
+  bool dropping_root_ = false;
   bool gone_ = false;
 };
 

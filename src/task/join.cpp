@@ -200,6 +200,7 @@ bool join_leaf::is_ready() noexcept {
   if (target_ == nullptr) return false;  // NOT IN A MODEL: what start() throws at
   if (is_complete(*target_)) return true;
   // Asked for the first time after the task that we ran here has suspended: from now on it has to wake us.
+  // NOT IN A MODEL: a leaf around this one
   return task().waiting.get() == this && register_here();
 }
 

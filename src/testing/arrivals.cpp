@@ -11,7 +11,7 @@
 //              other, in any order; "no more of them" is one alternative. A store that arrives brings those before it.
 //              A thread that loads what it has stored itself sees that; or it has arrived, and another thread's after it.
 //
-// Every execution of TSO is found so: take one, and move each arrival to just before the first use of that word, or of one that
+// Every execution of TSO is found so, but for those of a loop that spins a limited number of times (see README): take one, and move each arrival to just before the first use of that word, or of one that
 // a later store of the same buffer went to; what lies between has not looked at it. checker_litmus compares the outcomes of
 // many programs with those of the machine of the paper, where each arrival is a step.
 //
@@ -26,7 +26,7 @@
 namespace rota::testing::detail {
 
 void machine::buffer_store(word w, std::uint64_t bits, base::order o, place where) {
-  buffered_store one{w, bits, o, {}, where};
+  buffered_store one{w, bits, o, {}, task_here(), where};
   memory::stamp(one.release, o, by(where));
   buffers_[current_].push_back(one);
   buffering_ |= bit(current_);
@@ -77,7 +77,7 @@ void machine::commit_first(unsigned index) {
   trace_.add({event_kind::arrival,
               static_cast<std::uint8_t>(index),
               s.how,
-              0,
+              s.task,
               s.to.address,
               read_word(s.to),
               s.bits,

@@ -188,6 +188,9 @@ void note_in_table(const options& o, const report& r) {
   (void)std::fclose(table);
 }
 
+/// More change points or preemptions than this are as good as a random walk.
+constexpr unsigned most_changes = 250;
+
 report refused(std::string why) {
   report r;
   r.failed = true;
@@ -197,9 +200,21 @@ report refused(std::string why) {
 
 }  // namespace
 
-report explore(const options& o, body_ref body) {
+std::string what_is_wrong(const options& o) {
+  const auto number = [](const char* field, std::uint64_t given, const char* range) {
+    return std::string(field) + ": " + std::to_string(given) + " is not in " + range;
+  };
+  if (o.max_runs < 1) return number("max_runs", o.max_runs, "1..");
+  if (o.steps < 1) return number("steps", o.steps, "1..");
+  if (o.depth < 1 || o.depth > most_changes) return number("depth", o.depth, "1..250");
+  if (o.preemptions > most_changes) return number("preemptions", o.preemptions, "0..250");
   if (o.memory == memory_mode::tso && o.stale_reads != 0)
-    return refused("options::stale_reads must be 0 with memory_mode::tso");
+    return "stale_reads: must be 0 with memory_mode::tso";
+  return {};
+}
+
+report explore(const options& o, body_ref body) {
+  if (const std::string wrong = what_is_wrong(o); !wrong.empty()) return refused("options." + wrong);
   thread_local machine this_threads;  // its stacks and tables serve one exploration after the other
   if (active != nullptr) active->fail("explore() inside an execution");
   const crash_guard guard;

@@ -53,4 +53,7 @@ class explorer {
   unsigned runs_left_ = 0;  // of minimise()
 };
 
+/// Empty: nothing. Else the field, its value and its range.
+[[nodiscard]] std::string what_is_wrong(const options& o);
+
 }  // namespace rota::testing::detail

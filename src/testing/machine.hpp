@@ -96,6 +96,7 @@ class machine {
   };
 
   [[nodiscard]] fibre& me() noexcept { return fibres_[current_]; }
+  [[nodiscard]] std::uint64_t task_here() noexcept;
   [[nodiscard]] static fibre_mask bit(unsigned index) noexcept { return fibre_mask{1} << index; }
   [[nodiscard]] actor by(place where) noexcept {
     return {current_, me().clock, where.line() != 0 ? where : me().where};

@@ -53,6 +53,7 @@ struct buffered_store {
   std::uint64_t bits;
   base::order how;
   vector_clock release;
+  std::uint64_t task;  // whose store it is; 0: none's
   place where;
 };
 

@@ -1,9 +1,11 @@
 // Exploring tasks: a runtime of their own in each execution.
+#include "testing/explorer.hpp"
 #include "testing/machine.hpp"
 
 #include <rota/runtime.hpp>
 #include <rota/testing/explore.hpp>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
@@ -14,15 +16,6 @@ namespace {
 constexpr unsigned most_workers = 4;
 constexpr unsigned blocking_threads = 4;  // beyond the workers; an execution has 15 threads at most
 constexpr unsigned seeds = 8;             // of the choice of victims
-
-void check_options(const task_options& o) {
-  if (o.workers < 1 || o.workers > most_workers)
-    throw std::invalid_argument("task_options.workers: " + std::to_string(o.workers) + " is not in 1..4");
-  if (o.max_runs < 1) throw std::invalid_argument("task_options.max_runs: 0 is not in 1..");
-  if (o.depth < 1) throw std::invalid_argument("task_options.depth: 0 is not in 1..");
-  if (o.memory == memory_mode::tso && o.stale_reads != 0)
-    throw std::invalid_argument("task_options.stale_reads: must be 0 with memory_mode::tso");
-}
 
 options options_of(const task_options& o) noexcept {
   options low;
@@ -47,6 +40,13 @@ options options_of(const task_options& o) noexcept {
   return low;
 }
 
+void check_options(const task_options& o) {
+  if (o.workers < 1 || o.workers > most_workers)
+    throw std::invalid_argument("task_options.workers: " + std::to_string(o.workers) + " is not in 1..4");
+  if (const std::string wrong = what_is_wrong(options_of(o)); !wrong.empty())
+    throw std::invalid_argument("task_options." + wrong);
+}
+
 void on_unhandled(const unhandled_exception& e) noexcept {
   std::string text = "an exception of task " + std::to_string(e.id.value);
   if (!e.name.empty()) text += " \'" + std::string(e.name) + "\'";
@@ -59,6 +59,7 @@ runtime_options runtime_options_of(const task_options& o) {
   runtime_options r;
   r.workers = o.workers;
   r.blocking.max_threads = o.workers + blocking_threads;
+  r.blocking.keep_alive = std::chrono::nanoseconds::max();  // numbers of threads are not used twice
   r.watchdog = {};
   r.on_unhandled = unhandled_policy::callback(on_unhandled);
   r.seed = 1 + (o.search == search_kind::dfs ? 0 : active->choose(seeds));

@@ -40,17 +40,16 @@ std::uint64_t cut(std::uint64_t bits, std::size_t size) noexcept {
 
 }  // namespace
 
-namespace {
+namespace {}  // namespace
 
 /// Read once for each: at its end a thread still calls a task its own that has been freed.
-std::uint64_t task_of(fibre& f) noexcept {
+std::uint64_t machine::task_here() noexcept {
+  fibre& f = me();
   if (f.task_seen == f.locals.task) return f.task_id;
   f.task_seen = f.locals.task;
   f.task_id = f.task_seen == nullptr ? 0 : static_cast<const core::header*>(f.task_seen)->id;
   return f.task_id;
 }
-
-}  // namespace
 
 void machine::record(event_kind kind,
                      const void* address,
@@ -61,7 +60,7 @@ void machine::record(event_kind kind,
   if (trace_.events().size() > plain_accesses_per_step * options_.steps) {
     fail("livelock: a loop of plain accesses without an atomic operation");
   }
-  trace_.add({kind, static_cast<std::uint8_t>(current_), o, task_of(me()), address, before, after, where});
+  trace_.add({kind, static_cast<std::uint8_t>(current_), o, task_here(), address, before, after, where});
 }
 
 void machine::record(event_kind kind, const void* address, std::uint64_t value) {

@@ -76,6 +76,18 @@ TEST(exploring_tasks, blocking_work_runs_on_threads_of_the_model) {
   EXPECT_FALSE(r.failed) << to_string(r);
 }
 
+TEST(exploring_tasks, blocking_work_may_come_again_and_again) {
+  const auto body = []() -> task<> {
+    for (int i = 0; i < 20; ++i) {
+      auto closure = spawn_blocking([] { return 7; });
+      check(co_await closure == 7, "the closure's value arrives");
+      co_await sleep_for(1h);
+    }
+  };
+  const auto r = explore({.max_runs = 20}, body);
+  EXPECT_FALSE(r.failed) << to_string(r);
+}
+
 TEST(exploring_tasks, timeouts_cancellation_and_scopes_are_those_of_the_library) {
   struct body {
     static task<> forever() { co_await sleep_for(std::chrono::hours(24 * 365)); }
@@ -295,7 +307,9 @@ TEST(exploring_tasks, an_option_out_of_range_is_refused_by_name) {
   EXPECT_EQ(refused({.workers = 0}), "task_options.workers: 0 is not in 1..4");
   EXPECT_EQ(refused({.workers = 5}), "task_options.workers: 5 is not in 1..4");
   EXPECT_EQ(refused({.max_runs = 0}), "task_options.max_runs: 0 is not in 1..");
-  EXPECT_EQ(refused({.depth = 0}), "task_options.depth: 0 is not in 1..");
+  EXPECT_EQ(refused({.steps = 0}), "task_options.steps: 0 is not in 1..");
+  EXPECT_EQ(refused({.preemptions = 251}), "task_options.preemptions: 251 is not in 0..250");
+  EXPECT_EQ(refused({.depth = 0}), "task_options.depth: 0 is not in 1..250");
   EXPECT_EQ(refused({.stale_reads = 1, .memory = testing::memory_mode::tso}),
             "task_options.stale_reads: must be 0 with memory_mode::tso");
 }

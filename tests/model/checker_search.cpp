@@ -20,6 +20,8 @@ namespace {
 using base::order;
 using testing::execution;
 using testing::explore;
+using testing::memory_mode;
+using testing::options;
 using testing::search_kind;
 
 constexpr unsigned all = 100;  // more preemptions than any program here can have
@@ -177,6 +179,18 @@ TEST(checker_search, a_malformed_replay_string_is_reported) {
     EXPECT_TRUE(r.failed);
     EXPECT_NE(r.what.find("malformed"), std::string::npos) << r.what;
   }
+}
+
+TEST(checker_search, an_option_out_of_range_is_refused_by_name) {
+  const auto refused = [](const options& o) { return explore(o, lose_an_increment).what; };
+  EXPECT_EQ(refused({.max_runs = 0}), "options.max_runs: 0 is not in 1..");
+  EXPECT_EQ(refused({.steps = 0}), "options.steps: 0 is not in 1..");
+  EXPECT_EQ(refused({.search = search_kind::pct, .depth = 0}), "options.depth: 0 is not in 1..250");
+  EXPECT_EQ(refused({.depth = 251}), "options.depth: 251 is not in 1..250");
+  EXPECT_EQ(refused({.search = search_kind::few, .preemptions = 251}),
+            "options.preemptions: 251 is not in 0..250");
+  EXPECT_EQ(refused({.memory = memory_mode::tso, .stale_reads = 1}),
+            "options.stale_reads: must be 0 with memory_mode::tso");
 }
 
 TEST(checker_search, a_trace_says_who_did_what_where) {

@@ -1,6 +1,7 @@
 // How far the models of this folder are explored. A test gives options for a short search; every search is done in each memory,
 // and `./dev model` makes them longer:
 //
+//   ROTA_MODEL_BRIEF    shorter: one preemption and 5000 executions, 500 of each random search
 //   ROTA_MODEL_RUNS     executions of each random search
 //   ROTA_MODEL_SECONDS  of each random search, and of each depth-first one beyond the test's own bound, at most
 //   ROTA_MODEL_BOUND    preemptions of each depth-first search, at least; beyond its own it ends after 10^7 executions
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -21,7 +23,12 @@ namespace rota::model {
 /// A number in the environment; `otherwise` if there is none.
 inline std::uint64_t asked_for(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  if (text == nullptr) return otherwise;
+  char* end = nullptr;
+  const std::uint64_t number = std::strtoull(text, &end, 10);
+  if (end == text || *end != '\0')
+    throw std::invalid_argument(std::string(variable) + " is no number: " + text);
+  return number;
 }
 
 /// All interleavings with so many preemptions.
@@ -48,27 +55,38 @@ inline testing::options by_priority(std::string_view name, std::uint64_t runs = 
 
 namespace detail {
 
+/// A first look at a mutant: one preemption, and few random executions.
+inline bool is_brief() { return std::getenv("ROTA_MODEL_BRIEF") != nullptr; }
+
 inline void expect_holds(const testing::report& r, const testing::options& o, bool all) {
   EXPECT_FALSE(r.failed) << o.name << ": " << to_string(r);
+  EXPECT_GT(r.runs, 0U) << o.name;
   EXPECT_TRUE(r.complete || !all) << o.name << ": not all interleavings were tried in " << r.runs << " runs";
 }
 
 template <class Body>
-void search_all(const testing::options& o, const Body& body) {
+void search_all(testing::options o, const Body& body) {
+  if (is_brief()) {
+    o.preemptions = std::min(o.preemptions, 1U);
+    o.max_runs = 5'000;
+    return expect_holds(testing::explore(o, body), o, false);
+  }
   const auto bound = static_cast<unsigned>(asked_for("ROTA_MODEL_BOUND", 0));
   expect_holds(testing::explore(o, body), o, true);
-  if (bound <= o.preemptions) return;
+  // A replay may be of an exploration that only a larger bound has.
+  if (bound <= o.preemptions && std::getenv("ROTA_MODEL_REPLAY") == nullptr) return;
   testing::options further = o;
   const std::string name = std::string(o.name) + " further";
   further.name = name;
-  further.preemptions = bound;
+  further.preemptions = std::max(bound, o.preemptions);
   further.seconds = static_cast<unsigned>(asked_for("ROTA_MODEL_SECONDS", 0));
   expect_holds(testing::explore(further, body), further, false);
 }
 
 template <class Body>
 void search_at_random(testing::options o, const Body& body) {
-  o.max_runs = asked_for("ROTA_MODEL_RUNS", o.max_runs);
+  o.max_runs =
+      is_brief() ? std::min<std::uint64_t>(o.max_runs, 500) : asked_for("ROTA_MODEL_RUNS", o.max_runs);
   o.seconds = static_cast<unsigned>(asked_for("ROTA_MODEL_SECONDS", 0));
   expect_holds(testing::explore(o, body), o, false);
 }

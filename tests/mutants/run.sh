@@ -46,7 +46,7 @@ done
 included_rooms() { grep -rhoP '^#include "\K\w+(?=/)' "$@" 2>/dev/null | sort -u; }
 
 # The rooms that a test includes, that these include, and so on. Public headers are defined in base and testing
-# for all, and in the room of the same name. A test of the whole has all of them.
+# for all, and in the room of the same name; shields and deadlines in flow. A test of the whole has all of them.
 rooms_of() {
   local rooms='' wanted
   if grep -q '^#include <rota/rota.hpp>' "$root/tests/model/$1.cpp"; then
@@ -54,6 +54,7 @@ rooms_of() {
     return
   fi
   wanted="base testing $(included_rooms "$root/tests/model/$1.cpp")"
+  ! grep -q '^#include <rota/cancel.hpp>' "$root/tests/model/$1.cpp" || wanted="$wanted flow"
   while [ -n "$wanted" ]; do
     # shellcheck disable=SC2086 # lists of words
     rooms=$(printf '%s\n' $rooms $wanted | sort -u)
@@ -124,7 +125,10 @@ run_mutant() {
   fi
   rm -f "$folder/table"
   begin=$(date +%s%N)
-  (cd "$folder" && ROTA_MODEL_TABLE=$folder/table timeout "$limit" ./run --gtest_fail_fast --gtest_brief=1) >"$folder/log" 2>&1
+  # Most of them fail at once; the others have the whole search.
+  (cd "$folder" && export ROTA_MODEL_TABLE=$folder/table ROTA_MODEL_BRIEF=1 &&
+    timeout "$limit" ./run --gtest_fail_fast --gtest_brief=1 && unset ROTA_MODEL_BRIEF &&
+    timeout "$limit" ./run --gtest_fail_fast --gtest_brief=1) >"$folder/log" 2>&1
   status=$?
   seconds=$(seconds_since "$begin")
   killer=$(grep -m1 -oP '\[  FAILED  \] \K[\w./]+' "$folder/log")

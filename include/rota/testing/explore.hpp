@@ -58,12 +58,12 @@ enum class memory_mode : std::uint8_t {
 struct options {
   std::string_view name = {};  // told apart in replay strings
   search_kind search = search_kind::dfs;
-  unsigned preemptions = 2;                      // dfs: the largest bound
-  unsigned depth = 3;                            // pct: a bug of this depth has a known chance per run
-  std::uint64_t max_runs = 10'000'000;           // dfs: then `complete` is false; random, pct: how many
-  std::uint64_t seed = 1;                        // random, pct
+  unsigned preemptions = 2;             // dfs: the largest bound; few: how many; 0..250
+  unsigned depth = 3;                   // pct: a bug of this depth has a known chance per run; 1..250
+  std::uint64_t max_runs = 10'000'000;  // dfs: then `complete` is false; random, pct: how many
+  std::uint64_t seed = 1;               // random, pct
   memory_mode memory = memory_mode::sequential;  // tso: not together with stale_reads
-  unsigned seconds = 0;                          // of the processor, for the whole search; 0: no limit
+  unsigned seconds = 0;                          // of the processor, until a failure is found; 0: no limit
   std::uint64_t steps = 20'000;                  // per execution; more is a livelock
   unsigned spurious_wakes = 0;                   // futex_wait returns without a wake
   unsigned weak_cas_failures = 0;                // compare_exchange_weak fails on equal words
@@ -226,7 +226,7 @@ struct task_options {
   std::uint64_t seed = 1;
   std::uint64_t steps = 200'000;  // per execution; more is a livelock
   unsigned depth = 3;             // mixed, pct: 1 and more
-  unsigned preemptions = 1;       // dfs
+  unsigned preemptions = 1;       // dfs, few; 0..250
   unsigned variations = 4;        // as in options, from here on
   unsigned spurious_wakes = 1;
   unsigned thread_failures = 0;

@@ -32,12 +32,14 @@ class ROTA_API stalled : public std::runtime_error {
 /// Of the tasks that can run, the seed chooses the next one: two seeds are two orders, one seed is always the same one. Time
 /// stands still while anything can run, and then goes to the next timer: a sleep of 30 days takes none.
 ///
-/// Threads       The one that made it. A wake-up, a spawn or a handle dropped on another thread ends the program.
+/// Threads       The one that made it, for everything, handles and wakers of its tasks included. A wake-up or a spawn on
+///               another thread ends the program.
 /// Ownership     Owns its tasks. The destructor cancels those that are left, and runs them to their ends.
 /// Ordering      As the seed says. A task that is awaited before it has begun may begin in its awaiter.
 /// Failure       block_on() rethrows what the task throws, and throws `stalled`: the task has been cancelled then. An exception
-///               that nobody takes (of a detached task, say) is thrown by the call in which it happened; by the destructor it
-///               ends the program. No sockets, no signals: errc::no_runtime. A blocking join() waits for ever for a
+///               that nobody takes (of a detached task, say) is thrown by the call in which it happened, the first of several,
+///               and before one of the root; by the destructor it ends the program. A task that sleeps again and again keeps
+///               time going: a root that waits for nothing else then never stalls. No sockets, no signals: errc::no_runtime. A blocking join() waits for ever for a
 ///               task that cannot run at once: await it.
 /// Cost          Some 100 nanoseconds a run of a task.
 /// Example       examples/test_a_task.cpp
@@ -56,7 +58,7 @@ class ROTA_API runtime {
   T block_on(task<T> work) {
     core::demand_outside_of_tasks();
     core::header& root = launch(*work.release(), core::result_vtable_of<T>);
-    const dropper last{root};
+    const dropper last{*this, root};
     run_to_end(root);
     return core::take_outcome<T>(root).value();
   }
@@ -97,9 +99,11 @@ class ROTA_API runtime {
 
  private:
   struct dropper {
+    runtime& by;
     core::header& task;
-    ~dropper() { core::drop(&task); }
+    ~dropper() { by.drop_root(task); }
   };
+  void drop_root(core::header& root) noexcept;
   [[nodiscard]] core::header& launch(core::promise_base& root, const core::result_vtable& type);
   void run_to_end(core::header& root);
 

@@ -13,6 +13,7 @@
 #error "rota/testing/shared.hpp is for programs that link rota::testing, not rota::rota"
 #endif
 
+#include <atomic>
 #include <cstdint>
 #include <source_location>
 #include <type_traits>
@@ -25,7 +26,35 @@ namespace rota::testing {
 /// relaxed, acquire, release, acq_rel, seq_cst; as std::memory_order.
 using base::order;
 
-/// As std::atomic, of at most 8 bytes; explore() may go on with another thread before each operation.
+namespace detail {
+
+/// An order of rota's, or of the standard library's.
+struct any_order {
+  constexpr any_order(order o) noexcept : value(o) {}  // NOLINT(*-explicit-*): both are meant to convert
+  constexpr any_order(std::memory_order o) noexcept : value(of(o)) {}  // NOLINT(*-explicit-*)
+  order value;
+
+ private:
+  static constexpr order of(std::memory_order o) noexcept {
+    switch (o) {
+      case std::memory_order_relaxed: return order::relaxed;
+      case std::memory_order_consume:
+      case std::memory_order_acquire: return order::acquire;
+      case std::memory_order_release: return order::release;
+      case std::memory_order_acq_rel: return order::acq_rel;
+      case std::memory_order_seq_cst: break;
+    }
+    return order::seq_cst;
+  }
+};
+
+template <class T>
+concept whole_number = std::is_integral_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool>;
+
+}  // namespace detail
+
+/// As std::atomic, of at most 8 bytes, without its operators, its wait and its notify; explore() may go on with another thread
+/// before each operation. Arithmetic for whole numbers only.
 ///
 /// Threads       Any.
 /// Ownership     Its own.
@@ -41,41 +70,49 @@ class atomic {
   constexpr atomic() noexcept = default;
   constexpr explicit atomic(T value) noexcept : word_(value) {}
 
-  [[nodiscard]] T load(order o = order::seq_cst, place where = place::current()) const noexcept {
-    return word_.load(o, where);
+  [[nodiscard]] T load(detail::any_order o = order::seq_cst, place where = place::current()) const noexcept {
+    return word_.load(o.value, where);
   }
-  void store(T value, order o = order::seq_cst, place where = place::current()) noexcept {
-    word_.store(value, o, where);
+  void store(T value, detail::any_order o = order::seq_cst, place where = place::current()) noexcept {
+    word_.store(value, o.value, where);
   }
-  T exchange(T value, order o = order::seq_cst, place where = place::current()) noexcept {
-    return word_.exchange(value, o, where);
+  T exchange(T value, detail::any_order o = order::seq_cst, place where = place::current()) noexcept {
+    return word_.exchange(value, o.value, where);
   }
-  T fetch_add(T delta, order o = order::seq_cst, place where = place::current()) noexcept {
-    return word_.fetch_add(delta, o, where);
+  T fetch_add(T delta, detail::any_order o = order::seq_cst, place where = place::current()) noexcept
+    requires detail::whole_number<T>
+  {
+    return word_.fetch_add(delta, o.value, where);
   }
-  T fetch_sub(T delta, order o = order::seq_cst, place where = place::current()) noexcept {
-    return word_.fetch_sub(delta, o, where);
+  T fetch_sub(T delta, detail::any_order o = order::seq_cst, place where = place::current()) noexcept
+    requires detail::whole_number<T>
+  {
+    return word_.fetch_sub(delta, o.value, where);
   }
-  T fetch_or(T bits, order o = order::seq_cst, place where = place::current()) noexcept {
-    return word_.fetch_or(bits, o, where);
+  T fetch_or(T bits, detail::any_order o = order::seq_cst, place where = place::current()) noexcept
+    requires detail::whole_number<T>
+  {
+    return word_.fetch_or(bits, o.value, where);
   }
-  T fetch_and(T bits, order o = order::seq_cst, place where = place::current()) noexcept {
-    return word_.fetch_and(bits, o, where);
+  T fetch_and(T bits, detail::any_order o = order::seq_cst, place where = place::current()) noexcept
+    requires detail::whole_number<T>
+  {
+    return word_.fetch_and(bits, o.value, where);
   }
   /// On failure `expected` holds the value found.
   bool compare_exchange_strong(T& expected,
                                T desired,
-                               order success = order::seq_cst,
-                               order failure = order::seq_cst,
+                               detail::any_order success = order::seq_cst,
+                               detail::any_order failure = order::seq_cst,
                                place where = place::current()) noexcept {
-    return word_.compare_exchange_strong(expected, desired, success, failure, where);
+    return word_.compare_exchange_strong(expected, desired, success.value, failure.value, where);
   }
   bool compare_exchange_weak(T& expected,
                              T desired,
-                             order success = order::seq_cst,
-                             order failure = order::seq_cst,
+                             detail::any_order success = order::seq_cst,
+                             detail::any_order failure = order::seq_cst,
                              place where = place::current()) noexcept {
-    return word_.compare_exchange_weak(expected, desired, success, failure, where);
+    return word_.compare_exchange_weak(expected, desired, success.value, failure.value, where);
   }
 
  private:
@@ -107,7 +144,8 @@ class ROTA_API mutex {
 };
 
 /// Plain data that tasks share: two uses that nothing orders, one of them a write, fail the execution as a data race, even if
-/// no value ever goes wrong.
+/// no value ever goes wrong. The call is the use: what is done through the reference later, behind a lock that was given back or
+/// an await, nobody sees.
 ///
 /// Threads       Any, as the program orders them: that is what is checked.
 /// Ownership     Holds a T.

@@ -116,6 +116,21 @@ TEST(solo, an_exception_that_nobody_takes_is_thrown_by_the_call_it_happened_in) 
   EXPECT_EQ(rt.block_on(number(1)), 1) << "and only by that one";
 }
 
+TEST(solo, of_two_exceptions_of_one_call_the_first_is_thrown_and_the_other_harms_nobody) {
+  testing::runtime rt;
+  const auto breaks = []() -> task<> {
+    throw std::out_of_range("of a detached task");
+    co_return;
+  };
+  const auto body = [&breaks]() -> task<int> {
+    spawn(breaks).detach();
+    co_await sleep_for(1ms);
+    throw std::runtime_error("of the root");
+  };
+  EXPECT_THROW(rt.block_on(body), std::out_of_range);
+  EXPECT_EQ(rt.block_on(number(1)), 1);
+}
+
 // --- stalled
 
 task<> waits_for_ever(std::shared_ptr<int> keeps) {
