@@ -13,7 +13,6 @@
 #error "rota/testing/shared.hpp is for programs that link rota::testing, not rota::rota"
 #endif
 
-#include <atomic>
 #include <cstdint>
 #include <source_location>
 #include <type_traits>
@@ -28,21 +27,34 @@ using base::order;
 
 namespace detail {
 
+/// std::memory_order, by its enumerators: <atomic> is the program's to include.
+template <class T>
+concept standard_order = std::is_enum_v<T> && requires {
+  T::relaxed;
+  T::consume;
+  T::acquire;
+  T::release;
+  T::acq_rel;
+  T::seq_cst;
+};
+
 /// An order of rota's, or of the standard library's.
 struct any_order {
   constexpr any_order(order o) noexcept : value(o) {}  // NOLINT(*-explicit-*): both are meant to convert
-  constexpr any_order(std::memory_order o) noexcept : value(of(o)) {}  // NOLINT(*-explicit-*)
+  template <standard_order Order>
+  constexpr any_order(Order o) noexcept : value(of(o)) {}  // NOLINT(*-explicit-*)
   order value;
 
  private:
-  static constexpr order of(std::memory_order o) noexcept {
+  template <standard_order Order>
+  static constexpr order of(Order o) noexcept {
     switch (o) {
-      case std::memory_order_relaxed: return order::relaxed;
-      case std::memory_order_consume:
-      case std::memory_order_acquire: return order::acquire;
-      case std::memory_order_release: return order::release;
-      case std::memory_order_acq_rel: return order::acq_rel;
-      case std::memory_order_seq_cst: break;
+      case Order::relaxed: return order::relaxed;
+      case Order::consume:
+      case Order::acquire: return order::acquire;
+      case Order::release: return order::release;
+      case Order::acq_rel: return order::acq_rel;
+      case Order::seq_cst: break;
     }
     return order::seq_cst;
   }
