@@ -17,6 +17,10 @@ enum class [[nodiscard]] wait_result {
 /// Sleeps while `word == expected`, until a wake or the deadline (absolute, monotonic; `never`: none).
 wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept;
 
+/// The same, for a thread that only looks, now and then, whether something must be done for others. In the model time does not
+/// move for its sake alone, once it has looked many times and nobody else has gone on.
+wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept;
+
 /// Wakes at most `count` sleepers; returns how many. Takes an address, since the word may already be gone: nothing is read.
 int futex_wake(const atomic<std::uint32_t>* word, int count) noexcept;
 

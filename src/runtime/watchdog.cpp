@@ -68,7 +68,7 @@ void watchdog::watch() noexcept {
 }
 
 bool watchdog::doze() noexcept {
-  static_cast<void>(base::futex_wait(word_, awake, base::now() + tick));
+  static_cast<void>(base::futex_watch(word_, awake, base::now() + tick));
   // acquire. Pairs with stop().
   return word_.load(base::order::acquire) != leaving;
 }

@@ -26,6 +26,9 @@ void fibre::reset(const char* its_name, bool is_daemon) noexcept {
   last_yield = 0;
   last_run = 0;
   ready_since = 0;
+  watches = false;
+  vain_looks = 0;
+  progress_seen = 0;
 }
 
 std::string full_name(const fibre& f, unsigned index) {

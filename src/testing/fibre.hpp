@@ -57,6 +57,11 @@ struct fibre {
   std::uint64_t last_run;
   std::uint64_t ready_since;
 
+  // Of a thread that watches others; see waits.cpp.
+  bool watches;
+  unsigned vain_looks;
+  std::uint64_t progress_seen;
+
   void reset(const char* its_name, bool is_daemon) noexcept;
 };
 

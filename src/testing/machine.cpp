@@ -38,7 +38,8 @@ void abort_outside(const char* what) noexcept {
 
 void machine::reset() {
   current_ = fibre_count_ = unfinished_ = 0;
-  ready_ = yielded_ = behind_ = sleepers_ = timed_ = buffering_ = 0;
+  ready_ = yielded_ = behind_ = sleepers_ = timed_ = vain_ = buffering_ = 0;
+  progress_ = 0;
   for (auto& buffer : buffers_) buffer.clear();
   steps_ = signature_ = 0;
   time_ = first_moment;

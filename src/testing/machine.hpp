@@ -46,12 +46,14 @@ class machine {
   void forget(const void* address, std::size_t size, place where);
   void relax(place where);
 
-  void lock(word w);
-  bool try_lock(word w);
-  void unlock(word w);
+  // `where`: of the program's own locks; those of rota have none.
+  void lock(word w, place where = {});
+  bool try_lock(word w, place where = {});
+  void unlock(word w, place where = {});
 
   enum class futex_result : std::uint8_t { woken, changed, timed_out };
   futex_result futex_wait(word w, std::uint64_t expected, base::time_point deadline);
+  void note_look();
   int futex_wake(const void* address, int count);
 
   /// The thread's number; 0: there is none to be had.
@@ -127,6 +129,7 @@ class machine {
   [[nodiscard]] fibre_mask candidates();
   [[nodiscard]] fibre_mask fair(fibre_mask ready) const noexcept;
   [[nodiscard]] bool may_advance_early() const noexcept;
+  [[nodiscard]] fibre_mask in_vain() const noexcept;
   bool advance_clock();
   void switch_to(unsigned next);
   void count_step();
@@ -138,6 +141,8 @@ class machine {
   [[nodiscard]] unsigned decide(unsigned count, value_kind kind);
   [[noreturn]] void fail_misfit();
   [[noreturn]] void fail_deadlock();
+  void demand_no_circle();
+  [[nodiscard]] const fibre* waiting_holder(const fibre& f) const;
 
   // arrivals.cpp: stores that have not arrived
   void buffer_store(word w, std::uint64_t bits, base::order o, place where);
@@ -187,11 +192,13 @@ class machine {
   unsigned fibre_count_ = 0;
   unsigned unfinished_ = 0;  // threads that have to end
   fibre_mask ready_ = 0;
-  fibre_mask yielded_ = 0;    // spinners that wait for somebody's step
-  fibre_mask behind_ = 0;     // spinners that wait for certain threads
-  fibre_mask sleepers_ = 0;   // in futex_wait
-  fibre_mask timed_ = 0;      // of these, with a deadline
-  fibre_mask buffering_ = 0;  // threads with stores that have not arrived
+  fibre_mask yielded_ = 0;      // spinners that wait for somebody's step
+  fibre_mask behind_ = 0;       // spinners that wait for certain threads
+  fibre_mask sleepers_ = 0;     // in futex_wait
+  fibre_mask vain_ = 0;         // of those that watch others: who has done so in vain
+  std::uint64_t progress_ = 0;  // steps of all others
+  fibre_mask timed_ = 0;        // of these, with a deadline
+  fibre_mask buffering_ = 0;    // threads with stores that have not arrived
   std::array<std::vector<buffered_store>, max_fibres> buffers_;
   std::uint64_t steps_ = 0;
   std::uint64_t signature_ = 0;

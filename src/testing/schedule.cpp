@@ -41,6 +41,7 @@ void machine::stepped(place where) noexcept {
   fibre& f = me();
   f.where = where.line() != 0 ? where : f.where;
   f.last_run = steps_;
+  progress_ += f.watches ? 0 : 1;
   yielded_ = 0;
   signature_ = (signature_ ^ (std::uint64_t{where.line()} << 32U) ^ (current_ << 20U) ^ ready_) * mixer;
   if (behind_ == 0) return;
@@ -102,10 +103,21 @@ fibre_mask machine::fair(fibre_mask ready) const noexcept {
 
 bool machine::may_advance_early() const noexcept { return early_timeouts_.left != 0 && timed_ != 0; }
 
+/// Those that have looked in vain so often, and would again: nobody else has gone on since.
+fibre_mask machine::in_vain() const noexcept {
+  fibre_mask still = 0;
+  for (fibre_mask rest = vain_; rest != 0; rest &= rest - 1) {
+    const unsigned index = base::lowest_bit(rest);
+    if (fibres_[index].progress_seen == progress_) still |= bit(index);
+  }
+  return still;
+}
+
 bool machine::advance_clock() {
-  if (timed_ == 0) return false;
+  const fibre_mask counted = timed_ & ~in_vain();
+  if (counted == 0) return false;
   base::time_point earliest = base::never;
-  for (fibre_mask rest = timed_; rest != 0; rest &= rest - 1) {
+  for (fibre_mask rest = counted; rest != 0; rest &= rest - 1) {
     earliest = std::min(earliest, fibres_[base::lowest_bit(rest)].deadline);
   }
   drain_all();
@@ -126,6 +138,7 @@ void machine::make_ready(fibre& f, unsigned index) noexcept {
   ready_ |= bit(index);
   sleepers_ &= ~bit(index);
   timed_ &= ~bit(index);
+  vain_ &= ~bit(index);
 }
 
 // The wait is over when the thread is chosen again, and the thread then performs its next operation, too.

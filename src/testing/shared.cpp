@@ -15,19 +15,19 @@ void demand(bool holds, const char* what) noexcept {
 
 }  // namespace
 
-void mutex::lock() noexcept {
-  if (active != nullptr) return active->lock({&word_, sizeof word_});
-  demand(try_lock(), "a mutex is held");
+void mutex::lock(place where) noexcept {
+  if (active != nullptr) return active->lock({&word_, sizeof word_}, where);
+  demand(try_lock(where), "a mutex is held");
 }
 
-bool mutex::try_lock() noexcept {
-  if (active != nullptr) return active->try_lock({&word_, sizeof word_});
+bool mutex::try_lock(place where) noexcept {
+  if (active != nullptr) return active->try_lock({&word_, sizeof word_}, where);
   // acquire. Pairs with unlock().
   return word_.exchange(1, order::acquire) == 0;
 }
 
-void mutex::unlock() noexcept {
-  if (active != nullptr) return active->unlock({&word_, sizeof word_});
+void mutex::unlock(place where) noexcept {
+  if (active != nullptr) return active->unlock({&word_, sizeof word_}, where);
   // release. Pairs with try_lock().
   demand(word_.exchange(0, order::release) == 1, "a mutex is unlocked that is not held");
 }

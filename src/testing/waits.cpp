@@ -1,34 +1,87 @@
 // The operations that may wait: locks, futexes, threads.
+#include "task/header.hpp"
 #include "testing/machine.hpp"
 
 #include "base/bits.hpp"
 
 #include <bit>
+#include <utility>
 
 namespace rota::testing::detail {
+
+namespace {
+
+/// ", task 3": what the thread runs.
+std::string task_of(const fibre& f) {
+  if (f.locals.task == nullptr) return "";
+  return ", task " + std::to_string(static_cast<const core::header*>(f.locals.task)->id) + ',';
+}
+
+std::string wait_of(const fibre& f, const trace& t) {
+  switch (f.why) {
+    case waiting::nothing: return "can run";
+    case waiting::start: return "was not started";
+    case waiting::lock: return "waits for the mutex in " + t.name_of(f.wants);
+    case waiting::futex: return "sleeps on the futex in " + t.name_of(f.wants);
+    case waiting::join: return "waits for a thread's end";
+    case waiting::quiet: return "waits for the end of all threads";
+    case waiting::ended: return "has ended";
+  }
+  return "";
+}
+
+}  // namespace
 
 // A thread that is about to lock is `waiting::lock` from here on, ready or not: whoever takes the lock makes
 // the others unready, whoever gives it back makes them ready. So a lock is chosen only when it can be had,
 // and any waiter may get it.
-void machine::lock(word w) {
+void machine::lock(word w, place where) {
   fibre& f = me();
+  f.where = where.line() != 0 ? where : f.where;
   (void)open(w, {});
   f.wants = w.address;
   f.why = waiting::lock;
   if (const std::uint64_t holder = read_word(w); holder != 0) {
     if (holder == current_ + 1) fail("deadlock: " + full_name(f, current_) + " locks a mutex that it holds");
     record(event_kind::lock_waits, w.address, 0);
+    demand_no_circle();
     ready_ &= ~bit(current_);
     f.chosen = false;
   }
-  point({});
+  point(where);
   drain();
   take(w);
   record(event_kind::lock, w.address, 0);
 }
 
-bool machine::try_lock(word w) {
-  point({});
+/// The thread of a lock that is held, if that thread waits for a lock itself.
+const fibre* machine::waiting_holder(const fibre& f) const {
+  const std::uint64_t holder = read_word({const_cast<void*>(f.wants), sizeof(std::uint32_t)});
+  if (holder == 0) return nullptr;
+  const fibre& other = fibres_[holder - 1];
+  return other.why == waiting::lock ? &other : nullptr;
+}
+
+/// Threads that wait for each other's locks do so for ever, whatever time brings.
+void machine::demand_no_circle() {
+  const fibre* other = &me();
+  do {
+    other = waiting_holder(*other);
+    if (other == nullptr) return;
+  } while (other != &me());
+  std::string text = "deadlock: threads wait for each other's locks";
+  do {
+    text += "\n  " + full_name(*other, static_cast<unsigned>(other - fibres_.data())) + task_of(*other) +
+            ' ' + wait_of(*other, trace_);
+    const fibre* const next = waiting_holder(*other);
+    text += ", which " + full_name(*next, static_cast<unsigned>(next - fibres_.data())) + " holds";
+    other = next;
+  } while (other != &me());
+  fail(text);
+}
+
+bool machine::try_lock(word w, place where) {
+  point(where);
   drain();
   (void)open(w, {});
   if (read_word(w) != 0) {
@@ -48,8 +101,8 @@ void machine::take(word w) {
   }
 }
 
-void machine::unlock(word w) {
-  point({});
+void machine::unlock(word w, place where) {
+  point(where);
   drain();
   location& l = open(w, {});
   if (read_word(w) != current_ + 1)
@@ -61,6 +114,23 @@ void machine::unlock(word w) {
     if (other.why != waiting::lock || other.wants != w.address || (ready_ & bit(i)) != 0) continue;
     other.ready_since = steps_;
     ready_ |= bit(i);
+  }
+}
+
+// PROTOCOL: threads that watch others
+//   A watchdog looks at the others every millisecond, and while it looks in vain and nobody else performs a step it will look in
+//   vain again. After many_looks of them its time no longer counts: the clock goes to the next deadline of somebody else, and
+//   if there is none, nobody can run. Else a program whose tasks wait for each other would be a livelock of its watchdog.
+//   What a watchdog says of one that has been stuck for long, it has said by then.
+void machine::note_look() {
+  constexpr unsigned many_looks = 64;
+  fibre& f = me();
+  f.watches = true;
+  if (std::exchange(f.progress_seen, progress_) != progress_) {
+    f.vain_looks = 0;
+    vain_ &= ~bit(current_);
+  } else if (++f.vain_looks >= many_looks) {
+    vain_ |= bit(current_);
   }
 }
 
@@ -149,29 +219,12 @@ void machine::join_thread(unsigned index) {
   record(event_kind::thread_join, nullptr, index);
 }
 
-namespace {
-
-std::string wait_of(const fibre& f, const trace& t) {
-  switch (f.why) {
-    case waiting::nothing: return "can run";
-    case waiting::start: return "was not started";
-    case waiting::lock: return "waits for the mutex in " + t.name_of(f.wants);
-    case waiting::futex: return "sleeps on the futex in " + t.name_of(f.wants);
-    case waiting::join: return "waits for a thread's end";
-    case waiting::quiet: return "waits for the end of all threads";
-    case waiting::ended: return "has ended";
-  }
-  return "";
-}
-
-}  // namespace
-
 void machine::fail_deadlock() {
   std::string text = "deadlock or lost wakeup: nobody can run";
   for (unsigned i = 0; i < fibre_count_; ++i) {
     const fibre& f = fibres_[i];
     if (f.why == waiting::ended) continue;
-    text += "\n  " + full_name(f, i) + (f.daemon ? " (daemon) " : " ") + wait_of(f, trace_);
+    text += "\n  " + full_name(f, i) + task_of(f) + (f.daemon ? " (daemon) " : " ") + wait_of(f, trace_);
     if (f.where.line() != 0) text += ", after " + to_string(f.where);
   }
   fail(text);

@@ -203,6 +203,55 @@ TEST(exploring_tasks, a_deadlock_names_every_task_and_where_it_waits) {
   EXPECT_GE(places, 3U) << "each with its place:\n" << text;
 }
 
+struct two_locks {
+  testing::mutex first;
+  testing::mutex second;
+};
+
+task<> lock_both(std::shared_ptr<two_locks> all, bool back) {
+  testing::mutex& one = back ? all->second : all->first;
+  testing::mutex& other = back ? all->first : all->second;
+  const std::lock_guard outer(one);
+  const std::lock_guard inner(other);
+  co_return;
+}
+
+TEST(exploring_tasks, locks_in_two_orders_are_a_deadlock_that_names_the_tasks) {
+  const auto r = explore({}, []() -> task<> {
+    auto all = std::make_shared<two_locks>();
+    auto there = spawn(lock_both(all, false));
+    auto back = spawn(lock_both(all, true));
+    co_await there;
+    co_await back;
+  });
+  EXPECT_TRUE(says(r, "threads wait for each other's locks"));
+  EXPECT_NE(r.what.find(", task 2, waits for the mutex"), std::string::npos) << r.what;
+  EXPECT_NE(r.what.find(", task 3, waits for the mutex"), std::string::npos) << r.what;
+  EXPECT_NE(r.trace.find("lock: waits"), std::string::npos) << r.trace;
+}
+
+// The watchdog goes on looking at the worker that is stuck; that is no reason to call it a livelock.
+TEST(exploring_tasks, a_task_that_blocks_its_thread_for_ever_is_a_deadlock) {
+  struct body {
+    static task<> wait_for_lock(testing::mutex& held) {
+      held.lock();
+      held.unlock();
+      co_return;
+    }
+    static task<> all() {
+      testing::mutex held;
+      held.lock();
+      auto stuck = spawn(wait_for_lock(held));
+      co_await stuck;
+      held.unlock();
+    }
+  };
+  const auto r = explore({.max_runs = 1, .steps = 20'000}, body::all);
+  EXPECT_TRUE(says(r, "deadlock or lost wakeup"));
+  EXPECT_NE(r.what.find(", task 2, waits for the mutex"), std::string::npos) << r.what;
+  EXPECT_NE(to_string(r).find("task 1: waiting for join"), std::string::npos) << to_string(r);
+}
+
 TEST(exploring_tasks, an_exception_fails_the_run) {
   const auto r = explore({.max_runs = 10}, []() -> task<> {
     co_await yield();

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <stdexcept>
 
 namespace rota {
@@ -379,6 +381,46 @@ TEST(checker_waits, an_early_timeout_is_a_choice) {
   });
   EXPECT_FALSE(r.failed) << to_string(r);
   EXPECT_TRUE(early);
+}
+
+/// Looks every millisecond until it is told to end.
+void watch(base::atomic<std::uint32_t>& word) {
+  // seq_cst. A test.
+  while (word.load(order::seq_cst) == 0) {
+    static_cast<void>(base::futex_watch(word, 0, base::now() + std::chrono::milliseconds(1)));
+  }
+}
+
+TEST(checker_waits, a_watcher_does_not_keep_a_deadlock_alive) {
+  struct words {
+    base::atomic<std::uint32_t> told{0};
+    base::atomic<std::uint32_t> never{0};
+  };
+  const auto r = explore({.steps = 2'000}, [](execution& e) {
+    auto& w = e.make<words>();
+    e.thread("watcher", [&w] { watch(w.told); });
+    e.thread("sleeper", [&w] { static_cast<void>(base::futex_wait(w.never, 0, base::never)); });
+  });
+  EXPECT_TRUE(mentions(r, "deadlock or lost wakeup")) << to_string(r);
+}
+
+TEST(checker_waits, time_goes_past_a_watcher_that_looks_in_vain) {
+  struct words {
+    base::atomic<std::uint32_t> told{0};
+    base::atomic<std::uint32_t> never{0};
+  };
+  const auto r = explore({.preemptions = 0, .steps = 2'000}, [](execution& e) {
+    auto& w = e.make<words>();
+    e.thread("watcher", [&w] { watch(w.told); });
+    e.thread("sleeper", [&w] {
+      const auto until = base::now() + std::chrono::hours(1);
+      const auto how = base::futex_wait(w.never, 0, until);
+      check(how == base::wait_result::timed_out && base::now() >= until, "an hour has passed");
+      // seq_cst. A test.
+      w.told.store(1, order::seq_cst);
+    });
+  });
+  EXPECT_FALSE(r.failed) << to_string(r);
 }
 
 TEST(checker_waits, a_deadline_in_the_past_does_not_sleep) {

@@ -137,19 +137,22 @@ class atomic {
 /// Threads       Any; unlocked by the one that locked it.
 /// Ownership     Its own.
 /// Ordering      An unlock happens before the next lock.
-/// Failure       A thread that locks what it holds, and one that unlocks what it does not hold, fail the execution.
+/// Failure       A thread that locks what it holds, one that unlocks what it does not hold, and threads that wait for each
+///               other's locks fail the execution.
 /// Cost          Some ten nanoseconds an operation.
 /// Example       tests/api/testing_explore_test.cpp
 class ROTA_API mutex {
+  using place = std::source_location;
+
  public:
   mutex() noexcept = default;
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   ~mutex() = default;
 
-  void lock() noexcept;
-  [[nodiscard]] bool try_lock() noexcept;
-  void unlock() noexcept;
+  void lock(place where = place::current()) noexcept;
+  [[nodiscard]] bool try_lock(place where = place::current()) noexcept;
+  void unlock(place where = place::current()) noexcept;
 
  private:
   base::atomic<std::uint32_t> word_{0};

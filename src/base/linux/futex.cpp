@@ -38,6 +38,10 @@ wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time
   }
 }
 
+wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
+  return futex_wait(word, expected, deadline);
+}
+
 int futex_wake(const atomic<std::uint32_t>* word, int count) noexcept {
   // The word may be gone: its owner saw the store that preceded this wake, and went on. Then the kernel finds nobody,
   // or wakes somebody else's sleeper, who looks again; EFAULT means that the page is gone too.

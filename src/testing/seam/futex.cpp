@@ -27,6 +27,11 @@ wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time
   testing::detail::abort_outside("futex_wait outside of an execution");
 }
 
+wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
+  if (active != nullptr) active->note_look();
+  return futex_wait(word, expected, deadline);
+}
+
 int futex_wake(const atomic<std::uint32_t>* word, int count) noexcept {
   return active == nullptr ? 0 : active->futex_wake(word, count);
 }
