@@ -191,7 +191,7 @@ class Command(WithFolder):
         self.assertIn("rota spawn_await ended with 9", done.stderr)
 
     def test_an_unknown_suite_or_peer_is_an_error_that_lists_the_known_ones(self):
-        for arguments, words in ((["nosuch"], "no suite nosuch; there are: task, timer"),
+        for arguments, words in ((["nosuch"], "no suite nosuch; there are: task, forkjoin, timer"),
                                  (["--peers", "nosuch"], "no peer nosuch; there are: tokio, go")):
             done = self.bench("--plan", *arguments)
             self.assertEqual(done.returncode, 1)

@@ -36,6 +36,18 @@ SUITES = {
         Case("yield_1000", "a yield of one of 1000 tasks", at_most=40, counted=True),
         Case("ping_pong", "a notification there and one back between two tasks", at_most=120, counted=True),
     ],
+    "forkjoin": [
+        Case("fib", "a call of fib(35), which forks one for n - 1 and one for n - 2, without a cut-off", ratio=0.95),
+        Case("skynet", "one of 10^8 leaves below nodes with ten children each, summed up", ratio=0.95),
+        Case("nqueens", "a queen placed on a board of its own: all ways to place 14", ratio=0.95),
+        Case("matmul", "a product of 32 x 32 integers: matrices of 2048 x 2048 in quarters", ratio=0.95),
+        Case("quicksort", "one of 10^7 keys; 2048 and less are left to a plain sort"),
+        Case("uts", "a node of an uneven tree of 5 million, which is known only when it is reached"),
+        Case("fib_1", "as fib, with one worker: nobody steals", workers=1, counted=True),
+        Case("skynet_1", "as skynet, with one worker", workers=1, counted=True),
+        Case("nqueens_1", "as nqueens, with one worker", workers=1),
+        Case("matmul_1", "as matmul, with one worker", workers=1),
+    ],
     "timer": [
         Case("arm_cancel", "a timer of a task, armed and taken back", at_most=50, counted=True),
         Case("arm_cancel_shard", "the same below: no task, no clock, no waker", at_most=50, counted=True),
