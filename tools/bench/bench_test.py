@@ -2,6 +2,7 @@
 """The runner itself, on subjects that are not measured but made up."""
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -137,12 +138,23 @@ class Peers(unittest.TestCase):
         self.assertEqual(skipped, ["skipped: tokio (librust-tokio-dev is not installed)"])
 
     def test_one_that_there_is_not_is_an_error_that_lists_the_others(self):
-        with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, nginx"):
+        with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, tbb, openmp, rayon, nginx"):
             peers.chosen("go,erlang")
 
     def test_none_and_all(self):
         self.assertEqual(peers.named("none"), [])
         self.assertEqual(len(peers.named("all")), len(peers.PEERS))
+
+
+    def test_a_program_is_built_again_when_a_file_that_it_shares_is_newer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program, own, shared = (pathlib.Path(folder, name) for name in ("program", "own/main.cpp", "shared/problems.hpp"))
+            for age, path in ((30, own), (20, program), (10, shared)):
+                path.parent.mkdir(exist_ok=True)
+                path.touch()
+                os.utime(path, (1_000_000 - age, 1_000_000 - age))
+            self.assertTrue(peers.is_newer(program, own.parent))
+            self.assertFalse(peers.is_newer(program, own.parent, shared.parent))
 
 
 class Http(unittest.TestCase):

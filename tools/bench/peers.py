@@ -2,6 +2,7 @@
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -36,19 +37,23 @@ def make(command, folder, **environment):
         raise runner.Failed(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
 
 
-def is_newer(program, sources):
+def is_newer(program, *folders):
     """Built already, and from these sources."""
     return program.exists() and all(
-        program.stat().st_mtime >= s.stat().st_mtime for s in sources.rglob("*") if s.is_file())
+        program.stat().st_mtime >= s.stat().st_mtime for folder in folders for s in folder.rglob("*") if s.is_file())
 
 
-def tokio_version():
-    found = sorted(CRATES.glob("tokio-1.*"))
+def has_crate(name):
+    return pathlib.Path("/usr/bin/cargo").exists() and any(CRATES.glob(name + "-1.*"))
+
+
+def crate_version(name):
+    found = sorted(CRATES.glob(name + "-1.*"))
     return f"{found[-1].name if found else '?'}, {machine.first_line('/usr/bin/rustc', '--version')}, release"
 
 
-def build_tokio(sources, out):
-    program = out / "target/release/rota_bench_tokio"
+def build_crate(sources, out):
+    program = out / "target/release" / f"rota_bench_{sources.name}"
     if not is_newer(program, sources):
         # A copy: cargo writes its lock file beside what it builds.
         shutil.copytree(sources, out / "source", dirs_exist_ok=True)
@@ -80,12 +85,46 @@ def asio_version():
     return f"Boost.Asio {version}, {machine.first_line('g++', '--version')}, {' '.join(ASIO_FLAGS)}"
 
 
+# Of the suite forkjoin: the compiler and the level of rota's own measurements, and the same problems.
+FORK_FLAGS = ("-std=c++20", "-O3", "-march=native", "-DNDEBUG", "-pthread")
+
+
+def build_fork(*libraries):
+    """How a peer in C++ is built that shares the problems of the suite forkjoin."""
+    def build(sources, out):
+        program = out / f"rota_bench_{sources.name}"
+        bench = sources.parent.parent
+        if not is_newer(program, sources, bench / "support"):
+            make(["clang++-19", *FORK_FLAGS, f"-I{bench}", "-o", program, *sorted(sources.glob("*.cpp")), *libraries], sources)
+        return [str(program)]
+    return build
+
+
+def clang_and_flags():
+    return f"{machine.first_line('clang++-19', '--version')}, {' '.join(FORK_FLAGS)}"
+
+
+def tbb_version():
+    text = machine.file_text("/usr/include/oneapi/tbb/version.h")
+    parts = [re.search(rf"#define TBB_VERSION_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]
+    return f"oneTBB {'.'.join(part[1] if part else '?' for part in parts)}, {clang_and_flags()}"
+
+
+OMP_HEADER = pathlib.Path("/usr/lib/llvm-19/lib/clang/19/include/omp.h")
+
 PEERS = {peer.name: peer for peer in (
     Peer("tokio", ("librust-tokio-dev", "cargo", "rustc"),
-         lambda: pathlib.Path("/usr/bin/cargo").exists() and any(CRATES.glob("tokio-1.*")), tokio_version, build_tokio),
+         lambda: has_crate("tokio"), lambda: crate_version("tokio"), build_crate),
     Peer("go", ("golang-go",), lambda: has("go"), lambda: machine.first_line("go", "version"), build_go),
     Peer("asio", ("libboost1.81-dev", "g++"),
          lambda: has("g++") and pathlib.Path("/usr/include/boost/asio.hpp").exists(), asio_version, build_asio),
+    Peer("tbb", ("libtbb-dev", "clang-19"),
+         lambda: has("clang++-19") and pathlib.Path("/usr/include/oneapi/tbb/version.h").exists(), tbb_version,
+         build_fork("-ltbb")),
+    Peer("openmp", ("libomp-19-dev", "clang-19"), lambda: has("clang++-19") and OMP_HEADER.exists(),
+         lambda: f"LLVM's runtime, {clang_and_flags()} -fopenmp", build_fork("-fopenmp")),
+    Peer("rayon", ("librust-rayon-dev", "cargo", "rustc"),
+         lambda: has_crate("rayon"), lambda: crate_version("rayon"), build_crate),
     Peer("nginx", ("nginx-light", "wrk"), lambda: has("nginx", "wrk"), lambda: machine.first_line("nginx", "-v"),
          lambda sources, out: None),
 )}
