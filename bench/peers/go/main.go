@@ -38,6 +38,13 @@ var cases = []benchCase{
 	{"sleeps_100k", 100_000, 100_000, sleeps},
 	{"sleeping_task", 1_000_000, 100_000, sleepingTask},
 	{"idle_connection", 4000, 1000, idleConnection},
+	{"fib", fibCalls[35], fibCalls[27], solved(solveFib, fibCalls)},
+	{"fib_1", fibCalls[35], fibCalls[27], solved(solveFib, fibCalls)},
+	{"nqueens", queensBoards[14], queensBoards[11], solved(solveNqueens, queensBoards)},
+	{"matmul", leafProducts[6], leafProducts[4], solved(solveMatmul, leafProducts)},
+	{"matmul_1", leafProducts[6], leafProducts[4], solved(solveMatmul, leafProducts)},
+	{"quicksort", 10_000_000, 1_000_000, sortKeys},
+	{"uts", treeNodes[3], treeNodes[2], solved(solveUts, treeNodes)},
 }
 
 func cpuNs() float64 {
