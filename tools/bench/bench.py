@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """./dev bench: runs the suites for rota and its peers and prints tables; --count counts. See bench/README.md."""
 import argparse
-import json
+import itertools
 import pathlib
 import sys
+import time
 
 import count
 import http_suite
 import machine
 import micro
 import peers
+import report
+import results
 import runner
 import suites
 import table
@@ -21,6 +24,9 @@ def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suites.SUITES))
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the results there, too")
+    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="write them there as a page with bars, too")
+    parser.add_argument("--from", type=pathlib.Path, metavar="FILE", dest="source",
+                        help="run nothing: show what an earlier --json has written")
     parser.add_argument("--peers", metavar="A,B", help="install and run these: %s, all, none; otherwise those that "
                         "are installed run" % ", ".join(peers.PEERS))
     parser.add_argument("--quick", action="store_true", help="3 runs instead of 5, and shorter ones")
@@ -33,12 +39,16 @@ def arguments():
     options.suites = suites.chosen(options.suites) if not options.count or options.suites else ["task", "forkjoin", "timer"]
     if options.accept and not options.count:
         parser.error("--accept goes with --count")
+    if options.source and (options.count or options.list or options.json or options.peers or options.quick):
+        parser.error("--from runs nothing: it goes with suites and --html")
+    if options.html and (options.count or options.list):
+        parser.error("--html is for times: neither --count nor --list has any")
     return options
 
 
 def plan(options):
     """Three lines for ./dev: the preset to build, its targets, the packages that are needed beyond a build's."""
-    if options.list:
+    if options.list or options.source:
         return "nothing"
     if options.count:
         return "count\nrota_benches\nvalgrind"
@@ -76,15 +86,38 @@ def run(options):
     programs = []
     if set(options.suites) - {"micro", "http"}:
         programs = [s for s in (peers.subject(peer, ROOT, options.build) for peer in present) if s]
-    print("\n".join([*machine.facts(options.build, ROOT, present), *skipped]), flush=True)
-    results = []
+    facts = [how_measured(options.quick), *machine.facts(options.build, ROOT, present), *skipped]
+    print("\n".join(facts), flush=True)
+    rows = []
     for suite in options.suites:
         print(table.heading(suite), flush=True)
         for some in run_suite(suite, options, programs, any(peer.name == "nginx" for peer in present)):
-            results += some
+            rows += some
             print(table.rows_text(some), flush=True)
+    write(options, facts, rows)
+
+
+def how_measured(quick):
+    size = "quick" if quick else "full"
+    return f"measured   {time.strftime('%Y-%m-%d %H:%M %Z')}, {size} sizes, {runner.counted_runs(quick)} counted runs"
+
+
+def write(options, facts, rows):
     if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+        results.write(options.json, facts, rows)
+    if options.html:
+        options.html.write_text(report.page(facts, rows))
+
+
+def show(options):
+    """Tables, and the page if it was asked for, of an earlier run."""
+    facts, rows = results.read(options.source)
+    rows = [row for row in rows if row["suite"] in options.suites]
+    write(options, facts, rows)
+    print("\n".join(facts))
+    for suite, some in itertools.groupby(rows, key=lambda row: row["suite"]):
+        print(table.heading(suite))
+        print(table.rows_text(list(some)))
 
 
 def main():
@@ -95,9 +128,12 @@ def main():
     if options.list:
         show_list()
         return 0
-    if options.build is None:
+    if options.build is None and not options.source:
         sys.exit("bench: start it by ./dev bench, which builds the programs")
     try:
+        if options.source:
+            show(options)
+            return 0
         if options.count:
             return count.count(options.build / "bench", options.suites, machine.compiler(options.build),
                                ROOT / "bench/baseline.json", options.accept)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The runner itself, on subjects that are not measured but made up."""
 import dataclasses
+import html.parser
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import unittest
 
 import http_suite
 import peers
+import report
 import runner
 import suites
 import table
@@ -85,10 +87,13 @@ class Runs(WithFolder):
                 runner.line_of(text, "a test")
 
 
+def a_row(case, subject, median, suite="task", **more):
+    return {"suite": suite, "case": case, "subject": subject, "workers": 2, "unit": "ns", "median": median, "min": median,
+            "max": median, "runs": 5, **more}
+
+
 class Tables(unittest.TestCase):
-    def row(self, case, subject, median, suite="task"):
-        return {"suite": suite, "case": case, "subject": subject, "workers": 2, "unit": "ns", "median": median,
-                "min": median, "max": median, "runs": 5}
+    row = staticmethod(a_row)
 
     def test_the_ratio_is_to_the_best_peer_and_the_goal_is_judged(self):
         rows = [self.row("spawn_await", "rota", 50.0), self.row("spawn_await", "tokio", 200.0),
@@ -157,6 +162,102 @@ class Peers(unittest.TestCase):
             self.assertFalse(peers.is_newer(program, own.parent, shared.parent))
 
 
+class Page(html.parser.HTMLParser):
+    """Checks that each element is closed by its own end tag, and keeps what a test asks for."""
+    EMPTY = ("meta", "rect", "line")
+
+    def __init__(self, content):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(content)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes.append(dict(attrs))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes.append(dict(attrs))
+
+    def handle_endtag(self, tag):
+        if self.open.pop() != tag:
+            raise AssertionError(f"</{tag}> closes another element")
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def widths(self):
+        """Of the bars, in per cent."""
+        return [float(a["width"].rstrip("%")) for a in self.attributes if a.get("class") == "fill"]
+
+    def text(self):
+        return " ".join(word.strip() for word in self.words if word.strip()).replace("\u00a0", " ")
+
+
+class Report(unittest.TestCase):
+    def page(self, *rows, facts=("machine    a processor, 2 processors",)):
+        self.html = report.page(list(facts), list(rows))
+        page = Page(self.html)
+        self.assertEqual(page.open, [])
+        return page
+
+    def test_bars_are_as_long_as_medians_and_their_lines_reach_from_min_to_max(self):
+        page = self.page(a_row("yield_alone", "rota", 20.0, min=10.0, max=40.0), a_row("yield_alone", "go", 80.0, max=100.0))
+        self.assertEqual(page.widths(), [20.0, 80.0])
+        lines = [(a["x1"], a["x2"]) for a in page.attributes if a.get("class") == "spread" and a["x1"] != a["x2"]]
+        self.assertEqual(lines, [("10.00%", "40.00%"), ("80.00%", "100.00%")])
+
+    def test_ratio_goal_unit_and_words_are_there(self):
+        said = self.page(a_row("spawn_await", "rota", 50.0), a_row("spawn_await", "tokio", 200.0),
+                         a_row("spawn_await", "go", 100.0), a_row("spawn_await.cpu", "rota", 33.0)).text()
+        for words in ("machine a processor", "a task is spawned and awaited, by a worker. Goal: ≤ 0.2 × tokio.", "median, ns",
+                      "0.50 × go", "33.0 ns", "spawn_await missed", "1 missed."):
+            self.assertIn(words, said)
+        self.assertNotIn("spawn_await.cpu", said)
+
+    def test_goals_are_reached_missed_or_not_judged(self):
+        said = self.page(a_row("yield_alone", "rota", 20.0), a_row("yield_1000", "rota", 41.0),
+                         a_row("spawn_await", "rota", 1.0)).text()
+        self.assertIn("1 reached, 1 missed, 1 not judged.", said)
+
+    def test_a_case_without_peers_has_no_ratio(self):
+        self.assertNotIn("×", self.page(a_row("yield_alone", "rota", 20.0)).text().partition("Goals")[2])
+
+    def test_a_case_with_only_peers_says_so_and_is_not_judged(self):
+        page = self.page(a_row("yield_alone", "go", 20.0))
+        self.assertIn("There is no figure of rota.", page.text())
+        self.assertIn("1 not judged.", page.text())
+        self.assertEqual(page.widths(), [100.0])
+
+    def test_values_of_0_are_bars_without_length(self):
+        page = self.page(a_row("yield_alone", "rota", 0.0), a_row("yield_alone", "go", 0.0))
+        self.assertEqual(page.widths(), [0.0, 0.0])
+
+    def test_parts_have_charts_of_their_own(self):
+        page = self.page(a_row("fib", "rota", 9.0, "forkjoin"), a_row("fib.peak", "rota", 3.0, "forkjoin", unit="MiB"))
+        self.assertEqual(page.widths(), [100.0, 100.0])
+        self.assertIn("median, MiB", page.text())
+
+    def test_what_a_suite_of_unknown_cases_has_is_shown_without_goal(self):
+        self.assertNotIn("Goals", self.page(a_row("insert", "a wheel", 20.0, "micro")).text())
+
+    def test_names_are_text_wherever_they_stand(self):
+        name = "<script>\"a\" & 'b'</script>"
+        page = self.page(a_row(name, name, 20.0, name, unit=name), facts=[f"machine    {name}"])
+        self.assertNotIn("script", page.tags)
+        self.assertGreaterEqual(page.text().count(name), 5)
+
+    def test_it_needs_nothing_from_elsewhere(self):
+        page = self.page(a_row("yield_alone", "rota", 20.0))
+        self.assertFalse({"script", "link", "img", "iframe"} & set(page.tags))
+        self.assertNotRegex(self.html, r"(?i)\bsrc=|https?:|url\(|@import")
+        for link in (a["href"] for a in page.attributes if "href" in a):
+            self.assertIn(link.removeprefix("#"), [a.get("id") for a in page.attributes])
+
+
 class Http(unittest.TestCase):
     def test_a_process_and_its_children_are_one_family(self):
         shell = subprocess.Popen(["sh", "-c", "sleep 60 & wait"])
@@ -189,12 +290,46 @@ class Command(WithFolder):
         out = self.folder / "out.json"
         done = self.bench("task", "--quick", "--peers", "none", "--build", self.folder, "--json", out)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        results = json.loads(out.read_text())
+        results = json.loads(out.read_text())["results"]
         self.assertEqual({tuple(r) for r in results},
                          {("suite", "case", "subject", "workers", "unit", "median", "min", "max", "runs")})
         self.assertEqual([r["case"] for r in results if not r["case"].endswith(".cpu")], all_cases("task"))
         for case in all_cases("task"):
             self.assertRegex(done.stdout, rf"(?m)^{case} +rota +2 +3\.0 +2\.0 +4\.0 ns ")
+
+    def test_a_page_is_made_with_the_run_and_from_its_file(self):
+        self.fake("rota", all_cases("task"))
+        out, page, later = (self.folder / name for name in ("out.json", "page.html", "later.html"))
+        done = self.bench("task", "--quick", "--peers", "none", "--build", self.folder, "--json", out, "--html", page)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        runs = self.log.read_text()
+        again = self.bench("--from", out, "--html", later)
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        self.assertEqual(later.read_text(), page.read_text())
+        self.assertEqual(again.stdout, done.stdout)
+        self.assertEqual(self.log.read_text(), runs)
+        self.assertIn("quick sizes, 3 counted runs", page.read_text())
+
+    def test_a_file_without_facts_will_do_and_suites_choose_from_it(self):
+        old, page = self.folder / "old.json", self.folder / "page.html"
+        old.write_text(json.dumps([a_row("fib", "rota", 1.0, "forkjoin"), a_row("yield_alone", "rota", 2.0)]))
+        self.assertEqual(self.bench("--from", old, "--html", page, "task").returncode, 0)
+        self.assertIn("does not say on which machine", page.read_text())
+        self.assertIn("yield_alone", page.read_text())
+        self.assertNotIn("fib", page.read_text())
+
+    def test_what_is_no_file_of_results_is_an_error(self):
+        wrong = self.folder / "wrong.json"
+        for content in ("hello", "{}", "[1]", '[{"suite": "task"}]', '{"machine": [], "results": 1}'):
+            wrong.write_text(content)
+            done = self.bench("--from", wrong)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("is not what --json writes", done.stderr)
+        self.assertEqual(self.bench("--from", self.folder / "nowhere.json").returncode, 1)
+
+    def test_options_that_do_not_go_together_are_refused(self):
+        for arguments in (["--from", "a.json", "--quick"], ["--from", "a.json", "--count"], ["--html", "a.html", "--list"]):
+            self.assertEqual(self.bench("--plan", *arguments).returncode, 2)
 
     def test_a_suite_that_fails_ends_with_one_and_says_why(self):
         self.fake("rota", all_cases("task"), code=9)
@@ -213,7 +348,7 @@ class Command(WithFolder):
         plans = ((["task", "--peers", "go"], ["bench", "rota_benches", "golang-go"]),
                  (["http"], ["bench", "rota_benches example_file_server", "wrk"]),
                  (["--count"], ["count", "rota_benches", "valgrind"]),
-                 (["--list"], ["nothing"]))
+                 (["--list"], ["nothing"]), (["--from", "a.json", "--html", "a.html"], ["nothing"]))
         for arguments, lines in plans:
             self.assertEqual(self.bench("--plan", *arguments).stdout.splitlines(), lines)
 

@@ -130,7 +130,7 @@ def load(server, root, name, connections, seconds):
 def measure(servers, root, case, quick):
     name, _, connections = case.name.partition("_")
     values = runner.Values("http")
-    for counted in range((3 if quick else 5) + 1):
+    for counted in range(runner.counted_runs(quick) + 1):
         for server in servers:
             seen = load(server, root, name, int(connections), 1 if quick or not counted else 3)
             for suffix, (unit, value) in seen.items() if counted else ():

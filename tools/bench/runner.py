@@ -65,13 +65,17 @@ class Values:
                 for (case, subject, workers, unit), values in self.lists.items()]
 
 
+def counted_runs(quick):
+    return 3 if quick else 5
+
+
 def interleave(suite, cases, subjects, quick):
     """Each case: one run of each subject to warm up, then A B A B ... A generator of each case's results."""
     options = ["--scale", "quick" if quick else "full"]
     known = {subject.name: subject.cases() for subject in subjects}
     for case in cases:
         values = Values(suite)
-        for counted in range((3 if quick else 5) + 1):
+        for counted in range(counted_runs(quick) + 1):
             for subject in subjects:
                 if case.name not in known[subject.name]:
                     continue
