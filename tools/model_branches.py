@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """model_branches.py LLVM_COV PROFILE PROGRAM...: which branches of the protocols the models take.
 
-A protocol's files are those with a PROTOCOL comment, outside the checker, and the .cpp beside such a header. A branch is one side of
-a condition. Exit 1 if one was never taken, unless it ends the program or throws at misuse, or a comment says why, on its line or
+A protocol's files are those with a PROTOCOL comment, outside the checker, and the .cpp beside such a header. A branch is one side
+of a condition. Exit 1 if one was never taken, unless it ends the program or throws at misuse, or a comment says why, on its line or
 above the statement or the function: `// NOT IN A MODEL: why`.
 """
 import collections

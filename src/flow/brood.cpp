@@ -194,8 +194,8 @@ bool brood::try_close() noexcept {
   return true;
 }
 
-/// Under the lock. Those whose bond somebody else has broken stay, as asked ones: their dropped() is on its way. The others may be freed as
-/// soon as their bond is broken, since no reference of ours keeps them: so that comes last.
+/// Under the lock. Those whose bond somebody else has broken stay, as asked ones: their dropped() is on its way. The others may
+/// be freed as soon as their bond is broken, since no reference of ours keeps them: so that comes last.
 void brood::let_kept_go() noexcept {
   sibling_ring staying;
   for (sibling_ring* const ring : {&fresh_, &asked_}) {

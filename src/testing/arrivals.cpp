@@ -11,9 +11,10 @@
 //              other, in any order; "no more of them" is one alternative. A store that arrives brings those before it.
 //              A thread that loads what it has stored itself sees that; or it has arrived, and another thread's after it.
 //
-// Every execution of TSO is found so, but for those of a loop that spins a limited number of times (see README): take one, and move each arrival to just before the first use of that word, or of one that
-// a later store of the same buffer went to; what lies between has not looked at it. checker_litmus compares the outcomes of
-// many programs with those of the machine of the paper, where each arrival is a step.
+// Every execution of TSO is found so, but for those of a loop that spins a limited number of times (see README): take one, and
+// move each arrival to just before the first use of that word, or of one that a later store of the same buffer went to; what lies
+// between has not looked at it. checker_litmus compares the outcomes of many programs with those of the machine of the paper,
+// where each arrival is a step.
 //
 // The race check does not know the buffers: a release store carries what its thread knew when it stored.
 #include "testing/machine.hpp"

@@ -129,7 +129,7 @@ class machine {
   [[nodiscard]] fibre_mask candidates();
   [[nodiscard]] fibre_mask fair(fibre_mask ready) const noexcept;
   [[nodiscard]] bool may_advance_early() const noexcept;
-  [[nodiscard]] fibre_mask in_vain() const noexcept;
+  [[nodiscard]] fibre_mask timed() const noexcept;
   bool advance_clock();
   void switch_to(unsigned next);
   void count_step();
@@ -192,15 +192,15 @@ class machine {
   unsigned fibre_count_ = 0;
   unsigned unfinished_ = 0;  // threads that have to end
   fibre_mask ready_ = 0;
-  fibre_mask yielded_ = 0;      // spinners that wait for somebody's step
-  fibre_mask behind_ = 0;       // spinners that wait for certain threads
-  fibre_mask sleepers_ = 0;     // in futex_wait
-  fibre_mask vain_ = 0;         // of those that watch others: who has done so in vain
-  std::uint64_t progress_ = 0;  // steps of all others
-  fibre_mask timed_ = 0;        // of these, with a deadline
-  fibre_mask buffering_ = 0;    // threads with stores that have not arrived
+  fibre_mask yielded_ = 0;    // spinners that wait for somebody's step
+  fibre_mask behind_ = 0;     // spinners that wait for certain threads
+  fibre_mask sleepers_ = 0;   // in futex_wait
+  fibre_mask vain_ = 0;       // of those that watch others: who has done so in vain
+  fibre_mask timed_ = 0;      // of these, with a deadline
+  fibre_mask buffering_ = 0;  // threads with stores that have not arrived
   std::array<std::vector<buffered_store>, max_fibres> buffers_;
   std::uint64_t steps_ = 0;
+  std::uint64_t progress_ = 0;  // of them, those of threads that do not watch others
   std::uint64_t signature_ = 0;
   base::time_point time_{};
   fault_budget spurious_wakes_{};

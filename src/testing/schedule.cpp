@@ -101,20 +101,20 @@ fibre_mask machine::fair(fibre_mask ready) const noexcept {
   return fair != 0 ? fair : ready;
 }
 
-bool machine::may_advance_early() const noexcept { return early_timeouts_.left != 0 && timed_ != 0; }
+bool machine::may_advance_early() const noexcept { return early_timeouts_.left != 0 && timed() != 0; }
 
-/// Those that have looked in vain so often, and would again: nobody else has gone on since.
-fibre_mask machine::in_vain() const noexcept {
-  fibre_mask still = 0;
+/// For whom time may move: not for a thread that has looked in vain often, and would again, since nobody else has gone on.
+fibre_mask machine::timed() const noexcept {
+  fibre_mask counted = timed_;
   for (fibre_mask rest = vain_; rest != 0; rest &= rest - 1) {
     const unsigned index = base::lowest_bit(rest);
-    if (fibres_[index].progress_seen == progress_) still |= bit(index);
+    if (fibres_[index].progress_seen == progress_) counted &= ~bit(index);
   }
-  return still;
+  return counted;
 }
 
 bool machine::advance_clock() {
-  const fibre_mask counted = timed_ & ~in_vain();
+  const fibre_mask counted = timed();
   if (counted == 0) return false;
   base::time_point earliest = base::never;
   for (fibre_mask rest = counted; rest != 0; rest &= rest - 1) {

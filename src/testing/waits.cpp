@@ -1,5 +1,4 @@
 // The operations that may wait: locks, futexes, threads.
-#include "task/header.hpp"
 #include "testing/machine.hpp"
 
 #include "base/bits.hpp"
@@ -11,10 +10,9 @@ namespace rota::testing::detail {
 
 namespace {
 
-/// ", task 3": what the thread runs.
+/// ", task 3,": what the thread ran when it began to wait. By number: the task's memory may have gone.
 std::string task_of(const fibre& f) {
-  if (f.locals.task == nullptr) return "";
-  return ", task " + std::to_string(static_cast<const core::header*>(f.locals.task)->id) + ',';
+  return f.task_id == 0 ? "" : ", task " + std::to_string(f.task_id) + ',';
 }
 
 std::string wait_of(const fibre& f, const trace& t) {
@@ -121,7 +119,7 @@ void machine::unlock(word w, place where) {
 //   A watchdog looks at the others every millisecond, and while it looks in vain and nobody else performs a step it will look in
 //   vain again. After many_looks of them its time no longer counts: the clock goes to the next deadline of somebody else, and
 //   if there is none, nobody can run. Else a program whose tasks wait for each other would be a livelock of its watchdog.
-//   What a watchdog says of one that has been stuck for long, it has said by then.
+//   So a model does not see what a watchdog would do only after that: report a worker that has been stuck for longer.
 void machine::note_look() {
   constexpr unsigned many_looks = 64;
   fibre& f = me();

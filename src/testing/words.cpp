@@ -40,8 +40,6 @@ std::uint64_t cut(std::uint64_t bits, std::size_t size) noexcept {
 
 }  // namespace
 
-namespace {}  // namespace
-
 /// Read once for each: at its end a thread still calls a task its own that has been freed.
 std::uint64_t machine::task_here() noexcept {
   fibre& f = me();
