@@ -1,4 +1,4 @@
-// Locks, futexes, threads, spinning and time: what waits, what wakes, and what never does.
+// Locks, futexes, threads and spinning: what waits, what wakes, and what never does.
 #include <rota/testing/explore.hpp>
 #include "base/clock.hpp"
 #include "base/futex.hpp"
@@ -9,9 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
-#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace rota {
 namespace {
@@ -335,103 +336,6 @@ TEST(checker_waits, a_loop_of_plain_reads_is_a_livelock) {
     });
   });
   EXPECT_TRUE(mentions(r, "livelock")) << r.what;
-}
-
-TEST(checker_waits, time_moves_only_when_nobody_can_run) {
-  const auto r = explore({}, [](execution& e) {
-    auto& word = e.make<base::atomic<std::uint32_t>>(0U);
-    e.thread([&word] {
-      const auto begin = base::now();
-      const auto deadline = begin + std::chrono::seconds(5);
-      const auto result = base::futex_wait(word, 0, deadline);
-      // relaxed. The value says whether the other thread has run.
-      if (word.load(order::relaxed) == 0)
-        check(result != base::wait_result::timed_out, "nobody slept through work");
-      check(base::now() == (result == base::wait_result::timed_out ? deadline : begin),
-            "the clock stands still or jumps");
-    });
-    e.thread([&word] { word.store(1, order::relaxed); });  // relaxed. No wake: the sleeper times out.
-  });
-  EXPECT_FALSE(r.failed) << to_string(r);
-}
-
-TEST(checker_waits, sleepers_time_out_each_in_its_time) {
-  const auto r = explore({}, [](execution& e) {
-    auto& word = e.make<base::atomic<std::uint32_t>>(0U);
-    for (int seconds = 1; seconds <= 3; ++seconds) {
-      e.thread([&word, deadline = base::now() + std::chrono::seconds(seconds)] {
-        check(base::futex_wait(word, 0, deadline) == base::wait_result::timed_out, "nobody wakes it");
-        check(base::now() == deadline, "not earlier, not later");
-      });
-    }
-  });
-  EXPECT_FALSE(r.failed) << to_string(r);
-}
-
-TEST(checker_waits, an_early_timeout_is_a_choice) {
-  bool early = false;
-  const auto r = explore({.early_timeouts = 1}, [&early](execution& e) {
-    auto& word = e.make<base::atomic<std::uint32_t>>(0U);
-    e.thread([&] {
-      const auto result = base::futex_wait(word, 0, base::now() + std::chrono::seconds(5));
-      // relaxed. The value says whether the other thread has run.
-      early |= result == base::wait_result::timed_out && word.load(order::relaxed) == 0;
-    });
-    e.thread([&word] { word.store(1, order::relaxed); });  // relaxed. As above.
-  });
-  EXPECT_FALSE(r.failed) << to_string(r);
-  EXPECT_TRUE(early);
-}
-
-/// Looks every millisecond until it is told to end.
-void watch(base::atomic<std::uint32_t>& word) {
-  // seq_cst. A test.
-  while (word.load(order::seq_cst) == 0) {
-    static_cast<void>(base::futex_watch(word, 0, base::now() + std::chrono::milliseconds(1)));
-  }
-}
-
-TEST(checker_waits, a_watcher_does_not_keep_a_deadlock_alive) {
-  struct words {
-    base::atomic<std::uint32_t> told{0};
-    base::atomic<std::uint32_t> never{0};
-  };
-  const auto r = explore({.steps = 2'000}, [](execution& e) {
-    auto& w = e.make<words>();
-    e.thread("watcher", [&w] { watch(w.told); });
-    e.thread("sleeper", [&w] { static_cast<void>(base::futex_wait(w.never, 0, base::never)); });
-  });
-  EXPECT_TRUE(mentions(r, "deadlock or lost wakeup")) << to_string(r);
-}
-
-TEST(checker_waits, time_goes_past_a_watcher_that_looks_in_vain) {
-  struct words {
-    base::atomic<std::uint32_t> told{0};
-    base::atomic<std::uint32_t> never{0};
-  };
-  const auto r = explore({.preemptions = 0, .steps = 2'000}, [](execution& e) {
-    auto& w = e.make<words>();
-    e.thread("watcher", [&w] { watch(w.told); });
-    e.thread("sleeper", [&w] {
-      const auto until = base::now() + std::chrono::hours(1);
-      const auto how = base::futex_wait(w.never, 0, until);
-      check(how == base::wait_result::timed_out && base::now() >= until, "an hour has passed");
-      // seq_cst. A test.
-      w.told.store(1, order::seq_cst);
-    });
-  });
-  EXPECT_FALSE(r.failed) << to_string(r);
-}
-
-TEST(checker_waits, a_deadline_in_the_past_does_not_sleep) {
-  const auto r = explore({}, [](execution& e) {
-    auto& word = e.make<base::atomic<std::uint32_t>>(0U);
-    e.thread([&word] {
-      check(base::futex_wait(word, 0, base::now()) == base::wait_result::timed_out, "at once");
-      check(base::futex_wait(word, 1, base::now()) == base::wait_result::changed, "the value comes first");
-    });
-  });
-  EXPECT_FALSE(r.failed) << to_string(r);
 }
 
 struct increment {

@@ -18,14 +18,15 @@ namespace rota {
 namespace {
 
 using namespace std::chrono_literals;
-using model::exhaustive;
 using model::expect_holds;
 using model::guest;
 using model::handover;
+using model::one_worker;
 using model::quiet;
 using model::signal;
 using model::two_workers;
 using model::whole;
+using model::whole_exhaustive;
 using testing::check;
 using testing::execution;
 
@@ -245,8 +246,7 @@ TEST(runtime_ends_model, tasks_that_go_on_spawning_are_refused) {
 TEST(runtime_ends_model, a_queue_that_still_has_an_entry_of_a_task_that_has_ended) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
-      runtime_options o = two_workers();
-      o.workers = 1;
+      runtime_options o = one_worker();
       signal go;
       std::optional<join_handle<int>> other;
       runtime rt(o);
@@ -265,16 +265,14 @@ TEST(runtime_ends_model, a_queue_that_still_has_an_entry_of_a_task_that_has_ende
       (void)rt.shutdown(0s);
     });
   };
-  testing::options o = exhaustive("ends_entry", 1);
-  o.steps = 100'000;
+  testing::options o = whole_exhaustive("ends_entry");
   expect_holds(o, body);
 }
 
 TEST(runtime_ends_model, a_task_of_one_runtime_spawns_on_another_that_ends) {
   const auto body = [](execution& e) {
     e.thread("root", [] {
-      runtime_options o = two_workers();
-      o.workers = 1;
+      runtime_options o = one_worker();
       runtime first(o);
       runtime second(o);
       auto over_there = first.spawn(

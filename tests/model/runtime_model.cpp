@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <system_error>
 
 namespace rota {
 namespace {
@@ -19,6 +18,7 @@ using model::guest;
 using model::handover;
 using model::two_workers;
 using model::whole;
+using model::with_few_threads;
 using testing::check;
 using testing::execution;
 
@@ -101,12 +101,10 @@ TEST(runtime_model, a_runtime_without_all_of_its_threads_leaves_nothing) {
   const model::quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
-      try {
+      with_few_threads([] {
         runtime rt(two_workers());
         check(rt.block_on(number(1)) == 1, "it works if it is there");
-      } catch (const std::system_error& failed) {
-        check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
-      }
+      });
     });
   };
   testing::options o = whole("runtime_threads");

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace rota::model {
@@ -27,12 +28,35 @@ inline testing::options whole(std::string_view name) {
   return o;
 }
 
+/// All interleavings of few preemptions: of what does little.
+inline testing::options whole_exhaustive(std::string_view name) {
+  testing::options o = exhaustive(name, 1);
+  o.steps = 100'000;
+  return o;
+}
+
 inline runtime_options two_workers() {
   runtime_options o;
   o.workers = 2;
   o.blocking.max_threads = 5;
   o.watchdog = {};
   return o;
+}
+
+inline runtime_options one_worker() {
+  runtime_options o = two_workers();
+  o.workers = 1;
+  return o;
+}
+
+/// Where threads may fail to start: the runtime's own make its constructor throw.
+template <class Body>
+void with_few_threads(Body body) {
+  try {
+    body();
+  } catch (const std::system_error& failed) {
+    testing::check(failed.code() == std::errc::resource_unavailable_try_again, "it says why");
+  }
 }
 
 /// In a frame: destroyed once.
