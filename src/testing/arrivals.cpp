@@ -3,8 +3,8 @@
 // PROTOCOL: store buffers (Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO", 2009)
 //   buffer     of a thread: its stores that are not seq_cst, oldest first, until they arrive in memory. Its own loads see them.
 //   drained    by the thread itself, before it performs a read-modify-write, a seq_cst store, a lock's operation, a system call
-//              or a start of a thread; by who joins it; and all of them whenever the clock moves, when a spinner spins again,
-//              and at the end. A thread that has ended may have stores left.
+//              or a start of a thread; by who joins it; and all of them by barrier_heavy(), whenever the clock moves, when a spinner
+//              spins again, and at the end. A thread that has ended may have stores left.
 //   arrival    is not a step of the scheduler. Nobody can tell when a store has arrived before he uses that word himself, or
 //              sees a later store of the same thread: so it is decided then. Before a word is used, by an operation or by
 //              a store that arrives there, the other threads whose buffers hold a store of it are offered, one after the

@@ -45,6 +45,7 @@ class machine {
   void touch(const void* address, access how, std::uint64_t bits, place where);
   void forget(const void* address, std::size_t size, place where);
   void relax(place where);
+  void heavy_barrier(place where);
 
   // `where`: of the program's own locks; those of rota have none.
   void lock(word w, place where = {});

@@ -223,6 +223,10 @@ bool memory::may_be_stale(const location& l, word w, base::order o, const actor&
   return true;
 }
 
+void memory::forget_older() noexcept {
+  for (std::size_t i = 0; i < used_; ++i) locations_[i].older.exists = false;
+}
+
 std::uint64_t memory::load_older(const location& l, base::order o, const actor& by) {
   if (acquires(o)) by.clock.join(l.older.release);
   return l.older.bits;

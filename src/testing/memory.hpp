@@ -104,6 +104,8 @@ class memory {
   [[nodiscard]] static bool may_be_stale(const location& l, word w, base::order o, const actor& by) noexcept;
   [[nodiscard]] static std::uint64_t load_older(const location& l, base::order o, const actor& by);
   static void note_newest_seen(location& l, const actor& by) noexcept;
+  /// Of every word: no load is stale any more.
+  void forget_older() noexcept;
 
   [[nodiscard]] verdict plain(const void* address, access how, const actor& by);
 

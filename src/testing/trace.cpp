@@ -42,6 +42,7 @@ constexpr std::array descriptions{
     description{"reads plain memory", shape::address, false},
     description{"writes plain memory", shape::address, false},
     description{"cpu_relax", shape::bare, false},
+    description{"barrier_heavy", shape::bare, false},
     description{"lock", shape::address, false},
     description{"lock: waits", shape::address, false},
     description{"try_lock: held", shape::address, false},

@@ -29,6 +29,7 @@ enum class event_kind : std::uint8_t {
   plain_read,
   plain_write,
   relax,
+  heavy_barrier,
   lock,
   lock_waits,
   try_lock_failed,

@@ -178,6 +178,14 @@ bool machine::compare_exchange(word w, exchange_request& request, place where) {
   return false;
 }
 
+/// Every thread's stores have arrived, and no load after this one misses them.
+void machine::heavy_barrier(place where) {
+  point(where);
+  record(event_kind::heavy_barrier, nullptr, 0, 0, base::order::seq_cst, where);
+  drain_all();
+  memory_.forget_older();
+}
+
 void machine::touch(const void* address, access how, std::uint64_t bits, place where) {
   me().where = where;
   record(kind_of(how), address, bits, bits, base::order::relaxed, where);

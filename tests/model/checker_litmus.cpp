@@ -80,6 +80,16 @@ std::vector<program_test> programs() {
        all_but(2, {"00"}),
        {},
        {"00"}},
+      {"SB_barrier_of_two_halves",
+       {{write(x, 1), read(y)}, {write(y, 1), barrier(), read(x)}},
+       all_but(2, {"00"}),
+       {},
+       {}},
+      {"SB_barrier_before_the_store",
+       {{write(x, 1), read(y)}, {barrier(), write(y, 1), read(x)}},
+       all_but(2, {"00"}),
+       {"00"},
+       {"00"}},
       {"SB_exchange",
        {{swap(x, 1, both), read(y, acq)}, {swap(y, 1, both), read(x, acq)}},
        {"0001", "0100", "0101"},
@@ -213,14 +223,17 @@ thread_code some_code(std::mt19937& random, std::size_t length) {
     const unsigned word = random() % 2;
     const unsigned value = 1 + random() % 3;
     const order o = orders[random() % orders.size()];
-    const unsigned kind = random() % 8;
-    code.push_back(kind < 4 ? write(word, value, o) : kind < 7 ? read(word, o) : swap(word, value, o));
+    const unsigned kind = random() % 9;
+    code.push_back(kind < 4   ? write(word, value, o)
+                   : kind < 7 ? read(word, o)
+                   : kind < 8 ? swap(word, value, o)
+                              : barrier());
   }
   return code;
 }
 
 std::string to_string(const program& p) {
-  constexpr std::array names{"write", "read", "swap", "add"};
+  constexpr std::array names{"write", "read", "swap", "add", "barrier"};
   std::string text;
   for (const thread_code& code : p) {
     for (const op& o : code) {

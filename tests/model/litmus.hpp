@@ -2,6 +2,7 @@
 #pragma once
 
 #include <rota/testing/explore.hpp>
+#include "base/barrier.hpp"
 
 #include <rota/detail/base.hpp>
 
@@ -23,7 +24,7 @@ constexpr order rel = order::release;   // release. As above.
 constexpr order both = order::acq_rel;  // acq_rel. As above.
 constexpr order sc = order::seq_cst;    // seq_cst. As above.
 
-enum class action : unsigned char { store, load, exchange, add };
+enum class action : unsigned char { store, load, exchange, add, barrier };
 
 struct op {
   action what;
@@ -41,6 +42,9 @@ constexpr op write(unsigned word, unsigned value, order o = rlx) { return {actio
 constexpr op read(unsigned word, order o = rlx) { return {action::load, word, 0, o}; }
 constexpr op swap(unsigned word, unsigned value, order o = rlx) { return {action::exchange, word, value, o}; }
 constexpr op add(unsigned word, unsigned value, order o = rlx) { return {action::add, word, value, o}; }
+
+/// The heavy half of the barrier; the light one is nothing.
+constexpr op barrier() { return {action::barrier, x, 0, rlx}; }
 
 using thread_code = std::vector<op>;
 using program = std::vector<thread_code>;
@@ -77,6 +81,7 @@ struct bench {
       case action::load: seen[thread].push_back(word.load(o.how)); break;
       case action::exchange: seen[thread].push_back(word.exchange(o.value, o.how)); break;
       case action::add: seen[thread].push_back(word.fetch_add(o.value, o.how)); break;
+      case action::barrier: base::barrier_heavy(); break;
     }
   }
 };
@@ -145,6 +150,13 @@ class textbook {
     return s.memory[word];
   }
 
+  static bool any_buffered(const state& s) {
+    for (const auto& buffer : s.buffer) {
+      if (!buffer.empty()) return true;
+    }
+    return false;
+  }
+
   void visit(const state& s) {
     if (!visited_.insert(key(s)).second) return;
     bool over = true;
@@ -170,7 +182,8 @@ class textbook {
   void step(state s, std::size_t thread) {
     const op o = program_[thread][s.next[thread]++];
     const bool waits = o.what != action::load && (o.what != action::store || o.how == sc);
-    if (waits && !s.buffer[thread].empty()) return;  // until its stores have arrived
+    if (waits && !s.buffer[thread].empty()) return;            // until its stores have arrived
+    if (o.what == action::barrier && any_buffered(s)) return;  // until all have
     const unsigned before = value_for(s, thread, o.word);
     switch (o.what) {
       case action::store:
@@ -189,6 +202,7 @@ class textbook {
         s.seen[thread].push_back(before);
         s.memory[o.word] = before + o.value;
         break;
+      case action::barrier: break;
     }
     visit(s);
   }

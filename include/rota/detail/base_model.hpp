@@ -205,4 +205,7 @@ inline void cpu_relax(std::source_location where = std::source_location::current
   testing::detail::relax(where);
 }
 
+/// The cheap half of a barrier that only `barrier_heavy()` completes. The model's compiler moves nothing.
+inline void barrier_light() noexcept {}
+
 }  // namespace rota::base

@@ -159,4 +159,8 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
+/// The cheap half of a barrier that only `barrier_heavy()` completes: the compiler keeps the accesses before it before those
+/// after it.
+inline void barrier_light() noexcept { asm volatile("" ::: "memory"); }
+
 }  // namespace rota::base

@@ -1,0 +1,98 @@
+#include "queue/fork_deque.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rota::queue {
+
+namespace {
+
+using deque = fork_deque<int, 8>;
+using thief = fork_thief<int, 8>;
+
+class fork_deque_of : public ::testing::TestWithParam<pop_barrier> {};
+
+std::vector<pop_barrier> barriers_here() {
+  if (best_pop_barrier() == pop_barrier::light) return {pop_barrier::light, pop_barrier::exchange};
+  return {pop_barrier::exchange};
+}
+
+INSTANTIATE_TEST_SUITE_P(barriers,
+                         fork_deque_of,
+                         ::testing::ValuesIn(barriers_here()),
+                         [](const auto& barrier) {
+                           return std::string(barrier.param == pop_barrier::light ? "light" : "exchange");
+                         });
+
+TEST_P(fork_deque_of, the_owner_gets_the_newest_and_a_thief_the_oldest) {
+  deque d(GetParam());
+  std::array<int, 3> items{};
+  for (int& i : items) ASSERT_TRUE(d.push(i));
+  EXPECT_TRUE(thief(d).has_items());
+  EXPECT_EQ(thief(d).steal().item, &items[0]);
+  EXPECT_EQ(d.pop(), &items[2]);
+  EXPECT_EQ(d.pop(), &items[1]);
+  EXPECT_EQ(d.pop(), nullptr);
+  EXPECT_EQ(thief(d).steal().status, on_fork_steal::empty);
+  EXPECT_TRUE(d.is_empty());
+}
+
+TEST_P(fork_deque_of, a_full_one_refuses_until_one_is_taken) {
+  deque d(GetParam());
+  std::array<int, 9> items{};
+  for (std::size_t i = 0; i < 8; ++i) ASSERT_TRUE(d.push(items[i]));
+  EXPECT_FALSE(d.push(items[8]));
+  EXPECT_EQ(thief(d).steal().status, on_fork_steal::stolen);
+  EXPECT_TRUE(d.push(items[8]));
+  EXPECT_EQ(d.pop(), &items[8]);
+}
+
+TEST_P(fork_deque_of, its_slots_are_used_again_and_again) {
+  deque d(GetParam());
+  std::array<int, 5> items{};
+  for (int round = 0; round < 1000; ++round) {
+    for (int& i : items) ASSERT_TRUE(d.push(i));
+    ASSERT_EQ(thief(d).steal().item, &items[0]);
+    for (std::size_t i = 4; i > 0; --i) ASSERT_EQ(d.pop(), &items[i]);
+    ASSERT_EQ(d.pop(), nullptr);
+  }
+}
+
+/// As forks nest: what was pushed is popped again, unless a thief has it.
+void nest(deque& d, std::vector<int>& taken, std::array<int, 8>& items, std::size_t at) {
+  const bool pushed = d.push(items[at]);
+  if (at + 1 < items.size()) nest(d, taken, items, at + 1);
+  if (!pushed) return;
+  if (int* const mine = d.pop()) taken[static_cast<std::size_t>(mine - items.data())]++;
+}
+
+TEST_P(fork_deque_of, each_item_goes_to_one_of_the_owner_and_two_thieves) {
+  deque d(GetParam());
+  constexpr int rounds = 20'000;
+  std::array<int, 8> items{};
+  std::vector<int> own(8);
+  std::atomic<int> stolen{0};
+  std::atomic<bool> over{false};
+  const auto steals = [&] {
+    while (!over.load()) {
+      if (thief(d).steal().status == on_fork_steal::stolen) stolen.fetch_add(1);
+    }
+  };
+  {
+    const std::jthread one(steals);
+    const std::jthread two(steals);
+    for (int round = 0; round < rounds; ++round) nest(d, own, items, 0);
+    over.store(true);
+  }
+  int popped = 0;
+  for (const int n : own) popped += n;
+  EXPECT_EQ(popped + stolen.load(), rounds * 8);
+}
+
+}  // namespace
+}  // namespace rota::queue
