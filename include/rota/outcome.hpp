@@ -11,6 +11,11 @@
 
 namespace rota {
 
+namespace core {
+template <class T>
+class promise;
+}
+
 namespace detail {
 
 [[noreturn]] ROTA_API void throw_cancelled(cancel_reason reason);
@@ -119,12 +124,7 @@ class [[nodiscard]] outcome {
   template <class... Args>
   void emplace(Args&&... args) {
     clear();
-    if constexpr (std::is_reference_v<T>) {
-      ::new (static_cast<void*>(&value_)) stored(&args...);
-    } else {
-      ::new (static_cast<void*>(&value_)) stored(std::forward<Args>(args)...);
-    }
-    kind_ = kind::value;
+    construct(std::forward<Args>(args)...);
   }
   void set_exception(std::exception_ptr e) noexcept {
     clear();
@@ -138,7 +138,20 @@ class [[nodiscard]] outcome {
   }
 
  private:
+  template <class U>
+  friend class core::promise;
   enum class kind : unsigned char { empty, value, exception, cancelled };
+
+  /// Of an empty one.
+  template <class... Args>
+  void construct(Args&&... args) {
+    if constexpr (std::is_reference_v<T>) {
+      ::new (static_cast<void*>(&value_)) stored(&args...);
+    } else {
+      ::new (static_cast<void*>(&value_)) stored(std::forward<Args>(args)...);
+    }
+    kind_ = kind::value;
+  }
 
   void demand_value() const {
     if (kind_ == kind::value) [[likely]]

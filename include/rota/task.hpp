@@ -95,15 +95,25 @@ class [[nodiscard]] task : public core::task_base {
       return core::transfer(*outer.root, *frame_);
     }
     /// The child's frame goes with its result: a chain of tasks that were handed down is destroyed link by link.
-    T await_resume() {
-      promise_type& child = typed();
-      const task last(child);
-      frame_ = nullptr;
-      base::note_read(&child.result());
-      return std::move(child.result()).value();
+    [[gnu::always_inline]] T await_resume() {
+      const ended child(frame_);
+      base::note_read(&typed().result());
+      return std::move(typed().result()).value();
     }
 
    private:
+    /// Of a frame at its end only the parameters are left: whatever is nested in them sees to its own depth.
+    struct ended {
+      explicit ended(core::promise_base*& owner) noexcept : frame(owner) {}
+      ended(const ended&) = delete;
+      ended& operator=(const ended&) = delete;
+      ~ended() {
+        auto& last = static_cast<promise_type&>(*frame);
+        std::coroutine_handle<promise_type>::from_promise(last).destroy();
+        frame = nullptr;
+      }
+      core::promise_base*& frame;
+    };
     [[nodiscard]] promise_type& typed() const noexcept { return static_cast<promise_type&>(*frame_); }
     core::promise_base*& frame_;
   };

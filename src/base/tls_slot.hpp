@@ -8,8 +8,6 @@
 
 namespace rota::base {
 
-struct frame_cache;
-
 /// What rota keeps for each thread. The rooms above know what their pointers point to.
 struct thread_locals {
   void* worker = nullptr;     // sched: the worker whose role this thread plays
@@ -23,8 +21,7 @@ struct thread_locals {
   unsigned destroying = 0;   // task: frames that are being destroyed one inside the other
   void* doomed = nullptr;    // task: frames that wait for that to end
   void* hooks = nullptr;     // task: the cancel hooks that this thread is about to call, while it calls them
-  frame_cache* frames = nullptr;  // base: free frames of this thread
-  bool frames_closed = false;     // base: this thread is ending
+  bool frames_closed = false;  // base: this thread is ending
 };
 
 #if ROTA_MODEL

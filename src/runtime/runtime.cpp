@@ -1,6 +1,7 @@
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 
+#include "base/frame_allocator.hpp"
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "runtime/runtime_core.hpp"
@@ -22,6 +23,7 @@ runtime::~runtime() {
   if (base::exits_inside_a_task()) return;
   static_cast<void>(core_->shut_down(core_->options().shutdown_grace, nullptr));
   core_->let_go();
+  base::trim_frames();
 }
 
 shutdown_report runtime::shutdown_within(std::chrono::nanoseconds grace) { return core_->shutdown(grace); }

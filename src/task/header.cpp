@@ -39,7 +39,7 @@ constexpr std::uint64_t ids_per_block = 1024;
 
 header& make_header(promise_base& root, scheduler& by, const result_vtable& type, snapshot initial) noexcept {
   void* const frame = root.handle().address();
-  tag_of(frame).keep = true;
+  tag_of(frame).keep = 1;
   auto* const made = ::new (root.room()) header(by, type, initial, next_task_id());
   made->innermost.set(&root);
   root.root = made;

@@ -16,7 +16,7 @@
 #endif
 
 #include <rota/detail/activation.hpp>
-#include <rota/detail/frames.hpp>
+#include <rota/detail/base_frames.hpp>
 #include <rota/leaf.hpp>
 #include <rota/outcome.hpp>
 
@@ -42,13 +42,15 @@ inline constexpr std::size_t header_room = 208;
 inline constexpr std::size_t promise_offset = 16;
 
 struct alignas(16) frame_tag {
-  /// Frees a block that an allocator of the user's gave; null: base::free_frame.
+  /// Frees a block that an allocator of the user's gave. Written only for such a block.
   void (*release)(void* block, std::size_t bytes) noexcept;
   std::uint32_t bytes;      // of the whole block
-  std::uint32_t lead : 31;  // bytes before the frame
+  std::uint32_t lead : 30;  // bytes before the frame
+  std::uint32_t lent : 1;   // an allocator of the user's gave it
   std::uint32_t keep : 1;   // a root: the block outlives the frame
 };
 static_assert(sizeof(frame_tag) == 16);
+inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
 
 [[nodiscard]] inline frame_tag& tag_of(void* frame) noexcept {
   return *std::launder(reinterpret_cast<frame_tag*>(static_cast<std::byte*>(frame) - sizeof(frame_tag)));
@@ -59,7 +61,7 @@ static_assert(sizeof(frame_tag) == 16);
 inline void release_block(void* frame) noexcept {
   const frame_tag tag = tag_of(frame);
   void* const block = static_cast<std::byte*>(frame) - tag.lead;
-  if (tag.release != nullptr) {
+  if (tag.lent != 0) {
     tag.release(block, tag.bytes);
   } else {
     base::free_frame(block, tag.bytes);
@@ -177,17 +179,17 @@ class alignas(16) promise_base {
 
   static void* allocate(std::size_t frame_bytes, std::size_t lead) {
     const std::size_t bytes = checked(lead + frame_bytes);
-    void* const block = base::allocate_frame(bytes);
-    return tag_block(block, bytes, lead, nullptr);
-  }
-  static void* tag_block(void* block,
-                         std::size_t bytes,
-                         std::size_t lead,
-                         void (*release)(void*, std::size_t) noexcept) noexcept {
-    auto* const frame = static_cast<std::byte*>(block) + lead;
-    ::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag{
-        release, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(lead) & 0x7FFF'FFFFU, 0};
+    auto* const frame = static_cast<std::byte*>(base::allocate_frame(bytes)) + lead;
+    make_tag(frame, bytes, lead);
     return frame;
+  }
+  static frame_tag& make_tag(std::byte* frame, std::size_t bytes, std::size_t lead) noexcept {
+    auto* const tag = ::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag;
+    tag->bytes = static_cast<std::uint32_t>(bytes);
+    tag->lead = static_cast<std::uint32_t>(lead) & largest_lead;
+    tag->lent = 0;
+    tag->keep = 0;
+    return *tag;
   }
   /// What a tag can hold. A larger frame would not be found again.
   static std::size_t checked(std::size_t bytes) {
@@ -228,6 +230,7 @@ template <class T>
 class typed_promise : public promise_base {
  public:
   static constexpr std::size_t lead = result_room<T> + header_room + sizeof(frame_tag);
+  static_assert(lead <= largest_lead, "a task's result is too large: return it by pointer");
 
   typed_promise() noexcept { ::new (static_cast<void*>(result_at<T>(room()))) outcome<T>(); }
   typed_promise(const typed_promise&) = delete;
@@ -264,8 +267,12 @@ class typed_promise : public promise_base {
                             const Args&...) {
     return allocate_with(frame_bytes, allocator);
   }
-  static void operator delete(void* frame, std::size_t /*bytes*/) noexcept {
-    if (!tag_of(frame).keep) release_block(frame);
+  static void operator delete(void* frame, std::size_t frame_bytes) noexcept {
+    const frame_tag tag = tag_of(frame);
+    if (tag.keep != 0) return;
+    if (tag.lent != 0) return release_block(frame);
+    // The same sizes as in the tag, but known when this is compiled.
+    base::free_frame(static_cast<std::byte*>(frame) - lead, lead + frame_bytes);
   }
 
  private:
@@ -284,13 +291,16 @@ class typed_promise : public promise_base {
     std::byte* const block =
         reinterpret_cast<std::byte*>(std::to_address(traits::allocate(mine, bytes / 16)));
     ::new (static_cast<void*>(block + bytes - tail)) rebound(std::move(mine));
-    return tag_block(block, bytes, lead, [](void* raw, std::size_t size) noexcept {
+    frame_tag& tag = promise_base::make_tag(block + lead, bytes, lead);
+    tag.lent = 1;
+    tag.release = [](void* raw, std::size_t size) noexcept {
       auto* const stored =
           std::launder(reinterpret_cast<rebound*>(static_cast<std::byte*>(raw) + size - tail));
       rebound last(std::move(*stored));
       stored->~rebound();
       traits::deallocate(last, static_cast<typename traits::pointer>(static_cast<granule*>(raw)), size / 16);
-    });
+    };
+    return block + lead;
   }
 };
 
@@ -303,7 +313,7 @@ class promise final : public typed_promise<T> {
     requires std::is_convertible_v<U&&, T>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U&&>) {
     base::note_write(&this->result());
-    this->result().emplace(std::forward<U>(value));
+    this->result().construct(std::forward<U>(value));
   }
 };
 
@@ -311,7 +321,7 @@ template <>
 class promise<void> final : public typed_promise<void> {
  public:
   task<void> get_return_object() noexcept;
-  void return_void() noexcept { result().emplace(); }
+  void return_void() noexcept { result().construct(); }
 };
 
 }  // namespace core

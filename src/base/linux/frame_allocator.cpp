@@ -1,124 +1,153 @@
 #include "base/frame_allocator.hpp"
 
+#include "base/cache_line.hpp"
+#include "base/mutex.hpp"
 #include "base/tls_slot.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cstdint>
-#include <cstdlib>
-#include <new>
+#include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ROTA_DETAIL_CACHE_FRAMES 0  // a recycled frame would hide its use after free
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ROTA_DETAIL_CACHE_FRAMES 0
-#endif
-#endif
-#ifndef ROTA_DETAIL_CACHE_FRAMES
-#define ROTA_DETAIL_CACHE_FRAMES 1
-#endif
+// PROTOCOL: free frames
+//   lists   of a thread, one for each class: only that thread. At most kept_bytes of a class.
+//   depot   of all, for each class a stack of batches, under its lock. A thread whose list is full gives half of it away as one
+//           batch; one whose list is empty takes a batch before it asks the heap. At most depot_batches of a class; what comes
+//           beyond goes to the heap.
+// So frames that one thread makes and another frees go round in batches: one lock for some hundred of them, whatever the
+// traffic between threads, and memory is bounded: classes x (threads x kept_bytes + depot_batches x kept_bytes / 2). A thread
+// that ends gives its lists to the heap, a runtime that ends the depot.
 
 namespace rota::base {
 
+constinit thread_local frame_lists* frames_of_thread = nullptr;
+
 namespace {
 
-constexpr std::size_t granule = 32;
-constexpr std::size_t largest = 2048;
-constexpr std::size_t classes = largest / granule;
-
-/// What one class of one thread may keep. A thread that only frees gives the rest back: memory is bounded by
-/// threads x classes x kept_bytes, whatever the traffic between threads.
+constexpr std::size_t classes = frame_class(largest_kept_frame);
 constexpr std::size_t kept_bytes = 64 * 1024;
+constexpr std::size_t depot_batches = 4;
 
-/// The longest list of each class: a table, since a division costs more than all the rest.
+/// What the list of each class may hold: a table, since a division costs more than all the rest.
 struct list_limits {
   std::array<std::uint32_t, classes + 1> of{};
   constexpr list_limits() noexcept {
-    for (std::size_t c = 1; c <= classes; ++c) of[c] = static_cast<std::uint32_t>(kept_bytes / (c * granule));
+    for (std::size_t c = 1; c <= classes; ++c)
+      of[c] = static_cast<std::uint32_t>(kept_bytes / (c * frame_granule));
   }
 };
 constexpr list_limits limits;
 
-struct free_block {
-  free_block* next;
+struct batch {
+  free_frame_block* first = nullptr;
+  std::uint32_t count = 0;
 };
 
-struct free_list {
-  free_block* head = nullptr;
-  std::uint32_t length = 0;
-};
+void give_to_heap(free_frame_block* first) noexcept {
+  while (first != nullptr) ::operator delete(std::exchange(first, first->next));
+}
 
-constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes + granule - 1) / granule; }
-
-}  // namespace
-
-struct frame_cache {
-  std::array<free_list, classes + 1> lists{};
-
-  frame_cache() = default;
-  frame_cache(const frame_cache&) = delete;
-  frame_cache& operator=(const frame_cache&) = delete;
-  ~frame_cache() {
-    for (free_list& list : lists) {
-      while (free_block* const block = list.head) {
-        list.head = block->next;
-        ::operator delete(block);
-      }
-    }
+class depot {
+ public:
+  /// False: it is full.
+  [[nodiscard]] bool put(batch b) noexcept {
+    const lock_guard lock(mutex_);
+    if (count_ == depot_batches) return false;
+    batches_[count_++] = b;
+    return true;
   }
+  /// Nothing in it: there was none.
+  [[nodiscard]] batch take() noexcept {
+    const lock_guard lock(mutex_);
+    return count_ == 0 ? batch{} : batches_[--count_];
+  }
+
+ private:
+  mutex mutex_;
+  std::size_t count_ = 0;
+  std::array<batch, depot_batches> batches_{};
 };
 
-namespace {
+struct alignas(cache_line) class_depot : depot {};
+
+// Never destroyed: threads end after static objects do.
+constinit std::array<class_depot, classes + 1> depots{};
 
 /// Frees what a thread kept when it ends. A frame freed after that, by another thread_local, goes straight to the heap.
-struct cache_owner {
-  frame_cache cache;
-  cache_owner() noexcept { this_thread_locals().frames = &cache; }
-  cache_owner(const cache_owner&) = delete;
-  cache_owner& operator=(const cache_owner&) = delete;
-  ~cache_owner() {
-    this_thread_locals().frames = nullptr;
-    this_thread_locals().frames_closed = true;
+struct list_owner {
+  frame_lists lists;
+  list_owner() noexcept {
+    for (std::size_t c = 1; c <= classes; ++c) lists.of[c].room = limits.of[c];
+    frames_of_thread = &lists;
+  }
+  list_owner(const list_owner&) = delete;
+  list_owner& operator=(const list_owner&) = delete;
+  ~list_owner() {
+    forgo_frame_lists();
+    for (frame_list& list : lists.of) give_to_heap(std::exchange(list.first, nullptr));
   }
 };
 
-frame_cache* open_cache(thread_locals& locals) noexcept {
-  if (locals.frames_closed) return nullptr;
-  thread_local cache_owner owner;
-  return &owner.cache;
+frame_lists* open_lists() noexcept {
+  if (frames_of_thread != nullptr) return frames_of_thread;
+  if (this_thread_locals().frames_closed) return nullptr;
+  thread_local list_owner owner;
+  return &owner.lists;
+}
+
+/// The list is full: half of it becomes a batch.
+void give_half(frame_list& list, std::size_t c) noexcept {
+  batch b{list.first, (limits.of[c] + 1) / 2};
+  free_frame_block* last = b.first;
+  for (std::uint32_t i = 1; i < b.count; ++i) last = last->next;
+  list.first = std::exchange(last->next, nullptr);
+  list.room = b.count;
+  if (!depots[c].put(b)) give_to_heap(b.first);
 }
 
 }  // namespace
 
-void* allocate_frame(std::size_t bytes) {
-  if (!ROTA_DETAIL_CACHE_FRAMES || bytes > largest) return ::operator new(bytes);
-  const std::size_t c = class_of(bytes);
-  if (frame_cache* const cache = this_thread_locals().frames) [[likely]] {
-    free_list& list = cache->lists[c];
-    if (free_block* const block = list.head) [[likely]] {
-      list.head = block->next;
-      --list.length;
+void* allocate_frame_slowly(std::size_t bytes) {
+  if (!ROTA_DETAIL_INLINE_FRAMES || bytes > largest_kept_frame) return ::operator new(bytes);
+  const std::size_t c = std::max(frame_class(bytes), std::size_t{1});
+  if (frame_lists* const lists = open_lists()) {
+    frame_list& list = lists->of[c];
+    if (list.first == nullptr) {
+      const batch b = depots[c].take();
+      list.first = b.first;
+      list.room -= b.count;
+    }
+    if (free_frame_block* const block = list.first) {
+      list.first = block->next;
+      ++list.room;
       return block;
     }
   }
-  return ::operator new(c * granule);
+  return ::operator new(c * frame_granule);
 }
 
-void free_frame(void* frame, std::size_t bytes) noexcept {
-  if (!ROTA_DETAIL_CACHE_FRAMES || bytes > largest) {
+void free_frame_slowly(void* frame, std::size_t bytes) noexcept {
+  frame_lists* const lists =
+      !ROTA_DETAIL_INLINE_FRAMES || bytes > largest_kept_frame ? nullptr : open_lists();
+  if (lists == nullptr) {
     ::operator delete(frame);
     return;
   }
-  thread_locals& locals = this_thread_locals();
-  frame_cache* const cache = locals.frames != nullptr ? locals.frames : open_cache(locals);
-  const std::size_t c = class_of(bytes);
-  if (cache == nullptr || cache->lists[c].length >= limits.of[c]) {
-    ::operator delete(frame);
-    return;
+  const std::size_t c = std::max(frame_class(bytes), std::size_t{1});
+  frame_list& list = lists->of[c];
+  if (list.room == 0) give_half(list, c);
+  --list.room;
+  list.first = ::new (frame) free_frame_block{list.first};
+}
+
+void forgo_frame_lists() noexcept {
+  frames_of_thread = nullptr;
+  this_thread_locals().frames_closed = true;
+}
+
+void trim_frames() noexcept {
+  for (depot& d : depots) {
+    for (batch b = d.take(); b.count != 0; b = d.take()) give_to_heap(b.first);
   }
-  free_list& list = cache->lists[c];
-  list.head = ::new (frame) free_block{list.head};
-  ++list.length;
 }
 
 }  // namespace rota::base

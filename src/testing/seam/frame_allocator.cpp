@@ -18,7 +18,7 @@ void release(void* frame) noexcept { ::operator delete(frame); }
 
 }  // namespace
 
-void* allocate_frame(std::size_t bytes) {
+void* allocate_frame_slowly(std::size_t bytes) {
   bytes = std::max(bytes, smallest);
   if (active == nullptr) return ::operator new(bytes);
   if (active->allocation_fails()) throw std::bad_alloc();
@@ -27,9 +27,12 @@ void* allocate_frame(std::size_t bytes) {
   return frame;
 }
 
-void free_frame(void* frame, std::size_t bytes) noexcept {
+void free_frame_slowly(void* frame, std::size_t bytes) noexcept {
   if (active == nullptr) return release(frame);
   active->freed(frame, std::max(bytes, smallest));
 }
+
+void forgo_frame_lists() noexcept {}
+void trim_frames() noexcept {}
 
 }  // namespace rota::base

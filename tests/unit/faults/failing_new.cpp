@@ -1,6 +1,6 @@
 #include "unit/faults/failing_new.hpp"
 
-#include "base/tls_slot.hpp"
+#include "base/frame_allocator.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -60,11 +60,7 @@ std::size_t memory::stop_failing() noexcept {
 
 long memory::live() noexcept { return live_blocks.load(std::memory_order_relaxed); }
 
-void forgo_frame_cache() noexcept {
-  base::thread_locals& here = base::this_thread_locals();
-  here.frames = nullptr;
-  here.frames_closed = true;
-}
+void forgo_frame_cache() noexcept { base::forgo_frame_lists(); }
 
 }  // namespace rota::test
 
