@@ -46,7 +46,7 @@ class ROTA_API leaf {
   static bool await_ready() noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> frame) {
-    task_ = frame.promise().root;
+    task_ = &core::task_of(*frame.promise().root);
     return suspend_in(frame.promise());
   }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/detail/fork_group.hpp>
 #include <rota/detail/promise.hpp>
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13

@@ -90,6 +90,19 @@ class any_element {
 
 namespace core {
 
+/// Frees what is left of a group's children when their values are out of them.
+template <class Group>
+class freed_at_last {
+ public:
+  explicit freed_at_last(Group& group) noexcept : group_(&group) {}
+  freed_at_last(const freed_at_last&) = delete;
+  freed_at_last& operator=(const freed_at_last&) = delete;
+  ~freed_at_last() { group_->free_plain(); }
+
+ private:
+  Group* group_;
+};
+
 template <class... T>
 class [[nodiscard]] all_leaf final : public fixed_group<T...> {
  public:
@@ -97,7 +110,9 @@ class [[nodiscard]] all_leaf final : public fixed_group<T...> {
       : fixed_group<T...>(group_rule::all, std::move(children)...) {}
 
   std::tuple<value_or_monostate<T>...> await_resume() {
-    this->rethrow_failure();
+    if (!this->is_plain()) [[unlikely]]
+      this->rethrow_failure();
+    const freed_at_last<all_leaf> members(*this);
     return collect(std::index_sequence_for<T...>());
   }
 
@@ -106,6 +121,7 @@ class [[nodiscard]] all_leaf final : public fixed_group<T...> {
   std::tuple<value_or_monostate<T>...> collect(std::index_sequence<I...> /*positions*/) {
     return std::tuple<value_or_monostate<T>...>{take_value<T>(this->at(I))...};
   }
+  friend freed_at_last<all_leaf>;
 };
 
 template <class... T>
@@ -119,7 +135,7 @@ class [[nodiscard]] settled_leaf final : public fixed_group<T...> {
  private:
   template <std::size_t... I>
   std::tuple<outcome<T>...> collect(std::index_sequence<I...> /*positions*/) {
-    return std::tuple<outcome<T>...>{take_outcome<T>(*this->at(I).task)...};
+    return std::tuple<outcome<T>...>{take_end<T>(this->at(I))...};
   }
 };
 
@@ -154,10 +170,12 @@ class [[nodiscard]] all_of_range_leaf final : public range_group<T> {
       : range_group<T>(group_rule::all, std::move(children)) {}
 
   std::vector<value_or_monostate<T>> await_resume() {
-    this->rethrow_failure();
+    if (!this->is_plain()) [[unlikely]]
+      this->rethrow_failure();
     std::vector<value_or_monostate<T>> values;
     values.reserve(this->members().size());
     for (const auto& each : this->members()) values.push_back(take_value<T>(each));
+    this->free_plain();
     return values;
   }
 };
@@ -171,7 +189,7 @@ class [[nodiscard]] settled_range_leaf final : public range_group<T> {
   std::vector<outcome<T>> await_resume() {
     std::vector<outcome<T>> outcomes;
     outcomes.reserve(this->members().size());
-    for (const auto& each : this->members()) outcomes.push_back(take_outcome<T>(*each.task));
+    for (const auto& each : this->members()) outcomes.push_back(take_end<T>(each));
     return outcomes;
   }
 };

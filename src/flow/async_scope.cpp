@@ -1,7 +1,7 @@
 #include <rota/async_scope.hpp>
 
 #include "flow/brood.hpp"
-#include "flow/ending.hpp"
+#include "task/ending.hpp"
 
 namespace rota {
 

@@ -1,6 +1,6 @@
 #include "flow/brood.hpp"
 
-#include "flow/scheduler_here.hpp"
+#include "task/scheduler_here.hpp"
 #include "task/harness.hpp"
 
 #include <rota/error.hpp>
@@ -41,7 +41,7 @@ header& brood::launch(promise_base& root, const result_vtable& type) {
     by->ops->schedule(*child);
     return *child;
   }
-  header& refused = make_header(root, *by, type, entered_word);
+  header& refused = make_header(root, *by, type, entered_word, current_task());
   abandon(refused, admitted ? reason() : cancel_reason::shutdown);
   return refused;
 }
@@ -56,7 +56,7 @@ cancel_reason brood::reason() noexcept {
 header* brood::take_in(promise_base& root, scheduler& by, const result_vtable& type) noexcept {
   const base::lock_guard lock(mutex_);
   if (state_.get() != state::open) return nullptr;
-  header& child = make_header(root, by, type, spawned_word);
+  header& child = make_header(root, by, type, spawned_word, current_task());
   // Of the place where the scope is: what holds around the caller of spawn() is its own affair.
   child.deadline = deadline_;
   used_.set(true);

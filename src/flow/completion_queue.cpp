@@ -1,6 +1,6 @@
 #include "flow/completion_queue.hpp"
 
-#include "flow/scheduler_here.hpp"
+#include "task/scheduler_here.hpp"
 #include "task/harness.hpp"
 
 #include <rota/detail/completion_queue.hpp>
@@ -19,7 +19,7 @@ void completion_queue::launch(promise_base& root, const result_vtable& type) {
     throw;
   }
   const bool admitted = by->ops->admit(*by);
-  header& child = make_header(root, *by, type, admitted ? spawned_word : entered_word);
+  header& child = make_header(root, *by, type, admitted ? spawned_word : entered_word, current_task());
   // relaxed. The set's own reference keeps this alive meanwhile.
   references_.fetch_add(1, base::order::relaxed);
   {

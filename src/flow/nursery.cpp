@@ -13,7 +13,7 @@ nursery::nursery() noexcept {
 }
 
 nursery::nursery(promise_base& frame) noexcept {
-  ::new (static_cast<void*>(room_)) brood(&header_of(*frame.root));
+  ::new (static_cast<void*>(room_)) brood(&header_of(task_of(*frame.root)));
 }
 
 nursery::~nursery() { children().~brood(); }
@@ -29,7 +29,7 @@ std::size_t nursery::size() const noexcept { return children().size(); }
 bool nursery::was_used() noexcept { return children().was_used(); }
 
 scope_region::scope_region(brood& children, promise_base& frame) noexcept
-    : region(kind::scope, *frame.root, &frame), children_(&children) {}
+    : region(kind::scope, task_of(*frame.root), &frame), children_(&children) {}
 
 bool scope_region::passed() noexcept { return in_body_ && children_->has_failed(); }
 

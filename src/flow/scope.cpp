@@ -1,7 +1,7 @@
 #include <rota/scope.hpp>
 
 #include "flow/brood.hpp"
-#include "flow/ending.hpp"
+#include "task/ending.hpp"
 
 #include <utility>
 

@@ -41,7 +41,7 @@ class fork_thief {
     if (top >= bottom) return {on_fork_steal::empty};
     // relaxed. Written before the bottom passed it; if it is written again meanwhile, the CAS fails.
     T* const item = from_->slot(top).load(base::order::relaxed);
-    // seq_cst. In one order with the owner's, and as a release it pairs with make_room(). failure: relaxed. Another has it.
+    // seq_cst. In one order with the owner's, and as a release it pairs with look_again(). failure: relaxed. Another has it.
     if (!from_->top_.compare_exchange_strong(top, top + 1, base::order::seq_cst, base::order::relaxed))
       return {on_fork_steal::lost};
     return {on_fork_steal::stolen, item};

@@ -17,7 +17,7 @@ std::terminate_handler handler_before() noexcept {
 
 /// The task is this thread's own, so its name and site are not being written.
 [[noreturn]] void name_the_task() {
-  if (const core::header* const task = core::current_task()) {
+  if (const core::header* const task = core::task_around()) {
     const std::source_location where = core::site_of(*task);
     std::fprintf(stderr,
                  "rota: std::terminate in task %llu '%s', last awaited at %s:%u\n",

@@ -110,6 +110,7 @@ const core::scheduler_ops scheduler::ops_table{
     .blocking = [](core::scheduler& s) noexcept { return of(s).around.blocking; },
     .io = [](core::scheduler& s) noexcept { return of(s).around.io; },
     .held = [](core::scheduler& s) noexcept { of(s).note_made(); },
+    .forked = [](core::scheduler& s) noexcept { of(s).look_after_ring(); },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 
@@ -197,12 +198,14 @@ namespace {
 
 void* lend_role() noexcept {
   worker* const role = worker::current();  // worker_ports: it has one
+  // What runs in place here would be in the new thread's place.
+  static_cast<void>(core::current_task());
   // Whether the role goes or stays: this thread chooses nothing more before it blocks.
   role->settle();
   // Outside of a task, a driver's or a timer's callback: play() is in the middle of something, and keeps the role.
   if (base::this_thread_locals().task == nullptr) return nullptr;  // NOT IN A MODEL: callbacks
   scheduler& self = role->shared();
-  base::this_thread_locals().worker = nullptr;
+  role->leave_thread();
   // Until this task is back in play(), or in the loop of whoever runs this thread, no worker knows of it.
   self.note_outside(+1);
   // Its task stays with this thread: the watchdog must not take a role that waits for a thread for one that is stuck.
@@ -212,7 +215,7 @@ void* lend_role() noexcept {
   role->note_poll(mine);
   self.note_outside(-1);
   // No thread to be had: this one keeps the role while it blocks. The watchdog keeps its LIFO slot served.
-  base::this_thread_locals().worker = role;
+  role->enter_thread();
   self.note_shortage();
   return nullptr;
 }

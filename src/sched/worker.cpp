@@ -15,10 +15,26 @@ namespace rota::sched {
 using core::header;
 
 worker::worker(scheduler& shared, unsigned index, std::uint64_t seed) noexcept
-    : shared_(shared), index_(index), mine_(ring_.take_owner_end()), random_(seed + index) {}
+    : shared_(shared),
+      index_(index),
+      mine_(ring_.take_owner_end()),
+      forks_(queue::best_pop_barrier(), shared),
+      random_(seed + index) {}
+
+void worker::enter_thread() noexcept {
+  base::thread_locals& here = base::this_thread_locals();
+  here.worker = this;
+  here.forks = &forks_;
+}
+
+void worker::leave_thread() noexcept {
+  base::thread_locals& here = base::this_thread_locals();
+  here.worker = nullptr;
+  here.forks = nullptr;
+}
 
 worker::on_play worker::play() noexcept {
-  base::this_thread_locals().worker = this;
+  enter_thread();
   while (shared_.current_phase() != phase::stopping) {
     // Who was woken searches first: it holds a token, and owes a look to those who wait.
     if (!searching_) tick();
@@ -29,7 +45,7 @@ worker::on_play worker::play() noexcept {
   }
   // Told to stop before it saw that the scheduler closes: its books must not stay open.
   close_books();
-  base::this_thread_locals().worker = nullptr;
+  leave_thread();
   return on_play::stopped;
 }
 
@@ -138,8 +154,22 @@ header* worker::choose() noexcept {
   }
   if (header* const entry = from_lifo()) return entry;
   lifo_polls_ = 0;
+  // Children that a task has left behind, the next one first; and now and then whoever waits in the ring.
+  if (forks_in_a_row_ < most_forks_in_a_row) {
+    if (header* const entry = from_forks()) return entry;
+  }
+  forks_in_a_row_ = 0;
   if (header* const entry = mine_.pop()) return entry;
-  return from_injector();
+  if (header* const entry = from_injector()) return entry;
+  return from_forks();
+}
+
+header* worker::from_forks() noexcept {
+  if (forks_.waiting.is_empty()) return nullptr;
+  core::promise_base* const child = forks_.waiting.pop();
+  if (child == nullptr) return nullptr;
+  ++forks_in_a_row_;
+  return &core::fork_group::adopt(*child);
 }
 
 /// Null: the entry was stale.
@@ -216,7 +246,7 @@ bool worker::store(header& task) noexcept {
 }
 
 bool worker::keeps_turn(unsigned looks) noexcept {
-  if (!slot_.is_empty() || !mine_.is_empty() || shared_.injector().has_items()) return false;
+  if (!slot_.is_empty() || !mine_.is_empty() || !forks_.waiting.is_empty() || shared_.injector().has_items()) return false;
   if (shared_.current_phase() != phase::open) return false;
   if (since_driver_ + looks + 1 >= polls_between_driver_looks || looks + 1 >= budget_) return false;
   // To the watchdog it is another poll.
@@ -254,6 +284,7 @@ header* worker::search() noexcept {
     worker& victim = shared_.at((first + i) % n);
     if (&victim == this) continue;
     if (header* const task = steal_from(victim)) return task;
+    if (header* const task = steal_fork(victim)) return task;
   }
   for (unsigned i = 0; i < n; ++i) {
     worker& victim = shared_.at((first + i) % n);
@@ -275,6 +306,20 @@ header* worker::steal_from(worker& victim) noexcept {
     if (got.count > 1) shared_.look_after_ring();
     if (header* const task = start(got.first)) return task;
     if (header* const task = next_running()) return task;
+  }
+}
+
+/// The oldest, which is the largest part of what was forked there.
+header* worker::steal_fork(worker& victim) noexcept {
+  queue::fork_thief other(victim.forks_.waiting);
+  for (;;) {
+    const auto got = other.steal();
+    if (got.status == queue::on_fork_steal::empty) return nullptr;
+    if (got.status == queue::on_fork_steal::lost) continue;
+    counts_.stolen.add(1);
+    counts_.steals.add(1);
+    if (other.has_items()) shared_.look_after_ring();
+    if (header* const task = start(&core::fork_group::adopt(*got.item))) return task;
   }
 }
 
@@ -318,7 +363,7 @@ header* worker::find_or_park() noexcept {
 bool worker::sees_work() noexcept {
   const phase now = shared_.current_phase();
   if (now == phase::stopping || (now != phase::open && !books_closed_)) return true;
-  return !slot_.is_empty() || others_have_work();
+  return !slot_.is_empty() || !forks_.waiting.is_empty() || others_have_work();
 }
 
 /// Anything that a searcher could take, from this worker too. All loads seq_cst, after a seq_cst RMW of the idle word.
@@ -327,6 +372,7 @@ bool worker::others_have_work() noexcept {
   for (unsigned i = 0; i < shared_.workers(); ++i) {
     worker& other = shared_.at(i);
     if (other.thief_end().has_items() || (&other != this && other.slot_.is_ripe())) return true;
+    if (queue::fork_thief(other.forks_.waiting).has_items()) return true;
   }
   return false;
 }
@@ -399,6 +445,8 @@ void worker::drain() noexcept {
 // ---- help ----------------------------------------------------------------------------------------------------------
 
 bool worker::help_once() noexcept {
+  // Forks of the tasks that run here meanwhile must not lie above those of one in place.
+  static_cast<void>(core::current_task());
   header* task = next_running();
   if (task == nullptr) task = search_for_help();
   if (task == nullptr) return false;

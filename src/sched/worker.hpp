@@ -4,6 +4,7 @@
 #include "base/cache_line.hpp"
 #include "base/random.hpp"
 #include "base/tls_slot.hpp"
+#include "queue/fork_deque.hpp"
 #include "queue/ring.hpp"
 #include "sched/counters.hpp"
 #include "sched/lifo_slot.hpp"
@@ -11,6 +12,8 @@
 #include "sched/parker.hpp"
 #include "sched/poller.hpp"
 #include "task/header.hpp"
+
+#include <rota/detail/fork_group.hpp>
 
 #include <cstdint>
 
@@ -25,6 +28,7 @@ using task_ring = queue::ring<core::header, ring_capacity>;
 inline constexpr std::uint32_t polls_per_tick = 128;
 inline constexpr std::uint32_t polls_between_driver_looks = 61;
 inline constexpr std::uint32_t lifo_polls_in_a_row = 3;
+inline constexpr std::uint32_t most_forks_in_a_row = 8;
 
 /// A worker is a role, not a thread: a thread that is about to block hands it to another one and goes on without it.
 /// Members without a comment belong to the thread that plays the role.
@@ -38,6 +42,10 @@ class alignas(base::cache_line) worker {
   /// Plays the role until the scheduler stops, or until a task that it runs has given the role away.
   enum class [[nodiscard]] on_play : std::uint8_t { stopped, role_lent };
   on_play play() noexcept;
+
+  /// This thread plays the role from now on, or no longer.
+  void enter_thread() noexcept;
+  static void leave_thread() noexcept;
 
   /// The newest task: into the LIFO slot, its predecessor into the ring.
   void push_newest(core::header& task) noexcept;
@@ -66,6 +74,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] unsigned index() const noexcept { return index_; }
   [[nodiscard]] lifo_slot<core::header>& slot() noexcept { return slot_; }
   [[nodiscard]] task_ring::thief thief_end() noexcept { return ring_.thief_end(); }
+  [[nodiscard]] core::fork_context& forks() noexcept { return forks_; }
   [[nodiscard]] parker& bed() noexcept { return parker_; }
   [[nodiscard]] worker_counters& counts() noexcept { return counts_; }
   [[nodiscard]] const pace& rhythm() const noexcept { return pace_; }
@@ -114,6 +123,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] core::header* choose() noexcept;
   [[nodiscard]] bool store(core::header& task) noexcept;
   [[nodiscard]] core::header* from_lifo() noexcept;
+  [[nodiscard]] core::header* from_forks() noexcept;
   [[nodiscard]] core::header* from_injector() noexcept;
   [[nodiscard]] core::header* start(core::header* entry) noexcept;
   void flush_lifo() noexcept;
@@ -121,6 +131,7 @@ class alignas(base::cache_line) worker {
 
   [[nodiscard]] core::header* search() noexcept;
   [[nodiscard]] core::header* steal_from(worker& victim) noexcept;
+  [[nodiscard]] core::header* steal_fork(worker& victim) noexcept;
   [[nodiscard]] core::header* find_or_park() noexcept;
   [[nodiscard]] core::header* leave_search(core::header& found) noexcept;
   void leave_behind() noexcept;
@@ -138,6 +149,7 @@ class alignas(base::cache_line) worker {
   lifo_slot<core::header> slot_;
   task_ring ring_;
   task_ring::owner mine_;
+  core::fork_context forks_;
   parker parker_;
   base::atomic<std::uint64_t> stamp_{0};
   base::atomic<std::uint64_t> task_id_{0};
@@ -149,6 +161,7 @@ class alignas(base::cache_line) worker {
   std::uint32_t since_injector_ = 0;
   std::uint32_t since_driver_ = 0;
   std::uint32_t lifo_polls_ = 0;
+  std::uint32_t forks_in_a_row_ = 0;
   std::uint32_t polls_this_tick_ = 0;
   bool searching_ = false;
   bool to_ring_ = false;    // what is woken now goes where all can take it

@@ -128,13 +128,13 @@ void demand_outside_of_tasks() {
 header& enter(promise_base& root, const result_vtable& type, scheduler* services) noexcept {
   scheduler& around = services == nullptr ? no_services() : *services;
   if (!around.ops->admit(around)) {
-    header& refused = make_header(root, around, type, entered_word);
+    header& refused = make_header(root, around, type, entered_word, current_task());
     abandon(refused, cancel_reason::shutdown);
     return refused;
   }
   base::watch_for_exit();
   entered here(around);
-  header& task = make_header(root, here, type, entered_word);
+  header& task = make_header(root, here, type, entered_word, current_task());
   here.run_to_end(task);
   return task;
 }

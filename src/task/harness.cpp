@@ -4,7 +4,7 @@
 #include "base/tls_slot.hpp"
 #include "task/unwinder.hpp"
 
-#include <rota/leaf.hpp>
+#include <rota/detail/fork_group.hpp>
 
 #include <utility>
 
@@ -13,13 +13,17 @@ namespace rota::core {
 namespace {
 
 /// Lets the frames run until they stop for a reason. The loop is the trampoline: its stack is the only native one.
-void resume_frames(header& task) noexcept {
+/// Returns the task that ran last: a child in its place may have become one of its own, which goes on here.
+header& resume_frames(header& task) noexcept {
   task.waiting.set(nullptr);
-  do {
-    task.why = stop_reason::none;
-    task.transfers = 0;
-    task.innermost.get()->handle().resume();
-  } while (task.why == stop_reason::bounce);
+  for (strand* now = &task;;) {
+    now->why = stop_reason::none;
+    now->transfers = 0;
+    now->innermost.get()->handle().resume();
+    const fork_context* const forks = forks_of_thread();
+    now = forks != nullptr && forks->running != nullptr ? forks->running : task_around();
+    if (now->why != stop_reason::bounce) return static_cast<header&>(*now);
+  }
 }
 
 void record_site(header& task) noexcept {
@@ -39,10 +43,10 @@ void give_back(header& task, const header* above, on_suspend duty) noexcept {
 /// Nobody has the handle, so nobody will look at the outcome but the family.
 void destroy_unseen(header& task, const family* around) noexcept {
   if (around == nullptr) {
-    if (std::exception_ptr thrown = task.result->exception(&task))
+    if (std::exception_ptr thrown = task.result().exception(&task))
       task.owner->ops->unhandled(*task.owner, task, std::move(thrown));
   }
-  task.result->destroy(&task);
+  task.result().destroy(&task);
 }
 
 enum class how_ended : bool { returned, cancelled };
@@ -74,7 +78,7 @@ void finish(header& task, const header* above, how_ended end) noexcept {
 
 void finish_cancelled(header& task, const header* above) noexcept {
   // relaxed. Written before the transition that this thread acted upon.
-  task.result->set_cancelled(&task, task.reason.load(base::order::relaxed));
+  task.result().set_cancelled(&task, task.reason.load(base::order::relaxed));
   finish(task, above, how_ended::cancelled);
 }
 
@@ -88,9 +92,11 @@ void finish_returned(header& task, const header* above) noexcept {
 
 /// Advances one task as far as it goes. Returns the task that runs next on this thread: one that it awaits, the one that
 /// awaits it here, or null. In the first case the task stays `running`; else this thread no longer owns it.
-header* advance(header& task, unsigned looks) noexcept {
-  header* const above = task.awaited_by;
-  for (verdict now = unwinder::look(task);;) {
+header* advance(header& first, unsigned looks) noexcept {
+  header* const above = first.awaited_by;
+  header* running = &first;
+  for (verdict now = unwinder::look(first);;) {
+    header& task = *running;
     if (now == verdict::wait) {
       task.awaited_by = nullptr;
       record_site(task);
@@ -102,44 +108,52 @@ header* advance(header& task, unsigned looks) noexcept {
       finish_cancelled(task, above);
       return above;
     }
-    resume_frames(task);
-    switch (task.why) {
+    running = &resume_frames(task);
+    switch (running->why) {
       case stop_reason::none:
       case stop_reason::bounce:
-        ROTA_FATAL("a task's frame returned without a reason: was it resumed by hand?", task.id);
+        ROTA_FATAL("a task's frame returned without a reason: was it resumed by hand?", running->id);
       case stop_reason::leaf:
-        now = task.regions == nullptr ? verdict::wait : unwinder::before_wait(task);
+        now = running->regions == nullptr ? verdict::wait : unwinder::before_wait(*running);
         break;
-      case stop_reason::unwind: now = unwinder::go_on(task); break;
+      case stop_reason::unwind: now = unwinder::go_on(*running); break;
       case stop_reason::yield:
-        if (task.regions != nullptr && (now = unwinder::before_yield(task)) != verdict::wait) break;
+        if (running->regions != nullptr && (now = unwinder::before_yield(*running)) != verdict::wait) break;
         // Whoever awaits it here goes first. Nobody else to go first either: a turn given up is a turn taken.
-        if (above == nullptr && task.owner->ops->keeps_turn(*task.owner, looks)) {
-          task.budget = leaf_budget;
-          return &task;
+        if (above == nullptr && running->owner->ops->keeps_turn(*running->owner, looks)) {
+          running->budget = leaf_budget;
+          return running;
         }
-        task.awaited_by = nullptr;
-        record_site(task);
-        give_back(task, above, task.word.yield());
+        running->awaited_by = nullptr;
+        record_site(*running);
+        give_back(*running, above, running->word.yield());
         return above;
       case stop_reason::join: {
         // relaxed. This thread wrote it.
-        header* const target = task.join_target.load(base::order::relaxed);
-        target->awaited_by = &task;
-        target->budget = task.budget;
+        header* const target = running->join_target.load(base::order::relaxed);
+        target->awaited_by = running;
+        target->budget = running->budget;
         return target;
       }
       case stop_reason::finished:
-        task.awaited_by = nullptr;
+        running->awaited_by = nullptr;
         // What the child used up is used up: a loop of spawn and await must yield too.
-        if (above != nullptr) above->budget = task.budget;
-        finish_returned(task, above);
+        if (above != nullptr) above->budget = running->budget;
+        finish_returned(*running, above);
         return above;
     }
   }
 }
 
 }  // namespace
+
+void park(header& task) noexcept {
+  record_site(task);
+  scheduler& by = *task.owner;
+  if (task.word.suspend() != on_suspend::resubmit) return;
+  by.ops->reschedule(task);
+  by.ops->settle(by);
+}
 
 unsigned run(header& task) noexcept {
   // Of this thread throughout: tasks come and go, the call does not.

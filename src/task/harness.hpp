@@ -10,6 +10,9 @@ namespace rota::core {
 /// Returns how often a task was looked at.
 unsigned run(header& task) noexcept;
 
+/// The task that runs here waits for the leaf that it has named. Afterwards it may run elsewhere; this thread goes on with another.
+void park(header& task) noexcept;
+
 /// Takes an entry that came out of a queue, and runs the task if it is runnable. 0: the entry was stale.
 unsigned run_entry(header& task) noexcept;
 

@@ -3,6 +3,8 @@
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
 
+#include <rota/detail/fork_group.hpp>
+
 #include <bit>
 #include <cstdlib>
 #include <new>
@@ -37,15 +39,18 @@ constexpr std::uint64_t ids_per_block = 1024;
 
 }  // namespace
 
-header& make_header(promise_base& root, scheduler& by, const result_vtable& type, snapshot initial) noexcept {
+header& make_header(promise_base& root,
+                    scheduler& by,
+                    const result_vtable& type,
+                    snapshot initial,
+                    const header* parent) noexcept {
   void* const frame = root.handle().address();
   tag_of(frame).keep = 1;
   auto* const made = ::new (root.room()) header(by, type, initial, next_task_id());
   made->innermost.set(&root);
   root.root = made;
   root.parent = nullptr;
-  root.owner = nullptr;
-  if (const header* const parent = current_task()) {
+  if (parent != nullptr) {
     made->parent_id = parent->id;
     made->deadline = parent->deadline;
     made->locals = share(parent->locals);
@@ -69,12 +74,13 @@ void unshare(local_node* chain) noexcept {
 }
 
 header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept {
+  const header* const parent = current_task();
   if (by.ops->admit(by)) {
-    header& made = make_header(root, by, type, spawned_word);
+    header& made = make_header(root, by, type, spawned_word, parent);
     by.ops->schedule(made);
     return made;
   }
-  header& made = make_header(root, by, type, entered_word);
+  header& made = make_header(root, by, type, entered_word, parent);
   abandon(made, cancel_reason::shutdown);
   return made;
 }
@@ -151,6 +157,8 @@ bool cancel(header& task, cancel_reason reason) noexcept {
   const on_cancel duty = task.word.cancel();
   if (duty == on_cancel::too_late) return false;
   if (duty == on_cancel::submit) task.owner->ops->schedule(task);
+  // acquire. Pairs with the release in note_forks(), where the rest is said.
+  if (fork_context* const where = task.forks.load(base::order::acquire)) where->waiting.call();
   // acquire. Pairs with the release in set_cancel_hook(), where the rest is said.
   if (cancel_hook* const hook = task.hook.load(base::order::acquire)) deliver(task, *hook);
   return true;
@@ -166,12 +174,21 @@ void set_cancel_hook(header& task, cancel_hook& hook) noexcept {
   if (task.word.load().has(cancelled)) hook.cancelled(hook);
 }
 
+// As above.
+void note_forks(header& task, fork_context& where) noexcept {
+  // relaxed. Its own.
+  if (task.forks.load(base::order::relaxed) == &where) return;
+  // release. Pairs with the acquire in cancel().
+  task.forks.store(&where, base::order::release);
+  wake(task);
+}
+
 void override_shields(header& task) noexcept {
   if (task.word.override_shield() == on_wake::submit) task.owner->ops->schedule(task);
 }
 
 ending ending_of(header& task) noexcept {
-  return {task.result->exception(&task), task.result->cancelled(&task)};
+  return {task.result().exception(&task), task.result().cancelled(&task)};
 }
 
 family* break_bond(header& task) noexcept {
@@ -187,7 +204,7 @@ void drop_handle(header& task) noexcept {
   if (!task.word.is_last_reference() && task.word.drop_handle() == on_drop_handle::nothing) return;
   // The task is complete, so this thread is the last that may look at the result.
   ending how = ending_of(task);
-  task.result->destroy(&task);
+  task.result().destroy(&task);
   if (family* const around = break_bond(task)) {
     around->dropped(task, how);
   } else if (how.thrown != nullptr) {
@@ -212,11 +229,21 @@ std::uint64_t next_task_id() noexcept {
   return locals.next_id++;
 }
 
-header* current_task() noexcept { return static_cast<header*>(base::this_thread_locals().task); }
+fork_context* forks_of_thread() noexcept {
+  return static_cast<fork_context*>(base::this_thread_locals().forks);
+}
+
+header* task_around() noexcept { return static_cast<header*>(base::this_thread_locals().task); }
+
+header* current_task() noexcept {
+  const fork_context* const forks = forks_of_thread();
+  if (forks != nullptr && forks->running != nullptr) promote(*forks->running);
+  return task_around();
+}
 
 header* task_in_sight() noexcept {
-  const base::thread_locals& here = base::this_thread_locals();
-  return static_cast<header*>(here.task != nullptr ? here.task : here.in_place);
+  header* const running = current_task();
+  return running != nullptr ? running : static_cast<header*>(base::this_thread_locals().in_place);
 }
 
 }  // namespace rota::core

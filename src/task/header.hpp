@@ -48,7 +48,9 @@ struct sibling_links {
 /// owner until it registered, then the completer. `next`: whoever holds the injector's lock. The atomics: anybody.
 struct header : activation, list_links, sibling_links {
   header(scheduler& by, const result_vtable& type, snapshot initial, std::uint64_t new_id) noexcept
-      : word(initial), owner(&by), result(&type), id(new_id) {}
+      : word(initial), owner(&by), id(new_id) {
+    tag_of(frame_address()).result = &type;
+  }
   header(const header&) = delete;
   header& operator=(const header&) = delete;
   ~header() = default;
@@ -56,7 +58,6 @@ struct header : activation, list_links, sibling_links {
   state word;
   base::cell<header*> next;  // in the injector
   scheduler* owner;
-  const result_vtable* result;
   waker join_slot;
 
   // Written by the owner: the task that this one joined last. Reports compare it, and never look at what it points to.
@@ -81,8 +82,9 @@ struct header : activation, list_links, sibling_links {
 
   char* name = nullptr;  // the registry's, under its lock
 
+  [[nodiscard]] const result_vtable& result() noexcept { return *tag_of(frame_address()).result; }
   [[nodiscard]] void* frame_address() noexcept {
-    return reinterpret_cast<std::byte*>(this) + header_room + sizeof(frame_tag);
+    return frame_of_room(this);
   }
 };
 
@@ -92,7 +94,12 @@ static_assert(alignof(header) <= 16);
 [[nodiscard]] inline header& header_of(activation& task) noexcept { return static_cast<header&>(task); }
 
 /// Builds the header of a task in front of its frame. The frame is the header's from now on.
-header& make_header(promise_base& root, scheduler& by, const result_vtable& type, snapshot initial) noexcept;
+/// `parent`: whose deadline and locals it inherits; null: nobody's.
+header& make_header(promise_base& root,
+                    scheduler& by,
+                    const result_vtable& type,
+                    snapshot initial,
+                    const header* parent) noexcept;
 
 /// What nobody has taken out of the outcome of a task yet. For whoever may look at the outcome.
 [[nodiscard]] ending ending_of(header& task) noexcept;
@@ -130,6 +137,9 @@ bool cancel(header& task, cancel_reason reason) noexcept;
 /// The running task makes `hook` known: once, and for good. A cancellation that came before is reported to it here.
 void set_cancel_hook(header& task, cancel_hook& hook) noexcept;
 
+/// The running task is about to fork on this thread: a cancellation calls there from now on.
+void note_forks(header& task, fork_context& where) noexcept;
+
 /// Stops the shields of a task, if it has any, from holding its cancellation off.
 void override_shields(header& task) noexcept;
 
@@ -148,7 +158,12 @@ void drop_handle(header& task) noexcept;
 /// The next task id; they are given to threads in blocks.
 [[nodiscard]] std::uint64_t next_task_id() noexcept;
 
-/// The task that this thread runs; null outside.
+/// The task that this thread runs; null outside. A child that runs in its parent's place becomes a task by it.
 [[nodiscard]] header* current_task() noexcept;
+/// The same for reports: of a child in place the task around it.
+[[nodiscard]] header* task_around() noexcept;
+
+/// Where tasks may fork on this thread; null: nowhere.
+[[nodiscard]] fork_context* forks_of_thread() noexcept;
 
 }  // namespace rota::core

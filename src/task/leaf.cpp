@@ -44,7 +44,7 @@ waker leaf::make_waker() const noexcept { return core::make_waker(core::header_o
 
 bool leaf::suspend_in(core::promise_base& frame) {
 #if !defined(NDEBUG)
-  if (core::current_task() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");
+  if (core::task_around() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");
 #endif
   task_->innermost.set(&frame);
   // The budget is spent: the operation is done already, and only its turn is given up.
@@ -62,8 +62,10 @@ bool leaf::suspend_in(core::promise_base& frame) {
 namespace core {
 
 // The body's own catch block would take what a destructor of its frame threw, and go on to the end as if it had returned.
-void thrown_in(const activation& task) noexcept {
-  const auto& me = static_cast<const header&>(task);
+void thrown_in(const strand& running) noexcept {
+  // What runs in place is unwound as the task that it becomes before.
+  if (running.in_place) return;
+  const auto& me = static_cast<const header&>(running);
   if (me.word.load().has(unwinding)) fatal_in(me, "a destructor threw while its task was unwound");
 }
 

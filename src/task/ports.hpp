@@ -84,6 +84,8 @@ struct scheduler_ops {
   /// Something that is no task, and that its owner may keep for longer than the runtime, needs this scheduler's memory: a
   /// socket. It gives it back by freed().
   void (*held)(scheduler& self) noexcept = [](scheduler&) noexcept {};
+  /// A task has forked: on this thread lies what others may take.
+  void (*forked)(scheduler& self) noexcept = [](scheduler&) noexcept {};
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
   void (*freed)(scheduler& self) noexcept;
 };

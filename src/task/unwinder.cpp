@@ -127,7 +127,7 @@ verdict unwinder::advance(header& task) noexcept {
     promise_base* const frame = task.innermost.get();
     if (region* const here = stop_at(task, *frame)) return stop(task, *here);
     promise_base* const outer = frame->parent;
-    if (frame->owner != nullptr) *frame->owner = nullptr;
+    if (outer != nullptr) *frame->owner = nullptr;
     task.innermost.set(outer);
     frame->handle().destroy();
     if (outer == nullptr) return verdict::finished;

@@ -36,9 +36,11 @@ struct workshop {
     item& i = items[static_cast<std::size_t>(id)];
     i.payload.set(id);
     i.pushed = 1;
-    if (!words.push(i)) {
+    if (!words.has_room(1) && words.look_again().items == 0) {
       check(id >= static_cast<int>(Capacity), "there is room for as many as it has slots");
       take(&i);
+    } else {
+      words.push(1, [&i](std::uint32_t) -> item& { return i; });
     }
   }
   void take(item* i) {
@@ -148,6 +150,41 @@ TEST_P(fork_deque_model, a_full_one_refuses_until_a_thief_has_taken_one) {
     for (int id = 0; id < 4; ++id) w.push(id);
   };
   expect_holds(model::exhaustive(name), against_thieves<2>(GetParam(), 1, 3, own));
+}
+
+TEST_P(fork_deque_model, several_at_once) {
+  const std::string name = named("fork_deque_several");
+  const auto own = [](workshop<4>& w) {
+    for (int id = 0; id < 3; ++id) {
+      w.items[static_cast<std::size_t>(id)].payload.set(id);
+      w.items[static_cast<std::size_t>(id)].pushed = 1;
+    }
+    w.words.push(3, [&w](std::uint32_t i) -> item& { return w.items[i]; });
+    check(w.words.look_again().items <= 4, "its room is what it has");
+  };
+  expect_holds(model::exhaustive(name), against_thieves<4>(GetParam(), 1, 3, own));
+}
+
+// Whoever calls wants to be heard, beside a look that found the deque full.
+TEST_P(fork_deque_model, no_call_is_lost) {
+  const std::string name = named("fork_deque_call");
+  const auto body = [barrier = GetParam()](execution& e) {
+    auto& w = e.make<workshop<2>>(barrier);
+    auto& heard = e.make<int>(0);
+    e.thread("owner", [&w, &heard] {
+      w.push(0);
+      w.push(1);
+      heard += w.words.look_again().called ? 1 : 0;
+      w.pop_all();
+    });
+    e.thread("caller", [&w] { w.words.call(); });
+    e.finally([&w, &heard] {
+      heard += w.words.look_again().called ? 1 : 0;
+      check(heard == 1, "a call is heard once");
+      w.check_end();
+    });
+  };
+  expect_holds(model::exhaustive(name, 3), body);
 }
 
 TEST_P(fork_deque_model, slots_are_used_again) {

@@ -14,6 +14,7 @@ class leaf;
 
 namespace rota::core {
 
+struct fork_context;
 class promise_base;
 class region;
 class timed_region;
@@ -32,15 +33,23 @@ enum class stop_reason : unsigned char {
 /// Ready leaf operations that a task may perform before it must yield.
 inline constexpr unsigned char leaf_budget = 128;
 
-/// Owned by the thread that runs the task, but for the fields that say otherwise.
-struct activation {
+/// What frames that run one inside the other share, whether they are a task or not yet: a child that a group runs in its
+/// parent's place has this, at the place where its header will be if it ever needs one. Only the thread that runs it.
+struct strand {
+  // In place: where its frames fork. A task sets it when it forks, to where it did last: whoever cancels it calls there.
+  base::atomic<fork_context*> forks;
   base::cell<promise_base*> innermost;  // the frame that goes on next
-  base::cell<leaf*> waiting;            // what it waits for; null before the first run
+  stop_reason why = stop_reason::none;
+  unsigned char transfers = 0;
+  bool in_place = false;
+};
+
+/// Owned by the thread that runs the task, but for the fields that say otherwise.
+struct activation : strand {
+  base::cell<leaf*> waiting;  // what it waits for; null before the first run
   base::atomic<const void*>
       where;  // for reports: a std::source_location of the innermost co_await, as its one pointer
   region* regions = nullptr;  // shields, deadlines and catchers in force, innermost first
-  stop_reason why = stop_reason::none;
-  unsigned char transfers = 0;
   unsigned char budget = leaf_budget;
   base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
@@ -60,20 +69,30 @@ struct activation {
   ~activation() = default;
 };
 
+/// A child that runs in place becomes a task of its own, and so does every one around it.
+ROTA_API void promote(strand& running) noexcept;
+
+/// The task that these frames belong to. They run now.
+[[nodiscard]] inline activation& task_of(strand& running) noexcept {
+  if (running.in_place) [[unlikely]]
+    promote(running);
+  return static_cast<activation&>(running);
+}
+
 #if defined(__clang__)
 /// clang turns a transfer into a jump at every optimisation level and under every sanitizer.
 template <class Promise>
-std::coroutine_handle<> transfer(activation& /*task*/, Promise& to) noexcept {
+std::coroutine_handle<> transfer(strand& /*running*/, Promise& to) noexcept {
   return to.handle();
 }
 #else
 /// g++ does so only when it optimises, and never under ASan or TSan: bounce off the trampoline now and then.
 template <class Promise>
-std::coroutine_handle<> transfer(activation& task, Promise& to) noexcept {
+std::coroutine_handle<> transfer(strand& running, Promise& to) noexcept {
   constexpr unsigned char most = 64;
-  if (++task.transfers < most) return to.handle();
-  task.innermost.set(&to);
-  task.why = stop_reason::bounce;
+  if (++running.transfers < most) return to.handle();
+  running.innermost.set(&to);
+  running.why = stop_reason::bounce;
   return std::noop_coroutine();
 }
 #endif

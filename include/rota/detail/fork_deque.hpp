@@ -27,7 +27,7 @@ enum class pop_barrier : unsigned char {
 //   word      changed by
 //   top       thief: a CAS to top + 1; owner: the same, for the last item only. It only grows
 //   bottom    owner
-//   limit     owner; it lies at most Capacity behind a top that the owner has seen
+//   limit     owner: at most Capacity behind a top that it has seen; anybody else: to a mark that lies before every bottom
 //   slot i    owner, while i is not in [top, bottom)
 //
 // The owner pops without a read-modify-write, unless the item is the last one: it lowers bottom, then looks at top. Above top,
@@ -60,15 +60,36 @@ class fork_deque {
   fork_deque& operator=(const fork_deque&) = delete;
   ~fork_deque() = default;
 
-  /// The owner. False: there is no room.
-  [[nodiscard]] bool push(T& item) noexcept {
-    const std::int64_t bottom = own_bottom();
-    if (bottom >= limit_.get() && !make_room(bottom)) [[unlikely]]
-      return false;
+  /// The owner. Are so many sure to fit? The answer no may be out of date; look_again() says.
+  [[nodiscard]] bool has_room(std::uint32_t items) const noexcept {
+    // relaxed. The owner wrote it, or somebody put a mark there, which is a message and nothing more.
+    return own_bottom() + items <= limit_.load(base::order::relaxed);
+  }
+  /// The owner. How many fit, in truth; and was it called?
+  struct room {
+    std::uint32_t items;
+    bool called;
+  };
+  [[nodiscard]] room look_again() noexcept {
+    // acquire. Pairs with the thief's CAS: it has read its slot before that is written again.
+    const std::int64_t limit = top_.load(base::order::acquire) + Capacity;
+    // relaxed, all of it. See has_room(). An exchange, since a mark that comes now must not be lost.
+    const bool called = limit_.exchange(limit, base::order::relaxed) == called_mark;
+    return {static_cast<std::uint32_t>(limit - own_bottom()), called};
+  }
+  /// Anybody. The owner's next look for room is a look_again(), which says so.
+  void call() noexcept {
+    // relaxed. A message, which need not come with anything else.
+    limit_.store(called_mark, base::order::relaxed);
+  }
+
+  /// The owner, who knows that there is room: `item(0)` will be the next to be popped, `item(count - 1)` the first to be stolen.
+  template <class Item>
+  void push(std::uint32_t count, Item item) noexcept {
+    std::int64_t bottom = own_bottom();
     // relaxed. The bottom publishes it.
-    slot(bottom).store(&item, base::order::relaxed);
-    set_bottom(bottom + 1);
-    return true;
+    for (std::uint32_t i = count; i != 0; --i) slot(bottom++).store(&item(i - 1), base::order::relaxed);
+    set_bottom(bottom);
   }
 
   /// The owner. The newest item; null when there is none left.
@@ -125,15 +146,10 @@ class fork_deque {
     return item;
   }
 
-  [[nodiscard]] bool make_room(std::int64_t bottom) noexcept {
-    // acquire. Pairs with the thief's CAS: it has read its slot before that is written again.
-    limit_.set(top_.load(base::order::acquire) + Capacity);
-    return bottom < limit_.get();
-  }
-
   alignas(128) base::atomic<std::int64_t> top_{0};
   alignas(128) base::atomic<std::int64_t> bottom_{0};
-  base::cell<std::int64_t> limit_{Capacity};
+  static constexpr std::int64_t called_mark = INT64_MIN;
+  base::atomic<std::int64_t> limit_{Capacity};
   const bool exchanges_;
   alignas(128) base::atomic<T*> slots_[Capacity];
 };

@@ -41,16 +41,18 @@ inline constexpr std::size_t header_room = 208;
 /// Where a promise of ours begins in its frame, after the two function pointers: the layout that clang and g++ share.
 inline constexpr std::size_t promise_offset = 16;
 
+struct result_vtable;
+
 struct alignas(16) frame_tag {
-  /// Frees a block that an allocator of the user's gave. Written only for such a block.
-  void (*release)(void* block, std::size_t bytes) noexcept;
+  const result_vtable* result;  // a root's: written with its header
   std::uint32_t bytes;      // of the whole block
-  std::uint32_t lead : 30;  // bytes before the frame
-  std::uint32_t lent : 1;   // an allocator of the user's gave it
-  std::uint32_t keep : 1;   // a root: the block outlives the frame
+  std::uint32_t lead : 29;           // bytes before the frame
+  std::uint32_t ends_by_itself : 1;  // at its end no destructor is left that does anything
+  std::uint32_t lent : 1;            // an allocator of the user's gave it
+  std::uint32_t keep : 1;            // a root: the block outlives the frame
 };
 static_assert(sizeof(frame_tag) == 16);
-inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
+inline constexpr std::size_t largest_lead = (std::size_t{1} << 29U) - 1;
 
 [[nodiscard]] inline frame_tag& tag_of(void* frame) noexcept {
   return *std::launder(reinterpret_cast<frame_tag*>(static_cast<std::byte*>(frame) - sizeof(frame_tag)));
@@ -58,11 +60,17 @@ inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
 [[nodiscard]] inline void* header_room_of(void* frame) noexcept {
   return static_cast<std::byte*>(frame) - sizeof(frame_tag) - header_room;
 }
+[[nodiscard]] inline void* frame_of_room(void* room) noexcept {
+  return static_cast<std::byte*>(room) + header_room + sizeof(frame_tag);
+}
 inline void release_block(void* frame) noexcept {
   const frame_tag tag = tag_of(frame);
   void* const block = static_cast<std::byte*>(frame) - tag.lead;
   if (tag.lent != 0) {
-    tag.release(block, tag.bytes);
+    // What frees it lies at its end.
+    using releaser = void (*)(void* block, std::size_t bytes) noexcept;
+    auto* const end = static_cast<std::byte*>(block) + tag.bytes;
+    (*std::launder(reinterpret_cast<releaser*>(end - sizeof(releaser))))(block, tag.bytes);
   } else {
     base::free_frame(block, tag.bytes);
   }
@@ -114,7 +122,15 @@ template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
 /// Ends the program if the task is being unwound: the exception is a destructor's.
-ROTA_API void thrown_in(const activation& task) noexcept;
+ROTA_API void thrown_in(const strand& running) noexcept;
+
+class fork_group;
+/// The end of a child that ran in place: what goes on.
+template <class Promise>
+[[nodiscard]] std::coroutine_handle<> end_in_place(std::coroutine_handle<Promise> frame) noexcept;
+/// Awaitables that fork: a task need not be one yet to await them.
+template <class A>
+concept forks = requires(A& a, std::source_location where) { a.awaited_at(where); };
 
 /// The part of a promise that does not depend on the result.
 class alignas(16) promise_base {
@@ -143,6 +159,7 @@ class alignas(16) promise_base {
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> frame) noexcept {
       promise_base& self = frame.promise();
       if (self.parent != nullptr) return transfer(*self.root, *self.parent);
+      if (self.root->in_place) return end_in_place(frame);
       self.root->innermost.set(&self);
       self.root->why = stop_reason::finished;
       return std::noop_coroutine();
@@ -158,35 +175,43 @@ class alignas(16) promise_base {
     if constexpr (is_task<std::remove_cv_t<awaited_type>>) {
       static_assert(!std::is_lvalue_reference_v<A>, "a task is awaited once: co_await std::move(it)");
       return std::forward<A>(awaited);
+    } else if constexpr (forks<awaited_type>) {
+      awaited.awaited_at(where);
+      return by_reference<awaited_type>(awaited);
     } else if constexpr (bindable<awaited_type>) {
-      root->note_site(where);
-      awaited.bind(*root);
+      activation& me = task_of(*root);
+      me.note_site(where);
+      awaited.bind(me);
       return by_reference<awaited_type>(awaited);
     } else {
       static_assert(gives_awaiter<A>,
                     "rota tasks await rota's awaitables, or a class derived from rota::leaf");
-      root->note_site(where);
+      task_of(*root).note_site(where);
       return std::forward<A>(awaited);
     }
   }
 
-  activation* root = nullptr;      // the task that this frame belongs to; null until it starts
-  promise_base* parent = nullptr;  // the frame that awaits this one; null for a root
-  promise_base** owner = nullptr;  // where the owning task object keeps us: the unwinder empties it
+  strand* root = nullptr;          // the task that this frame belongs to, or what may become one; null until it starts
+  promise_base* parent = nullptr;  // the frame that awaits this one; null for a root, and for a child of a group
+  union {
+    promise_base** owner = nullptr;  // with a parent: where the owning task object keeps us: the unwinder empties it
+    fork_group* group;               // without one: what forked it, if it may run in place
+  };
 
  protected:
   ~promise_base() = default;
 
-  static void* allocate(std::size_t frame_bytes, std::size_t lead) {
+  static void* allocate(std::size_t frame_bytes, std::size_t lead, bool ends_by_itself) {
     const std::size_t bytes = checked(lead + frame_bytes);
     auto* const frame = static_cast<std::byte*>(base::allocate_frame(bytes)) + lead;
-    make_tag(frame, bytes, lead);
+    make_tag(frame, bytes, lead).ends_by_itself = ends_by_itself ? 1 : 0;
     return frame;
   }
   static frame_tag& make_tag(std::byte* frame, std::size_t bytes, std::size_t lead) noexcept {
     auto* const tag = ::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag;
     tag->bytes = static_cast<std::uint32_t>(bytes);
     tag->lead = static_cast<std::uint32_t>(lead) & largest_lead;
+    tag->ends_by_itself = 0;
     tag->lent = 0;
     tag->keep = 0;
     return *tag;
@@ -237,7 +262,7 @@ class typed_promise : public promise_base {
   typed_promise& operator=(const typed_promise&) = delete;
   /// A root's result belongs to its header from now on.
   ~typed_promise() {
-    if (!tag_of(static_cast<std::byte*>(room()) + header_room + sizeof(frame_tag)).keep)
+    if (!tag_of(frame_of_room(room())).keep)
       result().~outcome<T>();
   }
 
@@ -249,7 +274,12 @@ class typed_promise : public promise_base {
     result().set_exception(std::current_exception());
   }
 
-  static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead); }
+  static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead, true); }
+  /// The parameters, of which the frame holds copies.
+  template <class... Args>
+  static void* operator new(std::size_t frame_bytes, const Args&...) {
+    return allocate(frame_bytes, lead, (std::is_trivially_destructible_v<Args> && ...));
+  }
 
   /// `std::allocator_arg, allocator` as the first two parameters: the frame comes from there.
   template <class Allocator, class... Args>
@@ -276,7 +306,7 @@ class typed_promise : public promise_base {
   }
 
  private:
-  /// The allocator is kept at the end of the block.
+  /// The allocator is kept at the end of the block, and behind it what frees that.
   template <class Allocator>
   static void* allocate_with(std::size_t frame_bytes, const Allocator& allocator) {
     struct alignas(16) granule {
@@ -285,7 +315,7 @@ class typed_promise : public promise_base {
     using rebound = typename std::allocator_traits<Allocator>::template rebind_alloc<granule>;
     using traits = std::allocator_traits<rebound>;
     static_assert(alignof(rebound) <= 16);
-    constexpr std::size_t tail = (sizeof(rebound) + 15) / 16 * 16;
+    constexpr std::size_t tail = (sizeof(rebound) + sizeof(void*) + 15) / 16 * 16;
     const std::size_t bytes = promise_base::checked(lead + (frame_bytes + 15) / 16 * 16 + tail);
     rebound mine(allocator);
     std::byte* const block =
@@ -293,13 +323,15 @@ class typed_promise : public promise_base {
     ::new (static_cast<void*>(block + bytes - tail)) rebound(std::move(mine));
     frame_tag& tag = promise_base::make_tag(block + lead, bytes, lead);
     tag.lent = 1;
-    tag.release = [](void* raw, std::size_t size) noexcept {
+    using releaser = void (*)(void* raw, std::size_t size) noexcept;
+    constexpr releaser release = [](void* raw, std::size_t size) noexcept {
       auto* const stored =
           std::launder(reinterpret_cast<rebound*>(static_cast<std::byte*>(raw) + size - tail));
       rebound last(std::move(*stored));
       stored->~rebound();
       traits::deallocate(last, static_cast<typename traits::pointer>(static_cast<granule*>(raw)), size / 16);
     };
+    ::new (static_cast<void*>(block + bytes - sizeof(releaser))) releaser(release);
     return block + lead;
   }
 };

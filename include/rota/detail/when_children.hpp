@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <rota/detail/awaited.hpp>
-#include <rota/detail/group.hpp>
+#include <rota/detail/fork_group.hpp>
 #include <rota/join_handle.hpp>
 #include <rota/outcome.hpp>
 
@@ -69,9 +69,16 @@ template <class Range>
   return children;
 }
 
+/// What a child has left in front of its room.
 template <class T>
-[[nodiscard]] group_leaf::member member_of(task<T>& child) noexcept {
-  return {child.release(), nullptr, &result_vtable_of<T>};
+[[nodiscard]] outcome<T>& outcome_of(const fork_group::member& from) noexcept {
+  outcome<T>& left = *result_at<T>(from.frame->room());
+  base::note_write(&left);
+  return left;
+}
+template <class T>
+[[nodiscard]] outcome<T> take_end(const fork_group::member& from) {
+  return std::exchange(outcome_of<T>(from), outcome<T>());
 }
 
 template <class T>
@@ -79,44 +86,91 @@ using value_or_monostate = std::conditional_t<std::is_void_v<T>, std::monostate,
 
 /// The value of a child that ended with one.
 template <class T>
-[[nodiscard]] value_or_monostate<T> take_value(const group_leaf::member& from) {
+[[nodiscard]] value_or_monostate<T> take_value(const fork_group::member& from) {
   if constexpr (std::is_void_v<T>) {
     return {};
   } else {
-    return take_outcome<T>(*from.task).value();
+    return std::move(outcome_of<T>(from)).value();
   }
+}
+/// The end of a child that ended in place, and whose value was taken.
+template <class T>
+void free_in_place(const fork_group::member& child) noexcept {
+  outcome_of<T>(child).~outcome<T>();
+  release_block(frame_of_room(child.frame->room()));
 }
 
 /// A fixed number of children.
 template <class... T>
-class fixed_group : public group_leaf {
+class fixed_group : public fork_group {
  protected:
   fixed_group(group_rule rule, rota::task<T>... children) noexcept
-      : group_leaf(rule), members_{member_of(children)...} {
+      : fork_group(rule), members_{member{children.release(), {}}...} {
     set_members(members_.data(), members_.size());
   }
-  ~fixed_group() { let_go(); }
+  ~fixed_group() {
+    if (has_members()) let_go();
+  }
 
   [[nodiscard]] const member& at(std::size_t position) const noexcept { return members_[position]; }
+  /// After the values were taken. Most often all have ended in place: then nothing is left to be asked.
+  void free_plain() noexcept {
+    if (is_plain()) free_each(std::index_sequence_for<T...>());
+  }
 
  private:
+  template <std::size_t... I>
+  void free_each(std::index_sequence<I...> /*positions*/) noexcept {
+    (free_in_place<T>(members_[I]), ...);
+    forget_members();
+  }
+  [[nodiscard]] const result_vtable& type_of(std::size_t position) const noexcept final {
+    static constexpr std::array<const result_vtable*, sizeof...(T)> types{&result_vtable_of<T>...};
+    return *types[position];
+  }
+
   std::array<member, sizeof...(T)> members_;
+};
+/// Of nothing.
+template <>
+class fixed_group<> : public fork_group {
+ protected:
+  explicit fixed_group(group_rule rule) noexcept : fork_group(rule) {}
+  ~fixed_group() = default;
+  static void free_plain() noexcept {}
+
+ private:
+  [[nodiscard]] const result_vtable& type_of(std::size_t /*position*/) const noexcept final {
+    return result_vtable_of<void>;
+  }
 };
 
 /// As many children as there are.
 template <class T>
-class range_group : public group_leaf {
+class range_group : public fork_group {
  protected:
-  range_group(group_rule rule, std::vector<rota::task<T>> children) : group_leaf(rule) {
-    members_.reserve(children.size());
-    for (rota::task<T>& each : children) members_.push_back(member_of(each));
+  range_group(group_rule rule, std::vector<rota::task<T>> children)
+      : fork_group(rule), members_(children.size()) {
+    for (std::size_t i = 0; i < children.size(); ++i) members_[i].frame = children[i].release();
     set_members(members_.data(), members_.size());
   }
-  ~range_group() { let_go(); }
+  ~range_group() {
+    if (has_members()) let_go();
+  }
 
   [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
+  /// As in a fixed_group.
+  void free_plain() noexcept {
+    if (!is_plain()) return;
+    for (const member& each : members_) free_in_place<T>(each);
+    forget_members();
+  }
 
  private:
+  [[nodiscard]] const result_vtable& type_of(std::size_t /*position*/) const noexcept final {
+    return result_vtable_of<T>;
+  }
+
   std::vector<member> members_;
 };
 

@@ -15,6 +15,13 @@ namespace {
 using deque = fork_deque<int, 8>;
 using thief = fork_thief<int, 8>;
 
+/// False: it is full.
+bool push(deque& d, int& item) {
+  if (!d.has_room(1) && d.look_again().items == 0) return false;
+  d.push(1, [&item](std::uint32_t) -> int& { return item; });
+  return true;
+}
+
 class fork_deque_of : public ::testing::TestWithParam<pop_barrier> {};
 
 std::vector<pop_barrier> barriers_here() {
@@ -32,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(barriers,
 TEST_P(fork_deque_of, the_owner_gets_the_newest_and_a_thief_the_oldest) {
   deque d(GetParam());
   std::array<int, 3> items{};
-  for (int& i : items) ASSERT_TRUE(d.push(i));
+  for (int& i : items) ASSERT_TRUE(push(d, i));
   EXPECT_TRUE(thief(d).has_items());
   EXPECT_EQ(thief(d).steal().item, &items[0]);
   EXPECT_EQ(d.pop(), &items[2]);
@@ -45,18 +52,54 @@ TEST_P(fork_deque_of, the_owner_gets_the_newest_and_a_thief_the_oldest) {
 TEST_P(fork_deque_of, a_full_one_refuses_until_one_is_taken) {
   deque d(GetParam());
   std::array<int, 9> items{};
-  for (std::size_t i = 0; i < 8; ++i) ASSERT_TRUE(d.push(items[i]));
-  EXPECT_FALSE(d.push(items[8]));
+  for (std::size_t i = 0; i < 8; ++i) ASSERT_TRUE(push(d, items[i]));
+  EXPECT_FALSE(push(d, items[8]));
   EXPECT_EQ(thief(d).steal().status, on_fork_steal::stolen);
-  EXPECT_TRUE(d.push(items[8]));
+  EXPECT_TRUE(push(d, items[8]));
   EXPECT_EQ(d.pop(), &items[8]);
+}
+
+TEST_P(fork_deque_of, of_several_at_once_the_first_is_popped_next) {
+  deque d(GetParam());
+  std::array<int, 5> items{};
+  ASSERT_TRUE(d.has_room(5));
+  d.push(5, [&items](std::uint32_t i) -> int& { return items.at(i); });
+  EXPECT_EQ(thief(d).steal().item, &items[4]);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(d.pop(), &items.at(i));
+  EXPECT_EQ(d.pop(), nullptr);
+}
+
+TEST_P(fork_deque_of, its_room_is_exact_when_the_owner_looks_again) {
+  deque d(GetParam());
+  std::array<int, 8> items{};
+  EXPECT_TRUE(d.has_room(8));
+  EXPECT_FALSE(d.has_room(9));
+  for (int& i : items) ASSERT_TRUE(push(d, i));
+  EXPECT_FALSE(d.has_room(1));
+  EXPECT_EQ(d.look_again().items, 0U);
+  EXPECT_EQ(thief(d).steal().status, on_fork_steal::stolen);
+  EXPECT_FALSE(d.has_room(1)) << "it does not know yet";
+  EXPECT_EQ(d.look_again().items, 1U);
+  EXPECT_TRUE(d.has_room(1));
+}
+
+TEST_P(fork_deque_of, who_is_called_hears_of_it_once) {
+  deque d(GetParam());
+  EXPECT_FALSE(d.look_again().called);
+  d.call();
+  EXPECT_FALSE(d.has_room(0)) << "so that the owner looks";
+  const auto found = d.look_again();
+  EXPECT_TRUE(found.called);
+  EXPECT_EQ(found.items, 8U);
+  EXPECT_FALSE(d.look_again().called);
+  EXPECT_TRUE(d.has_room(8));
 }
 
 TEST_P(fork_deque_of, its_slots_are_used_again_and_again) {
   deque d(GetParam());
   std::array<int, 5> items{};
   for (int round = 0; round < 1000; ++round) {
-    for (int& i : items) ASSERT_TRUE(d.push(i));
+    for (int& i : items) ASSERT_TRUE(push(d, i));
     ASSERT_EQ(thief(d).steal().item, &items[0]);
     for (std::size_t i = 4; i > 0; --i) ASSERT_EQ(d.pop(), &items[i]);
     ASSERT_EQ(d.pop(), nullptr);
@@ -65,7 +108,7 @@ TEST_P(fork_deque_of, its_slots_are_used_again_and_again) {
 
 /// As forks nest: what was pushed is popped again, unless a thief has it.
 void nest(deque& d, std::vector<int>& taken, std::array<int, 8>& items, std::size_t at) {
-  const bool pushed = d.push(items[at]);
+  const bool pushed = push(d, items[at]);
   if (at + 1 < items.size()) nest(d, taken, items, at + 1);
   if (!pushed) return;
   if (int* const mine = d.pop()) taken[static_cast<std::size_t>(mine - items.data())]++;

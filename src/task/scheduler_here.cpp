@@ -1,4 +1,4 @@
-#include "flow/scheduler_here.hpp"
+#include "task/scheduler_here.hpp"
 
 #include "task/entered.hpp"
 

@@ -1,4 +1,4 @@
-#include "flow/ending.hpp"
+#include "task/ending.hpp"
 
 #include <rota/error.hpp>
 

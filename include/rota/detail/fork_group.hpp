@@ -1,0 +1,269 @@
+// The children of a when_*: the part that knows no types. Children that nobody steals run in their parent's place.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include <rota/detail/family.hpp>
+#include <rota/detail/fork_deque.hpp>
+#include <rota/detail/promise.hpp>
+#include <rota/leaf.hpp>
+
+namespace rota::core {
+
+struct scheduler;
+
+/// What decides how a when_* ends.
+enum class group_rule : unsigned char {
+  all,          // the first failure
+  settled,      // nothing: all end as they like
+  any,          // the first end
+  any_success,  // the first value
+};
+
+/// What a worker offers the tasks that it runs: the children that nobody has started, for it and for thieves.
+struct fork_context {
+  static constexpr std::uint32_t capacity = ROTA_MODEL ? 4 : 1024;
+
+  fork_context(queue::pop_barrier barrier, scheduler& of) noexcept : waiting(barrier), by(&of) {}
+
+  queue::fork_deque<promise_base, capacity> waiting;
+  strand* running = nullptr;  // the owner's: the child in place whose frames run now; null: the task's own do
+  scheduler* const by;        // whose tasks may fork here
+};
+
+// PROTOCOL: the children of a when_*
+//
+// A child is one of four things: *unstarted*, a frame that its parent holds, or that lies in a deque as well; *in place*: it runs
+// as a part of the task around it, its strand being the front of the room where its header would be; a *task*, with a header;
+// or *ended*.
+//
+//   unstarted -----> in place -----> ended          nobody else took part: no word, no reference, no count was touched
+//       |                |
+//       |  stolen        |  promoted: it, or something inside of it, needs to be a task
+//       |  (adopt)       v  (promote)
+//       `-------------> task ------> ended          counted by remaining_
+//
+// In place (rules all and settled, on a worker): the parent's frame stops in the group, the first child starts, its siblings lie in
+// the worker's deque, the next one on top. A child that ends pops the next. If the deque has none, thieves have all the rest:
+// they take the oldest, so nothing older than the next one is left either. This holds as long as only this strand runs on the
+// worker: before anything else does, the strand is promoted.
+//
+// promote() makes the innermost child, and every child in place around it, a task: from the outside in, each gets its header,
+// and its parent suspends in its group. It happens when the child's code asks for what only a task has: an await of anything
+// but a task or a fork, current_task().
+//
+//   field       who touches it
+//   members_    the frames: written before anything starts. task: from null, by whoever makes the member a task
+//   next_       the parent's thread: how many have been started in place
+//   decider_    position + 1 of the child that decided, by compare-exchange from 0; or `parents`, if the parent was cancelled first
+//   failed_     position + 1 of the child that failed first, by compare-exchange from 0
+//   reason_     why the parent was cancelled: before decider_ says so
+//   remaining_  tasks among the children that have not reported their end. A thief's child may report before the parent has
+//               counted it: the sum goes below zero, and is right when the parent has added how many it misses
+//   waker_      the parent's, before it counts; taken by the child that brings remaining_ to zero
+//   done_       set by that child when it has taken the waker: then nobody but the parent touches anything here
+//
+// Who decides asks the others to stop before it reports its own end, so members_ is there. Who becomes a task meanwhile is asked
+// by neither or by both: it stores `task` and then reads decider_; the other writes decider_ and then reads `task`; all seq_cst.
+// A child in place is told through the deque (call()): the next fork there promotes it. remaining_ goes down by acq_rel, so
+// the last one has seen what all the others did; its release of done_ hands that to the parent. The waker holds a
+// reference: the parent may be gone when it is woken.
+//
+// Who inherits what: a stolen child from the task that its parent belonged to when it forked. While a group is open that task does
+// not run, or runs the very children that are in place; and what changes it promotes them before.
+//
+// Bad interleavings: tests/model/fork_model.cpp has them with the variants that fail.
+class ROTA_API fork_group : public leaf, public family {
+ public:
+  struct member {
+    promise_base* frame = nullptr;  // its room stays as long as the group, whether it has a header or not
+    base::atomic<header*> task;
+  };
+
+  fork_group(const fork_group&) = delete;
+  fork_group& operator=(const fork_group&) = delete;
+
+  /// The co_await says where it stands.
+  void awaited_at(std::source_location where) noexcept { where_ = where; }
+
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] const char* what() const noexcept final { return "when"; }
+
+  void ended(header& child, const ending& how, bool unseen) noexcept final;
+  void dropped(header& child, const ending& how) noexcept final;
+  [[nodiscard]] header* parent() const noexcept final;
+
+  template <class Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+    promise_base& outer = parent.promise();
+    strand& running = *outer.root;
+    // relaxed. Its own.
+    fork_context* const here = running.forks.load(base::order::relaxed);
+    if (!running.in_place || rule_ > group_rule::settled || frame_ != nullptr ||
+        !here->waiting.has_room(count_ - 1)) [[unlikely]]  // none: as many as no deque has room for
+      return begin_slowly(outer);
+    nested_ = true;
+    frame_ = &outer;
+    here_ = here;
+    return open(*here, count_);
+  }
+
+  // --- for the child that ends in place, and for workers
+
+  [[nodiscard]] bool is_decided() const noexcept {
+    // relaxed. What was decided is looked at elsewhere.
+    return decider_.load(base::order::relaxed) != 0;
+  }
+  /// A child in place has ended with a value, and its frame has gone, but for the room.
+  [[nodiscard]] std::coroutine_handle<> go_on(fork_context& here) noexcept {
+    if (next_ == window_) return window_is_over(here);
+    promise_base* const next = here.waiting.pop();
+    if (next == nullptr) [[unlikely]]
+      return go_on_without_the_stolen(here);
+    ROTA_ASSERT(next == members_[next_].frame);
+    ++next_;
+    return begin_in_place(*next, here);
+  }
+  /// The child is over, but for destructors: what they do, the parent does.
+  void hand_back(fork_context& here) const noexcept {
+    here.running = frame_->root->in_place ? frame_->root : nullptr;
+  }
+  /// It has failed, or something else was decided.
+  [[nodiscard]] std::coroutine_handle<> go_on_after(promise_base& child, fork_context& here) noexcept;
+
+  /// An unstarted child that was taken out of a deque: a task from now on, runnable, with an entry for the caller.
+  [[nodiscard]] static header& adopt(promise_base& child) noexcept;
+
+ protected:
+  explicit fork_group(group_rule rule) noexcept : rule_(rule) {}
+  ~fork_group() = default;
+
+  void set_members(member* first, std::size_t count) noexcept;
+  [[nodiscard]] virtual const result_vtable& type_of(std::size_t position) const noexcept = 0;
+
+  /// For the destructor of whoever has the members: gives up their tasks, or the frames of those that never started.
+  void let_go() noexcept;
+  bool start() override;
+
+  /// All children have ended in place, and none has failed.
+  [[nodiscard]] bool is_plain() const noexcept { return !mixed_; }
+  [[nodiscard]] bool has_members() const noexcept { return count_ != 0; }
+  /// Nothing is left for let_go().
+  void forget_members() noexcept { count_ = 0; }
+
+  /// After the end. Which member decided, as a position.
+  [[nodiscard]] std::size_t decider() const noexcept;
+  /// Throws what the deciding failure threw, if a failure decides.
+  void rethrow_failure();
+
+ private:
+  friend void promote(strand& running) noexcept;
+
+  static constexpr std::uint32_t parents = 0xFFFF'FFFFU;
+  /// So many children of a range lie in the deque at most.
+  static constexpr std::uint32_t widest_window = ROTA_MODEL ? 2 : 64;
+
+  /// Starts the next child, with as many of its siblings in the deque as `room` allows.
+  std::coroutine_handle<> open(fork_context& here, std::uint32_t room) noexcept {
+    const std::uint32_t first = next_;
+    std::uint32_t siblings = count_ - first - 1;
+    if (siblings > widest_window) siblings = widest_window;
+    if (siblings > room) siblings = room;
+    next_ = first + 1;
+    window_ = next_ + siblings;
+    member* const rest = members_ + next_;
+    here.waiting.push(siblings, [this, rest](std::uint32_t i) -> promise_base& {
+      rest[i].frame->group = this;
+      return *rest[i].frame;
+    });
+    promise_base& child = *members_[first].frame;
+    child.group = this;
+    return begin_in_place(child, here);
+  }
+  /// Not a header, but what is in front of one.
+  static std::coroutine_handle<> begin_in_place(promise_base& child, fork_context& here) noexcept {
+    strand* const front = static_cast<strand*>(child.room());
+    // relaxed. Its own.
+    front->forks.store(&here, base::order::relaxed);
+    front->why = stop_reason::none;
+    front->transfers = 0;
+    front->in_place = true;
+    child.root = front;
+    here.running = front;
+    return transfer(*front, child);
+  }
+  [[nodiscard]] std::coroutine_handle<> window_is_over(fork_context& here) noexcept {
+    if (window_ != count_ || !frame_->root->in_place) [[unlikely]]
+      return open_next_or_leave(here);
+    here.running = frame_->root;
+    return transfer(*frame_->root, *frame_);
+  }
+
+  std::coroutine_handle<> begin_slowly(promise_base& outer);
+  std::coroutine_handle<> open_next_or_leave(fork_context& here) noexcept;
+  std::coroutine_handle<> go_on_without_the_stolen(fork_context& here) noexcept;
+  std::coroutine_handle<> join(fork_context& here) noexcept;
+  void wait_in_place_of(header& me) noexcept;
+  void abandon_unstarted(fork_context& here) noexcept;
+  header& promote_child(header& me, bool& stopped) noexcept;
+  void make_task_of(std::uint32_t position, header& made) noexcept;
+  [[nodiscard]] std::uint32_t place_for(header& me) const noexcept;
+  [[nodiscard]] header& base_task() const noexcept;
+  [[nodiscard]] const fork_group& around() const noexcept;
+  [[nodiscard]] cancel_reason reason_to_stop() const noexcept;
+  [[nodiscard]] std::uint32_t position_of(const promise_base& frame) const noexcept;
+  [[nodiscard]] std::uint32_t position_of(const header& task) const noexcept;
+  [[nodiscard]] ending ending_at(std::uint32_t position) const noexcept;
+  [[nodiscard]] bool decides(const ending& how) const noexcept;
+  void report(std::uint32_t position, const ending& how) noexcept;
+  void cancel_others(const header* but, cancel_reason reason) noexcept;
+
+  member* members_ = nullptr;
+  std::uint32_t count_ = 0;
+  std::uint32_t next_ = 0;
+  promise_base* frame_ = nullptr;  // the parent's, which awaits this; null before
+  base::atomic<std::uint32_t> decider_;
+  base::atomic<std::uint32_t> failed_;
+  base::atomic<std::int32_t> remaining_;
+  base::atomic<bool> done_;
+  base::atomic<cancel_reason> reason_;
+  group_rule rule_;
+  bool nested_ = false;           // when it forked, the parent was in place itself
+  bool mixed_ = false;            // not all children have ended in place with a value
+  std::uint32_t window_ = 0;      // of those before it, what is not started lies in the deque
+  std::uint32_t stolen_ = 0;      // tasks that remaining_ does not count yet
+  std::uint32_t rethrown_ = 0;    // position + 1
+  fork_context* here_ = nullptr;  // where it forked in place; null: nowhere
+  fork_group* within_ = nullptr;  // in promote(): the group that a child of this one waits in
+  std::source_location where_;
+  waker waker_;
+};
+
+/// Of a range without elements nothing can be the first.
+[[noreturn]] ROTA_API void throw_nothing_to_wait_for();
+
+template <class Promise>
+std::coroutine_handle<> end_in_place(std::coroutine_handle<Promise> frame) noexcept {
+  Promise& self = frame.promise();
+  fork_group& group = *self.group;
+  // relaxed. Its own.
+  fork_context& here = *self.root->forks.load(base::order::relaxed);
+  base::note_read(&self.result());
+  const bool goes_on = self.result().has_value() && !group.is_decided();
+  promise_base& child = self;
+  // Its parameters end with it; the room, and the result in front of that, stay.
+  if (frame_tag& tag = tag_of(frame.address()); tag.ends_by_itself == 0) {
+    tag.keep = 1;
+    group.hand_back(here);
+    frame.destroy();
+  }
+  if (!goes_on) [[unlikely]]
+    return group.go_on_after(child, here);
+  return group.go_on(here);
+}
+
+}  // namespace rota::core

@@ -1,0 +1,422 @@
+#include <rota/detail/fork_group.hpp>
+
+#include "base/tls_slot.hpp"
+#include "task/ending.hpp"
+#include "task/harness.hpp"
+#include "task/scheduler_here.hpp"
+
+#include <rota/error.hpp>
+
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace rota::core {
+
+namespace {
+
+/// The root frame of a child whose strand this is, or was.
+promise_base& root_of(strand& front) noexcept {
+  auto* const frame = static_cast<std::byte*>(frame_of_room(&front));
+  return *std::launder(reinterpret_cast<promise_base*>(frame + promise_offset));
+}
+
+header& whole(strand& running) noexcept { return header_of(task_of(running)); }
+
+}  // namespace
+
+void fork_group::set_members(member* first, std::size_t count) noexcept {
+  if (count >= parents) ROTA_FATAL("a when_* of more than 4294967294 children", 0);
+  members_ = first;
+  count_ = static_cast<std::uint32_t>(count);
+}
+
+void fork_group::let_go() noexcept {
+  base::note_write(&waker_);
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    member& m = members_[i];
+    // relaxed. All have ended, or none has started.
+    if (header* const task = m.task.load(base::order::relaxed)) {
+      drop_handle(*task);
+    } else if (i < next_) {
+      const result_vtable& type = type_of(i);
+      void* const room = m.frame->room();
+      if (i + 1 != rethrown_ && type.exception(room) != nullptr) {
+        scheduler& by = scheduler_for_children(base_task());
+        by.ops->suppressed(by);
+      }
+      type.destroy(room);
+      release_block(frame_of_room(room));
+    } else {
+      m.frame->handle().destroy();
+    }
+  }
+}
+
+// ---- on a worker: in place -----------------------------------------------------------------------------------------
+
+/// The parent is a task, the deque has little room, or somebody called.
+std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
+  if (frame_ != nullptr) throw error(errc::already_joined, "a when_* is awaited for the second time");
+  strand& running = *outer.root;
+  if (running.in_place && rule_ <= group_rule::settled && count_ != 0) {
+    fork_context& here = *forks_of_thread();
+    const auto [room, called] = here.waiting.look_again();
+    if (!called) {
+      nested_ = true;
+      frame_ = &outer;
+      here_ = &here;
+      return open(here, room);
+    }
+  }
+  header& me = whole(running);
+  if (where_.line() != 0) me.note_site(where_);
+  bind(me);
+  if (const std::uint32_t room = place_for(me); room != 0) {
+    scheduler& by = scheduler_for_children(me);
+    frame_ = &outer;
+    here_ = forks_of_thread();
+    const std::coroutine_handle<> child = open(*here_, room - 1);
+    by.ops->forked(by);
+    return child;
+  }
+  if (suspend_in(outer)) return std::noop_coroutine();
+  return outer.handle();
+}
+
+/// Room for so many children, the first included. 0: they must be tasks from the start. Regions watch over the parent while it
+/// waits, and who called here wants a word with it.
+std::uint32_t fork_group::place_for(header& me) const noexcept {
+  fork_context* const here = forks_of_thread();
+  if (here == nullptr || here->by != me.owner || rule_ > group_rule::settled || count_ == 0) return 0;
+  if (me.regions != nullptr) return 0;
+  std::uint32_t room = count_ - 1;
+  if (!here->waiting.has_room(room)) {
+    const auto found = here->waiting.look_again();
+    if (found.called) return 0;
+    room = found.items;
+  }
+  note_forks(me, *here);
+  return me.word.load().cancel_due() ? 0 : room + 1;
+}
+
+/// All that was in the window has started: the rest, or the parent.
+std::coroutine_handle<> fork_group::open_next_or_leave(fork_context& here) noexcept {
+  if (next_ != count_) return open(here, here.waiting.look_again().items);
+  hand_back(here);
+  if (mixed_ && stolen_ != 0) return join(here);
+  return transfer(*frame_->root, *frame_);
+}
+
+/// Thieves have the rest of the window.
+std::coroutine_handle<> fork_group::go_on_without_the_stolen(fork_context& here) noexcept {
+  mixed_ = true;
+  stolen_ += window_ - next_;
+  next_ = window_;
+  return open_next_or_leave(here);
+}
+
+std::coroutine_handle<> fork_group::go_on_after(promise_base& child, fork_context& here) noexcept {
+  mixed_ = true;
+  const std::uint32_t position = next_ - 1;
+  ROTA_ASSERT(members_[position].frame == &child);
+  report(position, ending_at(position));
+  if (!is_decided()) return go_on(here);
+  abandon_unstarted(here);
+  hand_back(here);
+  return join(here);
+}
+
+/// What lies in the deque is as good as stolen: whoever takes it finds that it must not start.
+void fork_group::abandon_unstarted(fork_context& here) noexcept {
+  scheduler& by = scheduler_for_children(base_task());
+  const auto abandon_one = [&](promise_base& frame) {
+    header& child = adopt(frame);
+    by.ops->schedule(child);
+  };
+  while (next_ != window_) {
+    promise_base* const unstarted = here.waiting.pop();
+    if (unstarted == nullptr) break;
+    ++next_;
+    ++stolen_;
+    abandon_one(*unstarted);
+  }
+  stolen_ += window_ - next_;
+  for (next_ = window_; next_ != count_; ++next_, ++stolen_) {
+    members_[next_].frame->group = this;
+    abandon_one(*members_[next_].frame);
+  }
+  window_ = count_;
+}
+
+/// The parent's strand runs, and waits for those that are tasks.
+std::coroutine_handle<> fork_group::join(fork_context& /*here*/) noexcept {
+  header& me = whole(*frame_->root);
+  wait_in_place_of(me);
+  const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0));
+  // acq_rel. release: the waker is there. acquire: what they did, if all have ended.
+  if (remaining_.fetch_add(missing, base::order::acq_rel) + missing != 0) {
+    me.why = stop_reason::leaf;
+    return std::noop_coroutine();
+  }
+  base::note_write(&waker_);
+  waker_ = waker();
+  me.waiting.set(nullptr);
+  return transfer(me, *frame_);
+}
+
+void fork_group::wait_in_place_of(header& me) noexcept {
+  mixed_ = true;
+  bind(me);
+  if (where_.line() != 0) me.note_site(where_);
+  me.innermost.set(frame_);
+  me.waiting.set(this);
+  base::note_write(&waker_);
+  waker_ = make_waker();
+}
+
+// ---- children that become tasks ------------------------------------------------------------------------------------
+
+/// The one in which a child is in place that forked this one.
+const fork_group& fork_group::around() const noexcept { return *root_of(*frame_->root).group; }
+
+/// Nobody changes what this looks at while the group is open.
+header& fork_group::base_task() const noexcept {
+  const fork_group* outermost = this;
+  while (outermost->nested_) outermost = &outermost->around();
+  return static_cast<header&>(*outermost->frame_->root);
+}
+
+header* fork_group::parent() const noexcept {
+  if (frame_ == nullptr) return nullptr;
+  const fork_group* inside = this;
+  for (; inside->nested_; inside = &inside->around()) {
+    const fork_group& outer = inside->around();
+    const member& child = outer.members_[outer.position_of(root_of(*inside->frame_->root))];
+    // acquire. Pairs with make_task_of().
+    if (header* const task = child.task.load(base::order::acquire)) return task;
+  }
+  return static_cast<header*>(inside->frame_->root);
+}
+
+void fork_group::make_task_of(std::uint32_t position, header& made) noexcept {
+  // relaxed. Whoever runs it, or cancels it, comes later.
+  made.bond.store(this, base::order::relaxed);
+  // seq_cst. Then decider_ is read; whoever decides does it the other way round.
+  members_[position].task.store(&made, base::order::seq_cst);
+}
+
+cancel_reason fork_group::reason_to_stop() const noexcept {
+  // seq_cst. See make_task_of(). As an acquire it pairs with try_cancel().
+  const std::uint32_t decided = decider_.load(base::order::seq_cst);
+  if (decided == 0) return cancel_reason::none;
+  // relaxed. Written before.
+  return decided == parents ? reason_.load(base::order::relaxed) : cancel_reason::sibling_failed;
+}
+
+header& fork_group::adopt(promise_base& child) noexcept {
+  fork_group& self = *child.group;
+  const std::uint32_t position = self.position_of(child);
+  header& base = self.base_task();
+  scheduler& by = scheduler_for_children(base);
+  const bool taken = by.ops->admit(by);
+  header& made = make_header(child, by, self.type_of(position), spawned_word, &base);
+  self.make_task_of(position, made);
+  const cancel_reason stop = taken ? self.reason_to_stop() : cancel_reason::shutdown;
+  if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
+  return made;
+}
+
+/// `me`, the parent, is a task, and runs here no more afterwards. `stopped`: something around was decided.
+header& fork_group::promote_child(header& me, bool& stopped) noexcept {
+  const std::uint32_t position = next_ - 1;
+  scheduler& by = scheduler_for_children(me);
+  const bool taken = by.ops->admit(by);
+  header& made = make_header(*members_[position].frame, by, type_of(position), entered_word, &me);
+  made.budget = me.budget;
+  make_task_of(position, made);
+  cancel_reason stop = reason_to_stop();
+  if (stop == cancel_reason::none && stopped) stop = cancel_reason::sibling_failed;
+  stopped = stop != cancel_reason::none;
+  if (!taken) stop = cancel_reason::shutdown;
+  if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
+  // What the window left out is nobody's but ours.
+  const std::uint32_t left_out = window_;
+  window_ = count_;
+  if (!std::exchange(mixed_, true)) stolen_ = 0;
+  const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (count_ - next_));
+  wait_in_place_of(me);
+  // acq_rel. As in join(); the child that goes on here is one of them.
+  remaining_.fetch_add(missing, base::order::acq_rel);
+  for (std::uint32_t i = left_out; i != count_; ++i) {
+    members_[i].frame->group = this;
+    by.ops->schedule(adopt(*members_[i].frame));
+  }
+  next_ = count_;
+  park(me);
+  return made;
+}
+
+void promote(strand& running) noexcept {
+  fork_context& here = *forks_of_thread();
+  ROTA_ASSERT(here.running == &running);
+  fork_group* inner = nullptr;
+  strand* outer = &running;
+  while (outer->in_place) {
+    fork_group* const group = root_of(*outer).group;
+    group->within_ = inner;
+    inner = group;
+    outer = group->frame_->root;
+  }
+  auto* me = static_cast<header*>(outer);
+  ROTA_ASSERT(me == task_around());
+  here.running = nullptr;
+  // Whoever awaits the task on this thread waits for it no longer here, but goes on when this thread has nothing of it.
+  header* const above = std::exchange(me->awaited_by, nullptr);
+  bool stopped = false;
+  while (inner != nullptr) {
+    fork_group& group = *inner;
+    inner = group.within_;
+    me = &group.promote_child(*me, stopped);
+  }
+  me->awaited_by = above;
+  base::this_thread_locals().task = me;
+}
+
+// ---- anywhere: as tasks --------------------------------------------------------------------------------------------
+
+bool fork_group::start() {
+  if (count_ == 0) return true;
+  header& me = header_of(task());
+  scheduler& by = scheduler_for_children_of(me);
+  frame_ = me.innermost.get();
+  mixed_ = true;
+  // relaxed. The children's own words hand it over.
+  remaining_.store(static_cast<std::int32_t>(count_), base::order::relaxed);
+  base::note_write(&waker_);
+  waker_ = make_waker();
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
+    make_task_of(i, make_header(*members_[i].frame, by, type_of(i), word, &me));
+  }
+  // All are there before the first can end, and ask the others to stop.
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    // relaxed. Written above.
+    header& child = *members_[i].task.load(base::order::relaxed);
+    if (child.word.load().is(lifecycle::running)) {
+      abandon(child, cancel_reason::shutdown);
+    } else {
+      by.ops->schedule(child);
+    }
+  }
+  return is_ready();
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+bool fork_group::is_ready() noexcept {
+  // acquire. Pairs with the release in ended(): what all children did is seen.
+  return count_ == 0 || done_.load(base::order::acquire);
+}
+
+cancel_progress fork_group::try_cancel(cancel_reason reason) noexcept {
+  // relaxed. decider_ says when it counts.
+  reason_.store(reason, base::order::relaxed);
+  std::uint32_t nobody = 0;
+  // seq_cst. See make_task_of(). From now on no child decides. failure: relaxed. One has decided.
+  decider_.compare_exchange_strong(nobody, parents, base::order::seq_cst, base::order::relaxed);
+  cancel_others(nullptr, reason);
+  return is_ready() ? cancel_progress::ended : cancel_progress::pending;
+}
+
+bool fork_group::decides(const ending& how) const noexcept {
+  switch (rule_) {
+    case group_rule::all: return how.failed();
+    case group_rule::settled: return false;
+    case group_rule::any: return true;
+    case group_rule::any_success: return !how.failed();
+  }
+  return false;
+}
+
+void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    // seq_cst. See make_task_of().
+    header* const task = members_[i].task.load(base::order::seq_cst);
+    if (task != nullptr && task != but) static_cast<void>(cancel(*task, reason));
+  }
+  // Who is in place hears of it when it forks.
+  if (here_ != nullptr) here_->waiting.call();
+}
+
+/// Of a child that has ended, and is there until remaining_ counts it out.
+void fork_group::report(std::uint32_t position, const ending& how) noexcept {
+  std::uint32_t nobody = 0;
+  // relaxed, failure: relaxed. Only which was first; remaining_ orders the rest.
+  if (how.failed())
+    failed_.compare_exchange_strong(nobody, position + 1, base::order::relaxed, base::order::relaxed);
+  if (!decides(how)) return;
+  nobody = 0;
+  // seq_cst. See make_task_of(). failure: relaxed. Another has decided.
+  if (decider_.compare_exchange_strong(nobody, position + 1, base::order::seq_cst, base::order::relaxed)) {
+    // relaxed. Its own.
+    cancel_others(members_[position].task.load(base::order::relaxed), cancel_reason::sibling_failed);
+  }
+}
+
+void fork_group::ended(header& child, const ending& how, bool /*unseen*/) noexcept {
+  if (how.failed() || decides(how)) report(position_of(child), how);
+  // acq_rel. release: what I did happens before the end. acquire: as the last I hand on what all did.
+  if (remaining_.fetch_sub(1, base::order::acq_rel) != 1) return;
+  base::note_write(&waker_);
+  waker last = std::move(waker_);
+  // release. Pairs with the acquire in is_ready().
+  done_.store(true, base::order::release);
+  last.wake();
+}
+
+/// The awaiting task gives up its handles: nobody takes what is left in them.
+void fork_group::dropped(header& child, const ending& how) noexcept {
+  if (how.thrown == nullptr || position_of(child) + 1 == rethrown_) return;
+  scheduler& by = scheduler_for_children(base_task());
+  by.ops->suppressed(by);
+}
+
+std::uint32_t fork_group::position_of(const promise_base& frame) const noexcept {
+  std::uint32_t i = 0;
+  while (members_[i].frame != &frame) ++i;
+  return i;
+}
+
+std::uint32_t fork_group::position_of(const header& task) const noexcept {
+  std::uint32_t i = 0;
+  // relaxed. Its own.
+  while (members_[i].task.load(base::order::relaxed) != &task) ++i;
+  return i;
+}
+
+ending fork_group::ending_at(std::uint32_t position) const noexcept {
+  const result_vtable& type = type_of(position);
+  void* const room = members_[position].frame->room();
+  return {type.exception(room), type.cancelled(room)};
+}
+
+std::size_t fork_group::decider() const noexcept {
+  // relaxed. Over: done_ has ordered it.
+  return decider_.load(base::order::relaxed) - 1;
+}
+
+void throw_nothing_to_wait_for() { throw std::invalid_argument("when_any: the range is empty"); }
+
+void fork_group::rethrow_failure() {
+  // relaxed, both. Over: done_ has ordered it.
+  const std::uint32_t decided = decider_.load(base::order::relaxed);
+  const std::uint32_t failed = decided != 0 ? decided : failed_.load(base::order::relaxed);
+  if (failed == 0 || rule_ == group_rule::settled) return;
+  ending how = ending_at(failed - 1);
+  if (!how.failed()) return;
+  rethrown_ = failed;
+  rethrow(std::move(how));
+}
+
+}  // namespace rota::core
