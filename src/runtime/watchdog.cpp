@@ -10,6 +10,8 @@ namespace {
 
 constexpr base::nanoseconds tick = std::chrono::milliseconds(1);
 constexpr unsigned quiet_looks = 8;
+/// What runs in its parent's place for longer than this has a turn of its own at its next fork.
+constexpr base::nanoseconds longest_in_place = std::chrono::milliseconds(5);
 
 /// Tasks that wait for each other are looked for once a second, in builds with asserts: it walks the whole registry.
 constexpr base::nanoseconds circle_period = std::chrono::seconds(1);
@@ -122,6 +124,12 @@ void watchdog::look_for_poller() noexcept {
   if (nobody_polled_ && !polled_before) tasks_.look_for_poller();
 }
 
+/// A long poll may be many children, one inside the other. Others may have them; and after a while it is time for a suspension.
+void watchdog::look_at_forks(sched::worker& whom, base::nanoseconds age) noexcept {
+  if (queue::fork_thief(whom.forks().waiting).has_items()) tasks_.look_after_ring();
+  if (age >= longest_in_place) whom.forks().waiting.call();
+}
+
 /// The same poll as at the last look, and a task waits behind it: others may have that.
 void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now) noexcept {
   const std::uint64_t stamp = whom.poll_stamp();
@@ -134,6 +142,7 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
     ripened_.fetch_add(1, base::order::relaxed);
     tasks_.look_after_ring();
   }
+  look_at_forks(whom, now - before.since);
   const bool too_long = patience_.count() > 0 && now - before.since >= patience_;
   if (!too_long || before.reported) return;
   // Asked last: a poll that began after the stamp was read has run for no time at all.

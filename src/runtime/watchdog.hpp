@@ -53,6 +53,7 @@ class watchdog {
   void look(base::time_point now) noexcept;
   void look_for_poller() noexcept;
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
+  void look_at_forks(sched::worker& whom, base::nanoseconds age) noexcept;
   void report(const sched::worker& whom, std::uint64_t task, sample& before, base::time_point now) noexcept;
   void say(const sched::worker& whom, std::uint64_t task, base::nanoseconds spent) noexcept;
   struct description {

@@ -59,7 +59,8 @@ void fork_group::let_go() noexcept {
 std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
   if (frame_ != nullptr) throw error(errc::already_joined, "a when_* is awaited for the second time");
   strand& running = *outer.root;
-  if (running.in_place && rule_ <= group_rule::settled && count_ != 0) {
+  if (count_ == 0) return outer.handle();
+  if (running.in_place && rule_ <= group_rule::settled) {
     fork_context& here = *forks_of_thread();
     const auto [room, called] = here.waiting.look_again();
     if (!called) {
@@ -88,7 +89,7 @@ std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
 /// waits, and who called here wants a word with it.
 std::uint32_t fork_group::place_for(header& me) const noexcept {
   fork_context* const here = forks_of_thread();
-  if (here == nullptr || here->by != me.owner || rule_ > group_rule::settled || count_ == 0) return 0;
+  if (here == nullptr || here->by != me.owner || rule_ > group_rule::settled) return 0;
   if (me.regions != nullptr) return 0;
   std::uint32_t room = count_ - 1;
   if (!here->waiting.has_room(room)) {
@@ -286,7 +287,6 @@ void promote(strand& running) noexcept {
 // ---- anywhere: as tasks --------------------------------------------------------------------------------------------
 
 bool fork_group::start() {
-  if (count_ == 0) return true;
   header& me = header_of(task());
   scheduler& by = scheduler_for_children_of(me);
   frame_ = me.innermost.get();
