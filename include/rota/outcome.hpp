@@ -14,7 +14,8 @@ namespace rota {
 namespace core {
 template <class T>
 class promise;
-}
+struct known_outcome;
+}  // namespace core
 
 namespace detail {
 
@@ -140,6 +141,7 @@ class [[nodiscard]] outcome {
  private:
   template <class U>
   friend class core::promise;
+  friend core::known_outcome;
   enum class kind : unsigned char { empty, value, exception, cancelled };
 
   /// Of an empty one.
@@ -188,4 +190,25 @@ class [[nodiscard]] outcome {
   kind kind_;
 };
 
+namespace core {
+
+/// For who has asked before: of one that has a value.
+struct known_outcome {
+  template <class T>
+  [[nodiscard, gnu::always_inline]] static T take(outcome<T>& from) {
+    if constexpr (std::is_reference_v<T>) {
+      return static_cast<T>(*from.value_);
+    } else {
+      return std::move(from.value_);
+    }
+  }
+  /// It is no outcome any more.
+  template <class T>
+  [[gnu::always_inline]] static void destroy(outcome<T>& which) noexcept {
+    using stored = typename outcome<T>::stored;
+    which.value_.~stored();
+  }
+};
+
+}  // namespace core
 }  // namespace rota

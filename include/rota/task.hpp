@@ -15,12 +15,19 @@
 #define ROTA_DETAIL_FRAGILE_TEMPORARIES 0
 #endif
 
+// One pointer: passed as such, so that it needs no place in the caller's frame.
+#if defined(__clang__)
+#define ROTA_DETAIL_IN_A_REGISTER [[clang::trivial_abi]]
+#else
+#define ROTA_DETAIL_IN_A_REGISTER
+#endif
+
 namespace rota {
 
 namespace core {
 
 /// Owns a coroutine frame that has not been spawned.
-class task_base {
+class ROTA_DETAIL_IN_A_REGISTER task_base {
  public:
   task_base(task_base&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
   task_base& operator=(task_base&& other) noexcept {
@@ -69,7 +76,7 @@ inline void demand_work(const task_base& work) noexcept {
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>
-class [[nodiscard]] task : public core::task_base {
+class [[nodiscard]] ROTA_DETAIL_IN_A_REGISTER task : public core::task_base {
  public:
   using value_type = T;
   using promise_type = core::promise<T>;
@@ -87,7 +94,7 @@ class [[nodiscard]] task : public core::task_base {
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
       ROTA_ASSERT(frame_ != nullptr && frame_->root == nullptr);
       core::promise_base& outer = parent.promise();
       frame_->root = outer.root;

@@ -94,10 +94,10 @@ namespace core {
 template <class Group>
 class freed_at_last {
  public:
-  explicit freed_at_last(Group& group) noexcept : group_(&group) {}
+  [[gnu::always_inline]] explicit freed_at_last(Group& group) noexcept : group_(&group) {}
   freed_at_last(const freed_at_last&) = delete;
   freed_at_last& operator=(const freed_at_last&) = delete;
-  ~freed_at_last() { group_->free_plain(); }
+  [[gnu::always_inline]] ~freed_at_last() { group_->free_plain(); }
 
  private:
   Group* group_;
@@ -106,13 +106,18 @@ class freed_at_last {
 template <class... T>
 class [[nodiscard]] all_leaf final : public fixed_group<T...> {
  public:
-  explicit all_leaf(rota::task<T>... children) noexcept
+  [[gnu::always_inline]] explicit all_leaf(rota::task<T>... children) noexcept
       : fixed_group<T...>(group_rule::all, std::move(children)...) {}
+  all_leaf(const all_leaf&) = delete;
+  all_leaf& operator=(const all_leaf&) = delete;
+  ~all_leaf() {
+    if (this->has_members()) this->let_go();
+  }
 
-  std::tuple<value_or_monostate<T>...> await_resume() {
-    if (!this->is_plain()) [[unlikely]]
-      this->rethrow_failure();
-    const freed_at_last<all_leaf> members(*this);
+  [[gnu::always_inline]] std::tuple<value_or_monostate<T>...> await_resume() {
+    if (this->is_plain()) [[likely]]
+      return collect_plain(std::index_sequence_for<T...>());
+    this->rethrow_failure();
     return collect(std::index_sequence_for<T...>());
   }
 
@@ -120,6 +125,12 @@ class [[nodiscard]] all_leaf final : public fixed_group<T...> {
   template <std::size_t... I>
   std::tuple<value_or_monostate<T>...> collect(std::index_sequence<I...> /*positions*/) {
     return std::tuple<value_or_monostate<T>...>{take_value<T>(this->at(I))...};
+  }
+  template <std::size_t... I>
+  [[gnu::always_inline]] std::tuple<value_or_monostate<T>...> collect_plain(
+      std::index_sequence<I...> /*positions*/) {
+    const freed_at_last<all_leaf> members(*this);
+    return std::tuple<value_or_monostate<T>...>{take_plain_value<T>(this->at(I))...};
   }
   friend freed_at_last<all_leaf>;
 };
@@ -129,6 +140,11 @@ class [[nodiscard]] settled_leaf final : public fixed_group<T...> {
  public:
   explicit settled_leaf(rota::task<T>... children) noexcept
       : fixed_group<T...>(group_rule::settled, std::move(children)...) {}
+  settled_leaf(const settled_leaf&) = delete;
+  settled_leaf& operator=(const settled_leaf&) = delete;
+  ~settled_leaf() {
+    if (this->has_members()) this->let_go();
+  }
 
   std::tuple<outcome<T>...> await_resume() { return collect(std::index_sequence_for<T...>()); }
 
@@ -144,6 +160,13 @@ class [[nodiscard]] any_leaf final : public fixed_group<T...> {
  public:
   explicit any_leaf(group_rule rule, rota::task<T>... children) noexcept
       : fixed_group<T...>(rule, std::move(children)...) {}
+  any_leaf(const any_leaf&) = delete;
+  any_leaf& operator=(const any_leaf&) = delete;
+  ~any_leaf() {
+    if (this->has_members()) this->let_go();
+  }
+
+  using fork_group::await_suspend;  // they race: each is a task from the start
 
   any_result<T...> await_resume() {
     this->rethrow_failure();
@@ -168,16 +191,28 @@ class [[nodiscard]] all_of_range_leaf final : public range_group<T> {
  public:
   explicit all_of_range_leaf(std::vector<rota::task<T>> children)
       : range_group<T>(group_rule::all, std::move(children)) {}
+  all_of_range_leaf(const all_of_range_leaf&) = delete;
+  all_of_range_leaf& operator=(const all_of_range_leaf&) = delete;
+  ~all_of_range_leaf() {
+    if (this->has_members()) this->let_go();
+  }
 
   std::vector<value_or_monostate<T>> await_resume() {
-    if (!this->is_plain()) [[unlikely]]
-      this->rethrow_failure();
     std::vector<value_or_monostate<T>> values;
+    if (this->is_plain()) [[likely]] {
+      const freed_at_last<all_of_range_leaf> members(*this);
+      values.reserve(this->members().size());
+      for (const auto& each : this->members()) values.push_back(take_plain_value<T>(each));
+      return values;
+    }
+    this->rethrow_failure();
     values.reserve(this->members().size());
     for (const auto& each : this->members()) values.push_back(take_value<T>(each));
-    this->free_plain();
     return values;
   }
+
+ private:
+  friend freed_at_last<all_of_range_leaf>;
 };
 
 template <class T>
@@ -185,6 +220,11 @@ class [[nodiscard]] settled_range_leaf final : public range_group<T> {
  public:
   explicit settled_range_leaf(std::vector<rota::task<T>> children)
       : range_group<T>(group_rule::settled, std::move(children)) {}
+  settled_range_leaf(const settled_range_leaf&) = delete;
+  settled_range_leaf& operator=(const settled_range_leaf&) = delete;
+  ~settled_range_leaf() {
+    if (this->has_members()) this->let_go();
+  }
 
   std::vector<outcome<T>> await_resume() {
     std::vector<outcome<T>> outcomes;
@@ -203,6 +243,11 @@ class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
       : range_group<T>(rule, std::move(children)) {
     if (this->members().empty()) throw_nothing_to_wait_for();
   }
+  any_of_range_leaf(const any_of_range_leaf&) = delete;
+  any_of_range_leaf& operator=(const any_of_range_leaf&) = delete;
+  ~any_of_range_leaf() {
+    if (this->has_members()) this->let_go();
+  }
 
   any_element<T> await_resume() {
     this->rethrow_failure();
@@ -216,6 +261,12 @@ class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
 /// Waits for all, and yields their values in the order of the arguments. The first failure, an exception or a cancellation
 /// of a child's own, cancels the others (`sibling_failed`); when all have ended it is rethrown, or `cancelled_error` is
 /// thrown. Without arguments it is an empty tuple, at once.
+template <class... T>
+  requires(sizeof...(T) > 0)
+[[nodiscard, gnu::always_inline]] inline core::all_leaf<T...> when_all(task<T>... tasks) {
+  (core::demand_work(tasks), ...);
+  return core::all_leaf<T...>(std::move(tasks)...);
+}
 template <class... A>
   requires(core::child_argument<A> && ...)
 [[nodiscard]] core::all_leaf<core::child_result<A>...> when_all(A&&... awaitables) {

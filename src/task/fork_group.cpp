@@ -25,14 +25,8 @@ header& whole(strand& running) noexcept { return header_of(task_of(running)); }
 
 }  // namespace
 
-void fork_group::set_members(member* first, std::size_t count) noexcept {
-  if (count >= parents) ROTA_FATAL("a when_* of more than 4294967294 children", 0);
-  members_ = first;
-  count_ = static_cast<std::uint32_t>(count);
-}
-
 void fork_group::let_go() noexcept {
-  base::note_write(&waker_);
+  base::note_write(waker_room_);
   for (std::uint32_t i = 0; i < count_; ++i) {
     member& m = members_[i];
     // relaxed. All have ended, or none has started.
@@ -41,7 +35,7 @@ void fork_group::let_go() noexcept {
     } else if (i < next_) {
       const result_vtable& type = type_of(i);
       void* const room = m.frame->room();
-      if (i + 1 != rethrown_ && type.exception(room) != nullptr) {
+      if (mixed_ && i + 1 != rethrown_ && type.exception(room) != nullptr) {
         scheduler& by = scheduler_for_children(base_task());
         by.ops->suppressed(by);
       }
@@ -67,7 +61,7 @@ std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
       nested_ = true;
       frame_ = &outer;
       here_ = &here;
-      return open(here, room);
+      return open(here, 0, count_, room);
     }
   }
   header& me = whole(running);
@@ -77,7 +71,7 @@ std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
     scheduler& by = scheduler_for_children(me);
     frame_ = &outer;
     here_ = forks_of_thread();
-    const std::coroutine_handle<> child = open(*here_, room - 1);
+    const std::coroutine_handle<> child = open(*here_, 0, count_, room - 1);
     by.ops->forked(by);
     return child;
   }
@@ -103,7 +97,7 @@ std::uint32_t fork_group::place_for(header& me) const noexcept {
 
 /// All that was in the window has started: the rest, or the parent.
 std::coroutine_handle<> fork_group::open_next_or_leave(fork_context& here) noexcept {
-  if (next_ != count_) return open(here, here.waiting.look_again().items);
+  if (next_ != count_) return open(here, next_, count_, here.waiting.look_again().items);
   hand_back(here);
   if (mixed_ && stolen_ != 0) return join(here);
   return transfer(*frame_->root, *frame_);
@@ -111,14 +105,25 @@ std::coroutine_handle<> fork_group::open_next_or_leave(fork_context& here) noexc
 
 /// Thieves have the rest of the window.
 std::coroutine_handle<> fork_group::go_on_without_the_stolen(fork_context& here) noexcept {
-  mixed_ = true;
+  note_mixed();
   stolen_ += window_ - next_;
   next_ = window_;
   return open_next_or_leave(here);
 }
 
+// The child is over, but for destructors: what they do, the parent does.
+std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child,
+                                                         fork_context& here,
+                                                         bool has_value) noexcept {
+  const std::coroutine_handle<> frame = child.handle();
+  tag_of(frame.address()).keep = 1;
+  hand_back(here);
+  frame.destroy();
+  return has_value && !is_decided() ? go_on(here) : go_on_after(child, here);
+}
+
 std::coroutine_handle<> fork_group::go_on_after(promise_base& child, fork_context& here) noexcept {
-  mixed_ = true;
+  note_mixed();
   const std::uint32_t position = next_ - 1;
   ROTA_ASSERT(members_[position].frame == &child);
   report(position, ending_at(position));
@@ -160,20 +165,28 @@ std::coroutine_handle<> fork_group::join(fork_context& /*here*/) noexcept {
     me.why = stop_reason::leaf;
     return std::noop_coroutine();
   }
-  base::note_write(&waker_);
-  waker_ = waker();
+  const waker unused = take_waker();
   me.waiting.set(nullptr);
   return transfer(me, *frame_);
 }
 
+void fork_group::keep_waker() noexcept {
+  base::note_write(waker_room_);
+  ::new (static_cast<void*>(waker_room_)) waker(make_waker());
+}
+
+waker fork_group::take_waker() noexcept {
+  base::note_write(waker_room_);
+  return std::move(*std::launder(reinterpret_cast<waker*>(waker_room_)));
+}
+
 void fork_group::wait_in_place_of(header& me) noexcept {
-  mixed_ = true;
+  note_mixed();
   bind(me);
   if (where_.line() != 0) me.note_site(where_);
   me.innermost.set(frame_);
   me.waiting.set(this);
-  base::note_write(&waker_);
-  waker_ = make_waker();
+  keep_waker();
 }
 
 // ---- children that become tasks ------------------------------------------------------------------------------------
@@ -244,7 +257,7 @@ header& fork_group::promote_child(header& me, bool& stopped) noexcept {
   // What the window left out is nobody's but ours.
   const std::uint32_t left_out = window_;
   window_ = count_;
-  if (!std::exchange(mixed_, true)) stolen_ = 0;
+  note_mixed();
   const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (count_ - next_));
   wait_in_place_of(me);
   // acq_rel. As in join(); the child that goes on here is one of them.
@@ -290,11 +303,10 @@ bool fork_group::start() {
   header& me = header_of(task());
   scheduler& by = scheduler_for_children_of(me);
   frame_ = me.innermost.get();
-  mixed_ = true;
+  note_mixed();
   // relaxed. The children's own words hand it over.
   remaining_.store(static_cast<std::int32_t>(count_), base::order::relaxed);
-  base::note_write(&waker_);
-  waker_ = make_waker();
+  keep_waker();
   for (std::uint32_t i = 0; i < count_; ++i) {
     const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
     make_task_of(i, make_header(*members_[i].frame, by, type_of(i), word, &me));
@@ -368,8 +380,7 @@ void fork_group::ended(header& child, const ending& how, bool /*unseen*/) noexce
   if (how.failed() || decides(how)) report(position_of(child), how);
   // acq_rel. release: what I did happens before the end. acquire: as the last I hand on what all did.
   if (remaining_.fetch_sub(1, base::order::acq_rel) != 1) return;
-  base::note_write(&waker_);
-  waker last = std::move(waker_);
+  waker last = take_waker();
   // release. Pairs with the acquire in is_ready().
   done_.store(true, base::order::release);
   last.wake();

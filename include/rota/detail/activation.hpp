@@ -42,6 +42,7 @@ struct strand {
   stop_reason why = stop_reason::none;
   unsigned char transfers = 0;
   bool in_place = false;
+  unsigned char budget = leaf_budget;  // a task's
 };
 
 /// Owned by the thread that runs the task, but for the fields that say otherwise.
@@ -50,7 +51,6 @@ struct activation : strand {
   base::atomic<const void*>
       where;  // for reports: a std::source_location of the innermost co_await, as its one pointer
   region* regions = nullptr;  // shields, deadlines and catchers in force, innermost first
-  unsigned char budget = leaf_budget;
   base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
   base::cell<bool>

@@ -85,7 +85,7 @@ class fork_deque {
 
   /// The owner, who knows that there is room: `item(0)` will be the next to be popped, `item(count - 1)` the first to be stolen.
   template <class Item>
-  void push(std::uint32_t count, Item item) noexcept {
+  [[gnu::always_inline]] void push(std::uint32_t count, Item item) noexcept {
     std::int64_t bottom = own_bottom();
     // relaxed. The bottom publishes it.
     for (std::uint32_t i = count; i != 0; --i) slot(bottom++).store(&item(i - 1), base::order::relaxed);
@@ -93,7 +93,7 @@ class fork_deque {
   }
 
   /// The owner. The newest item; null when there is none left.
-  [[nodiscard]] T* pop() noexcept {
+  [[nodiscard, gnu::always_inline]] T* pop() noexcept {
     const std::int64_t at = own_bottom() - 1;
     if (exchanges_) [[unlikely]] {
       // seq_cst. The first of four; see has_items() and fork_thief.
@@ -133,7 +133,7 @@ class fork_deque {
   }
 
   /// One item, which a thief may be taking; or none.
-  T* pop_last(std::int64_t at, std::int64_t top) noexcept {
+  [[gnu::noinline]] T* pop_last(std::int64_t at, std::int64_t top) noexcept {
     T* item = nullptr;
     if (top == at) {
       // relaxed. The owner wrote it.

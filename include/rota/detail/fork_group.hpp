@@ -63,7 +63,7 @@ struct fork_context {
 //   reason_     why the parent was cancelled: before decider_ says so
 //   remaining_  tasks among the children that have not reported their end. A thief's child may report before the parent has
 //               counted it: the sum goes below zero, and is right when the parent has added how many it misses
-//   waker_      the parent's, before it counts; taken by the child that brings remaining_ to zero
+//   waker_room_ the parent's waker, before it counts; taken by the child that brings remaining_ to zero
 //   done_       set by that child when it has taken the waker: then nobody but the parent touches anything here
 //
 // Who decides asks the others to stop before it reports its own end, so members_ is there. Who becomes a task meanwhile is asked
@@ -98,18 +98,10 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] header* parent() const noexcept final;
 
   template <class Promise>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+  [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
     promise_base& outer = parent.promise();
-    strand& running = *outer.root;
-    // relaxed. Its own.
-    fork_context* const here = running.forks.load(base::order::relaxed);
-    if (!running.in_place || rule_ > group_rule::settled || frame_ != nullptr ||
-        !here->waiting.has_room(count_ - 1)) [[unlikely]]  // none: as many as no deque has room for
-      return begin_slowly(outer);
-    nested_ = true;
-    frame_ = &outer;
-    here_ = here;
-    return open(*here, count_);
+    if (rule_ <= group_rule::settled) return fork(outer, count_);
+    return begin_slowly(outer);
   }
 
   // --- for the child that ends in place, and for workers
@@ -119,7 +111,7 @@ class ROTA_API fork_group : public leaf, public family {
     return decider_.load(base::order::relaxed) != 0;
   }
   /// A child in place has ended with a value, and its frame has gone, but for the room.
-  [[nodiscard]] std::coroutine_handle<> go_on(fork_context& here) noexcept {
+  [[nodiscard, gnu::always_inline]] std::coroutine_handle<> go_on(fork_context& here) noexcept {
     if (next_ == window_) return window_is_over(here);
     promise_base* const next = here.waiting.pop();
     if (next == nullptr) [[unlikely]]
@@ -128,10 +120,10 @@ class ROTA_API fork_group : public leaf, public family {
     ++next_;
     return begin_in_place(*next, here);
   }
-  /// The child is over, but for destructors: what they do, the parent does.
-  void hand_back(fork_context& here) const noexcept {
-    here.running = frame_->root->in_place ? frame_->root : nullptr;
-  }
+  /// Its parameters end with it; the room, and the result in front of that, stay.
+  [[nodiscard]] std::coroutine_handle<> end_with_destructors(promise_base& child,
+                                                             fork_context& here,
+                                                             bool has_value) noexcept;
   /// It has failed, or something else was decided.
   [[nodiscard]] std::coroutine_handle<> go_on_after(promise_base& child, fork_context& here) noexcept;
 
@@ -140,9 +132,28 @@ class ROTA_API fork_group : public leaf, public family {
 
  protected:
   explicit fork_group(group_rule rule) noexcept : rule_(rule) {}
+
+  /// In place if the parent is, else as it has to be. `count`: count_, known when this is compiled.
+  [[gnu::always_inline]] std::coroutine_handle<> fork(promise_base& outer, std::uint32_t count) {
+    strand& running = *outer.root;
+    // relaxed. Its own.
+    fork_context* const here = running.forks.load(base::order::relaxed);
+    // None: as many as no deque has room for.
+    if (!running.in_place || frame_ != nullptr || !here->waiting.has_room(count - 1)) [[unlikely]]
+      return begin_slowly(outer);
+    nested_ = true;
+    frame_ = &outer;
+    here_ = here;
+    return open(*here, 0, count, count);
+  }
   ~fork_group() = default;
 
-  void set_members(member* first, std::size_t count) noexcept;
+  void set_members(member* first, std::size_t count) noexcept {
+    if (count >= parents) [[unlikely]]
+      ROTA_FATAL("a when_* of more than 4294967294 children", 0);
+    members_ = first;
+    count_ = static_cast<std::uint32_t>(count);
+  }
   [[nodiscard]] virtual const result_vtable& type_of(std::size_t position) const noexcept = 0;
 
   /// For the destructor of whoever has the members: gives up their tasks, or the frames of those that never started.
@@ -168,9 +179,11 @@ class ROTA_API fork_group : public leaf, public family {
   static constexpr std::uint32_t widest_window = ROTA_MODEL ? 2 : 64;
 
   /// Starts the next child, with as many of its siblings in the deque as `room` allows.
-  std::coroutine_handle<> open(fork_context& here, std::uint32_t room) noexcept {
-    const std::uint32_t first = next_;
-    std::uint32_t siblings = count_ - first - 1;
+  [[gnu::always_inline]] std::coroutine_handle<> open(fork_context& here,
+                                                       std::uint32_t first,
+                                                       std::uint32_t count,
+                                                       std::uint32_t room) noexcept {
+    std::uint32_t siblings = count - first - 1;
     if (siblings > widest_window) siblings = widest_window;
     if (siblings > room) siblings = room;
     next_ = first + 1;
@@ -185,18 +198,19 @@ class ROTA_API fork_group : public leaf, public family {
     return begin_in_place(child, here);
   }
   /// Not a header, but what is in front of one.
-  static std::coroutine_handle<> begin_in_place(promise_base& child, fork_context& here) noexcept {
+  [[gnu::always_inline]] static std::coroutine_handle<> begin_in_place(promise_base& child, fork_context& here) noexcept {
     strand* const front = static_cast<strand*>(child.room());
     // relaxed. Its own.
     front->forks.store(&here, base::order::relaxed);
     front->why = stop_reason::none;
     front->transfers = 0;
     front->in_place = true;
+    front->budget = leaf_budget;
     child.root = front;
     here.running = front;
     return transfer(*front, child);
   }
-  [[nodiscard]] std::coroutine_handle<> window_is_over(fork_context& here) noexcept {
+  [[nodiscard, gnu::always_inline]] std::coroutine_handle<> window_is_over(fork_context& here) noexcept {
     if (window_ != count_ || !frame_->root->in_place) [[unlikely]]
       return open_next_or_leave(here);
     here.running = frame_->root;
@@ -208,8 +222,20 @@ class ROTA_API fork_group : public leaf, public family {
   std::coroutine_handle<> go_on_without_the_stolen(fork_context& here) noexcept;
   std::coroutine_handle<> join(fork_context& here) noexcept;
   void wait_in_place_of(header& me) noexcept;
+  /// From now on the parent runs.
+  void hand_back(fork_context& here) const noexcept {
+    here.running = frame_->root->in_place ? frame_->root : nullptr;
+  }
   void abandon_unstarted(fork_context& here) noexcept;
   header& promote_child(header& me, bool& stopped) noexcept;
+  void note_mixed() noexcept {
+    if (mixed_) return;
+    mixed_ = true;
+    stolen_ = 0;
+    rethrown_ = 0;
+  }
+  void keep_waker() noexcept;
+  [[nodiscard]] waker take_waker() noexcept;
   void make_task_of(std::uint32_t position, header& made) noexcept;
   [[nodiscard]] std::uint32_t place_for(header& me) const noexcept;
   [[nodiscard]] header& base_task() const noexcept;
@@ -234,35 +260,30 @@ class ROTA_API fork_group : public leaf, public family {
   group_rule rule_;
   bool nested_ = false;           // when it forked, the parent was in place itself
   bool mixed_ = false;            // not all children have ended in place with a value
-  std::uint32_t window_ = 0;      // of those before it, what is not started lies in the deque
-  std::uint32_t stolen_ = 0;      // tasks that remaining_ does not count yet
-  std::uint32_t rethrown_ = 0;    // position + 1
+  std::uint32_t window_;          // of those before it, what is not started lies in the deque
+  std::uint32_t stolen_;          // if it is mixed: tasks that remaining_ does not count yet
+  std::uint32_t rethrown_;        // if it is mixed: position + 1
   fork_context* here_ = nullptr;  // where it forked in place; null: nowhere
-  fork_group* within_ = nullptr;  // in promote(): the group that a child of this one waits in
+  fork_group* within_;            // in promote(): the group that a child of this one waits in
   std::source_location where_;
-  waker waker_;
+  alignas(waker) std::byte waker_room_[sizeof(waker)];
 };
 
 /// Of a range without elements nothing can be the first.
 [[noreturn]] ROTA_API void throw_nothing_to_wait_for();
 
 template <class Promise>
-std::coroutine_handle<> end_in_place(std::coroutine_handle<Promise> frame) noexcept {
+[[gnu::always_inline]] inline std::coroutine_handle<> end_in_place(std::coroutine_handle<Promise> frame) noexcept {
   Promise& self = frame.promise();
   fork_group& group = *self.group;
   // relaxed. Its own.
   fork_context& here = *self.root->forks.load(base::order::relaxed);
   base::note_read(&self.result());
-  const bool goes_on = self.result().has_value() && !group.is_decided();
-  promise_base& child = self;
-  // Its parameters end with it; the room, and the result in front of that, stay.
-  if (frame_tag& tag = tag_of(frame.address()); tag.ends_by_itself == 0) {
-    tag.keep = 1;
-    group.hand_back(here);
-    frame.destroy();
-  }
-  if (!goes_on) [[unlikely]]
-    return group.go_on_after(child, here);
+  const bool has_value = self.result().has_value();
+  if (tag_of(frame.address()).ends_by_itself == 0) [[unlikely]]
+    return group.end_with_destructors(self, here, has_value);
+  if (!has_value || group.is_decided()) [[unlikely]]
+    return group.go_on_after(self, here);
   return group.go_on(here);
 }
 

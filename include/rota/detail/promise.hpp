@@ -107,7 +107,7 @@ class by_reference {
     return awaited_->await_ready();
   }
   template <class Promise>
-  auto await_suspend(std::coroutine_handle<Promise> frame) const {
+  [[gnu::always_inline]] auto await_suspend(std::coroutine_handle<Promise> frame) const {
     return awaited_->await_suspend(frame);
   }
   decltype(auto) await_resume() const { return awaited_->await_resume(); }
@@ -156,7 +156,7 @@ class alignas(16) promise_base {
     final_awaiter() noexcept {}
     static bool await_ready() noexcept { return false; }
     template <class Promise>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> frame) noexcept {
+    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> frame) noexcept {
       promise_base& self = frame.promise();
       if (self.parent != nullptr) return transfer(*self.root, *self.parent);
       if (self.root->in_place) return end_in_place(frame);
@@ -177,7 +177,11 @@ class alignas(16) promise_base {
       return std::forward<A>(awaited);
     } else if constexpr (forks<awaited_type>) {
       awaited.awaited_at(where);
+#if defined(__clang__)
+      return std::forward<A>(awaited);
+#else
       return by_reference<awaited_type>(awaited);
+#endif
     } else if constexpr (bindable<awaited_type>) {
       activation& me = task_of(*root);
       me.note_site(where);

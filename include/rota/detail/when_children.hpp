@@ -93,35 +93,52 @@ template <class T>
     return std::move(outcome_of<T>(from)).value();
   }
 }
-/// The end of a child that ended in place, and whose value was taken.
+/// The same of a child that ended in place with a value.
 template <class T>
-void free_in_place(const fork_group::member& child) noexcept {
-  outcome_of<T>(child).~outcome<T>();
-  release_block(frame_of_room(child.frame->room()));
+[[nodiscard, gnu::always_inline]] inline value_or_monostate<T> take_plain_value(
+    const fork_group::member& from) {
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return known_outcome::take(outcome_of<T>(from));
+  }
+}
+/// And its end, when the value was taken.
+template <class T>
+[[gnu::always_inline]] inline void free_plain_child(const fork_group::member& child) noexcept {
+  known_outcome::destroy(outcome_of<T>(child));
+  auto* const frame = static_cast<std::byte*>(frame_of_room(child.frame->room()));
+  const frame_tag tag = tag_of(frame);
+  if (tag.lent != 0) [[unlikely]]
+    return release_block(frame);
+  base::free_frame(frame - typed_promise<T>::lead, tag.bytes);
 }
 
-/// A fixed number of children.
+/// A fixed number of children. Whoever derives from it calls let_go() if it has members at its end, as a final class: there a
+/// destructor costs nothing else.
 template <class... T>
 class fixed_group : public fork_group {
+ public:
+  template <class Promise>
+  [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+    return fork(parent.promise(), sizeof...(T));
+  }
+
  protected:
-  fixed_group(group_rule rule, rota::task<T>... children) noexcept
+  [[gnu::always_inline]] fixed_group(group_rule rule, rota::task<T>... children) noexcept
       : fork_group(rule), members_{member{children.release(), {}}...} {
     set_members(members_.data(), members_.size());
   }
-  ~fixed_group() {
-    if (has_members()) let_go();
-  }
+  ~fixed_group() = default;
 
   [[nodiscard]] const member& at(std::size_t position) const noexcept { return members_[position]; }
-  /// After the values were taken. Most often all have ended in place: then nothing is left to be asked.
-  void free_plain() noexcept {
-    if (is_plain()) free_each(std::index_sequence_for<T...>());
-  }
+  /// After the values were taken of children that have all ended in place: then nothing is left to be asked.
+  [[gnu::always_inline]] void free_plain() noexcept { free_each(std::index_sequence_for<T...>()); }
 
  private:
   template <std::size_t... I>
-  void free_each(std::index_sequence<I...> /*positions*/) noexcept {
-    (free_in_place<T>(members_[I]), ...);
+  [[gnu::always_inline]] void free_each(std::index_sequence<I...> /*positions*/) noexcept {
+    (free_plain_child<T>(members_[I]), ...);
     forget_members();
   }
   [[nodiscard]] const result_vtable& type_of(std::size_t position) const noexcept final {
@@ -154,15 +171,12 @@ class range_group : public fork_group {
     for (std::size_t i = 0; i < children.size(); ++i) members_[i].frame = children[i].release();
     set_members(members_.data(), members_.size());
   }
-  ~range_group() {
-    if (has_members()) let_go();
-  }
+  ~range_group() = default;
 
   [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
   /// As in a fixed_group.
   void free_plain() noexcept {
-    if (!is_plain()) return;
-    for (const member& each : members_) free_in_place<T>(each);
+    for (const member& each : members_) free_plain_child<T>(each);
     forget_members();
   }
 
