@@ -142,7 +142,7 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
     ripened_.fetch_add(1, base::order::relaxed);
     tasks_.look_after_ring();
   }
-  look_at_forks(whom, now - before.since);
+  if (whom.task_of_poll(stamp) != 0) look_at_forks(whom, now - before.since);
   const bool too_long = patience_.count() > 0 && now - before.since >= patience_;
   if (!too_long || before.reported) return;
   // Asked last: a poll that began after the stamp was read has run for no time at all.

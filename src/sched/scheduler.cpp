@@ -110,6 +110,11 @@ const core::scheduler_ops scheduler::ops_table{
     .blocking = [](core::scheduler& s) noexcept { return of(s).around.blocking; },
     .io = [](core::scheduler& s) noexcept { return of(s).around.io; },
     .held = [](core::scheduler& s) noexcept { of(s).note_made(); },
+    .runs =
+        [](header& task) noexcept {
+          if (worker* const here = mine(owner_of(task))) here->note_poll(task.id);
+        },
+    .is_open = [](const core::scheduler& s) noexcept { return of(s).current_phase() == phase::open; },
     .forked = [](core::scheduler& s) noexcept { of(s).look_after_ring(); },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };

@@ -166,7 +166,7 @@ header* worker::choose() noexcept {
 
 header* worker::from_forks() noexcept {
   if (forks_.waiting.is_empty()) return nullptr;
-  core::promise_base* const child = forks_.waiting.pop();
+  core::forked* const child = forks_.waiting.pop();
   if (child == nullptr) return nullptr;
   ++forks_in_a_row_;
   return &core::fork_group::adopt(*child);

@@ -53,7 +53,7 @@ void fork_group::let_go() noexcept {
 std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
   if (frame_ != nullptr) throw error(errc::already_joined, "a when_* is awaited for the second time");
   strand& running = *outer.root;
-  if (count_ == 0) return outer.handle();
+  if (count_ == 0) return transfer(*outer.root, outer);
   if (running.in_place && rule_ <= group_rule::settled) {
     fork_context& here = *forks_of_thread();
     const auto [room, called] = here.waiting.look_again();
@@ -61,7 +61,7 @@ std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
       nested_ = true;
       frame_ = &outer;
       here_ = &here;
-      return open(here, 0, count_, room);
+      return open_partly(here, room);
     }
   }
   header& me = whole(running);
@@ -71,12 +71,18 @@ std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
     scheduler& by = scheduler_for_children(me);
     frame_ = &outer;
     here_ = forks_of_thread();
-    const std::coroutine_handle<> child = open(*here_, 0, count_, room - 1);
+    const std::coroutine_handle<> child = open_partly(*here_, room - 1);
     by.ops->forked(by);
     return child;
   }
   if (suspend_in(outer)) return std::noop_coroutine();
-  return outer.handle();
+  return transfer(me, outer);
+}
+
+std::coroutine_handle<> fork_group::open_partly(fork_context& here, std::uint32_t room) noexcept {
+  const std::coroutine_handle<> child = open(here, count_, room);
+  if (window_ != count_) make_tasks_of_the_rest();
+  return child;
 }
 
 /// Room for so many children, the first included. 0: they must be tasks from the start. Regions watch over the parent while it
@@ -84,7 +90,7 @@ std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
 std::uint32_t fork_group::place_for(header& me) const noexcept {
   fork_context* const here = forks_of_thread();
   if (here == nullptr || here->by != me.owner || rule_ > group_rule::settled) return 0;
-  if (me.regions != nullptr) return 0;
+  if (me.regions != nullptr || !me.owner->ops->is_open(*me.owner)) return 0;
   std::uint32_t room = count_ - 1;
   if (!here->waiting.has_room(room)) {
     const auto found = here->waiting.look_again();
@@ -95,68 +101,83 @@ std::uint32_t fork_group::place_for(header& me) const noexcept {
   return me.word.load().cancel_due() ? 0 : room + 1;
 }
 
-/// All that was in the window has started: the rest, or the parent.
-std::coroutine_handle<> fork_group::open_next_or_leave(fork_context& here) noexcept {
-  if (next_ != count_) return open(here, next_, count_, here.waiting.look_again().items);
+/// Nothing is left to be started in place.
+std::coroutine_handle<> fork_group::leave(fork_context& here) noexcept {
   hand_back(here);
-  if (mixed_ && stolen_ != 0) return join(here);
+  if (mixed_ && stolen_ != 0) return join();
   return transfer(*frame_->root, *frame_);
 }
 
-/// Thieves have the rest of the window.
+/// Thieves have the rest.
 std::coroutine_handle<> fork_group::go_on_without_the_stolen(fork_context& here) noexcept {
   note_mixed();
   stolen_ += window_ - next_;
   next_ = window_;
-  return open_next_or_leave(here);
+  return leave(here);
 }
 
-// The child is over, but for destructors: what they do, the parent does.
-std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child,
-                                                         fork_context& here,
-                                                         bool has_value) noexcept {
-  const std::coroutine_handle<> frame = child.handle();
-  tag_of(frame.address()).keep = 1;
-  hand_back(here);
-  frame.destroy();
-  return has_value && !is_decided() ? go_on(here) : go_on_after(child, here);
-}
-
-std::coroutine_handle<> fork_group::go_on_after(promise_base& child, fork_context& here) noexcept {
+/// Somebody called: the parent is to come to a suspension.
+std::coroutine_handle<> fork_group::go_on_with_tasks(fork_context& here) noexcept {
+  static_cast<void>(here.waiting.look_again());
   note_mixed();
-  const std::uint32_t position = next_ - 1;
-  ROTA_ASSERT(members_[position].frame == &child);
-  report(position, ending_at(position));
-  if (!is_decided()) return go_on(here);
-  abandon_unstarted(here);
-  hand_back(here);
-  return join(here);
+  make_tasks_of_unstarted(here);
+  return leave(here);
 }
 
-/// What lies in the deque is as good as stolen: whoever takes it finds that it must not start.
-void fork_group::abandon_unstarted(fork_context& here) noexcept {
-  scheduler& by = scheduler_for_children(base_task());
-  const auto abandon_one = [&](promise_base& frame) {
-    header& child = adopt(frame);
-    by.ops->schedule(child);
-  };
-  while (next_ != window_) {
-    promise_base* const unstarted = here.waiting.pop();
-    if (unstarted == nullptr) break;
-    ++next_;
-    ++stolen_;
-    abandon_one(*unstarted);
+/// The child is over when they run, but for them: what they do, it does.
+std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child, bool has_value) noexcept {
+  const std::coroutine_handle<> frame = child.handle();
+  const strand& front = *child.root;
+  tag_of(frame.address()).keep = 1;
+  frame.destroy();
+  if (has_value && front.in_place && !is_decided()) return go_on(*forks_of_thread());
+  return go_on_after(nullptr);
+}
+
+std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
+  const std::uint32_t position = next_ - 1;
+  strand& front = *static_cast<strand*>(members_[position].frame->room());
+  if (front.in_place) {
+    note_mixed();
+    if (const ending how = ending_at(position); may_be_first(how)) report(position, how);
   }
+  if (!front.in_place) {
+    // It was made a task by its own destructors, or by what its end has cancelled: so it ends as one.
+    front.innermost.set(frame);
+    front.why = stop_reason::finished;
+    return std::noop_coroutine();
+  }
+  fork_context& here = *forks_of_thread();
+  if (is_decided()) make_tasks_of_unstarted(here);
+  return go_on(here);
+}
+
+/// Whoever takes one that must not start any more finds that out. The child that ended last may be in place yet.
+void fork_group::make_tasks_of_unstarted(fork_context& here) noexcept {
+  header& base = *task_around();
+  scheduler& by = scheduler_for_children(base);
   stolen_ += window_ - next_;
-  for (next_ = window_; next_ != count_; ++next_, ++stolen_) {
-    members_[next_].frame->group = this;
-    abandon_one(*members_[next_].frame);
+  for (; next_ != window_; ++next_) {
+    member* const unstarted = here.waiting.pop();
+    if (unstarted == nullptr) break;
+    by.ops->schedule(adopt(*unstarted, base));
   }
-  window_ = count_;
+  next_ = window_;
+}
+
+/// Those that found no room in the deque.
+void fork_group::make_tasks_of_the_rest() noexcept {
+  note_mixed();
+  header& base = *task_around();
+  scheduler& by = scheduler_for_children(base);
+  for (std::uint32_t i = window_; i != count_; ++i, ++stolen_) {
+    members_[i].frame->group = this;
+    by.ops->schedule(adopt(members_[i], base));
+  }
 }
 
 /// The parent's strand runs, and waits for those that are tasks.
-std::coroutine_handle<> fork_group::join(fork_context& /*here*/) noexcept {
+std::coroutine_handle<> fork_group::join() noexcept {
   header& me = whole(*frame_->root);
   wait_in_place_of(me);
   const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0));
@@ -191,21 +212,21 @@ void fork_group::wait_in_place_of(header& me) noexcept {
 
 // ---- children that become tasks ------------------------------------------------------------------------------------
 
-/// The one in which a child is in place that forked this one.
-const fork_group& fork_group::around() const noexcept { return *root_of(*frame_->root).group; }
+/// The one that the parent is a child of; null: it is no child of a group.
+const fork_group* fork_group::around() const noexcept { return root_of(*frame_->root).group; }
 
 /// Nobody changes what this looks at while the group is open.
 header& fork_group::base_task() const noexcept {
   const fork_group* outermost = this;
-  while (outermost->nested_) outermost = &outermost->around();
+  while (outermost->nested_) outermost = outermost->around();
   return static_cast<header&>(*outermost->frame_->root);
 }
 
 header* fork_group::parent() const noexcept {
   if (frame_ == nullptr) return nullptr;
   const fork_group* inside = this;
-  for (; inside->nested_; inside = &inside->around()) {
-    const fork_group& outer = inside->around();
+  for (; inside->nested_; inside = inside->around()) {
+    const fork_group& outer = *inside->around();
     const member& child = outer.members_[outer.position_of(root_of(*inside->frame_->root))];
     // acquire. Pairs with make_task_of().
     if (header* const task = child.task.load(base::order::acquire)) return task;
@@ -228,46 +249,58 @@ cancel_reason fork_group::reason_to_stop() const noexcept {
   return decided == parents ? reason_.load(base::order::relaxed) : cancel_reason::sibling_failed;
 }
 
-header& fork_group::adopt(promise_base& child) noexcept {
-  fork_group& self = *child.group;
-  const std::uint32_t position = self.position_of(child);
-  header& base = self.base_task();
+/// Why nothing of this group should begin any more, although nobody has told it yet: a cancellation takes a turn of each task
+/// between the one that was cancelled and this. It is no secret on the way.
+cancel_reason fork_group::reason_around() const noexcept {
+  constexpr unsigned levels = 64;
+  const fork_group* inside = this;
+  for (unsigned i = 0; i < levels && inside != nullptr; ++i, inside = inside->around()) {
+    const cancel_reason decided = inside->reason_to_stop();
+    if (decided != cancel_reason::none) return decided;
+    if (inside->nested_) continue;
+    auto& parent = static_cast<header&>(*inside->frame_->root);
+    const snapshot now = parent.word.load();
+    // relaxed. Written before the word's transition.
+    if (now.has(cancelled) && now.exposed()) return parent.reason.load(base::order::relaxed);
+  }
+  return cancel_reason::none;
+}
+
+header& fork_group::adopt(member& child) noexcept {
+  fork_group& self = *child.frame->group;
+  return self.adopt(child, self.base_task());
+}
+
+header& fork_group::adopt(member& child, header& base) noexcept {
+  const auto position = static_cast<std::uint32_t>(&child - members_);
   scheduler& by = scheduler_for_children(base);
   const bool taken = by.ops->admit(by);
-  header& made = make_header(child, by, self.type_of(position), spawned_word, &base);
-  self.make_task_of(position, made);
-  const cancel_reason stop = taken ? self.reason_to_stop() : cancel_reason::shutdown;
+  header& made = make_header(*child.frame, by, type_of(position), spawned_word, &base);
+  make_task_of(position, made);
+  const cancel_reason stop = taken ? reason_around() : cancel_reason::shutdown;
   if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
   return made;
 }
 
-/// `me`, the parent, is a task, and runs here no more afterwards. `stopped`: something around was decided.
-header& fork_group::promote_child(header& me, bool& stopped) noexcept {
+/// `me`, the parent, is a task, and runs here no more afterwards.
+header& fork_group::promote_child(header& me) noexcept {
   const std::uint32_t position = next_ - 1;
   scheduler& by = scheduler_for_children(me);
   const bool taken = by.ops->admit(by);
   header& made = make_header(*members_[position].frame, by, type_of(position), entered_word, &me);
   made.budget = me.budget;
   make_task_of(position, made);
-  cancel_reason stop = reason_to_stop();
-  if (stop == cancel_reason::none && stopped) stop = cancel_reason::sibling_failed;
-  stopped = stop != cancel_reason::none;
-  if (!taken) stop = cancel_reason::shutdown;
+  cancel_reason stop = taken ? reason_to_stop() : cancel_reason::shutdown;
+  // relaxed. Written before the word's transition.
+  if (stop == cancel_reason::none && me.word.load().cancel_due()) stop = me.reason.load(base::order::relaxed);
   if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
-  // What the window left out is nobody's but ours.
-  const std::uint32_t left_out = window_;
-  window_ = count_;
   note_mixed();
-  const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (count_ - next_));
+  const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (window_ - next_));
   wait_in_place_of(me);
   // acq_rel. As in join(); the child that goes on here is one of them.
   remaining_.fetch_add(missing, base::order::acq_rel);
-  for (std::uint32_t i = left_out; i != count_; ++i) {
-    members_[i].frame->group = this;
-    by.ops->schedule(adopt(*members_[i].frame));
-  }
-  next_ = count_;
   park(me);
+  by.ops->runs(made);
   return made;
 }
 
@@ -287,11 +320,10 @@ void promote(strand& running) noexcept {
   here.running = nullptr;
   // Whoever awaits the task on this thread waits for it no longer here, but goes on when this thread has nothing of it.
   header* const above = std::exchange(me->awaited_by, nullptr);
-  bool stopped = false;
   while (inner != nullptr) {
     fork_group& group = *inner;
     inner = group.within_;
-    me = &group.promote_child(*me, stopped);
+    me = &group.promote_child(*me);
   }
   me->awaited_by = above;
   base::this_thread_locals().task = me;
@@ -309,6 +341,7 @@ bool fork_group::start() {
   keep_waker();
   for (std::uint32_t i = 0; i < count_; ++i) {
     const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
+    members_[i].frame->group = this;
     make_task_of(i, make_header(*members_[i].frame, by, type_of(i), word, &me));
   }
   // All are there before the first can end, and ask the others to stop.
@@ -377,7 +410,7 @@ void fork_group::report(std::uint32_t position, const ending& how) noexcept {
 }
 
 void fork_group::ended(header& child, const ending& how, bool /*unseen*/) noexcept {
-  if (how.failed() || decides(how)) report(position_of(child), how);
+  if (may_be_first(how)) report(position_of(child), how);
   // acq_rel. release: what I did happens before the end. acquire: as the last I hand on what all did.
   if (remaining_.fetch_sub(1, base::order::acq_rel) != 1) return;
   waker last = take_waker();
@@ -388,9 +421,19 @@ void fork_group::ended(header& child, const ending& how, bool /*unseen*/) noexce
 
 /// The awaiting task gives up its handles: nobody takes what is left in them.
 void fork_group::dropped(header& child, const ending& how) noexcept {
-  if (how.thrown == nullptr || position_of(child) + 1 == rethrown_) return;
+  // relaxed. Over.
+  if (how.thrown == nullptr ||
+      (rethrown_ != 0 && members_[rethrown_ - 1].task.load(base::order::relaxed) == &child))
+    return;
   scheduler& by = scheduler_for_children(base_task());
   by.ops->suppressed(by);
+}
+
+/// No: the report of such an end would change nothing. Saves a search among all children for each.
+bool fork_group::may_be_first(const ending& how) const noexcept {
+  // relaxed, both. A look; report() decides.
+  return (how.failed() && failed_.load(base::order::relaxed) == 0) ||
+         (decides(how) && decider_.load(base::order::relaxed) == 0);
 }
 
 std::uint32_t fork_group::position_of(const promise_base& frame) const noexcept {

@@ -86,7 +86,8 @@ void finish_returned(header& task, const header* above) noexcept {
   // The root frame's parameters and promise go first, on this thread; header and result lie outside of it.
   promise_base* const root = task.innermost.get();
   task.innermost.set(nullptr);
-  root->handle().destroy();
+  // Null: it had ended in place, and became a task afterwards.
+  if (root != nullptr) root->handle().destroy();
   finish(task, above, how_ended::returned);
 }
 

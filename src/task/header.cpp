@@ -48,7 +48,8 @@ header& make_header(promise_base& root,
   tag_of(frame).keep = 1;
   auto* const made = ::new (root.room()) header(by, type, initial, next_task_id());
   made->innermost.set(&root);
-  root.root = made;
+  // In place it has been there all the time, and thieves look at it.
+  if (root.root != made) root.root = made;
   root.parent = nullptr;
   if (parent != nullptr) {
     made->parent_id = parent->id;

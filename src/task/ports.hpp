@@ -84,6 +84,10 @@ struct scheduler_ops {
   /// Something that is no task, and that its owner may keep for longer than the runtime, needs this scheduler's memory: a
   /// socket. It gives it back by freed().
   void (*held)(scheduler& self) noexcept = [](scheduler&) noexcept {};
+  /// The task that runs on this thread is another one from now on: reports say so.
+  void (*runs)(header& task) noexcept = [](header&) noexcept {};
+  /// Would admit() say yes now? Nothing is counted.
+  bool (*is_open)(const scheduler& self) noexcept = [](const scheduler&) noexcept { return true; };
   /// A task has forked: on this thread lies what others may take.
   void (*forked)(scheduler& self) noexcept = [](scheduler&) noexcept {};
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.

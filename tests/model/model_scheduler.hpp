@@ -18,8 +18,10 @@
 #include "base/mutex.hpp"
 #include "base/tls_slot.hpp"
 #include "model/exploring.hpp"
+#include "queue/fork_deque.hpp"
 #include "task/harness.hpp"
 
+#include <rota/detail/fork_group.hpp>
 #include <rota/detail/spawn_on.hpp>
 #include <rota/this_task.hpp>
 
@@ -60,14 +62,16 @@ class model_scheduler {
     return core::launch(*work.release(), *core_, core::result_vtable_of<T>);
   }
 
-  /// Runs whatever becomes runnable, for ever: for daemons.
-  void work() {
+  /// Runs whatever becomes runnable, for ever: for daemons. `mine`: where its tasks may fork; `other`: where it steals.
+  void work(core::fork_context* mine = nullptr, core::fork_context* other = nullptr) {
     base::this_thread_locals().worker = core_;
+    base::this_thread_locals().forks = mine;
     core_type& c = *core_;
     for (;;) {
       // acquire. Pairs with push().
       const std::uint32_t seen = c.pushes.load(base::order::acquire);
-      if (!run_one(c)) static_cast<void>(base::futex_wait(c.pushes, seen, base::never));
+      if (run_own_fork(mine) || run_one(c) || run_stolen_fork(other)) continue;
+      static_cast<void>(base::futex_wait(c.pushes, seen, base::never));
     }
   }
   /// Runs one entry, if there is one.
@@ -77,6 +81,8 @@ class model_scheduler {
   void close() {
     if (core_ != nullptr) forget(*std::exchange(core_, nullptr));
   }
+
+  [[nodiscard]] core::scheduler& core() noexcept { return *core_; }
 
   [[nodiscard]] static bool is_worker() noexcept { return base::this_thread_locals().worker != nullptr; }
 
@@ -104,12 +110,28 @@ class model_scheduler {
     return true;
   }
 
+  static bool run_own_fork(core::fork_context* mine) {
+    if (mine == nullptr || mine->waiting.is_empty()) return false;
+    core::forked* const child = mine->waiting.pop();
+    if (child != nullptr) core::run_entry(core::fork_group::adopt(*child));
+    return child != nullptr;
+  }
+  static bool run_stolen_fork(core::fork_context* other) {
+    if (other == nullptr) return false;
+    const auto got = queue::fork_thief(other->waiting).steal();
+    if (got.item != nullptr) core::run_entry(core::fork_group::adopt(*got.item));
+    return got.status != queue::on_fork_steal::empty;
+  }
+
   static void push(core::header& task) noexcept {
     core_type& c = of(task);
     {
       const base::lock_guard lock(c.mutex);
       c.queue.push_back(&task);
     }
+    tell(c);
+  }
+  static void tell(core_type& c) noexcept {
     // release. Pairs with work(): the entry is there.
     c.pushes.fetch_add(1, base::order::release);
     base::futex_wake(&c.pushes, 1);
@@ -161,6 +183,7 @@ inline constexpr core::scheduler_ops model_scheduler::table{
       ROTA_FATAL("this scheduler has no timers", 0);
     },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
+    .forked = [](core::scheduler& s) noexcept { tell(of(s)); },
     .freed =
         [](core::scheduler& s) noexcept {
           ++of(s).outside->freed;

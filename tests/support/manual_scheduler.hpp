@@ -1,10 +1,13 @@
 // A scheduler that runs on the test's own thread, when the test says so, with a clock that the test moves.
 #pragma once
 
+#include "base/tls_slot.hpp"
+#include "queue/fork_deque.hpp"
 #include "task/harness.hpp"
 #include "task/header.hpp"
 #include "time/shard.hpp"
 
+#include <rota/detail/fork_group.hpp>
 #include <rota/detail/spawn_on.hpp>
 
 #include <atomic>
@@ -43,7 +46,10 @@ class manual_scheduler : public core::scheduler {
     core::header* const next = take();
     if (next == nullptr) return false;
     const manual_scheduler* const outer = std::exchange(running_here, this);
+    void* const outer_forks =
+        std::exchange(base::this_thread_locals().forks, forks_in_place ? &places : nullptr);
     looks += core::run_entry(*next);
+    base::this_thread_locals().forks = outer_forks;
     running_here = outer;
     return true;
   }
@@ -73,6 +79,7 @@ class manual_scheduler : public core::scheduler {
 
   bool lifo = false;
   bool claims = true;  // an awaited task that has not started runs inside its awaiter
+  bool forks_in_place = false;  // children of a when_* run in its place; then only one thread may run tasks
   bool closed = false;
   std::atomic<unsigned> looks = 0;
   std::atomic<int> live = 0;
@@ -97,6 +104,9 @@ class manual_scheduler : public core::scheduler {
   }
 
   core::header* take() {
+    if (forks_in_place) {
+      if (core::forked* const child = places.waiting.pop()) return &core::fork_group::adopt(*child);
+    }
     const std::lock_guard lock(mutex_);
     if (queue_.empty()) return nullptr;
     core::header* const next = lifo ? queue_.back() : queue_.front();
@@ -113,6 +123,7 @@ class manual_scheduler : public core::scheduler {
 
   static inline thread_local const manual_scheduler* running_here = nullptr;
 
+  core::fork_context places{queue::best_pop_barrier(), *this};
   std::mutex mutex_;
   std::deque<core::header*> queue_;
 };
@@ -161,6 +172,7 @@ inline constexpr core::scheduler_ops manual_scheduler::table{
     .deadline_moved = [](core::scheduler& s, base::time_point) noexcept { ++of(s).deadline_moves; },
     .shield_overridden = [](core::scheduler&, core::header& task) noexcept { ++self_of(task).overrides; },
     .suppressed = [](core::scheduler& s) noexcept { ++of(s).suppressed; },
+    .is_open = [](const core::scheduler& s) noexcept { return !of(s).closed; },
     .freed = [](core::scheduler& s) noexcept { --of(s).live; },
 };
 

@@ -65,6 +65,11 @@ class fork_deque {
     // relaxed. The owner wrote it, or somebody put a mark there, which is a message and nothing more.
     return own_bottom() + items <= limit_.load(base::order::relaxed);
   }
+  /// The owner. Has somebody called since it looked again last? It may hear of it later.
+  [[nodiscard]] bool is_called() const noexcept {
+    // relaxed. A message.
+    return limit_.load(base::order::relaxed) < 0;
+  }
   /// The owner. How many fit, in truth; and was it called?
   struct room {
     std::uint32_t items;

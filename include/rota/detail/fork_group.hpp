@@ -23,13 +23,19 @@ enum class group_rule : unsigned char {
   any_success,  // the first value
 };
 
+/// A child of a group.
+struct forked {
+  promise_base* frame = nullptr;  // its room stays as long as the group, whether it has a header or not
+  base::atomic<header*> task;
+};
+
 /// What a worker offers the tasks that it runs: the children that nobody has started, for it and for thieves.
 struct fork_context {
   static constexpr std::uint32_t capacity = ROTA_MODEL ? 4 : 1024;
 
   fork_context(queue::pop_barrier barrier, scheduler& of) noexcept : waiting(barrier), by(&of) {}
 
-  queue::fork_deque<promise_base, capacity> waiting;
+  queue::fork_deque<forked, capacity> waiting;
   strand* running = nullptr;  // the owner's: the child in place whose frames run now; null: the task's own do
   scheduler* const by;        // whose tasks may fork here
 };
@@ -47,13 +53,17 @@ struct fork_context {
 //       `-------------> task ------> ended          counted by remaining_
 //
 // In place (rules all and settled, on a worker): the parent's frame stops in the group, the first child starts, its siblings lie in
-// the worker's deque, the next one on top. A child that ends pops the next. If the deque has none, thieves have all the rest:
-// they take the oldest, so nothing older than the next one is left either. This holds as long as only this strand runs on the
-// worker: before anything else does, the strand is promoted.
+// the worker's deque, the next one on top; those that find no room there are tasks at once. A child that ends pops the next. If the
+// deque has none, thieves have all the rest: they take the oldest, so nothing older than the next one is left either. This holds
+// as long as only this strand runs on the worker: before anything else does, the strand is promoted.
 //
 // promote() makes the innermost child, and every child in place around it, a task: from the outside in, each gets its header,
 // and its parent suspends in its group. It happens when the child's code asks for what only a task has: an await of anything
-// but a task or a fork, current_task().
+// but a task or a fork, current_task(). Also in the destructors of its parameters, and in what a cancelled sibling has hooked up:
+// so a child that was over when it became a task ends as one.
+//
+// Who wants a word with a strand in place calls its worker's deque. The strand hears of it when it forks, which is a suspension
+// then, and at the end of each child, whose siblings are tasks then.
 //
 //   field       who touches it
 //   members_    the frames: written before anything starts. task: from null, by whoever makes the member a task
@@ -67,7 +77,7 @@ struct fork_context {
 //   done_       set by that child when it has taken the waker: then nobody but the parent touches anything here
 //
 // Who decides asks the others to stop before it reports its own end, so members_ is there. Who becomes a task meanwhile is asked
-// by neither or by both: it stores `task` and then reads decider_; the other writes decider_ and then reads `task`; all seq_cst.
+// by one of them, or by both: it stores `task` and then reads decider_; the other writes decider_ and then reads `task`; all seq_cst.
 // A child in place is told through the deque (call()): the next fork there promotes it. remaining_ goes down by acq_rel, so
 // the last one has seen what all the others did; its release of done_ hands that to the parent. The waker holds a
 // reference: the parent may be gone when it is woken.
@@ -78,10 +88,7 @@ struct fork_context {
 // Bad interleavings: tests/model/fork_model.cpp has them with the variants that fail.
 class ROTA_API fork_group : public leaf, public family {
  public:
-  struct member {
-    promise_base* frame = nullptr;  // its room stays as long as the group, whether it has a header or not
-    base::atomic<header*> task;
-  };
+  using member = forked;
 
   fork_group(const fork_group&) = delete;
   fork_group& operator=(const fork_group&) = delete;
@@ -112,23 +119,24 @@ class ROTA_API fork_group : public leaf, public family {
   }
   /// A child in place has ended with a value, and its frame has gone, but for the room.
   [[nodiscard, gnu::always_inline]] std::coroutine_handle<> go_on(fork_context& here) noexcept {
-    if (next_ == window_) return window_is_over(here);
-    promise_base* const next = here.waiting.pop();
+    if (next_ == window_) return all_have_started(here);
+    if (here.waiting.is_called()) [[unlikely]]
+      return go_on_with_tasks(here);
+    member* const next = here.waiting.pop();
     if (next == nullptr) [[unlikely]]
       return go_on_without_the_stolen(here);
-    ROTA_ASSERT(next == members_[next_].frame);
+    ROTA_ASSERT(next == members_ + next_);
+    const strand& before = *static_cast<strand*>(members_[next_ - 1].frame->room());
     ++next_;
-    return begin_in_place(*next, here);
+    return begin_in_place(*next->frame, here, before);
   }
-  /// Its parameters end with it; the room, and the result in front of that, stay.
-  [[nodiscard]] std::coroutine_handle<> end_with_destructors(promise_base& child,
-                                                             fork_context& here,
-                                                             bool has_value) noexcept;
-  /// It has failed, or something else was decided.
-  [[nodiscard]] std::coroutine_handle<> go_on_after(promise_base& child, fork_context& here) noexcept;
+  /// It has parameters that end with it; the room, and the result in front of that, stay.
+  [[nodiscard]] std::coroutine_handle<> end_with_destructors(promise_base& child, bool has_value) noexcept;
+  /// It has failed, or something else was decided. `frame`: its own, if that is not destroyed yet.
+  [[nodiscard]] std::coroutine_handle<> go_on_after(promise_base* frame) noexcept;
 
   /// An unstarted child that was taken out of a deque: a task from now on, runnable, with an entry for the caller.
-  [[nodiscard]] static header& adopt(promise_base& child) noexcept;
+  [[nodiscard]] static header& adopt(member& child) noexcept;
 
  protected:
   explicit fork_group(group_rule rule) noexcept : rule_(rule) {}
@@ -144,7 +152,7 @@ class ROTA_API fork_group : public leaf, public family {
     nested_ = true;
     frame_ = &outer;
     here_ = here;
-    return open(*here, 0, count, count);
+    return open(*here, count, count);
   }
   ~fork_group() = default;
 
@@ -175,59 +183,64 @@ class ROTA_API fork_group : public leaf, public family {
   friend void promote(strand& running) noexcept;
 
   static constexpr std::uint32_t parents = 0xFFFF'FFFFU;
-  /// So many children of a range lie in the deque at most.
-  static constexpr std::uint32_t widest_window = ROTA_MODEL ? 2 : 64;
 
-  /// Starts the next child, with as many of its siblings in the deque as `room` allows.
+  /// Starts the first child, with its siblings in the deque, `room` of them at most.
   [[gnu::always_inline]] std::coroutine_handle<> open(fork_context& here,
-                                                       std::uint32_t first,
                                                        std::uint32_t count,
                                                        std::uint32_t room) noexcept {
-    std::uint32_t siblings = count - first - 1;
-    if (siblings > widest_window) siblings = widest_window;
+    std::uint32_t siblings = count - 1;
     if (siblings > room) siblings = room;
-    next_ = first + 1;
-    window_ = next_ + siblings;
-    member* const rest = members_ + next_;
-    here.waiting.push(siblings, [this, rest](std::uint32_t i) -> promise_base& {
+    next_ = 1;
+    window_ = 1 + siblings;
+    member* const rest = members_ + 1;
+    here.waiting.push(siblings, [this, rest](std::uint32_t i) -> member& {
       rest[i].frame->group = this;
-      return *rest[i].frame;
+      return rest[i];
     });
-    promise_base& child = *members_[first].frame;
+    promise_base& child = *members_[0].frame;
     child.group = this;
-    return begin_in_place(child, here);
+    return begin_in_place(child, here, *frame_->root);
   }
   /// Not a header, but what is in front of one.
-  [[gnu::always_inline]] static std::coroutine_handle<> begin_in_place(promise_base& child, fork_context& here) noexcept {
+  [[gnu::always_inline]] static std::coroutine_handle<> begin_in_place(
+      promise_base& child, fork_context& here, [[maybe_unused]] const strand& before) noexcept {
     strand* const front = static_cast<strand*>(child.room());
     // relaxed. Its own.
     front->forks.store(&here, base::order::relaxed);
     front->why = stop_reason::none;
+#if defined(__clang__)
     front->transfers = 0;
+#else
+    front->transfers = before.transfers;  // the native stack is one
+#endif
     front->in_place = true;
     front->budget = leaf_budget;
     child.root = front;
     here.running = front;
     return transfer(*front, child);
   }
-  [[nodiscard, gnu::always_inline]] std::coroutine_handle<> window_is_over(fork_context& here) noexcept {
-    if (window_ != count_ || !frame_->root->in_place) [[unlikely]]
-      return open_next_or_leave(here);
+  [[nodiscard, gnu::always_inline]] std::coroutine_handle<> all_have_started(fork_context& here) noexcept {
+    if (mixed_ || !frame_->root->in_place) [[unlikely]]
+      return leave(here);
     here.running = frame_->root;
     return transfer(*frame_->root, *frame_);
   }
 
+  [[nodiscard]] header& adopt(member& child, header& base) noexcept;
   std::coroutine_handle<> begin_slowly(promise_base& outer);
-  std::coroutine_handle<> open_next_or_leave(fork_context& here) noexcept;
+  std::coroutine_handle<> open_partly(fork_context& here, std::uint32_t room) noexcept;
+  std::coroutine_handle<> leave(fork_context& here) noexcept;
   std::coroutine_handle<> go_on_without_the_stolen(fork_context& here) noexcept;
-  std::coroutine_handle<> join(fork_context& here) noexcept;
+  std::coroutine_handle<> go_on_with_tasks(fork_context& here) noexcept;
+  std::coroutine_handle<> join() noexcept;
+  void make_tasks_of_the_rest() noexcept;
   void wait_in_place_of(header& me) noexcept;
   /// From now on the parent runs.
   void hand_back(fork_context& here) const noexcept {
     here.running = frame_->root->in_place ? frame_->root : nullptr;
   }
-  void abandon_unstarted(fork_context& here) noexcept;
-  header& promote_child(header& me, bool& stopped) noexcept;
+  void make_tasks_of_unstarted(fork_context& here) noexcept;
+  header& promote_child(header& me) noexcept;
   void note_mixed() noexcept {
     if (mixed_) return;
     mixed_ = true;
@@ -239,10 +252,12 @@ class ROTA_API fork_group : public leaf, public family {
   void make_task_of(std::uint32_t position, header& made) noexcept;
   [[nodiscard]] std::uint32_t place_for(header& me) const noexcept;
   [[nodiscard]] header& base_task() const noexcept;
-  [[nodiscard]] const fork_group& around() const noexcept;
+  [[nodiscard]] const fork_group* around() const noexcept;
   [[nodiscard]] cancel_reason reason_to_stop() const noexcept;
+  [[nodiscard]] cancel_reason reason_around() const noexcept;
   [[nodiscard]] std::uint32_t position_of(const promise_base& frame) const noexcept;
   [[nodiscard]] std::uint32_t position_of(const header& task) const noexcept;
+  [[nodiscard]] bool may_be_first(const ending& how) const noexcept;
   [[nodiscard]] ending ending_at(std::uint32_t position) const noexcept;
   [[nodiscard]] bool decides(const ending& how) const noexcept;
   void report(std::uint32_t position, const ending& how) noexcept;
@@ -260,7 +275,7 @@ class ROTA_API fork_group : public leaf, public family {
   group_rule rule_;
   bool nested_ = false;           // when it forked, the parent was in place itself
   bool mixed_ = false;            // not all children have ended in place with a value
-  std::uint32_t window_;          // of those before it, what is not started lies in the deque
+  std::uint32_t window_;          // those before it have started in place, or lie in the deque; the others are tasks
   std::uint32_t stolen_;          // if it is mixed: tasks that remaining_ does not count yet
   std::uint32_t rethrown_;        // if it is mixed: position + 1
   fork_context* here_ = nullptr;  // where it forked in place; null: nowhere
@@ -281,9 +296,9 @@ template <class Promise>
   base::note_read(&self.result());
   const bool has_value = self.result().has_value();
   if (tag_of(frame.address()).ends_by_itself == 0) [[unlikely]]
-    return group.end_with_destructors(self, here, has_value);
+    return group.end_with_destructors(self, has_value);
   if (!has_value || group.is_decided()) [[unlikely]]
-    return group.go_on_after(self, here);
+    return group.go_on_after(&self);
   return group.go_on(here);
 }
 

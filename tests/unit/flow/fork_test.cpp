@@ -1,0 +1,415 @@
+// Children that run in their parent's place, on a real runtime: what a program can see of it, and what it cannot.
+#include <rota/runtime.hpp>
+#include <rota/scope.hpp>
+#include <rota/spawn.hpp>
+#include <rota/stop_token.hpp>
+#include <rota/task_local.hpp>
+#include <rota/this_task.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace rota;
+using namespace std::chrono_literals;
+
+/// One worker and two: nobody steals, and somebody may.
+class fork_on : public ::testing::TestWithParam<unsigned> {
+ protected:
+  runtime r{runtime_options{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(workers, fork_on, ::testing::Values(1U, 2U), [](const auto& workers) {
+  return workers.param == 1 ? std::string("one_worker") : std::string("two_workers");
+});
+
+task<std::uint64_t> fib(unsigned n) {
+  if (n < 2) co_return n;
+  const auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
+  co_return a + b;
+}
+
+TEST_P(fork_on, a_recursion_without_a_cut_off) {
+  EXPECT_EQ(r.spawn(fib(21)).join(), 10946U);
+  if (GetParam() == 1) {
+    EXPECT_LT(r.stats().total_spawned, 1000U) << "28656 children, none of which needs to be a task";
+  }
+}
+
+task<int> deep(int levels) {
+  if (levels == 0) co_return 0;
+  const auto [below, one] = co_await when_all(deep(levels - 1), [](int n) -> task<int> { co_return n; }(1));
+  co_return below + one;
+}
+
+TEST_P(fork_on, a_hundred_thousand_levels) { EXPECT_EQ(r.spawn(deep(100'000)).join(), 100'000); }
+
+task<int> number(int n) { co_return n; }
+
+TEST_P(fork_on, a_range_that_no_deque_holds) {
+  auto sum = []() -> task<std::uint64_t> {
+    std::vector<task<int>> numbers;
+    for (int n = 0; n < 20'000; ++n) numbers.push_back(number(n));
+    std::uint64_t total = 0;
+    int expected = 0;
+    for (const int n : co_await when_all(std::move(numbers))) {
+      EXPECT_EQ(n, expected++);
+      total += static_cast<unsigned>(n);
+    }
+    co_return total;
+  };
+  EXPECT_EQ(r.spawn(sum).join(), 199'990'000U);
+}
+
+struct throws_when_moved {
+  throws_when_moved(int n, std::atomic<int>& alive) : number(n), living(&alive) { ++*living; }
+  throws_when_moved(throws_when_moved&& other) : number(other.number), living(other.living) {
+    if (number == 3) throw std::runtime_error("moved");
+    ++*living;
+  }
+  throws_when_moved& operator=(throws_when_moved&&) = delete;
+  ~throws_when_moved() { --*living; }
+  int number;
+  std::atomic<int>* living;
+};
+
+TEST_P(fork_on, a_result_that_throws_when_it_is_taken_out) {
+  std::atomic<int> alive{0};
+  auto work = [&]() -> task<void> {
+    const auto makes = [&](int n) -> task<throws_when_moved> {
+      co_return throws_when_moved(n < 3 ? n : 0, alive);
+    };
+    const auto becomes_three = [&]() -> task<throws_when_moved> {
+      throws_when_moved made(0, alive);
+      co_return std::move(made);
+    };
+    const auto [a, b] = co_await when_all(makes(1), becomes_three());
+    EXPECT_EQ(a.number + b.number, 1);
+  };
+  r.spawn(work).join();
+  EXPECT_EQ(alive.load(), 0);
+}
+
+TEST_P(fork_on, results_that_own_memory) {
+  auto work = []() -> task<std::size_t> {
+    const auto text = [](std::size_t n) -> task<std::string> { co_return std::string(n, 'x'); };
+    const auto pointer = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(7); };
+    const auto [a, b, c] = co_await when_all(text(100), pointer(), text(50));
+    co_return a.size() + c.size() + static_cast<unsigned>(*b);
+  };
+  EXPECT_EQ(r.spawn(work).join(), 157U);
+}
+
+/// A parameter that does `F` when the frame of its child goes.
+template <class F>
+struct at_end {
+  explicit at_end(F f) : does(std::move(f)) {}
+  at_end(at_end&& other) noexcept : does(std::move(other.does)), live(std::exchange(other.live, false)) {}
+  at_end& operator=(at_end&&) = delete;
+  ~at_end() {
+    if (live) does();
+  }
+  F does;
+  bool live = true;
+};
+
+// What a destructor of a parameter does, the child does that ends: also if that asks for its task, blocks or waits.
+TEST_P(fork_on, parameters_are_destroyed_by_the_child) {
+  for (int what = 0; what < 4; ++what) {
+    std::atomic<int> ends{0};
+    auto work = [&](runtime& on) -> task<int> {
+      const auto child = [&](int n, auto /*parameter*/) -> task<int> { co_return n; };
+      const task_id me = this_task::id();
+      const auto ends_so = [&] {
+        return at_end([&, me] {
+          ends.fetch_add(1);
+          if (what == 1) EXPECT_NE(this_task::id().value, me.value);
+          if (what == 2) block_in_place([] { std::this_thread::sleep_for(1ms); });
+          if (what == 3) {
+            auto other = on.spawn(fib(5));
+            EXPECT_EQ(std::move(other).join(help), 5U);
+          }
+        });
+      };
+      const auto nested = [&]() -> task<int> {
+        const auto [a, b, c] = co_await when_all(child(1, ends_so()), child(2, ends_so()), child(3, ends_so()));
+        co_return a + b + c;
+      };
+      const auto [a, b] = co_await when_all(nested(), nested());
+      co_return a + b;
+    };
+    EXPECT_EQ(r.spawn(work(r)).join(), 12) << what;
+    EXPECT_EQ(ends.load(), 6) << what;
+  }
+}
+
+// --- what only a task has ------------------------------------------------------------------------------------------
+
+TEST_P(fork_on, every_child_has_an_id_of_its_own) {
+  auto work = []() -> task<void> {
+    const auto who = []() -> task<task_id> { co_return this_task::id(); };
+    const task_id me = this_task::id();
+    const auto [a, b, c] = co_await when_all(who(), who(), who());
+    EXPECT_NE(a.value, b.value);
+    EXPECT_NE(b.value, c.value);
+    EXPECT_NE(a.value, me.value);
+    EXPECT_NE(c.value, me.value);
+    EXPECT_EQ(this_task::id().value, me.value);
+  };
+  r.spawn(work).join();
+}
+
+const task_local<int> level{0};
+
+TEST_P(fork_on, locals_are_inherited_and_stay_apart) {
+  auto work = []() -> task<void> {
+    const auto outer = level.set(1);
+    const auto changes = [](int to) -> task<int> {
+      const int before = level.get();
+      const auto mine = level.set(to);
+      co_await yield();
+      EXPECT_EQ(level.get(), to);
+      co_return before;
+    };
+    const auto nested = [&]() -> task<int> {
+      const auto [a, b] = co_await when_all(changes(5), changes(6));
+      EXPECT_EQ(a + b, 2);
+      co_return level.get();
+    };
+    const auto [a, b, c] = co_await when_all(changes(2), nested(), changes(3));
+    EXPECT_EQ(a, 1);
+    EXPECT_EQ(b, 1);
+    EXPECT_EQ(c, 1);
+    EXPECT_EQ(level.get(), 1);
+  };
+  r.spawn(work).join();
+}
+
+TEST_P(fork_on, deadlines_are_inherited) {
+  auto work = []() -> task<void> {
+    const auto knows = []() -> task<bool> {
+      co_return this_task::deadline() < std::chrono::steady_clock::time_point::max();
+    };
+    const auto both = [&]() -> task<bool> {
+      const auto [a, b] = co_await when_all(knows(), knows());
+      co_return a && b;
+    };
+    EXPECT_TRUE((co_await timeout(1h, both())).value());
+    EXPECT_FALSE(co_await both());
+  };
+  r.spawn(work).join();
+}
+
+TEST_P(fork_on, a_stop_token_and_a_link_are_the_childs_own) {
+  auto work = []() -> task<void> {
+    std::stop_source source;
+    const auto linked = [&]() -> task<void> {
+      const stop_link link(source.get_token());
+      source.request_stop();
+      co_await sleep_for(1h);
+    };
+    const auto fine = []() -> task<void> { co_await yield(); };
+    const auto [a, b] = co_await when_all_settled(linked(), fine());
+    EXPECT_TRUE(a.is_cancelled());
+    EXPECT_TRUE(b.has_value());
+    EXPECT_FALSE(this_task::cancel_requested());
+  };
+  r.spawn(work).join();
+}
+
+TEST_P(fork_on, children_see_each_other_wait) {
+  auto work = []() -> task<int> {
+    std::atomic<bool> told{false};
+    const auto waits = [&]() -> task<int> {
+      while (!told.load()) co_await yield();
+      co_return 1;
+    };
+    const auto tells = [&]() -> task<int> {
+      told.store(true);
+      co_return 2;
+    };
+    const auto [a, b] = co_await when_all(waits(), tells());
+    co_return a + b;
+  };
+  EXPECT_EQ(r.spawn(work).join(), 3);
+}
+
+TEST_P(fork_on, a_child_may_block_its_thread) {
+  auto work = []() -> task<int> {
+    std::latch both(2);
+    const auto meets = [&]() -> task<int> {
+      block_in_place([&] { both.arrive_and_wait(); });
+      co_return 1;
+    };
+    const auto [a, b] = co_await when_all(meets(), meets());
+    co_return a + b;
+  };
+  EXPECT_EQ(r.spawn(work).join(), 2);
+}
+
+TEST(fork, a_thief_comes_to_a_child_that_blocks_without_saying_so) {
+  runtime r(runtime_options{.workers = 2});
+  auto work = []() -> task<int> {
+    std::latch both(2);
+    const auto meets = [&]() -> task<int> {
+      both.arrive_and_wait();
+      co_return 1;
+    };
+    const auto [a, b] = co_await when_all(meets(), meets());
+    co_return a + b;
+  };
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(r.spawn(work).join(), 2);
+}
+
+// --- ends ----------------------------------------------------------------------------------------------------------
+
+struct found : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A search in a tree without an end, but for the leaf that is asked for. Counts the frames that live.
+struct search {
+  std::atomic<long> alive{0};
+  std::atomic<long> begun{0};
+  std::uint64_t goal = 0;
+
+  struct life {
+    explicit life(search& s) noexcept : of(&s) {
+      of->alive.fetch_add(1);
+      of->begun.fetch_add(1);
+    }
+    life(const life&) = delete;
+    life& operator=(const life&) = delete;
+    ~life() { of->alive.fetch_sub(1); }
+    search* of;
+  };
+
+  task<void> below(std::uint64_t node, unsigned depth) {
+    const life mine(*this);
+    if (depth == 12 && node == goal) throw found("here");
+    if (depth == 40) co_return;
+    co_await when_all(below(2 * node, depth + 1), below(2 * node + 1, depth + 1));
+  }
+};
+
+// 2^40 leaves, and the answer lies near the root: only because the others stop at their next fork does it end.
+TEST(fork, a_search_that_finds_its_answer_stops_the_others) {
+  runtime r(runtime_options{.workers = 2});
+  // The first leaf of the left half, and that of the right half, which a thief has: the other one never ends by itself.
+  for (const std::uint64_t goal : {std::uint64_t{2} << 11U, std::uint64_t{3} << 11U}) {
+    search s;
+    s.goal = goal;
+    EXPECT_THROW(r.spawn(s.below(1, 0)).join(), found);
+    EXPECT_EQ(s.alive.load(), 0) << "every frame is destroyed";
+    EXPECT_GT(s.begun.load(), 12);
+  }
+}
+
+TEST_P(fork_on, a_cancelled_search_ends_at_its_next_fork) {
+  search s;
+  auto handle = r.spawn(s.below(1, 0));
+  while (s.begun.load() < 1000) std::this_thread::yield();
+  handle.cancel();
+  EXPECT_THROW(handle.join(), cancelled_error);
+  EXPECT_EQ(s.alive.load(), 0);
+}
+
+TEST_P(fork_on, a_search_under_a_deadline) {
+  search s;
+  auto work = [&]() -> task<bool> { co_return (co_await timeout(5ms, s.below(1, 0))).has_value(); };
+  EXPECT_FALSE(r.spawn(work).join());
+  EXPECT_EQ(s.alive.load(), 0);
+}
+
+TEST_P(fork_on, a_search_in_a_scope_that_fails) {
+  search s;
+  auto work = [&]() -> task<void> {
+    co_await with_scope([&](scope& c) -> task<void> {
+      c.fork([&]() -> task<void> {
+        while (s.begun.load() < 1000) co_await sleep_for(1ms);
+        throw found("elsewhere");
+      });
+      co_await s.below(1, 0);
+    });
+  };
+  EXPECT_THROW(r.spawn(work).join(), found);
+  EXPECT_EQ(s.alive.load(), 0);
+}
+
+TEST_P(fork_on, a_shutdown_ends_a_search) {
+  search s;
+  auto handle = r.spawn(s.below(1, 0));
+  while (s.begun.load() < 1000) std::this_thread::yield();
+  static_cast<void>(r.shutdown(10s));
+  EXPECT_THROW(handle.join(), cancelled_error);
+  EXPECT_EQ(s.alive.load(), 0);
+}
+
+TEST_P(fork_on, a_long_search_lets_others_have_their_turn) {
+  search s;
+  auto handle = r.spawn(s.below(1, 0));
+  while (s.begun.load() < 1000) std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) {
+    r.spawn([]() -> task<void> { co_await sleep_for(1ms); }).join();
+  }
+  handle.cancel();
+  EXPECT_THROW(handle.join(), cancelled_error);
+}
+
+// The stop callback of a sibling runs on the thread of the child that fails, in the middle of its end.
+TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
+  for (int i = 0; i < 100; ++i) {
+    std::atomic<int> called{0};
+    auto work = [&]() -> task<void> {
+      std::atomic<bool> ready{false};
+      const auto fails = [&]() -> task<void> {
+        while (!ready.load()) co_await yield();
+        throw found("first");
+      };
+      const auto hooked = [&]() -> task<void> {
+        const std::stop_callback hook(this_task::stop_token(), [&] {
+          static_cast<void>(this_task::cancel_requested());
+          called.fetch_add(1);
+        });
+        ready.store(true);
+        co_await sleep_for(1h);
+      };
+      const auto both = [&]() -> task<void> { co_await when_all(fails(), hooked()); };
+      co_await when_all(both(), both());
+    };
+    EXPECT_THROW(r.spawn(work).join(), found);
+    EXPECT_GE(called.load(), 1);
+  }
+}
+
+TEST_P(fork_on, an_exception_that_nobody_sees_is_counted) {
+  auto work = []() -> task<void> {
+    const auto fails = [](int n) -> task<void> {
+      throw std::runtime_error(std::to_string(n));
+      co_return;
+    };
+    try {
+      co_await when_all(fails(1), fails(2));
+    } catch (const std::runtime_error&) {
+    }
+    const auto [a, b] = co_await when_all_settled(fails(3), fails(4));
+    EXPECT_TRUE(a.has_exception());
+    EXPECT_TRUE(b.has_exception());
+  };
+  r.spawn(work).join();
+  EXPECT_LE(r.stats().total_suppressed, 1U) << "of the first two, at most: the second need not have run";
+}
+
+}  // namespace
