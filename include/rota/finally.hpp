@@ -19,7 +19,8 @@ namespace core {
 /// Has unwinding stop at its frame, and lets it go on after the clean-up, which nothing from outside interrupts.
 class ROTA_API cleanup_region final : public region {
  public:
-  explicit cleanup_region(promise_base& frame) noexcept : region(kind::catcher, task_of(*frame.root), &frame) {}
+  explicit cleanup_region(promise_base& frame) noexcept
+      : region(kind::catcher, task_of(*frame.root), &frame) {}
   ~cleanup_region();
 
   /// The body is over.

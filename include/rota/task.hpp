@@ -94,7 +94,8 @@ class [[nodiscard]] ROTA_DETAIL_IN_A_REGISTER task : public core::task_base {
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
-    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Promise> parent) noexcept {
       ROTA_ASSERT(frame_ != nullptr && frame_->root == nullptr);
       core::promise_base& outer = parent.promise();
       frame_->root = outer.root;

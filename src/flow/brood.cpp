@@ -1,7 +1,7 @@
 #include "flow/brood.hpp"
 
-#include "task/scheduler_here.hpp"
 #include "task/harness.hpp"
+#include "task/scheduler_here.hpp"
 
 #include <rota/error.hpp>
 

@@ -1,7 +1,7 @@
 #include "flow/completion_queue.hpp"
 
-#include "task/scheduler_here.hpp"
 #include "task/harness.hpp"
+#include "task/scheduler_here.hpp"
 
 #include <rota/detail/completion_queue.hpp>
 #include <rota/error.hpp>

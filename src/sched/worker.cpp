@@ -246,7 +246,8 @@ bool worker::store(header& task) noexcept {
 }
 
 bool worker::keeps_turn(unsigned looks) noexcept {
-  if (!slot_.is_empty() || !mine_.is_empty() || !forks_.waiting.is_empty() || shared_.injector().has_items()) return false;
+  if (!slot_.is_empty() || !mine_.is_empty() || !forks_.waiting.is_empty() || shared_.injector().has_items())
+    return false;
   if (shared_.current_phase() != phase::open) return false;
   if (since_driver_ + looks + 1 >= polls_between_driver_looks || looks + 1 >= budget_) return false;
   // To the watchdog it is another poll.

@@ -182,13 +182,18 @@ std::coroutine_handle<> fork_group::join() noexcept {
   wait_in_place_of(me);
   const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0));
   // acq_rel. release: the waker is there. acquire: what they did, if all have ended.
-  if (remaining_.fetch_add(missing, base::order::acq_rel) + missing != 0) {
-    me.why = stop_reason::leaf;
-    return std::noop_coroutine();
+  if (remaining_.fetch_add(missing, base::order::acq_rel) + missing == 0) {
+    const waker unused = take_waker();
+    // Its cancellation may be why they ended as they did: then it is to be unwound, and not to see that.
+    if (!me.word.load().cancel_due()) {
+      me.waiting.set(nullptr);
+      return transfer(me, *frame_);
+    }
+    // relaxed. For this thread, or whoever gets the task from it.
+    done_.store(true, base::order::relaxed);
   }
-  const waker unused = take_waker();
-  me.waiting.set(nullptr);
-  return transfer(me, *frame_);
+  me.why = stop_reason::leaf;
+  return std::noop_coroutine();
 }
 
 void fork_group::keep_waker() noexcept {

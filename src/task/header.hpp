@@ -83,9 +83,7 @@ struct header : activation, list_links, sibling_links {
   char* name = nullptr;  // the registry's, under its lock
 
   [[nodiscard]] const result_vtable& result() noexcept { return *tag_of(frame_address()).result; }
-  [[nodiscard]] void* frame_address() noexcept {
-    return frame_of_room(this);
-  }
+  [[nodiscard]] void* frame_address() noexcept { return frame_of_room(this); }
 };
 
 static_assert(sizeof(header) <= header_room, "promise.hpp reserves less than a header needs");

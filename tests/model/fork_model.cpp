@@ -63,63 +63,63 @@ task<int> pair_of(forking_household& h) {
 }
 
 TEST(fork_model, a_fork_inside_of_a_fork) {
-  expect_holds_everywhere(
-      "fork_nested",
-      ends_with(1,
-                5,
-                [](forking_household& all) -> task<int> {
-                  return [](forking_household& h) -> task<int> {
-                    const auto [a, b, c] = co_await when_all(pair_of(h), ends(h), pair_of(h));
-                    co_return a* c;
-                  }(all);
-                }),
-      1);
+  expect_holds_everywhere("fork_nested",
+                          ends_with(1,
+                                    5,
+                                    [](forking_household& all) -> task<int> {
+                                      return [](forking_household& h) -> task<int> {
+                                        const auto [a, b, c] =
+                                            co_await when_all(pair_of(h), ends(h), pair_of(h));
+                                        co_return a* c;
+                                      }(all);
+                                    }),
+                          1);
 }
 
 // It suspends in its parent's place, so it becomes a task; the parent waits; its sibling runs.
 TEST(fork_model, the_first_child_suspends) {
-  expect_holds_everywhere("fork_suspends",
-                          [](execution& e) {
-                            auto& h = forked([](forking_household& all) -> task<int> {
-                              return [](forking_household& w) -> task<int> {
-                                co_await when_all(ends_later(w), ends(w));
-                                co_return 1;
-                              }(all);
-                            })(e);
-                            e.thread("event", [&h] { h.event.fire(); });
-                            e.finally([&h] {
-                              check(end_of_parent(h) == 1, "done");
-                              check(h.guards == 2, "every frame was destroyed once");
-                              check(h.s.ended >= 2, "who suspends is a task");
-                            });
-                          },
-                          1);
+  expect_holds_everywhere(
+      "fork_suspends",
+      [](execution& e) {
+        auto& h = forked([](forking_household& all) -> task<int> {
+          return [](forking_household& w) -> task<int> {
+            co_await when_all(ends_later(w), ends(w));
+            co_return 1;
+          }(all);
+        })(e);
+        e.thread("event", [&h] { h.event.fire(); });
+        e.finally([&h] {
+          check(end_of_parent(h) == 1, "done");
+          check(h.guards == 2, "every frame was destroyed once");
+          check(h.s.ended >= 2, "who suspends is a task");
+        });
+      },
+      1);
 }
 
 // Two levels become tasks at once, while the siblings of both lie in the deque.
 TEST(fork_model, a_child_of_a_child_suspends) {
-  expect_holds_everywhere("fork_deep",
-                          [](execution& e) {
-                            auto& h = forked([](forking_household& all) -> task<int> {
-                              struct inner {
-                                static task<void> forks(forking_household& w) {
-                                  co_await when_all(ends_later(w), ends(w));
-                                }
-                                static task<int> outer(forking_household& w) {
-                                  co_await when_all(forks(w), ends(w));
-                                  co_return 1;
-                                }
-                              };
-                              return inner::outer(all);
-                            })(e);
-                            e.thread("event", [&h] { h.event.fire(); });
-                            e.finally([&h] {
-                              check(end_of_parent(h) == 1, "done");
-                              check(h.guards == 3, "every frame was destroyed once");
-                              check(h.s.ended >= 3, "both that stood around the suspension are tasks");
-                            });
-                          },
-                          1);
+  expect_holds_everywhere(
+      "fork_deep",
+      [](execution& e) {
+        auto& h = forked([](forking_household& all) -> task<int> {
+          struct inner {
+            static task<void> forks(forking_household& w) { co_await when_all(ends_later(w), ends(w)); }
+            static task<int> outer(forking_household& w) {
+              co_await when_all(forks(w), ends(w));
+              co_return 1;
+            }
+          };
+          return inner::outer(all);
+        })(e);
+        e.thread("event", [&h] { h.event.fire(); });
+        e.finally([&h] {
+          check(end_of_parent(h) == 1, "done");
+          check(h.guards == 3, "every frame was destroyed once");
+          check(h.s.ended >= 3, "both that stood around the suspension are tasks");
+        });
+      },
+      1);
 }
 
 // The failure comes in place, while a thief may have the sibling, or be about to make it a task.
@@ -205,9 +205,7 @@ TEST(fork_model, a_fork_in_place_hears_of_a_cancellation) {
       [](execution& e) {
         auto& h = forked([](forking_household& all) -> task<int> {
           struct inner {
-            static task<void> forks(forking_household& w) {
-              co_await when_all(ends(w), ends(w));
-            }
+            static task<void> forks(forking_household& w) { co_await when_all(ends(w), ends(w)); }
             static task<int> outer(forking_household& w) {
               co_await when_all(forks(w), forks(w));
               co_return 1;
@@ -239,22 +237,33 @@ task<int> number(forking_household& h, int n) {
   co_return n;
 }
 
-// Windows are two siblings wide here, deques four: the fifth child is in the second window.
-TEST(fork_model, a_range_in_windows) {
+task<int> sum_of_seven(forking_household& h) {
+  std::vector<task<int>> numbers;
+  for (int n = 1; n <= 7; ++n) numbers.push_back(number(h, n));
+  int sum = 0;
+  for (const int n : co_await when_all(std::move(numbers))) sum += n;
+  co_return sum;
+}
+
+// A deque holds four here: the others are tasks at once.
+TEST(fork_model, a_range_that_finds_no_room) {
   expect_holds_everywhere(
-      "fork_range",
-      ends_with(15,
-                5,
-                [](forking_household& all) -> task<int> {
-                  return [](forking_household& w) -> task<int> {
-                    std::vector<task<int>> numbers;
-                    for (int n = 1; n <= 5; ++n) numbers.push_back(number(w, n));
-                    int sum = 0;
-                    for (const int n : co_await when_all(std::move(numbers))) sum += n;
-                    co_return sum;
-                  }(all);
-                }),
-      1);
+      "fork_range", ends_with(28, 7, [](forking_household& all) { return sum_of_seven(all); }), 1);
+}
+
+// The same in place: its parent must not go on before what is stolen of it has ended.
+TEST(fork_model, a_range_in_place) {
+  expect_holds_everywhere("fork_range_in_place",
+                          ends_with(29,
+                                    8,
+                                    [](forking_household& all) -> task<int> {
+                                      return [](forking_household& w) -> task<int> {
+                                        const auto [sum, one] =
+                                            co_await when_all(sum_of_seven(w), number(w, 1));
+                                        co_return sum + one;
+                                      }(all);
+                                    }),
+                          1);
 }
 
 task<int> number_when_told(forking_household& h, int n) {
@@ -263,7 +272,7 @@ task<int> number_when_told(forking_household& h, int n) {
   co_return n;
 }
 
-// The second child of four becomes a task: so does, at once, what no window held yet.
+// The second child becomes a task while the next ones lie in the deque, and the last ones are tasks already.
 TEST(fork_model, a_range_whose_second_child_suspends) {
   expect_holds_everywhere(
       "fork_range_suspends",
@@ -271,7 +280,7 @@ TEST(fork_model, a_range_whose_second_child_suspends) {
         auto& h = forked([](forking_household& all) -> task<int> {
           return [](forking_household& w) -> task<int> {
             std::vector<task<int>> numbers;
-            for (int n = 1; n <= 5; ++n) numbers.push_back(number_when_told(w, n));
+            for (int n = 1; n <= 6; ++n) numbers.push_back(number_when_told(w, n));
             int sum = 0;
             for (const int n : co_await when_all(std::move(numbers))) sum += n;
             co_return sum;
@@ -279,8 +288,8 @@ TEST(fork_model, a_range_whose_second_child_suspends) {
         })(e);
         e.thread("event", [&h] { h.event.fire(); });
         e.finally([&h] {
-          check(end_of_parent(h) == 15, "all of them");
-          check(h.guards == 5, "every frame was destroyed once");
+          check(end_of_parent(h) == 21, "all of them");
+          check(h.guards == 6, "every frame was destroyed once");
         });
       },
       1);
@@ -304,8 +313,8 @@ task<int> with_parameter(forking_household& h, asks /*parameter*/) {
   co_return 1;
 }
 
-// What a parameter's destructor does, the parent's strand does: also when that becomes a task by it.
-TEST(fork_model, a_parameter_is_destroyed_by_the_parents_strand) {
+// Children that become tasks when they are over, by what their parameters' destructors ask for.
+TEST(fork_model, a_child_becomes_a_task_at_its_end) {
   expect_holds_everywhere(
       "fork_parameters",
       [](execution& e) {
@@ -326,6 +335,58 @@ TEST(fork_model, a_parameter_is_destroyed_by_the_parents_strand) {
           check(end_of_parent(h) == 3, "the sum");
           check(h.guards == 3, "every frame was destroyed once");
           check(h.promoted == 2, "each parameter found a task");
+        });
+      },
+      1);
+}
+
+task<int> fails_with_parameter(forking_household& h, asks /*parameter*/) {
+  const guard here(&h.guards);
+  throw 7;
+  co_return 1;
+}
+
+TEST(fork_model, a_child_that_fails_becomes_a_task_at_its_end) {
+  expect_holds_everywhere(
+      "fork_parameters_fail",
+      [](execution& e) {
+        auto& h = forked([](forking_household& all) -> task<int> {
+          return [](forking_household& w) -> task<int> {
+            co_await when_all(fails_with_parameter(w, asks(w)), ends_later(w));
+            co_return 1;
+          }(all);
+        })(e);
+        e.finally([&h] {
+          check(end_of_parent(h) == 7, "the failure");
+          check(h.promoted == 1, "its parameter found a task");
+          check(h.s.unhandled == 0, "it was seen");
+        });
+      },
+      1);
+}
+
+// A task that is awaited, and run, by another one on the same thread forks, and its child becomes a task: who awaits goes on.
+TEST(fork_model, a_fork_in_a_task_that_is_run_by_whoever_awaits_it) {
+  expect_holds_everywhere(
+      "fork_awaited",
+      [](execution& e) {
+        auto& h = forked([](forking_household& all) -> task<int> {
+          struct inner {
+            static task<int> forks(forking_household& w) {
+              co_await when_all(ends_later(w), ends(w));
+              co_return 1;
+            }
+            static task<int> outer(forking_household& w) {
+              auto child = w.s.spawn(forks(w));
+              co_return co_await child;
+            }
+          };
+          return inner::outer(all);
+        })(e);
+        e.thread("event", [&h] { h.event.fire(); });
+        e.finally([&h] {
+          check(end_of_parent(h) == 1, "done");
+          check(h.guards == 2, "every frame was destroyed once");
         });
       },
       1);

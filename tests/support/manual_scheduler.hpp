@@ -78,7 +78,7 @@ class manual_scheduler : public core::scheduler {
   }
 
   bool lifo = false;
-  bool claims = true;  // an awaited task that has not started runs inside its awaiter
+  bool claims = true;           // an awaited task that has not started runs inside its awaiter
   bool forks_in_place = false;  // children of a when_* run in its place; then only one thread may run tasks
   bool closed = false;
   std::atomic<unsigned> looks = 0;

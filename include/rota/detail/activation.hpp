@@ -50,7 +50,7 @@ struct activation : strand {
   base::cell<leaf*> waiting;  // what it waits for; null before the first run
   base::atomic<const void*>
       where;  // for reports: a std::source_location of the innermost co_await, as its one pointer
-  region* regions = nullptr;  // shields, deadlines and catchers in force, innermost first
+  region* regions = nullptr;           // shields, deadlines and catchers in force, innermost first
   base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
   base::cell<bool>

@@ -186,8 +186,8 @@ class ROTA_API fork_group : public leaf, public family {
 
   /// Starts the first child, with its siblings in the deque, `room` of them at most.
   [[gnu::always_inline]] std::coroutine_handle<> open(fork_context& here,
-                                                       std::uint32_t count,
-                                                       std::uint32_t room) noexcept {
+                                                      std::uint32_t count,
+                                                      std::uint32_t room) noexcept {
     std::uint32_t siblings = count - 1;
     if (siblings > room) siblings = room;
     next_ = 1;
@@ -273,10 +273,10 @@ class ROTA_API fork_group : public leaf, public family {
   base::atomic<bool> done_;
   base::atomic<cancel_reason> reason_;
   group_rule rule_;
-  bool nested_ = false;           // when it forked, the parent was in place itself
-  bool mixed_ = false;            // not all children have ended in place with a value
-  std::uint32_t window_;          // those before it have started in place, or lie in the deque; the others are tasks
-  std::uint32_t stolen_;          // if it is mixed: tasks that remaining_ does not count yet
+  bool nested_ = false;   // when it forked, the parent was in place itself
+  bool mixed_ = false;    // not all children have ended in place with a value
+  std::uint32_t window_;  // those before it have started in place, or lie in the deque; the others are tasks
+  std::uint32_t stolen_;  // if it is mixed: tasks that remaining_ does not count yet
   std::uint32_t rethrown_;        // if it is mixed: position + 1
   fork_context* here_ = nullptr;  // where it forked in place; null: nowhere
   fork_group* within_;            // in promote(): the group that a child of this one waits in
@@ -288,7 +288,8 @@ class ROTA_API fork_group : public leaf, public family {
 [[noreturn]] ROTA_API void throw_nothing_to_wait_for();
 
 template <class Promise>
-[[gnu::always_inline]] inline std::coroutine_handle<> end_in_place(std::coroutine_handle<Promise> frame) noexcept {
+[[gnu::always_inline]] inline std::coroutine_handle<> end_in_place(
+    std::coroutine_handle<Promise> frame) noexcept {
   Promise& self = frame.promise();
   fork_group& group = *self.group;
   // relaxed. Its own.

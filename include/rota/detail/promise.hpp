@@ -44,8 +44,8 @@ inline constexpr std::size_t promise_offset = 16;
 struct result_vtable;
 
 struct alignas(16) frame_tag {
-  const result_vtable* result;  // a root's: written with its header
-  std::uint32_t bytes;      // of the whole block
+  const result_vtable* result;       // a root's: written with its header
+  std::uint32_t bytes;               // of the whole block
   std::uint32_t lead : 29;           // bytes before the frame
   std::uint32_t ends_by_itself : 1;  // at its end no destructor is left that does anything
   std::uint32_t lent : 1;            // an allocator of the user's gave it
@@ -156,7 +156,8 @@ class alignas(16) promise_base {
     final_awaiter() noexcept {}
     static bool await_ready() noexcept { return false; }
     template <class Promise>
-    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> frame) noexcept {
+    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Promise> frame) noexcept {
       promise_base& self = frame.promise();
       if (self.parent != nullptr) return transfer(*self.root, *self.parent);
       if (self.root->in_place) return end_in_place(frame);
@@ -195,11 +196,14 @@ class alignas(16) promise_base {
     }
   }
 
-  strand* root = nullptr;          // the task that this frame belongs to, or what may become one; null until it starts
-  promise_base* parent = nullptr;  // the frame that awaits this one; null for a root, and for a child of a group
+  strand* root =
+      nullptr;  // the task that this frame belongs to, or what may become one; null until it starts
+  promise_base* parent =
+      nullptr;  // the frame that awaits this one; null for a root, and for a child of a group
   union {
-    promise_base** owner = nullptr;  // with a parent: where the owning task object keeps us: the unwinder empties it
-    fork_group* group;               // without one: what forked it, if it may run in place
+    promise_base** owner =
+        nullptr;        // with a parent: where the owning task object keeps us: the unwinder empties it
+    fork_group* group;  // without one: what forked it, if it may run in place
   };
 
  protected:
@@ -266,8 +270,7 @@ class typed_promise : public promise_base {
   typed_promise& operator=(const typed_promise&) = delete;
   /// A root's result belongs to its header from now on.
   ~typed_promise() {
-    if (!tag_of(frame_of_room(room())).keep)
-      result().~outcome<T>();
+    if (!tag_of(frame_of_room(room())).keep) result().~outcome<T>();
   }
 
   [[nodiscard]] outcome<T>& result() noexcept { return *result_at<T>(room()); }

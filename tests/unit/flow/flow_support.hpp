@@ -37,9 +37,9 @@ inline std::string name_of_order(const testing::TestParamInfo<std::tuple<bool, b
          (std::get<2>(info.param) ? "_in_place" : "");
 }
 
-#define ROTA_IN_EVERY_ORDER(fixture) \
-  INSTANTIATE_TEST_SUITE_P(orders,   \
-                           fixture,  \
+#define ROTA_IN_EVERY_ORDER(fixture)                                                            \
+  INSTANTIATE_TEST_SUITE_P(orders,                                                              \
+                           fixture,                                                             \
                            testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()), \
                            ::rota::test::name_of_order)
 

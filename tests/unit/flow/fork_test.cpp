@@ -144,7 +144,8 @@ TEST_P(fork_on, parameters_are_destroyed_by_the_child) {
         });
       };
       const auto nested = [&]() -> task<int> {
-        const auto [a, b, c] = co_await when_all(child(1, ends_so()), child(2, ends_so()), child(3, ends_so()));
+        const auto [a, b, c] =
+            co_await when_all(child(1, ends_so()), child(2, ends_so()), child(3, ends_so()));
         co_return a + b + c;
       };
       const auto [a, b] = co_await when_all(nested(), nested());
@@ -204,7 +205,7 @@ TEST_P(fork_on, deadlines_are_inherited) {
     };
     const auto both = [&]() -> task<bool> {
       const auto [a, b] = co_await when_all(knows(), knows());
-      co_return a && b;
+      co_return a&& b;
     };
     EXPECT_TRUE((co_await timeout(1h, both())).value());
     EXPECT_FALSE(co_await both());
