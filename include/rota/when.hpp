@@ -1,6 +1,10 @@
 // Several things at once: all of them, or the first.
 //
-// Threads       Any task of a runtime. The children are tasks of their own: they run beside each other, on any worker.
+// Threads       Any task of a runtime. The children run beside each other, on any worker. Those of when_all and when_all_settled
+//               that no other worker has taken run one after the other where their parent stands, and each becomes a task of its
+//               own in the moment in which it has to be one: when it awaits anything but a task or another when_all, or asks for
+//               what only a task has (its id, a local, a stop token). A child that computes for long delays none but those that
+//               nobody is free to take.
 // Ownership     Tasks, and handles that are given as temporaries, are kept. Everything else, a handle's name or a leaf such
 //               as sleep_for(1s), is referred to and must live until the co_await is done, as what its expression makes
 //               does. All children have ended when it returns, however it does.
@@ -8,9 +12,13 @@
 //               the when_* returns.
 // Failure       An awaiting task that is cancelled cancels the children, waits for their ends, and unwinds. A handle that is
 //               awaited here and cancelled has its task cancelled, as by awaiting it. Exceptions that nobody sees, since
-//               another child decided, are counted. Throws `std::bad_alloc`, and `errc::no_runtime` outside of a runtime;
+//               another child decided, are counted. Who computes hears of a cancellation at its next fork, or at the end of a
+//               child that runs in its place; what others have begun of its children hears of it then, too. Throws `std::bad_alloc`, and `errc::no_runtime` outside of a runtime;
 //               nothing was started then. Awaited a second time it throws `errc::already_joined`.
-// Cost          A child: as rota::spawn. Nothing else is allocated, but for the lists of the forms for ranges.
+// Cost          A child that runs in its parent's place: its frame, and no atomic read-modify-write (src/task/README.md has
+//               the instructions); any other: as rota::spawn. All are others in block_on's own task, in a scope's body, under
+//               a shield or a deadline of the parent's own, and of when_any. Nothing else is allocated, but for the lists of the
+//               forms for ranges.
 // Example       examples/when.cpp
 #pragma once
 
