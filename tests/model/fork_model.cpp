@@ -241,7 +241,8 @@ task<int> sum_of_seven(forking_household& h) {
   std::vector<task<int>> numbers;
   for (int n = 1; n <= 7; ++n) numbers.push_back(number(h, n));
   int sum = 0;
-  for (const int n : co_await when_all(std::move(numbers))) sum += n;
+  const std::vector<int> values = co_await when_all(std::move(numbers));
+  for (const int n : values) sum += n;
   co_return sum;
 }
 
@@ -282,7 +283,8 @@ TEST(fork_model, a_range_whose_second_child_suspends) {
             std::vector<task<int>> numbers;
             for (int n = 1; n <= 6; ++n) numbers.push_back(number_when_told(w, n));
             int sum = 0;
-            for (const int n : co_await when_all(std::move(numbers))) sum += n;
+            const std::vector<int> values = co_await when_all(std::move(numbers));
+            for (const int n : values) sum += n;
             co_return sum;
           }(all);
         })(e);

@@ -64,7 +64,8 @@ TEST_P(fork_on, a_range_that_no_deque_holds) {
     for (int n = 0; n < 20'000; ++n) numbers.push_back(number(n));
     std::uint64_t total = 0;
     int expected = 0;
-    for (const int n : co_await when_all(std::move(numbers))) {
+    const std::vector<int> values = co_await when_all(std::move(numbers));
+    for (const int n : values) {
       EXPECT_EQ(n, expected++);
       total += static_cast<unsigned>(n);
     }
@@ -135,7 +136,9 @@ TEST_P(fork_on, parameters_are_destroyed_by_the_child) {
       const auto ends_so = [&] {
         return at_end([&, me] {
           ends.fetch_add(1);
-          if (what == 1) EXPECT_NE(this_task::id().value, me.value);
+          if (what == 1) {
+            EXPECT_NE(this_task::id().value, me.value);
+          }
           if (what == 2) block_in_place([] { std::this_thread::sleep_for(1ms); });
           if (what == 3) {
             auto other = on.spawn(fib(5));
@@ -207,8 +210,10 @@ TEST_P(fork_on, deadlines_are_inherited) {
       const auto [a, b] = co_await when_all(knows(), knows());
       co_return a&& b;
     };
-    EXPECT_TRUE((co_await timeout(1h, both())).value());
-    EXPECT_FALSE(co_await both());
+    const auto inside = co_await timeout(1h, both());
+    EXPECT_TRUE(inside.value());
+    const bool outside = co_await both();
+    EXPECT_FALSE(outside);
   };
   r.spawn(work).join();
 }
