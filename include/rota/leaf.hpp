@@ -46,7 +46,8 @@ class ROTA_API leaf {
   static bool await_ready() noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> frame) {
-    task_ = &core::task_of(*frame.promise().root);
+    // Bound before: what runs in place has become a task.
+    task_ = static_cast<core::activation*>(frame.promise().root);
     return suspend_in(frame.promise());
   }
 

@@ -154,7 +154,14 @@ header* worker::choose() noexcept {
   }
   if (header* const entry = from_lifo()) return entry;
   lifo_polls_ = 0;
-  // Children that a task has left behind, the next one first; and now and then whoever waits in the ring.
+  if (!forks_.waiting.is_empty()) [[unlikely]]
+    return choose_beside_forks();
+  if (header* const entry = mine_.pop()) return entry;
+  return from_injector();
+}
+
+/// Children that a task has left behind, the next one first; and now and then whoever waits in the ring.
+header* worker::choose_beside_forks() noexcept {
   if (forks_in_a_row_ < most_forks_in_a_row) {
     if (header* const entry = from_forks()) return entry;
   }
@@ -165,7 +172,6 @@ header* worker::choose() noexcept {
 }
 
 header* worker::from_forks() noexcept {
-  if (forks_.waiting.is_empty()) return nullptr;
   core::forked* const child = forks_.waiting.pop();
   if (child == nullptr) return nullptr;
   ++forks_in_a_row_;

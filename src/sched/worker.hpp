@@ -123,6 +123,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] core::header* choose() noexcept;
   [[nodiscard]] bool store(core::header& task) noexcept;
   [[nodiscard]] core::header* from_lifo() noexcept;
+  [[nodiscard]] core::header* choose_beside_forks() noexcept;
   [[nodiscard]] core::header* from_forks() noexcept;
   [[nodiscard]] core::header* from_injector() noexcept;
   [[nodiscard]] core::header* start(core::header* entry) noexcept;

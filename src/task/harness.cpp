@@ -20,9 +20,16 @@ header& resume_frames(header& task) noexcept {
     now->why = stop_reason::none;
     now->transfers = 0;
     now->innermost.get()->handle().resume();
-    const fork_context* const forks = forks_of_thread();
-    now = forks != nullptr && forks->running != nullptr ? forks->running : task_around();
-    if (now->why != stop_reason::bounce) return static_cast<header&>(*now);
+    // Only a bounce leaves a child in place behind: whatever else gives the thread back has made it a task.
+    now = task_around();
+    if (now->why != stop_reason::none) {
+      if (now->why != stop_reason::bounce) return static_cast<header&>(*now);
+    } else if (const fork_context* const forks = forks_of_thread();
+               forks != nullptr && forks->running != nullptr) {
+      now = forks->running;
+    } else {
+      return static_cast<header&>(*now);
+    }
   }
 }
 

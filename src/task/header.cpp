@@ -230,12 +230,6 @@ std::uint64_t next_task_id() noexcept {
   return locals.next_id++;
 }
 
-fork_context* forks_of_thread() noexcept {
-  return static_cast<fork_context*>(base::this_thread_locals().forks);
-}
-
-header* task_around() noexcept { return static_cast<header*>(base::this_thread_locals().task); }
-
 header* current_task() noexcept {
   const fork_context* const forks = forks_of_thread();
   if (forks != nullptr && forks->running != nullptr) promote(*forks->running);

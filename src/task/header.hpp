@@ -3,6 +3,7 @@
 
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
+#include "base/tls_slot.hpp"
 #include "task/ports.hpp"
 #include "task/state.hpp"
 
@@ -159,9 +160,13 @@ void drop_handle(header& task) noexcept;
 /// The task that this thread runs; null outside. A child that runs in its parent's place becomes a task by it.
 [[nodiscard]] header* current_task() noexcept;
 /// The same for reports: of a child in place the task around it.
-[[nodiscard]] header* task_around() noexcept;
+[[nodiscard]] inline header* task_around() noexcept {
+  return static_cast<header*>(base::this_thread_locals().task);
+}
 
 /// Where tasks may fork on this thread; null: nowhere.
-[[nodiscard]] fork_context* forks_of_thread() noexcept;
+[[nodiscard]] inline fork_context* forks_of_thread() noexcept {
+  return static_cast<fork_context*>(base::this_thread_locals().forks);
+}
 
 }  // namespace rota::core
