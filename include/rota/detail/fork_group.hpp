@@ -296,11 +296,13 @@ template <class Promise>
   fork_context& here = *self.root->forks.load(base::order::relaxed);
   base::note_read(&self.result());
   const bool has_value = self.result().has_value();
-  if (tag_of(frame.address()).ends_by_itself == 0) [[unlikely]]
+  if constexpr (!Promise::ends_by_itself) {
     return group.end_with_destructors(self, has_value);
-  if (!has_value || group.is_decided()) [[unlikely]]
-    return group.go_on_after(&self);
-  return group.go_on(here);
+  } else {
+    if (!has_value || group.is_decided()) [[unlikely]]
+      return group.go_on_after(&self);
+    return group.go_on(here);
+  }
 }
 
 }  // namespace rota::core

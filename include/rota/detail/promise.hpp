@@ -44,15 +44,14 @@ inline constexpr std::size_t promise_offset = 16;
 struct result_vtable;
 
 struct alignas(16) frame_tag {
-  const result_vtable* result;       // a root's: written with its header
-  std::uint32_t bytes;               // of the whole block
-  std::uint32_t lead : 29;           // bytes before the frame
-  std::uint32_t ends_by_itself : 1;  // at its end no destructor is left that does anything
-  std::uint32_t lent : 1;            // an allocator of the user's gave it
-  std::uint32_t keep : 1;            // a root: the block outlives the frame
+  const result_vtable* result;  // a root's: written with its header
+  std::uint32_t bytes;          // of the whole block
+  std::uint32_t lead : 30;      // bytes before the frame
+  std::uint32_t lent : 1;       // an allocator of the user's gave it
+  std::uint32_t keep : 1;       // a root: the block outlives the frame
 };
 static_assert(sizeof(frame_tag) == 16);
-inline constexpr std::size_t largest_lead = (std::size_t{1} << 29U) - 1;
+inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
 
 [[nodiscard]] inline frame_tag& tag_of(void* frame) noexcept {
   return *std::launder(reinterpret_cast<frame_tag*>(static_cast<std::byte*>(frame) - sizeof(frame_tag)));
@@ -209,17 +208,16 @@ class alignas(16) promise_base {
  protected:
   ~promise_base() = default;
 
-  static void* allocate(std::size_t frame_bytes, std::size_t lead, bool ends_by_itself) {
+  static void* allocate(std::size_t frame_bytes, std::size_t lead) {
     const std::size_t bytes = checked(lead + frame_bytes);
     auto* const frame = static_cast<std::byte*>(base::allocate_frame(bytes)) + lead;
-    make_tag(frame, bytes, lead).ends_by_itself = ends_by_itself ? 1 : 0;
+    make_tag(frame, bytes, lead);
     return frame;
   }
   static frame_tag& make_tag(std::byte* frame, std::size_t bytes, std::size_t lead) noexcept {
     auto* const tag = ::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag;
     tag->bytes = static_cast<std::uint32_t>(bytes);
     tag->lead = static_cast<std::uint32_t>(lead) & largest_lead;
-    tag->ends_by_itself = 0;
     tag->lent = 0;
     tag->keep = 0;
     return *tag;
@@ -262,6 +260,9 @@ inline constexpr result_vtable result_vtable_of{
 template <class T>
 class typed_promise : public promise_base {
  public:
+  /// At its end no destructor is left that does anything.
+  static constexpr bool ends_by_itself = true;
+
   static constexpr std::size_t lead = result_room<T> + header_room + sizeof(frame_tag);
   static_assert(lead <= largest_lead, "a task's result is too large: return it by pointer");
 
@@ -281,13 +282,7 @@ class typed_promise : public promise_base {
     result().set_exception(std::current_exception());
   }
 
-  static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead, true); }
-  /// The parameters, of which the frame holds copies.
-  template <class... Args>
-  static void* operator new(std::size_t frame_bytes, const Args&...) {
-    return allocate(frame_bytes, lead, (std::is_trivially_destructible_v<Args> && ...));
-  }
-
+  static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead); }
   /// `std::allocator_arg, allocator` as the first two parameters: the frame comes from there.
   template <class Allocator, class... Args>
   static void* operator new(std::size_t frame_bytes,
@@ -344,7 +339,7 @@ class typed_promise : public promise_base {
 };
 
 template <class T>
-class promise final : public typed_promise<T> {
+class promise : public typed_promise<T> {
  public:
   task<T> get_return_object() noexcept;
 
@@ -357,11 +352,27 @@ class promise final : public typed_promise<T> {
 };
 
 template <>
-class promise<void> final : public typed_promise<void> {
+class promise<void> : public typed_promise<void> {
  public:
   task<void> get_return_object() noexcept;
   void return_void() noexcept { result().construct(); }
 };
 
+/// Of a coroutine whose parameters have something to do when they are destroyed. It adds no member: the frame is found from a
+/// promise<T> as from this.
+template <class T>
+class promise_with_parameters final : public promise<T> {
+ public:
+  static constexpr bool ends_by_itself = false;
+};
+
 }  // namespace core
 }  // namespace rota
+
+/// What a coroutine's parameters are is known here only. (A lambda's object is one of them, by reference.)
+template <class T, class... Parameters>
+struct std::coroutine_traits<rota::task<T>, Parameters...> {
+  using promise_type = std::conditional_t<(std::is_trivially_destructible_v<Parameters> && ...),
+                                          rota::core::promise<T>,
+                                          rota::core::promise_with_parameters<T>>;
+};
