@@ -366,14 +366,15 @@ header* worker::find_or_park() noexcept {
   return nullptr;
 }
 
-/// Anything that this worker, or a searcher, could take. All loads seq_cst, after the seq_cst RMW of announce_park().
+/// Anything that this worker, or a searcher, could take. All loads seq_cst, after the seq_cst RMW of announce_park(); but for those
+/// of forks: who forks need not be seen by those who park (README, "Forks beside the ring").
 bool worker::sees_work() noexcept {
   const phase now = shared_.current_phase();
   if (now == phase::stopping || (now != phase::open && !books_closed_)) return true;
   return !slot_.is_empty() || !forks_.waiting.is_empty() || others_have_work();
 }
 
-/// Anything that a searcher could take, from this worker too. All loads seq_cst, after a seq_cst RMW of the idle word.
+/// Anything that a searcher could take, from this worker too. As above, after a seq_cst RMW of the idle word.
 bool worker::others_have_work() noexcept {
   if (shared_.injector().has_items()) return true;
   for (unsigned i = 0; i < shared_.workers(); ++i) {

@@ -1,0 +1,319 @@
+// Children that run in their parent's place, until they end or become tasks.
+#include <rota/detail/fork_group.hpp>
+
+#include "base/tls_slot.hpp"
+#include "task/harness.hpp"
+
+#include <rota/error.hpp>
+
+#include <new>
+#include <utility>
+
+namespace rota::core {
+
+namespace {
+
+/// The root frame of a child whose strand this is, or was.
+promise_base& root_of(strand& front) noexcept {
+  auto* const frame = static_cast<std::byte*>(frame_of_room(&front));
+  return *std::launder(reinterpret_cast<promise_base*>(frame + promise_offset));
+}
+
+header& whole(strand& running) noexcept { return header_of(task_of(running)); }
+
+}  // namespace
+
+// ---- one after the other -------------------------------------------------------------------------------------------
+
+/// The parent is a task, the deque has little room, or somebody called.
+std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
+  if (frame_ != nullptr) throw error(errc::already_joined, "a when_* is awaited for the second time");
+  strand& running = *outer.root;
+  if (count_ == 0) return transfer(*outer.root, outer);
+  if (running.in_place && rule_ <= group_rule::settled) {
+    fork_context& here = *forks_of_thread();
+    const auto [room, called] = here.waiting.look_again();
+    if (!called) {
+      nested_ = true;
+      frame_ = &outer;
+      here_ = &here;
+      return open_partly(here, room);
+    }
+  }
+  header& me = whole(running);
+  if (where_.line() != 0) me.note_site(where_);
+  bind(me);
+  if (const std::uint32_t room = place_for(me); room != 0) {
+    scheduler& by = scheduler_for_children(me);
+    frame_ = &outer;
+    here_ = forks_of_thread();
+    const std::coroutine_handle<> child = open_partly(*here_, room - 1);
+    by.ops->forked(by);
+    return child;
+  }
+  if (suspend_in(outer)) return std::noop_coroutine();
+  return transfer(me, outer);
+}
+
+std::coroutine_handle<> fork_group::open_partly(fork_context& here, std::uint32_t room) noexcept {
+  const std::coroutine_handle<> child = open(here, count_, room);
+  if (window_ != count_) make_tasks_of_the_rest();
+  return child;
+}
+
+/// Room for so many children, the first included. 0: they must be tasks from the start. Regions watch over the parent while it
+/// waits, and who called here wants a word with it.
+std::uint32_t fork_group::place_for(header& me) const noexcept {
+  fork_context* const here = forks_of_thread();
+  if (here == nullptr || here->by != me.owner || rule_ > group_rule::settled) return 0;
+  if (me.regions != nullptr || !me.owner->ops->is_open(*me.owner)) return 0;
+  std::uint32_t room = count_ - 1;
+  if (!here->waiting.has_room(room)) {
+    const auto found = here->waiting.look_again();
+    if (found.called) return 0;
+    room = found.items;
+  }
+  note_forks(me, *here);
+  return me.word.load().cancel_due() ? 0 : room + 1;
+}
+
+/// Nothing is left to be started in place.
+std::coroutine_handle<> fork_group::leave(fork_context& here) noexcept {
+  hand_back(here);
+  if (mixed_ && stolen_ != 0) return join();
+  return transfer(*frame_->root, *frame_);
+}
+
+/// Thieves have the rest.
+std::coroutine_handle<> fork_group::go_on_without_the_stolen(fork_context& here) noexcept {
+  note_mixed();
+  stolen_ += window_ - next_;
+  next_ = window_;
+  return leave(here);
+}
+
+/// Somebody called: the parent is to come to a suspension.
+std::coroutine_handle<> fork_group::go_on_with_tasks(fork_context& here) noexcept {
+  static_cast<void>(here.waiting.look_again());
+  note_mixed();
+  make_tasks_of_unstarted(here);
+  return leave(here);
+}
+
+/// The child is over when they run, but for them: what they do, it does.
+std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child, bool has_value) noexcept {
+  const std::coroutine_handle<> frame = child.handle();
+  const strand& front = *child.root;
+  tag_of(frame.address()).keep = 1;
+  frame.destroy();
+  if (has_value && front.in_place && !is_decided()) return go_on(*forks_of_thread());
+  return go_on_after(nullptr);
+}
+
+std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
+  const std::uint32_t position = next_ - 1;
+  strand& front = *static_cast<strand*>(members_[position].frame->room());
+  if (front.in_place) {
+    note_mixed();
+    if (const ending how = ending_at(position); may_be_first(how)) report(position, how);
+  }
+  if (!front.in_place) {
+    // It was made a task by its own destructors, or by what its end has cancelled: so it ends as one.
+    front.innermost.set(frame);
+    front.why = stop_reason::finished;
+    return std::noop_coroutine();
+  }
+  fork_context& here = *forks_of_thread();
+  if (is_decided()) make_tasks_of_unstarted(here);
+  return go_on(here);
+}
+
+/// Whoever takes one that must not start any more finds that out. The child that ended last may be in place yet.
+void fork_group::make_tasks_of_unstarted(fork_context& here) noexcept {
+  header& base = *task_around();
+  scheduler& by = scheduler_for_children(base);
+  stolen_ += window_ - next_;
+  for (; next_ != window_; ++next_) {
+    member* const unstarted = here.waiting.pop();
+    if (unstarted == nullptr) break;
+    by.ops->schedule(adopt(*unstarted, base));
+  }
+  next_ = window_;
+}
+
+/// Those that found no room in the deque.
+void fork_group::make_tasks_of_the_rest() noexcept {
+  note_mixed();
+  header& base = *task_around();
+  scheduler& by = scheduler_for_children(base);
+  for (std::uint32_t i = window_; i != count_; ++i, ++stolen_) {
+    members_[i].frame->group = this;
+    by.ops->schedule(adopt(members_[i], base));
+  }
+}
+
+/// The parent's strand runs, and waits for those that are tasks.
+std::coroutine_handle<> fork_group::join() noexcept {
+  header& me = whole(*frame_->root);
+  wait_in_place_of(me);
+  const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0));
+  // acq_rel. release: the waker is there. acquire: what they did, if all have ended.
+  if (remaining_.fetch_add(missing, base::order::acq_rel) + missing == 0) {
+    const waker unused = take_waker();
+    // Its cancellation may be why they ended as they did: then it is to be unwound, and not to see that.
+    if (!me.word.load().cancel_due()) {
+      me.waiting.set(nullptr);
+      return transfer(me, *frame_);
+    }
+    // relaxed. For this thread, or whoever gets the task from it.
+    done_.store(true, base::order::relaxed);
+  }
+  me.why = stop_reason::leaf;
+  return std::noop_coroutine();
+}
+
+void fork_group::keep_waker() noexcept {
+  base::note_write(waker_room_);
+  ::new (static_cast<void*>(waker_room_)) waker(make_waker());
+}
+
+waker fork_group::take_waker() noexcept {
+  base::note_write(waker_room_);
+  return std::move(*std::launder(reinterpret_cast<waker*>(waker_room_)));
+}
+
+void fork_group::wait_in_place_of(header& me) noexcept {
+  note_mixed();
+  bind(me);
+  if (where_.line() != 0) me.note_site(where_);
+  me.innermost.set(frame_);
+  me.waiting.set(this);
+  keep_waker();
+}
+
+// ---- children that become tasks ------------------------------------------------------------------------------------
+
+/// The one that the parent is a child of; null: it is no child of a group.
+const fork_group* fork_group::around() const noexcept { return root_of(*frame_->root).group; }
+
+/// Nobody changes what this looks at while the group is open.
+header& fork_group::base_task() const noexcept {
+  const fork_group* outermost = this;
+  while (outermost->nested_) outermost = outermost->around();
+  return static_cast<header&>(*outermost->frame_->root);
+}
+
+std::uint32_t fork_group::position_of(const promise_base& frame) const noexcept {
+  std::uint32_t i = 0;
+  while (members_[i].frame != &frame) ++i;
+  return i;
+}
+
+header* fork_group::parent() const noexcept {
+  if (frame_ == nullptr) return nullptr;
+  const fork_group* inside = this;
+  for (; inside->nested_; inside = inside->around()) {
+    const fork_group& outer = *inside->around();
+    const member& child = outer.members_[outer.position_of(root_of(*inside->frame_->root))];
+    // acquire. Pairs with make_task_of().
+    if (header* const task = child.task.load(base::order::acquire)) return task;
+  }
+  return static_cast<header*>(inside->frame_->root);
+}
+
+void fork_group::make_task_of(std::uint32_t position, header& made) noexcept {
+  // relaxed. Whoever runs it, or cancels it, comes later.
+  made.bond.store(this, base::order::relaxed);
+  // seq_cst. Then decider_ is read; whoever decides does it the other way round.
+  members_[position].task.store(&made, base::order::seq_cst);
+}
+
+cancel_reason fork_group::reason_to_stop() const noexcept {
+  // seq_cst. See make_task_of(). As an acquire it pairs with try_cancel().
+  const std::uint32_t decided = decider_.load(base::order::seq_cst);
+  if (decided == 0) return cancel_reason::none;
+  // relaxed. Written before.
+  return decided == parents ? reason_.load(base::order::relaxed) : cancel_reason::sibling_failed;
+}
+
+/// Why nothing of this group should begin any more, although nobody has told it yet: a cancellation takes a turn of each task
+/// between the one that was cancelled and this. It is no secret on the way.
+cancel_reason fork_group::reason_around() const noexcept {
+  constexpr unsigned levels = 64;
+  const fork_group* inside = this;
+  for (unsigned i = 0; i < levels && inside != nullptr; ++i, inside = inside->around()) {
+    const cancel_reason decided = inside->reason_to_stop();
+    if (decided != cancel_reason::none) return decided;
+    if (inside->nested_) continue;
+    auto& parent = static_cast<header&>(*inside->frame_->root);
+    const snapshot now = parent.word.load();
+    // relaxed. Written before the word's transition.
+    if (now.has(cancelled) && now.exposed()) return parent.reason.load(base::order::relaxed);
+  }
+  return cancel_reason::none;
+}
+
+header& fork_group::adopt(member& child) noexcept {
+  fork_group& self = *child.frame->group;
+  return self.adopt(child, self.base_task());
+}
+
+header& fork_group::adopt(member& child, header& base) noexcept {
+  const auto position = static_cast<std::uint32_t>(&child - members_);
+  scheduler& by = scheduler_for_children(base);
+  const bool taken = by.ops->admit(by);
+  header& made = make_header(*child.frame, by, type_of(position), spawned_word, &base);
+  make_task_of(position, made);
+  const cancel_reason stop = taken ? reason_around() : cancel_reason::shutdown;
+  if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
+  return made;
+}
+
+/// `me`, the parent, is a task, and runs here no more afterwards.
+header& fork_group::promote_child(header& me) noexcept {
+  const std::uint32_t position = next_ - 1;
+  scheduler& by = scheduler_for_children(me);
+  const bool taken = by.ops->admit(by);
+  header& made = make_header(*members_[position].frame, by, type_of(position), entered_word, &me);
+  made.budget = me.budget;
+  make_task_of(position, made);
+  cancel_reason stop = taken ? reason_to_stop() : cancel_reason::shutdown;
+  // relaxed. Written before the word's transition.
+  if (stop == cancel_reason::none && me.word.load().cancel_due()) stop = me.reason.load(base::order::relaxed);
+  if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
+  note_mixed();
+  const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (window_ - next_));
+  wait_in_place_of(me);
+  // acq_rel. As in join(); the child that goes on here is one of them.
+  remaining_.fetch_add(missing, base::order::acq_rel);
+  park(me);
+  by.ops->runs(made);
+  return made;
+}
+
+void promote(strand& running) noexcept {
+  fork_context& here = *forks_of_thread();
+  ROTA_ASSERT(here.running == &running);
+  fork_group* inner = nullptr;
+  strand* outer = &running;
+  while (outer->in_place) {
+    fork_group* const group = root_of(*outer).group;
+    group->within_ = inner;
+    inner = group;
+    outer = group->frame_->root;
+  }
+  auto* me = static_cast<header*>(outer);
+  ROTA_ASSERT(me == task_around());
+  here.running = nullptr;
+  // Whoever awaits the task on this thread waits for it no longer here, but goes on when this thread has nothing of it.
+  header* const above = std::exchange(me->awaited_by, nullptr);
+  while (inner != nullptr) {
+    fork_group& group = *inner;
+    inner = group.within_;
+    me = &group.promote_child(*me);
+  }
+  me->awaited_by = above;
+  base::this_thread_locals().task = me;
+}
+
+}  // namespace rota::core
