@@ -8,293 +8,142 @@
 #include <rota/this_task.hpp>
 #include <rota/when.hpp>
 
-#include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace rota::model {
 namespace {
 
-/// Any parent, with its first child and its last: what they do is up to the test.
-template <class Work>
-auto forked(Work work, queue::pop_barrier barrier = queue::pop_barrier::light) {
-  return [work, barrier](execution& e) -> forking_household& {
-    auto& h = e.make<forking_household>(barrier);
-    start_forking(e, h, work(h));
-    return h;
+/// The parent has this end, and so many guards have gone.
+auto ends_as(int end, int guards) {
+  return [end, guards](forking_household& h) {
+    check(end_of_parent(h) == end, "the parent has this end");
+    check(h.guards == guards, "every frame was destroyed once");
   };
 }
-
-/// Ends with `expected`, and every one of `guards` frames is destroyed.
-template <class Work>
-auto ends_with(int expected, int guards, Work work) {
-  return [=](execution& e) {
-    forking_household& h = forked(work)(e);
-    e.finally([&h, expected, guards] {
-      check(end_of_parent(h) == expected, "the parent has this end");
-      check(h.guards == guards, "every frame was destroyed once");
-      check(h.s.unhandled == 0, "no exception is nobody's");
-    });
-  };
+/// The parent has this end. How many children have begun depends on who was faster.
+auto ends_as(int end) {
+  return [end](forking_household& h) { check(end_of_parent(h) == end, "the parent has this end"); };
 }
-
-TEST(fork_model, two_children_that_end) {
-  expect_holds_everywhere("fork_two", ends_with(3, 2, [](forking_household& all) -> task<int> {
-                            const auto one = [](forking_household& h) -> task<int> {
-                              const guard here(&h.guards);
-                              co_return 1;
-                            };
-                            const auto two = [](forking_household& h) -> task<int> {
-                              const guard here(&h.guards);
-                              co_return 2;
-                            };
-                            return [](forking_household& h, auto first, auto second) -> task<int> {
-                              const auto [a, b] = co_await when_all(first(h), second(h));
-                              co_return a + b;
-                            }(all, one, two);
-                          }));
-}
-
-/// A pair of children that end.
-task<int> pair_of(forking_household& h) {
-  co_await when_all(ends(h), ends(h));
-  co_return 1;
-}
-
-TEST(fork_model, a_fork_inside_of_a_fork) {
-  expect_holds_everywhere("fork_nested",
-                          ends_with(1,
-                                    5,
-                                    [](forking_household& all) -> task<int> {
-                                      return [](forking_household& h) -> task<int> {
-                                        const auto [a, b, c] =
-                                            co_await when_all(pair_of(h), ends(h), pair_of(h));
-                                        co_return a* c;
-                                      }(all);
-                                    }),
-                          1);
-}
-
-// It suspends in its parent's place, so it becomes a task; the parent waits; its sibling runs.
-TEST(fork_model, the_first_child_suspends) {
-  expect_holds_everywhere(
-      "fork_suspends",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          return [](forking_household& w) -> task<int> {
-            co_await when_all(ends_later(w), ends(w));
-            co_return 1;
-          }(all);
-        })(e);
-        e.thread("event", [&h] { h.event.fire(); });
-        e.finally([&h] {
-          check(end_of_parent(h) == 1, "done");
-          check(h.guards == 2, "every frame was destroyed once");
-          check(h.s.ended >= 2, "who suspends is a task");
-        });
-      },
-      1);
-}
-
-// Two levels become tasks at once, while the siblings of both lie in the deque.
-TEST(fork_model, a_child_of_a_child_suspends) {
-  expect_holds_everywhere(
-      "fork_deep",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          struct inner {
-            static task<void> forks(forking_household& w) { co_await when_all(ends_later(w), ends(w)); }
-            static task<int> outer(forking_household& w) {
-              co_await when_all(forks(w), ends(w));
-              co_return 1;
-            }
-          };
-          return inner::outer(all);
-        })(e);
-        e.thread("event", [&h] { h.event.fire(); });
-        e.finally([&h] {
-          check(end_of_parent(h) == 1, "done");
-          check(h.guards == 3, "every frame was destroyed once");
-          check(h.s.ended >= 3, "both that stood around the suspension are tasks");
-        });
-      },
-      1);
-}
-
-// The failure comes in place, while a thief may have the sibling, or be about to make it a task.
-TEST(fork_model, the_first_child_fails) {
-  expect_holds_everywhere("fork_fails_first", [](execution& e) {
-    auto& h = forked([](forking_household& all) -> task<int> {
-      return [](forking_household& w) -> task<int> {
-        co_await when_all(fails(w), ends_later(w));
-        co_return 1;
-      }(all);
-    })(e);
-    e.finally([&h] {
-      check(end_of_parent(h) == 7, "the failure");
-      check(h.guards >= 1 && h.guards <= 2, "who never ran has no guard");
-      check(h.s.unhandled == 0, "it was seen");
-    });
-  });
-}
-
-// The failure is a thief's; the first child waits for something that never comes: it must hear of it, also in the moment in
-// which it becomes a task.
-TEST(fork_model, the_last_child_fails) {
-  expect_holds_everywhere("fork_fails_last", [](execution& e) {
-    auto& h = forked([](forking_household& all) -> task<int> {
-      return [](forking_household& w) -> task<int> {
-        co_await when_all(ends_later(w), fails(w));
-        co_return 1;
-      }(all);
-    })(e);
-    e.finally([&h] {
-      check(end_of_parent(h) == 7, "the failure");
-      check(h.guards == 2, "both frames");
-    });
-  });
-}
-
-// A thief's child fails while the other one forks in place: its descendants are told at a fork, and those that wait are cancelled.
-TEST(fork_model, a_failure_reaches_what_is_deep_in_place) {
-  expect_holds_everywhere(
-      "fork_fails_deep",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          struct inner {
-            static task<void> forks(forking_household& w) {
-              co_await when_all(ends(w), ends(w));
-              co_await when_all(ends_later(w), ends(w));
-            }
-            static task<int> outer(forking_household& w) {
-              co_await when_all(forks(w), fails(w));
-              co_return 1;
-            }
-          };
-          return inner::outer(all);
-        })(e);
-        e.finally([&h] {
-          check(end_of_parent(h) == 7, "the failure");
-          check(h.s.unhandled == 0, "it was seen");
-        });
-      },
-      1);
-}
-
-TEST(fork_model, whoever_waits_is_cancelled) {
-  expect_holds_everywhere(
-      "fork_cancelled",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          return [](forking_household& w) -> task<int> {
-            co_await when_all(ends(w), ends_later(w));
-            co_return 1;
-          }(all);
-        })(e);
-        e.thread("canceller", [&h] { h.parent->cancel(); });
-        e.finally([&h] { check(end_of_parent(h) == -1, "cancelled"); });
-      },
-      1);
-}
-
-// Cancelled while everything is in place: the next fork is where it hears of it.
-TEST(fork_model, a_fork_in_place_hears_of_a_cancellation) {
-  expect_holds_everywhere(
-      "fork_called",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          struct inner {
-            static task<void> forks(forking_household& w) { co_await when_all(ends(w), ends(w)); }
-            static task<int> outer(forking_household& w) {
-              co_await when_all(forks(w), forks(w));
-              co_return 1;
-            }
-          };
-          return inner::outer(all);
-        })(e);
-        e.thread("canceller", [&h] { h.parent->cancel(); });
-        e.finally([&h] {
-          const int end = end_of_parent(h);
-          check(end == 1 || end == -1, "done, or cancelled");
-        });
-      },
-      1);
-}
-
-TEST(fork_model, settled_goes_on_after_a_failure) {
-  expect_holds_everywhere("fork_settled", ends_with(1, 3, [](forking_household& all) -> task<int> {
-                            return [](forking_household& w) -> task<int> {
-                              const auto [a, b, c] = co_await when_all_settled(ends(w), fails(w), ends(w));
-                              check(a.has_value() && b.has_exception() && c.has_value(), "as they ended");
-                              co_return 1;
-                            }(all);
-                          }));
+void is_done_or_cancelled(forking_household& h) {
+  const int end = end_of_parent(h);
+  check(end == 1 || end == -1, "done, or cancelled");
 }
 
 task<int> number(forking_household& h, int n) {
   const guard here(&h.guards);
   co_return n;
 }
+task<int> pair_of(forking_household& h) {
+  co_await when_all(ends(h), ends(h));
+  co_return 1;
+}
+
+// --- they end
+
+task<int> adds_two(forking_household& h) {
+  const auto [a, b] = co_await when_all(number(h, 1), number(h, 2));
+  co_return a + b;
+}
+
+TEST(fork_model, two_children_that_end) { expect_end({"fork_two", adds_two}, ends_as(3, 2)); }
+
+task<int> nests(forking_household& h) {
+  const auto [a, b, c] = co_await when_all(pair_of(h), ends(h), pair_of(h));
+  co_return a + c;
+}
+
+TEST(fork_model, a_fork_inside_of_a_fork) { expect_end({"fork_nested", nests}, ends_as(2, 5), 1); }
+
+TEST(fork_model, nested_forks_with_exchanges_at_random) {
+  const forking shape{.name = "fork_exchange", .parent = nests, .barrier = queue::pop_barrier::exchange};
+  const auto body = played(shape, ends_as(2, 5));
+  expect_holds(at_random("fork_exchange"), body);
+  expect_holds(by_priority("fork_exchange pct"), body);
+}
 
 task<int> sum_of_seven(forking_household& h) {
   std::vector<task<int>> numbers;
   for (int n = 1; n <= 7; ++n) numbers.push_back(number(h, n));
-  int sum = 0;
   const std::vector<int> values = co_await when_all(std::move(numbers));
+  int sum = 0;
   for (const int n : values) sum += n;
   co_return sum;
 }
 
 // A deque holds four here: the others are tasks at once.
-TEST(fork_model, a_range_that_finds_no_room) {
-  expect_holds_everywhere(
-      "fork_range", ends_with(28, 7, [](forking_household& all) { return sum_of_seven(all); }), 1);
+TEST(fork_model, a_range_that_finds_no_room) { expect_end({"fork_range", sum_of_seven}, ends_as(28, 7), 1); }
+
+task<int> sum_in_place(forking_household& h) {
+  const auto [sum, one] = co_await when_all(sum_of_seven(h), number(h, 1));
+  co_return sum + one;
 }
 
 // The same in place: its parent must not go on before what is stolen of it has ended.
-TEST(fork_model, a_range_in_place) {
-  expect_holds_everywhere("fork_range_in_place",
-                          ends_with(29,
-                                    8,
-                                    [](forking_household& all) -> task<int> {
-                                      return [](forking_household& w) -> task<int> {
-                                        const auto [sum, one] =
-                                            co_await when_all(sum_of_seven(w), number(w, 1));
-                                        co_return sum + one;
-                                      }(all);
-                                    }),
-                          1);
+TEST(fork_model, a_range_in_place) { expect_end({"fork_range_in_place", sum_in_place}, ends_as(29, 8), 1); }
+
+// --- they become tasks
+
+task<int> first_suspends(forking_household& h) {
+  co_await when_all(ends_later(h), ends(h));
+  co_return 1;
+}
+
+// It suspends in its parent's place, so it becomes a task; the parent waits; its sibling runs.
+TEST(fork_model, the_first_child_suspends) {
+  expect_end(
+      {.name = "fork_suspends", .parent = first_suspends, .fires = true},
+      [](forking_household& h) {
+        ends_as(1, 2)(h);
+        check(h.s.ended >= 2, "who suspends is a task");
+      },
+      1);
+}
+
+task<int> first_suspends_deep(forking_household& h) {
+  co_await when_all(first_suspends(h), ends(h));
+  co_return 1;
+}
+
+// Two levels become tasks at once, while the siblings of both lie in the deque.
+TEST(fork_model, a_child_of_a_child_suspends) {
+  expect_end(
+      {.name = "fork_deep", .parent = first_suspends_deep, .fires = true},
+      [](forking_household& h) {
+        ends_as(1, 3)(h);
+        check(h.s.ended >= 3, "both that stood around the suspension are tasks");
+      },
+      1);
 }
 
 task<int> number_when_told(forking_household& h, int n) {
   const guard here(&h.guards);
-  if (n == 2) co_await h.event();
+  co_await h.event();
   co_return n;
 }
+task<int> second_of_six_suspends(forking_household& h) {
+  std::vector<task<int>> numbers;
+  for (int n = 1; n <= 6; ++n) numbers.push_back(n == 2 ? number_when_told(h, n) : number(h, n));
+  const std::vector<int> values = co_await when_all(std::move(numbers));
+  int sum = 0;
+  for (const int n : values) sum += n;
+  co_return sum;
+}
 
-// The second child becomes a task while the next ones lie in the deque, and the last ones are tasks already.
+// The second child becomes a task while the next ones lie in the deque, and the last one is a task already.
 TEST(fork_model, a_range_whose_second_child_suspends) {
-  expect_holds_everywhere(
-      "fork_range_suspends",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          return [](forking_household& w) -> task<int> {
-            std::vector<task<int>> numbers;
-            for (int n = 1; n <= 6; ++n) numbers.push_back(number_when_told(w, n));
-            int sum = 0;
-            const std::vector<int> values = co_await when_all(std::move(numbers));
-            for (const int n : values) sum += n;
-            co_return sum;
-          }(all);
-        })(e);
-        e.thread("event", [&h] { h.event.fire(); });
-        e.finally([&h] {
-          check(end_of_parent(h) == 21, "all of them");
-          check(h.guards == 6, "every frame was destroyed once");
-        });
-      },
-      1);
+  expect_end(
+      {.name = "fork_range_suspends", .parent = second_of_six_suspends, .fires = true}, ends_as(21, 6), 1);
+}
+
+task<int> awaits_who_forks(forking_household& h) {
+  auto child = h.s.spawn(first_suspends(h));
+  co_return co_await child;
+}
+
+// A task that is awaited, and run, by another one on the same thread forks, and its child becomes a task: who awaits goes on.
+TEST(fork_model, a_fork_in_a_task_that_is_run_by_whoever_awaits_it) {
+  expect_end({.name = "fork_awaited", .parent = awaits_who_forks, .fires = true}, ends_as(1, 2), 1);
 }
 
 /// A parameter whose destructor asks for the task.
@@ -305,7 +154,7 @@ struct asks {
   asks(asks&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
   asks& operator=(asks&&) = delete;
   ~asks() {
-    if (of != nullptr && this_task::id() != task_id{}) ++of->promoted;
+    if (of != nullptr && this_task::id() != task_id{}) ++of->counted;
   }
   forking_household* of;
 };
@@ -314,32 +163,57 @@ task<int> with_parameter(forking_household& h, asks /*parameter*/) {
   const guard here(&h.guards);
   co_return 1;
 }
+task<int> two_with_parameters(forking_household& h) {
+  const auto [a, b] = co_await when_all(with_parameter(h, asks(h)), with_parameter(h, asks(h)));
+  co_return a + b;
+}
+task<int> parameters_in_place(forking_household& h) {
+  const auto [a, b] = co_await when_all(two_with_parameters(h), number(h, 1));
+  co_return a + b;
+}
 
 // Children that become tasks when they are over, by what their parameters' destructors ask for.
 TEST(fork_model, a_child_becomes_a_task_at_its_end) {
-  expect_holds_everywhere(
-      "fork_parameters",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          struct inner {
-            static task<int> forks(forking_household& w) {
-              const auto [a, b] = co_await when_all(with_parameter(w, asks(w)), with_parameter(w, asks(w)));
-              co_return a + b;
-            }
-            static task<int> outer(forking_household& w) {
-              const auto [a, b] = co_await when_all(forks(w), number(w, 1));
-              co_return a + b;
-            }
-          };
-          return inner::outer(all);
-        })(e);
-        e.finally([&h] {
-          check(end_of_parent(h) == 3, "the sum");
-          check(h.guards == 3, "every frame was destroyed once");
-          check(h.promoted == 2, "each parameter found a task");
-        });
+  expect_end(
+      {"fork_parameters", parameters_in_place},
+      [](forking_household& h) {
+        ends_as(3, 3)(h);
+        check(h.counted == 2, "each parameter found a task");
       },
       1);
+}
+
+// --- they fail
+
+task<int> first_fails(forking_household& h) {
+  co_await when_all(fails(h), ends_later(h));
+  co_return 1;
+}
+
+// The failure comes in place, while a thief may have the sibling, or be about to make it a task.
+TEST(fork_model, the_first_child_fails) { expect_end({"fork_fails_first", first_fails}, ends_as(7)); }
+
+task<int> last_fails(forking_household& h) {
+  co_await when_all(ends_later(h), fails(h));
+  co_return 1;
+}
+
+// The failure is a thief's; the first child waits for something that never comes: it must hear of it, also in the moment in
+// which it becomes a task.
+TEST(fork_model, the_last_child_fails) { expect_end({"fork_fails_last", last_fails}, ends_as(7, 2)); }
+
+task<void> forks_twice(forking_household& h) {
+  co_await when_all(ends(h), ends(h));
+  co_await when_all(ends_later(h), ends(h));
+}
+task<int> fails_beside_forks(forking_household& h) {
+  co_await when_all(forks_twice(h), fails(h));
+  co_return 1;
+}
+
+// A thief's child fails while the other one forks in place: its descendants are told at a fork, and those that wait are cancelled.
+TEST(fork_model, a_failure_reaches_what_is_deep_in_place) {
+  expect_end({"fork_fails_deep", fails_beside_forks}, ends_as(7), 1);
 }
 
 task<int> fails_with_parameter(forking_household& h, asks /*parameter*/) {
@@ -347,70 +221,69 @@ task<int> fails_with_parameter(forking_household& h, asks /*parameter*/) {
   throw 7;
   co_return 1;
 }
+task<int> first_fails_with_parameter(forking_household& h) {
+  co_await when_all(fails_with_parameter(h, asks(h)), ends_later(h));
+  co_return 1;
+}
 
 TEST(fork_model, a_child_that_fails_becomes_a_task_at_its_end) {
-  expect_holds_everywhere(
-      "fork_parameters_fail",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          return [](forking_household& w) -> task<int> {
-            co_await when_all(fails_with_parameter(w, asks(w)), ends_later(w));
-            co_return 1;
-          }(all);
-        })(e);
-        e.finally([&h] {
-          check(end_of_parent(h) == 7, "the failure");
-          check(h.promoted == 1, "its parameter found a task");
-          check(h.s.unhandled == 0, "it was seen");
-        });
+  expect_end(
+      {"fork_parameters_fail", first_fails_with_parameter},
+      [](forking_household& h) {
+        ends_as(7)(h);
+        check(h.counted == 1, "its parameter found a task");
       },
       1);
 }
 
-// A task that is awaited, and run, by another one on the same thread forks, and its child becomes a task: who awaits goes on.
-TEST(fork_model, a_fork_in_a_task_that_is_run_by_whoever_awaits_it) {
-  expect_holds_everywhere(
-      "fork_awaited",
-      [](execution& e) {
-        auto& h = forked([](forking_household& all) -> task<int> {
-          struct inner {
-            static task<int> forks(forking_household& w) {
-              co_await when_all(ends_later(w), ends(w));
-              co_return 1;
-            }
-            static task<int> outer(forking_household& w) {
-              auto child = w.s.spawn(forks(w));
-              co_return co_await child;
-            }
-          };
-          return inner::outer(all);
-        })(e);
-        e.thread("event", [&h] { h.event.fire(); });
-        e.finally([&h] {
-          check(end_of_parent(h) == 1, "done");
-          check(h.guards == 2, "every frame was destroyed once");
-        });
-      },
-      1);
+task<int> settles(forking_household& h) {
+  const auto [a, b, c] = co_await when_all_settled(ends(h), fails(h), ends(h));
+  check(a.has_value() && b.has_exception() && c.has_value(), "as they ended");
+  co_return 1;
 }
 
-TEST(fork_model, nested_forks_with_exchanges_at_random) {
-  const auto body = [](execution& e) {
-    auto& h = forked(
-        [](forking_household& all) -> task<int> {
-          return [](forking_household& w) -> task<int> {
-            const auto [a, b, c] = co_await when_all(pair_of(w), pair_of(w), pair_of(w));
-            co_return a + b + c;
-          }(all);
-        },
-        queue::pop_barrier::exchange)(e);
-    e.finally([&h] {
-      check(end_of_parent(h) == 3, "all of them");
-      check(h.guards == 6, "every frame was destroyed once");
-    });
-  };
-  expect_holds(at_random("fork_exchange"), body);
-  expect_holds(by_priority("fork_exchange pct"), body);
+TEST(fork_model, settled_goes_on_after_a_failure) { expect_end({"fork_settled", settles}, ends_as(1, 3)); }
+
+// --- they are cancelled
+
+task<int> last_suspends(forking_household& h) {
+  co_await when_all(ends(h), ends_later(h));
+  co_return 1;
+}
+
+TEST(fork_model, whoever_waits_is_cancelled) {
+  expect_end({.name = "fork_cancelled", .parent = last_suspends, .cancels = true}, ends_as(-1), 1);
+}
+
+task<int> two_pairs(forking_household& h) {
+  co_await when_all(pair_of(h), pair_of(h));
+  co_return 1;
+}
+
+TEST(fork_model, whoever_forks_in_place_is_cancelled) {
+  expect_end({.name = "fork_pairs_cancelled", .parent = two_pairs, .cancels = true}, is_done_or_cancelled, 1);
+}
+
+task<void> forks_after_a_look(forking_household& h) {
+  // acquire. Pairs with the canceller.
+  const bool asked = h.asked_to_stop.load(base::order::acquire);
+  co_await when_all(ends(h), ends(h));
+  if (asked) ++h.counted;
+}
+task<int> looks_in_place(forking_household& h) {
+  co_await when_all(forks_after_a_look(h), ends(h));
+  co_return 1;
+}
+
+// The canceller reads where the task forks, or the task that it is cancelled: not neither.
+TEST(fork_model, a_fork_in_place_hears_of_a_cancellation) {
+  expect_end({.name = "fork_called", .parent = looks_in_place, .cancels = true, .thieves = false},
+             [](forking_household& h) {
+               is_done_or_cancelled(h);
+               const bool all_in_place = h.s.ended == 1;
+               check(!all_in_place || h.counted == 0,
+                     "a fork after the cancellation of its task is where that ends");
+             });
 }
 
 }  // namespace
