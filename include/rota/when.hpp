@@ -210,12 +210,12 @@ class [[nodiscard]] all_of_range_leaf final : public range_group<T> {
     if (this->is_plain()) [[likely]] {
       const freed_at_last<all_of_range_leaf> members(*this);
       values.reserve(this->members().size());
-      for (const auto& each : this->members()) values.push_back(take_plain_value<T>(each));
+      for (promise_base* const each : this->members()) values.push_back(take_plain_value<T>(*each));
       return values;
     }
     this->rethrow_failure();
     values.reserve(this->members().size());
-    for (const auto& each : this->members()) values.push_back(take_value<T>(each));
+    for (promise_base* const each : this->members()) values.push_back(take_value<T>(*each));
     return values;
   }
 
@@ -237,7 +237,7 @@ class [[nodiscard]] settled_range_leaf final : public range_group<T> {
   std::vector<outcome<T>> await_resume() {
     std::vector<outcome<T>> outcomes;
     outcomes.reserve(this->members().size());
-    for (const auto& each : this->members()) outcomes.push_back(take_end<T>(each));
+    for (promise_base* const each : this->members()) outcomes.push_back(take_end<T>(*each));
     return outcomes;
   }
 };
@@ -260,7 +260,7 @@ class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
   any_element<T> await_resume() {
     this->rethrow_failure();
     const std::size_t position = this->decider();
-    return any_element<T>(position, take_value<T>(this->members()[position]));
+    return any_element<T>(position, take_value<T>(*this->members()[position]));
   }
 };
 

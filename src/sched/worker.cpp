@@ -172,7 +172,7 @@ header* worker::choose_beside_forks() noexcept {
 }
 
 header* worker::from_forks() noexcept {
-  core::forked* const child = forks_.waiting.pop();
+  core::promise_base* const child = forks_.waiting.pop();
   if (child == nullptr) return nullptr;
   ++forks_in_a_row_;
   return &core::fork_group::adopt(*child);

@@ -22,13 +22,13 @@ bool fork_group::start() {
   keep_waker();
   for (std::uint32_t i = 0; i < count_; ++i) {
     const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
-    members_[i].frame->group = this;
-    make_task_of(i, make_header(*members_[i].frame, by, type_of(i), word, &me));
+    promise_base& child = *members_[i];
+    child.group = this;
+    make_task_of(child, by, word, me);
   }
   // All are there before the first can end, and ask the others to stop.
   for (std::uint32_t i = 0; i < count_; ++i) {
-    // relaxed. Written above.
-    header& child = *members_[i].task.load(base::order::relaxed);
+    header& child = header_at(*members_[i]);
     if (child.word.load().is(lifecycle::running)) {
       abandon(child, cancel_reason::shutdown);
     } else {
@@ -68,7 +68,7 @@ bool fork_group::decides(const ending& how) const noexcept {
 void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept {
   for (std::uint32_t i = 0; i < count_; ++i) {
     // seq_cst. See make_task_of().
-    header* const task = members_[i].task.load(base::order::seq_cst);
+    header* const task = task_made_of(*members_[i], base::order::seq_cst);
     if (task != nullptr && task != but) static_cast<void>(cancel(*task, reason));
   }
   // Who is in place hears of it when it forks.
@@ -86,7 +86,7 @@ void fork_group::report(std::uint32_t position, const ending& how) noexcept {
   // seq_cst. See make_task_of(). failure: relaxed. Another has decided.
   if (decider_.compare_exchange_strong(nobody, position + 1, base::order::seq_cst, base::order::relaxed)) {
     // relaxed. Its own.
-    cancel_others(members_[position].task.load(base::order::relaxed), cancel_reason::sibling_failed);
+    cancel_others(task_made_of(*members_[position], base::order::relaxed), cancel_reason::sibling_failed);
   }
 }
 
@@ -102,10 +102,7 @@ void fork_group::ended(header& child, const ending& how, bool /*unseen*/) noexce
 
 /// The awaiting task gives up its handles: nobody takes what is left in them.
 void fork_group::dropped(header& child, const ending& how) noexcept {
-  // relaxed. Over.
-  if (how.thrown == nullptr ||
-      (rethrown_ != 0 && members_[rethrown_ - 1].task.load(base::order::relaxed) == &child))
-    return;
+  if (how.thrown == nullptr || (rethrown_ != 0 && members_[rethrown_ - 1]->room() == &child)) return;
   scheduler& by = scheduler_for_children(base_task());
   by.ops->suppressed(by);
 }
@@ -119,14 +116,13 @@ bool fork_group::may_be_first(const ending& how) const noexcept {
 
 std::uint32_t fork_group::position_of(const header& task) const noexcept {
   std::uint32_t i = 0;
-  // relaxed. Its own.
-  while (members_[i].task.load(base::order::relaxed) != &task) ++i;
+  while (members_[i]->room() != &task) ++i;
   return i;
 }
 
 ending fork_group::ending_at(std::uint32_t position) const noexcept {
-  const result_vtable& type = type_of(position);
-  void* const room = members_[position].frame->room();
+  const result_vtable& type = type_of(*members_[position]);
+  void* const room = members_[position]->room();
   return {type.exception(room), type.cancelled(room)};
 }
 
@@ -151,13 +147,13 @@ void fork_group::rethrow_failure() {
 void fork_group::let_go() noexcept {
   base::note_write(waker_room_);
   for (std::uint32_t i = 0; i < count_; ++i) {
-    member& m = members_[i];
+    promise_base& child = *members_[i];
     // relaxed. All have ended, or none has started.
-    if (header* const task = m.task.load(base::order::relaxed)) {
+    if (header* const task = task_made_of(child, base::order::relaxed)) {
       drop_handle(*task);
     } else if (i < next_) {
-      const result_vtable& type = type_of(i);
-      void* const room = m.frame->room();
+      const result_vtable& type = type_of(child);
+      void* const room = child.room();
       if (mixed_ && i + 1 != rethrown_ && type.exception(room) != nullptr) {
         scheduler& by = scheduler_for_children(base_task());
         by.ops->suppressed(by);
@@ -165,9 +161,11 @@ void fork_group::let_go() noexcept {
       type.destroy(room);
       release_block(frame_of_room(room));
     } else {
-      m.frame->handle().destroy();
+      child.handle().destroy();
     }
   }
+  // Whoever lent the list finds nothing in it.
+  for (promise_base*& each : members()) each = nullptr;
 }
 
 }  // namespace rota::core

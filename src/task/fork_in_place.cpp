@@ -112,7 +112,7 @@ std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child, bo
 
 std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
   const std::uint32_t position = next_ - 1;
-  strand& front = *static_cast<strand*>(members_[position].frame->room());
+  strand& front = *static_cast<strand*>(members_[position]->room());
   if (front.in_place) {
     note_mixed();
     if (const ending how = ending_at(position); may_be_first(how)) report(position, how);
@@ -134,7 +134,7 @@ void fork_group::make_tasks_of_unstarted(fork_context& here) noexcept {
   scheduler& by = scheduler_for_children(base);
   stolen_ += window_ - next_;
   for (; next_ != window_; ++next_) {
-    member* const unstarted = here.waiting.pop();
+    promise_base* const unstarted = here.waiting.pop();
     if (unstarted == nullptr) break;
     by.ops->schedule(adopt(*unstarted, base));
   }
@@ -147,8 +147,8 @@ void fork_group::make_tasks_of_the_rest() noexcept {
   header& base = *task_around();
   scheduler& by = scheduler_for_children(base);
   for (std::uint32_t i = window_; i != count_; ++i, ++stolen_) {
-    members_[i].frame->group = this;
-    by.ops->schedule(adopt(members_[i], base));
+    members_[i]->group = this;
+    by.ops->schedule(adopt(*members_[i], base));
   }
 }
 
@@ -203,29 +203,26 @@ header& fork_group::base_task() const noexcept {
   return static_cast<header&>(*outermost->frame_->root);
 }
 
-std::uint32_t fork_group::position_of(const promise_base& frame) const noexcept {
-  std::uint32_t i = 0;
-  while (members_[i].frame != &frame) ++i;
-  return i;
-}
-
 header* fork_group::parent() const noexcept {
   if (frame_ == nullptr) return nullptr;
   const fork_group* inside = this;
   for (; inside->nested_; inside = inside->around()) {
-    const fork_group& outer = *inside->around();
-    const member& child = outer.members_[outer.position_of(root_of(*inside->frame_->root))];
     // acquire. Pairs with make_task_of().
-    if (header* const task = child.task.load(base::order::acquire)) return task;
+    if (header* const task = task_made_of(root_of(*inside->frame_->root), base::order::acquire)) return task;
   }
   return static_cast<header*>(inside->frame_->root);
 }
 
-void fork_group::make_task_of(std::uint32_t position, header& made) noexcept {
+header& fork_group::make_task_of(promise_base& child,
+                                 scheduler& by,
+                                 snapshot initial,
+                                 const header& inherits) noexcept {
+  header& made = make_header_without_type(child, by, initial, &inherits);
   // relaxed. Whoever runs it, or cancels it, comes later.
   made.bond.store(this, base::order::relaxed);
   // seq_cst. Then decider_ is read; whoever decides does it the other way round.
-  members_[position].task.store(&made, base::order::seq_cst);
+  tag_of(made.frame_address()).result.store(&type_of(child), base::order::seq_cst);
+  return made;
 }
 
 cancel_reason fork_group::reason_to_stop() const noexcept {
@@ -253,17 +250,15 @@ cancel_reason fork_group::reason_around() const noexcept {
   return cancel_reason::none;
 }
 
-header& fork_group::adopt(member& child) noexcept {
-  fork_group& self = *child.frame->group;
+header& fork_group::adopt(promise_base& child) noexcept {
+  fork_group& self = *child.group;
   return self.adopt(child, self.base_task());
 }
 
-header& fork_group::adopt(member& child, header& base) noexcept {
-  const auto position = static_cast<std::uint32_t>(&child - members_);
+header& fork_group::adopt(promise_base& child, header& base) noexcept {
   scheduler& by = scheduler_for_children(base);
   const bool taken = by.ops->admit(by);
-  header& made = make_header(*child.frame, by, type_of(position), spawned_word, &base);
-  make_task_of(position, made);
+  header& made = make_task_of(child, by, spawned_word, base);
   const cancel_reason stop = taken ? reason_around() : cancel_reason::shutdown;
   if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
   return made;
@@ -271,12 +266,10 @@ header& fork_group::adopt(member& child, header& base) noexcept {
 
 /// `me`, the parent, is a task, and runs here no more afterwards.
 header& fork_group::promote_child(header& me) noexcept {
-  const std::uint32_t position = next_ - 1;
   scheduler& by = scheduler_for_children(me);
   const bool taken = by.ops->admit(by);
-  header& made = make_header(*members_[position].frame, by, type_of(position), entered_word, &me);
+  header& made = make_task_of(*members_[next_ - 1], by, entered_word, me);
   made.budget = me.budget;
-  make_task_of(position, made);
   cancel_reason stop = taken ? reason_to_stop() : cancel_reason::shutdown;
   // relaxed. Written before the word's transition.
   if (stop == cancel_reason::none && me.word.load().cancel_due()) stop = me.reason.load(base::order::relaxed);

@@ -44,9 +44,19 @@ header& make_header(promise_base& root,
                     const result_vtable& type,
                     snapshot initial,
                     const header* parent) noexcept {
+  header& made = make_header_without_type(root, by, initial, parent);
+  // relaxed. Only in a group do others look for it.
+  tag_of(made.frame_address()).result.store(&type, base::order::relaxed);
+  return made;
+}
+
+header& make_header_without_type(promise_base& root,
+                                 scheduler& by,
+                                 snapshot initial,
+                                 const header* parent) noexcept {
   void* const frame = root.handle().address();
   tag_of(frame).keep = 1;
-  auto* const made = ::new (root.room()) header(by, type, initial, next_task_id());
+  auto* const made = ::new (root.room()) header(by, initial, next_task_id());
   made->innermost.set(&root);
   // In place it has been there all the time, and thieves look at it.
   if (root.root != made) root.root = made;
@@ -158,8 +168,8 @@ bool cancel(header& task, cancel_reason reason) noexcept {
   const on_cancel duty = task.word.cancel();
   if (duty == on_cancel::too_late) return false;
   if (duty == on_cancel::submit) task.owner->ops->schedule(task);
-  // acquire. Pairs with the release in note_forks(), where the rest is said.
-  if (fork_context* const where = task.forks.load(base::order::acquire)) where->waiting.call();
+  // relaxed. See note_forks().
+  if (fork_context* const where = task.forks.load(base::order::relaxed)) where->waiting.call();
   // acquire. Pairs with the release in set_cancel_hook(), where the rest is said.
   if (cancel_hook* const hook = task.hook.load(base::order::acquire)) deliver(task, *hook);
   return true;
@@ -175,12 +185,12 @@ void set_cancel_hook(header& task, cancel_hook& hook) noexcept {
   if (task.word.load().has(cancelled)) hook.cancelled(hook);
 }
 
-// As above.
+// As above. The place is as old as its worker.
 void note_forks(header& task, fork_context& where) noexcept {
   // relaxed. Its own.
   if (task.forks.load(base::order::relaxed) == &where) return;
-  // release. Pairs with the acquire in cancel().
-  task.forks.store(&where, base::order::release);
+  // relaxed. A cancellation whose transition of the word comes after that of wake() reads it.
+  task.forks.store(&where, base::order::relaxed);
   wake(task);
 }
 

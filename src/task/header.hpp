@@ -48,10 +48,8 @@ struct sibling_links {
 /// Who touches what: `activation` and everything marked "owner": the thread that runs the task. `join_slot`: the handle's
 /// owner until it registered, then the completer. `next`: whoever holds the injector's lock. The atomics: anybody.
 struct header : activation, list_links, sibling_links {
-  header(scheduler& by, const result_vtable& type, snapshot initial, std::uint64_t new_id) noexcept
-      : word(initial), owner(&by), id(new_id) {
-    tag_of(frame_address()).result = &type;
-  }
+  header(scheduler& by, snapshot initial, std::uint64_t new_id) noexcept
+      : word(initial), owner(&by), id(new_id) {}
   header(const header&) = delete;
   header& operator=(const header&) = delete;
   ~header() = default;
@@ -83,12 +81,24 @@ struct header : activation, list_links, sibling_links {
 
   char* name = nullptr;  // the registry's, under its lock
 
-  [[nodiscard]] const result_vtable& result() noexcept { return *tag_of(frame_address()).result; }
+  [[nodiscard]] const result_vtable& result() noexcept {
+    // relaxed. Who has the header has it from whoever built it, or later.
+    return *tag_of(frame_address()).result.load(base::order::relaxed);
+  }
   [[nodiscard]] void* frame_address() noexcept { return frame_of_room(this); }
 };
 
 static_assert(sizeof(header) <= header_room, "promise.hpp reserves less than a header needs");
 static_assert(alignof(header) <= 16);
+
+/// Of a task's root frame.
+[[nodiscard]] inline header& header_at(promise_base& root) noexcept {
+  return *std::launder(static_cast<header*>(root.room()));
+}
+/// Null: that frame has no header yet.
+[[nodiscard]] inline header* task_made_of(promise_base& root, base::order order) noexcept {
+  return tag_of(frame_of_room(root.room())).result.load(order) != nullptr ? &header_at(root) : nullptr;
+}
 
 [[nodiscard]] inline header& header_of(activation& task) noexcept { return static_cast<header&>(task); }
 
@@ -99,6 +109,11 @@ header& make_header(promise_base& root,
                     const result_vtable& type,
                     snapshot initial,
                     const header* parent) noexcept;
+/// The same without the result's type: the caller stores that in the tag.
+header& make_header_without_type(promise_base& root,
+                                 scheduler& by,
+                                 snapshot initial,
+                                 const header* parent) noexcept;
 
 /// What nobody has taken out of the outcome of a task yet. For whoever may look at the outcome.
 [[nodiscard]] ending ending_of(header& task) noexcept;

@@ -112,7 +112,7 @@ class model_scheduler {
 
   static bool run_own_fork(core::fork_context* mine) {
     if (mine == nullptr || mine->waiting.is_empty()) return false;
-    core::forked* const child = mine->waiting.pop();
+    core::promise_base* const child = mine->waiting.pop();
     if (child != nullptr) core::run_entry(core::fork_group::adopt(*child));
     return child != nullptr;
   }

@@ -105,7 +105,7 @@ class manual_scheduler : public core::scheduler {
 
   core::header* take() {
     if (forks_in_place) {
-      if (core::forked* const child = places.waiting.pop()) return &core::fork_group::adopt(*child);
+      if (core::promise_base* const child = places.waiting.pop()) return &core::fork_group::adopt(*child);
     }
     const std::lock_guard lock(mutex_);
     if (queue_.empty()) return nullptr;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <span>
 
 #include <rota/detail/family.hpp>
 #include <rota/detail/fork_deque.hpp>
@@ -14,6 +15,7 @@
 namespace rota::core {
 
 struct scheduler;
+struct snapshot;
 
 /// What decides how a when_* ends.
 enum class group_rule : unsigned char {
@@ -23,19 +25,13 @@ enum class group_rule : unsigned char {
   any_success,  // the first value
 };
 
-/// A child of a group.
-struct forked {
-  promise_base* frame = nullptr;  // its room stays as long as the group, whether it has a header or not
-  base::atomic<header*> task;
-};
-
 /// What a worker offers the tasks that it runs: the children that nobody has started, for it and for thieves.
 struct fork_context {
   static constexpr std::uint32_t capacity = ROTA_MODEL ? 4 : 1024;
 
   fork_context(queue::pop_barrier barrier, scheduler& of) noexcept : waiting(barrier), by(&of) {}
 
-  queue::fork_deque<forked, capacity> waiting;
+  queue::fork_deque<promise_base, capacity> waiting;  // their first frames
   strand* running = nullptr;  // the owner's: the child in place whose frames run now; null: the task's own do
   scheduler* const by;        // whose tasks may fork here
 };
@@ -66,7 +62,8 @@ struct fork_context {
 // then, and at the end of each child, whose siblings are tasks then.
 //
 //   field       who touches it
-//   members_    the frames: written before anything starts. task: from null, by whoever makes the member a task
+//   members_    the children's first frames: written before anything starts. The rooms around them stay as long as the group
+//   result      in a frame's tag: from null, by whoever makes it a task; then its header is there
 //   next_       the parent's thread: how many have been started in place
 //   decider_    position + 1 of the child that decided, by compare-exchange from 0; or `parents`, if the parent was cancelled first
 //   failed_     position + 1 of the child that failed first, by compare-exchange from 0
@@ -77,7 +74,7 @@ struct fork_context {
 //   done_       set by that child when it has taken the waker: then nobody but the parent touches anything here
 //
 // Who decides asks the others to stop before it reports its own end, so members_ is there. Who becomes a task meanwhile is asked
-// by one of them, or by both: it stores `task` and then reads decider_; the other writes decider_ and then reads `task`; all seq_cst.
+// by one of them, or by both: it stores `result` and then reads decider_; the other writes decider_ and then reads `result`; all seq_cst.
 // A child in place is told through the deque (call()): the next fork there promotes it. remaining_ goes down by acq_rel, so
 // the last one has seen what all the others did; its release of done_ hands that to the parent. The waker holds a
 // reference: the parent may be gone when it is woken.
@@ -88,8 +85,6 @@ struct fork_context {
 // Bad interleavings: tests/model/fork_model.cpp has them with the variants that fail.
 class ROTA_API fork_group : public leaf, public family {
  public:
-  using member = forked;
-
   fork_group(const fork_group&) = delete;
   fork_group& operator=(const fork_group&) = delete;
 
@@ -122,13 +117,13 @@ class ROTA_API fork_group : public leaf, public family {
     if (next_ == window_) return all_have_started(here);
     if (here.waiting.is_called()) [[unlikely]]
       return go_on_with_tasks(here);
-    member* const next = here.waiting.pop();
+    promise_base* const next = here.waiting.pop();
     if (next == nullptr) [[unlikely]]
       return go_on_without_the_stolen(here);
-    ROTA_ASSERT(next == members_ + next_);
-    const strand& before = *static_cast<strand*>(members_[next_ - 1].frame->room());
+    ROTA_ASSERT(next == members_[next_]);
+    const strand& before = *static_cast<strand*>(members_[next_ - 1]->room());
     ++next_;
-    return begin_in_place(*next->frame, here, before);
+    return begin_in_place(*next, here, before);
   }
   /// It has parameters that end with it; the room, and the result in front of that, stay.
   [[nodiscard]] std::coroutine_handle<> end_with_destructors(promise_base& child, bool has_value) noexcept;
@@ -136,7 +131,7 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] std::coroutine_handle<> go_on_after(promise_base* frame) noexcept;
 
   /// An unstarted child that was taken out of a deque: a task from now on, runnable, with an entry for the caller.
-  [[nodiscard]] static header& adopt(member& child) noexcept;
+  [[nodiscard]] static header& adopt(promise_base& child) noexcept;
 
  protected:
   explicit fork_group(group_rule rule) noexcept : rule_(rule) {}
@@ -156,13 +151,13 @@ class ROTA_API fork_group : public leaf, public family {
   }
   ~fork_group() = default;
 
-  void set_members(member* first, std::size_t count) noexcept {
+  void set_members(promise_base** first, std::size_t count) noexcept {
     if (count >= parents) [[unlikely]]
       ROTA_FATAL("a when_* of more than 4294967294 children", 0);
     members_ = first;
     count_ = static_cast<std::uint32_t>(count);
   }
-  [[nodiscard]] virtual const result_vtable& type_of(std::size_t position) const noexcept = 0;
+  [[nodiscard]] virtual const result_vtable& type_of(promise_base& child) const noexcept = 0;
 
   /// For the destructor of whoever has the members: gives up their tasks, or the frames of those that never started.
   void let_go() noexcept;
@@ -171,6 +166,7 @@ class ROTA_API fork_group : public leaf, public family {
   /// All children have ended in place, and none has failed.
   [[nodiscard]] bool is_plain() const noexcept { return !mixed_; }
   [[nodiscard]] bool has_members() const noexcept { return count_ != 0; }
+  [[nodiscard]] std::span<promise_base*> members() const noexcept { return {members_, count_}; }
   /// Nothing is left for let_go().
   void forget_members() noexcept { count_ = 0; }
 
@@ -192,12 +188,12 @@ class ROTA_API fork_group : public leaf, public family {
     if (siblings > room) siblings = room;
     next_ = 1;
     window_ = 1 + siblings;
-    member* const rest = members_ + 1;
-    here.waiting.push(siblings, [this, rest](std::uint32_t i) -> member& {
-      rest[i].frame->group = this;
-      return rest[i];
+    promise_base** const rest = members_ + 1;
+    here.waiting.push(siblings, [this, rest](std::uint32_t i) -> promise_base& {
+      rest[i]->group = this;
+      return *rest[i];
     });
-    promise_base& child = *members_[0].frame;
+    promise_base& child = *members_[0];
     child.group = this;
     return begin_in_place(child, here, *frame_->root);
   }
@@ -226,7 +222,7 @@ class ROTA_API fork_group : public leaf, public family {
     return transfer(*frame_->root, *frame_);
   }
 
-  [[nodiscard]] header& adopt(member& child, header& base) noexcept;
+  [[nodiscard]] header& adopt(promise_base& child, header& base) noexcept;
   std::coroutine_handle<> begin_slowly(promise_base& outer);
   std::coroutine_handle<> open_partly(fork_context& here, std::uint32_t room) noexcept;
   std::coroutine_handle<> leave(fork_context& here) noexcept;
@@ -249,13 +245,12 @@ class ROTA_API fork_group : public leaf, public family {
   }
   void keep_waker() noexcept;
   [[nodiscard]] waker take_waker() noexcept;
-  void make_task_of(std::uint32_t position, header& made) noexcept;
+  header& make_task_of(promise_base& child, scheduler& by, snapshot initial, const header& inherits) noexcept;
   [[nodiscard]] std::uint32_t place_for(header& me) const noexcept;
   [[nodiscard]] header& base_task() const noexcept;
   [[nodiscard]] const fork_group* around() const noexcept;
   [[nodiscard]] cancel_reason reason_to_stop() const noexcept;
   [[nodiscard]] cancel_reason reason_around() const noexcept;
-  [[nodiscard]] std::uint32_t position_of(const promise_base& frame) const noexcept;
   [[nodiscard]] std::uint32_t position_of(const header& task) const noexcept;
   [[nodiscard]] bool may_be_first(const ending& how) const noexcept;
   [[nodiscard]] ending ending_at(std::uint32_t position) const noexcept;
@@ -263,7 +258,7 @@ class ROTA_API fork_group : public leaf, public family {
   void report(std::uint32_t position, const ending& how) noexcept;
   void cancel_others(const header* but, cancel_reason reason) noexcept;
 
-  member* members_ = nullptr;
+  promise_base** members_ = nullptr;
   std::uint32_t count_ = 0;
   std::uint32_t next_ = 0;
   promise_base* frame_ = nullptr;  // the parent's, which awaits this; null before

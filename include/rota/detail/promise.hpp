@@ -44,11 +44,11 @@ inline constexpr std::size_t promise_offset = 16;
 struct result_vtable;
 
 struct alignas(16) frame_tag {
-  const result_vtable* result;  // a root's: written with its header
-  std::uint32_t bytes;          // of the whole block
-  std::uint32_t lead : 30;      // bytes before the frame
-  std::uint32_t lent : 1;       // an allocator of the user's gave it
-  std::uint32_t keep : 1;       // a root: the block outlives the frame
+  base::atomic<const result_vtable*> result;  // a task's: says that its header is there
+  std::uint32_t bytes;                        // of the whole block
+  std::uint32_t lead : 30;                    // bytes before the frame
+  std::uint32_t lent : 1;                     // an allocator of the user's gave it
+  std::uint32_t keep : 1;                     // a root: the block outlives the frame
 };
 static_assert(sizeof(frame_tag) == 16);
 inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
@@ -63,7 +63,7 @@ inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
   return static_cast<std::byte*>(room) + header_room + sizeof(frame_tag);
 }
 inline void release_block(void* frame) noexcept {
-  const frame_tag tag = tag_of(frame);
+  const frame_tag& tag = tag_of(frame);
   void* const block = static_cast<std::byte*>(frame) - tag.lead;
   if (tag.lent != 0) {
     // What frees it lies at its end.
@@ -300,7 +300,7 @@ class typed_promise : public promise_base {
     return allocate_with(frame_bytes, allocator);
   }
   static void operator delete(void* frame, std::size_t frame_bytes) noexcept {
-    const frame_tag tag = tag_of(frame);
+    const frame_tag& tag = tag_of(frame);
     if (tag.keep != 0) return;
     if (tag.lent != 0) return release_block(frame);
     // The same sizes as in the tag, but known when this is compiled.

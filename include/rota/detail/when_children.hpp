@@ -63,21 +63,23 @@ template <class Range>
 using range_result = child_result<child_element<Range>>;
 
 template <class Range>
-[[nodiscard]] auto children_of(Range&& range) {
+[[nodiscard]] std::vector<task<range_result<Range>>> children_of(Range&& range) {
+  if constexpr (std::is_same_v<Range, std::vector<task<range_result<Range>>>>) return std::move(range);
   std::vector<task<range_result<Range>>> children;
+  if constexpr (requires { range.size(); }) children.reserve(range.size());
   for (auto& each : range) children.push_back(as_child(static_cast<child_element<Range>>(each)));
   return children;
 }
 
 /// What a child has left in front of its room.
 template <class T>
-[[nodiscard]] outcome<T>& outcome_of(const fork_group::member& from) noexcept {
-  outcome<T>& left = *result_at<T>(from.frame->room());
+[[nodiscard]] outcome<T>& outcome_of(promise_base& from) noexcept {
+  outcome<T>& left = *result_at<T>(from.room());
   base::note_write(&left);
   return left;
 }
 template <class T>
-[[nodiscard]] outcome<T> take_end(const fork_group::member& from) {
+[[nodiscard]] outcome<T> take_end(promise_base& from) {
   return std::exchange(outcome_of<T>(from), outcome<T>());
 }
 
@@ -86,7 +88,7 @@ using value_or_monostate = std::conditional_t<std::is_void_v<T>, std::monostate,
 
 /// The value of a child that ended with one.
 template <class T>
-[[nodiscard]] value_or_monostate<T> take_value(const fork_group::member& from) {
+[[nodiscard]] value_or_monostate<T> take_value(promise_base& from) {
   if constexpr (std::is_void_v<T>) {
     return {};
   } else {
@@ -95,8 +97,7 @@ template <class T>
 }
 /// The same of a child that ended in place with a value.
 template <class T>
-[[nodiscard, gnu::always_inline]] inline value_or_monostate<T> take_plain_value(
-    const fork_group::member& from) {
+[[nodiscard, gnu::always_inline]] inline value_or_monostate<T> take_plain_value(promise_base& from) {
   if constexpr (std::is_void_v<T>) {
     return {};
   } else {
@@ -105,10 +106,10 @@ template <class T>
 }
 /// And its end, when the value was taken.
 template <class T>
-[[gnu::always_inline]] inline void free_plain_child(const fork_group::member& child) noexcept {
+[[gnu::always_inline]] inline void free_plain_child(promise_base& child) noexcept {
   known_outcome::destroy(outcome_of<T>(child));
-  auto* const frame = static_cast<std::byte*>(frame_of_room(child.frame->room()));
-  const frame_tag tag = tag_of(frame);
+  auto* const frame = static_cast<std::byte*>(frame_of_room(child.room()));
+  const frame_tag& tag = tag_of(frame);
   if (tag.lent != 0) [[unlikely]]
     return release_block(frame);
   base::free_frame(frame - typed_promise<T>::lead, tag.bytes);
@@ -126,27 +127,29 @@ class fixed_group : public fork_group {
 
  protected:
   [[gnu::always_inline]] fixed_group(group_rule rule, rota::task<T>... children) noexcept
-      : fork_group(rule), members_{member{children.release(), {}}...} {
+      : fork_group(rule), members_{children.release()...} {
     set_members(members_.data(), members_.size());
   }
   ~fixed_group() = default;
 
-  [[nodiscard]] const member& at(std::size_t position) const noexcept { return members_[position]; }
+  [[nodiscard]] promise_base& at(std::size_t position) const noexcept { return *members_[position]; }
   /// After the values were taken of children that have all ended in place: then nothing is left to be asked.
   [[gnu::always_inline]] void free_plain() noexcept { free_each(std::index_sequence_for<T...>()); }
 
  private:
   template <std::size_t... I>
   [[gnu::always_inline]] void free_each(std::index_sequence<I...> /*positions*/) noexcept {
-    (free_plain_child<T>(members_[I]), ...);
+    (free_plain_child<T>(*members_[I]), ...);
     forget_members();
   }
-  [[nodiscard]] const result_vtable& type_of(std::size_t position) const noexcept final {
+  [[nodiscard]] const result_vtable& type_of(promise_base& child) const noexcept final {
     static constexpr std::array<const result_vtable*, sizeof...(T)> types{&result_vtable_of<T>...};
+    std::size_t position = 0;
+    while (members_[position] != &child) ++position;
     return *types[position];
   }
 
-  std::array<member, sizeof...(T)> members_;
+  std::array<promise_base*, sizeof...(T)> members_;
 };
 /// Of nothing.
 template <>
@@ -157,7 +160,7 @@ class fixed_group<> : public fork_group {
   static void free_plain() noexcept {}
 
  private:
-  [[nodiscard]] const result_vtable& type_of(std::size_t /*position*/) const noexcept final {
+  [[nodiscard]] const result_vtable& type_of(promise_base& /*child*/) const noexcept final {
     return result_vtable_of<void>;
   }
 };
@@ -167,25 +170,26 @@ template <class T>
 class range_group : public fork_group {
  protected:
   range_group(group_rule rule, std::vector<rota::task<T>> children)
-      : fork_group(rule), members_(children.size()) {
-    for (std::size_t i = 0; i < children.size(); ++i) members_[i].frame = children[i].release();
-    set_members(members_.data(), members_.size());
+      : fork_group(rule), children_(std::move(children)) {
+    for (const rota::task<T>& each : children_) demand_work(each);
+    // A task is the pointer to its frame, so theirs is the list that a group needs.
+    static_assert(std::is_standard_layout_v<rota::task<T>> && sizeof(rota::task<T>) == sizeof(promise_base*));
+    set_members(reinterpret_cast<promise_base**>(children_.data()), children_.size());
   }
   ~range_group() = default;
 
-  [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
   /// As in a fixed_group.
   void free_plain() noexcept {
-    for (const member& each : members_) free_plain_child<T>(each);
+    for (promise_base*& each : this->members()) free_plain_child<T>(*std::exchange(each, nullptr));
     forget_members();
   }
 
  private:
-  [[nodiscard]] const result_vtable& type_of(std::size_t /*position*/) const noexcept final {
+  [[nodiscard]] const result_vtable& type_of(promise_base& /*child*/) const noexcept final {
     return result_vtable_of<T>;
   }
 
-  std::vector<member> members_;
+  std::vector<rota::task<T>> children_;
 };
 
 }  // namespace rota::core
