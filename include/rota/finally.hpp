@@ -68,7 +68,7 @@ using finally_result = typename finally_task<Body>::type::value_type;
 /// What makes the body's task: it is one, or is called for it.
 struct start_body {
   template <class Body>
-  auto operator()(Body& body) const {
+  ROTA_DETAIL_WRAPPER auto operator()(Body& body) const {
     if constexpr (is_task<Body>) {
       return std::move(body);
     } else {
@@ -79,7 +79,7 @@ struct start_body {
 
 struct start_cleanup {
   template <class Cleanup, class T>
-  task<void> operator()(Cleanup& cleanup, const outcome<T>& end) const {
+  ROTA_DETAIL_WRAPPER task<void> operator()(Cleanup& cleanup, const outcome<T>& end) const {
     if constexpr (std::is_invocable_v<Cleanup&, const outcome<T>&>) {
       return cleanup(end);
     } else {

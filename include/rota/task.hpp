@@ -66,6 +66,8 @@ inline void demand_work(const task_base& work) noexcept {
 /// Threads       Not shared: one owner at a time. Once it runs, it may move between the runtime's workers at each co_await.
 /// Ownership     Owns the coroutine's frame, and with it its parameters and locals; not the captures of a lambda that made
 ///               it: `[t]() -> task<> {...}()` reads a lambda that is gone; await a named one, or hand it to `spawn` uncalled.
+///               Parameters that are references are kept as such: docs/compilers.md says how to have clang look for those
+///               that dangle.
 /// Ordering      The caller's code up to the co_await happens before the task's first line; its last line happens before
 ///               the co_await returns.
 /// Failure       What it throws is rethrown by the co_await. If the awaiting task is cancelled, this one is unwound first:
@@ -76,7 +78,7 @@ inline void demand_work(const task_base& work) noexcept {
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>
-class [[nodiscard]] ROTA_DETAIL_IN_A_REGISTER task : public core::task_base {
+class [[nodiscard]] ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
  public:
   using value_type = T;
   using promise_type = core::promise<T>;

@@ -2,12 +2,13 @@
 # run_case.sh CXX ROOT FILE: compiles one case as a user would.
 #
 # x_ok.cpp must compile. x_fails.cpp must not, and the compiler must say what every `// EXPECT: regex` of the file says
-# (grep -E): a case that fails for another reason is no check. `// FLAGS: ...` adds flags.
+# (grep -E): a case that fails for another reason is no check. `// FLAGS: ...` adds flags. `// ONLY: clang` is skipped (77) by others.
 set -euo pipefail
 
 cxx=$1 root=$2 file=$3
 export LC_ALL=C
 
+if grep -q '^// ONLY: clang$' "$file" && ! "$cxx" --version | grep -q clang; then exit 77; fi
 read -ra flags <<<"$(sed -n 's|^// FLAGS: ||p' "$file" | tr '\n' ' ')"
 set +e
 output=$("$cxx" -std=c++2b -Wall -Wextra -Wshadow -Wconversion -Werror ${flags[@]+"${flags[@]}"} \

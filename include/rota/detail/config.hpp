@@ -13,6 +13,17 @@
 #define ROTA_MODEL 0
 #endif
 
+/// With -DROTA_CHECK_LIFETIMES clang warns (-Wdangling) where a coroutine keeps a reference to a temporary that is gone when it
+/// starts. It then wants [[clang::coro_wrapper]] at every function that returns a task and is no coroutine, which those of the C++
+/// library have not: std::function<task<>()> and std::invoke are errors. So it is for a look at the code, not for each build.
+#if defined(ROTA_CHECK_LIFETIMES) && defined(__clang__)
+#define ROTA_DETAIL_CHECKED [[clang::coro_return_type, clang::coro_lifetimebound]]
+#define ROTA_DETAIL_WRAPPER [[clang::coro_wrapper]]
+#else
+#define ROTA_DETAIL_CHECKED
+#define ROTA_DETAIL_WRAPPER
+#endif
+
 namespace rota::base {
 
 /// Says what broke, with the value that broke it, and aborts. In the model build: fails the execution, with its trace.

@@ -27,16 +27,16 @@ task<T> awaiting_handle(join_handle<T> handle) {
 }
 
 template <class T>
-[[nodiscard]] task<T> as_child(task<T>&& work) noexcept {
+[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> as_child(task<T>&& work) noexcept {
   return std::move(work);
 }
 template <class T>
-[[nodiscard]] task<T> as_child(join_handle<T>&& handle) {
+[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> as_child(join_handle<T>&& handle) {
   return awaiting_handle(std::move(handle));
 }
 template <class A>
   requires(bindable<std::remove_reference_t<A>> || gives_awaiter<A&>)
-[[nodiscard]] auto as_child(A&& awaitable) {
+[[nodiscard]] ROTA_DETAIL_WRAPPER auto as_child(A&& awaitable) {
   return awaiting(awaitable);
 }
 
@@ -64,11 +64,14 @@ using range_result = child_result<child_element<Range>>;
 
 template <class Range>
 [[nodiscard]] std::vector<task<range_result<Range>>> children_of(Range&& range) {
-  if constexpr (std::is_same_v<Range, std::vector<task<range_result<Range>>>>) return std::move(range);
-  std::vector<task<range_result<Range>>> children;
-  if constexpr (requires { range.size(); }) children.reserve(range.size());
-  for (auto& each : range) children.push_back(as_child(static_cast<child_element<Range>>(each)));
-  return children;
+  if constexpr (std::is_same_v<Range, std::vector<task<range_result<Range>>>>) {
+    return std::forward<Range>(range);
+  } else {
+    std::vector<task<range_result<Range>>> children;
+    if constexpr (requires { range.size(); }) children.reserve(range.size());
+    for (auto& each : range) children.push_back(as_child(static_cast<child_element<Range>>(each)));
+    return children;
+  }
 }
 
 /// What a child has left in front of its room.
