@@ -1,5 +1,6 @@
 // QUESTION  What does it cost to cut work into children and to wait for them: where the children do nothing (fib, skynet), a
-//           little (nqueens), or all of the work (matmul, quicksort), and where nobody knows how much it will be (uts)?
+//           little (nqueens), or all of the work (matmul, quicksort), where nobody knows how much it will be (uts), and where the
+//           library does the cutting (sort, loop)?
 // WHY       It is what work stealing is for, and what schedulers are compared by.
 // BASELINE  oneTBB, OpenMP, rayon and Go, with the same problems (bench/peers). Those in C++ share the parts that are no
 //           tasks: bench/support/forkjoin_problems.hpp.
@@ -10,6 +11,7 @@
 #include "support/peak_memory.hpp"
 #include "support/subject.hpp"
 
+#include <rota/parallel.hpp>
 #include <rota/when.hpp>
 
 #include <numeric>
@@ -58,6 +60,7 @@ task<void> solve_skynet(unsigned depth) {
 task<std::uint64_t> nqueens(board queens, unsigned row, unsigned n) {
   if (row == n) co_return std::uint64_t{1};
   std::vector<task<std::uint64_t>> children;
+  children.reserve(n);
   for (unsigned column = 0; column < n; ++column) {
     if (!forkjoin::is_free(queens, row, column)) continue;
     children.push_back(nqueens(forkjoin::with_queen(queens, row, column), row + 1, n));
@@ -119,21 +122,55 @@ task<void> quicksort(key* first, key* last) {
   co_await rota::when_all(quicksort(first, middle), quicksort(middle, last));
 }
 
+task<void> sort(key* first, key* last) { co_await rota::parallel_sort(first, last); }
+
+template <task<void> (*Sort)(key* first, key* last)>
 task<bench::spent> sort_arrays(std::uint64_t keys, bool counts) {
   forkjoin::arrays_of_keys arrays(keys, counts);
   const bench::stretch measured;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::span<key> one = arrays[i];
-    co_await quicksort(one.data(), one.data() + one.size());
+    co_await Sort(one.data(), one.data() + one.size());
   }
   const bench::spent sum = measured.end();
   arrays.check();
   co_return sum;
 }
 
-task<bench::spent> measure_quicksort(job what) {
-  co_await sort_arrays(what.warm_up, what.counts);
-  co_return co_await sort_arrays(what.operations, what.counts);
+template <task<void> (*Sort)(key* first, key* last)>
+task<bench::spent> measure_sort(job what) {
+  co_await sort_arrays<Sort>(what.warm_up, what.counts);
+  co_return co_await sort_arrays<Sort>(what.operations, what.counts);
+}
+
+/// One operation: an item.
+task<void> loop(std::uint64_t items, const forkjoin::loop_body& body, unsigned /*workers*/) {
+  co_await rota::parallel_for(std::uint64_t{0}, items, body);
+}
+
+/// The same, cut by hand: a child for each worker, all of the same size.
+task<void> stretch(std::uint64_t first, std::uint64_t last, const forkjoin::loop_body& body) {
+  rota::core::call_for(first, last, body);
+  co_return;
+}
+task<void> loop_by_hand(std::uint64_t items, const forkjoin::loop_body& body, unsigned workers) {
+  std::vector<task<void>> parts;
+  for (std::uint64_t i = 0; i < workers; ++i) {
+    parts.push_back(stretch(items * i / workers, items * (i + 1) / workers, body));
+  }
+  co_await rota::when_all(std::move(parts));
+}
+
+template <task<void> (*Loop)(std::uint64_t items, const forkjoin::loop_body& body, unsigned workers)>
+task<bench::spent> measure_loop(job what) {
+  const forkjoin::loop_body warm_up;
+  co_await Loop(what.warm_up, warm_up, what.workers);
+  const forkjoin::loop_body body;
+  const bench::stretch measured;
+  co_await Loop(what.operations, body, what.workers);
+  const bench::spent sum = measured.end();
+  body.check(what.operations);
+  co_return sum;
 }
 
 /// Solves problems that have as many operations as the job says, after those of the warm-up.
@@ -162,7 +199,10 @@ constexpr auto run_skynet = on_worker<measure<solve_skynet, forkjoin::skynet_lea
 constexpr auto run_nqueens = on_worker<measure<solve_nqueens, forkjoin::queens_boards>>;
 constexpr auto run_matmul = on_worker<measure<solve_matmul, forkjoin::leaf_products>>;
 constexpr auto run_uts = on_worker<measure<solve_uts, forkjoin::tree_nodes>>;
-constexpr auto run_quicksort = on_worker<measure_quicksort>;
+constexpr auto run_quicksort = on_worker<measure_sort<quicksort>>;
+constexpr auto run_sort = on_worker<measure_sort<sort>>;
+constexpr auto run_loop = on_worker<measure_loop<loop>>;
+constexpr auto run_loop_by_hand = on_worker<measure_loop<loop_by_hand>>;
 
 constexpr bench::one_case of(const char* name, forkjoin::scale scale, void (*run)(const job&)) {
   return {name, "ns", scale.full, scale.quick, run};
@@ -180,6 +220,9 @@ constexpr bench::one_case cases[] = {
     of("matmul_1", forkjoin::matmul_scale, run_matmul),
     of("quicksort", forkjoin::quicksort_scale, run_quicksort),
     of("uts", forkjoin::uts_scale, run_uts),
+    of("sort", forkjoin::sort_scale, run_sort),
+    of("loop", forkjoin::loop_scale, run_loop),
+    of("loop_by_hand", forkjoin::loop_scale, run_loop_by_hand),
 };
 
 }  // namespace

@@ -112,22 +112,35 @@ void solve(const job& what) {
   });
 }
 
-inline spent sort_arrays(std::uint64_t keys, bool counts) {
+template <void (*Sort)(key* first, key* last)>
+spent sort_arrays(std::uint64_t keys, bool counts) {
   forkjoin::arrays_of_keys arrays(keys, counts);
   const spent sum = measure([&] {
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       const std::span<key> one = arrays[i];
-      quicksort(one.data(), one.data() + one.size());
+      Sort(one.data(), one.data() + one.size());
     }
   });
   arrays.check();
   return sum;
 }
 
-inline void solve_quicksort(const job& what) {
+template <void (*Sort)(key* first, key* last)>
+void run_sort(const job& what) {
   on_workers(what.workers, [&] {
-    sort_arrays(what.operations / 10, what.counts);
-    report(what, sort_arrays(what.operations, what.counts));
+    sort_arrays<Sort>(what.operations / 10, what.counts);
+    report(what, sort_arrays<Sort>(what.operations, what.counts));
+  });
+}
+
+/// `loop`, of a peer that has loops: Loop calls the body for each item below a number.
+template <void (*Loop)(std::uint64_t items, const forkjoin::loop_body& body)>
+void run_loop(const job& what) {
+  on_workers(what.workers, [&] {
+    Loop(what.operations / 10, {});
+    const forkjoin::loop_body body;
+    report(what, measure([&] { Loop(what.operations, body); }));
+    body.check(what.operations);
   });
 }
 
@@ -152,7 +165,7 @@ inline constexpr one_case cases[] = {
     {"nqueens_1", forkjoin::nqueens_scale, run_nqueens},
     {"matmul", forkjoin::matmul_scale, run_matmul},
     {"matmul_1", forkjoin::matmul_scale, run_matmul},
-    {"quicksort", forkjoin::quicksort_scale, solve_quicksort},
+    {"quicksort", forkjoin::quicksort_scale, run_sort<quicksort>},
     {"uts", forkjoin::uts_scale, run_uts},
 };
 
@@ -195,11 +208,13 @@ inline void allow_deep_stack() {
   }
 }
 
-/// `main` of a peer: CASE [--workers N] [--scale quick|full] [--operations N], or --list.
-inline int run(int argc, char** argv) {
+/// `main` of a peer: CASE [--workers N] [--scale quick|full] [--operations N], or --list. `more`: cases that not every peer has.
+inline int run(int argc, char** argv, std::span<const one_case> more) {
   if (argc < 2) misuse("usage", "CASE [--workers N] [--scale quick|full], or --list");
   const bool lists = std::strcmp(argv[1], "--list") == 0;
-  for (const one_case& each : cases) {
+  std::vector<one_case> all(std::begin(cases), std::end(cases));
+  all.insert(all.end(), more.begin(), more.end());
+  for (const one_case& each : all) {
     if (lists) {
       std::puts(each.name);
     } else if (std::strcmp(argv[1], each.name) == 0) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -245,6 +247,31 @@ inline key* partition(key* first, key* last) {
     std::swap(*left, *right);
   }
 }
+
+// --- sort
+
+constexpr scale sort_scale{100'000'000, 5'000'000};
+
+// --- loop
+
+constexpr scale loop_scale{1'000'000'000, 100'000'000};
+
+/// One item: a hash, and a comparison that one of 2^24 passes. No memory is written but for those.
+class loop_body {
+ public:
+  void operator()(std::uint64_t i) const {
+    if (splitmix64(keys_seed, i) < (std::uint64_t{1} << 40U)) found_->fetch_add(1, std::memory_order_relaxed);
+  }
+  /// Of the first 10^8 and of the first 10^9 it is known how many do.
+  void check(std::uint64_t items) const {
+    const std::uint64_t found = found_->load();
+    if (items == loop_scale.quick) expect(found == 1, "loop");
+    if (items == loop_scale.full) expect(found == 60, "loop");
+  }
+
+ private:
+  std::shared_ptr<std::atomic<std::uint64_t>> found_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+};
 
 // --- uts, size: which tree
 

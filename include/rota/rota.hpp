@@ -10,6 +10,7 @@
 #include <rota/join_set.hpp>
 #include <rota/leaf.hpp>
 #include <rota/outcome.hpp>
+#include <rota/parallel.hpp>
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
 #include <rota/spawn.hpp>

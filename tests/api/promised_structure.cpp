@@ -50,6 +50,24 @@ rota::task<int> uses_when() {
 
 TEST(promised, when) { EXPECT_EQ(rota::run(uses_when()), 1 + 2 + 3 + 5); }
 
+rota::task<int> uses_loops() {
+  std::vector<int> values{3, 1, 2};
+  const rota::parallel_options in_pairs{.grain = 2};
+  co_await rota::parallel_for(0, 3, [&](int i) { values[static_cast<std::size_t>(i)] *= 2; });
+  co_await rota::parallel_for(values.begin(), values.end(), [](int& each) { each += 1; }, in_pairs);
+  co_await rota::parallel_sort(values.begin(), values.end());
+  const auto add = [](int a, int b) { return a + b; };
+  const auto square = [](int x) { return x * x; };
+  const rota::parallel_options automatic;
+  const int sum = co_await rota::parallel_reduce(values.begin(), values.end(), 0, add);
+  const int squares = co_await rota::parallel_reduce(0, 4, 0, add, square, automatic);
+  EXPECT_EQ(values.front(), 3);
+  EXPECT_EQ(values.back(), 7);
+  co_return sum + squares;
+}
+
+TEST(promised, parallel_loops) { EXPECT_EQ(rota::run(uses_loops()), 15 + 14); }
+
 rota::task<int> uses_scope() {
   int sum = 0;
   const auto add = [&sum](int x) -> rota::task<void> {

@@ -61,7 +61,7 @@ def show_list():
     for suite, cases in suites.SUITES.items():
         print(f"{suite}")
         for case in cases:
-            print(f"  {case.name:24} {case.says}" + (f" [{case.goal()}]" if case.goal() else ""))
+            print(f"  {case.name:24} {case.says_all()}" + (f" [{case.goal()}]" if case.goal() else ""))
     for program in sorted((ROOT / "bench/micro").glob("*.cpp")):
         print(f"  {program.stem:24} a program of its own")
     print("peers")
@@ -94,6 +94,7 @@ def run(options):
         for some in run_suite(suite, options, programs, any(peer.name == "nginx" for peer in present)):
             rows += some
             print(table.rows_text(some), flush=True)
+        print(table.speed_ups_text(suite, rows), end="", flush=True)
     write(options, facts, rows)
 
 
@@ -116,8 +117,10 @@ def show(options):
     write(options, facts, rows)
     print("\n".join(facts))
     for suite, some in itertools.groupby(rows, key=lambda row: row["suite"]):
+        some = list(some)
         print(table.heading(suite))
-        print(table.rows_text(list(some)))
+        print(table.rows_text(some))
+        print(table.speed_ups_text(suite, some), end="")
 
 
 def main():

@@ -125,6 +125,17 @@ class Tables(unittest.TestCase):
         rows[0]["median"] = 100.0
         self.assertRegex(table.rows_text(rows), "reached")
 
+    def test_a_speed_up_is_over_one_worker_of_the_same_subject(self):
+        rows = [dict(self.row("fib", "rota", 10.0), suite="forkjoin"), dict(self.row("fib_1", "rota", 18.0), suite="forkjoin"),
+                dict(self.row("fib", "tbb", 30.0), suite="forkjoin")]
+        self.assertRegex(table.speed_ups_text("forkjoin", rows), "fib +rota 1.80; at most 2")
+        self.assertNotIn("tbb", table.speed_ups_text("forkjoin", rows))
+        self.assertEqual(table.speed_ups_text("forkjoin", rows[:1]), "")
+
+    def test_what_work_and_span_allow_is_said(self):
+        self.assertIn("work / span = 853,163", table.heading("forkjoin"))
+        self.assertNotIn("span", table.heading("timer"))
+
     def test_what_rota_brings_along_is_no_peer(self):
         rows = [self.row("spawn_idle.p50", "rota", 50.0, "latency"), self.row("spawn_idle.p50", "futex", 25.0, "latency")]
         self.assertNotIn("2.00", table.rows_text(rows))

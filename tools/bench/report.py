@@ -123,7 +123,7 @@ def case_html(suite, name, rows):
     lines = [tag("h3", "".join(words))]
     if case is not None:
         goal = f" Goal: {goal_text(case)}." if case.goal() else ""
-        lines.append(text("p", f"{case.says}.{goal}", class_="says"))
+        lines.append(text("p", f"{case.says_all()}.{goal}", class_="says"))
     if row_of(rows, "rota") is None:
         lines.append(text("p", "There is no figure of rota.", class_="quiet"))
     lines += [chart(part, each, parts.get(part + ".cpu", []))

@@ -15,6 +15,15 @@ class Case:
     workers: int = 2
     counted: bool = False   # by --count
     exact: bool = True      # counted alike each time: one thread does it all
+    work: float = None      # of a full run, in any unit
+    span: float = None      # in the same unit, along the longest chain of parts of which each must wait for the one before
+
+    def parallelism(self):
+        """More workers than this cannot be busy all the time; None: as many as there are."""
+        return self.work / self.span if self.span else None
+
+    def says_all(self):
+        return self.says + (f"; work / span = {self.parallelism():,.0f}" if self.parallelism() else "")
 
     def goal(self):
         parts = [f"<= {self.at_most:g}"] if self.at_most is not None else []
@@ -37,12 +46,22 @@ SUITES = {
         Case("ping_pong", "a notification there and one back between two tasks", at_most=120, counted=True),
     ],
     "forkjoin": [
-        Case("fib", "a call of fib(35), which forks one for n - 1 and one for n - 2, without a cut-off", ratio=0.95),
-        Case("skynet", "one of 10^8 leaves below nodes with ten children each, summed up", ratio=0.95),
-        Case("nqueens", "a queen placed on a board of its own: all ways to place 14", ratio=0.95),
-        Case("matmul", "a product of 32 x 32 integers: matrices of 2048 x 2048 in quarters", ratio=0.95),
-        Case("quicksort", "one of 10^7 keys; 2048 and less are left to a plain sort"),
-        Case("uts", "a node of an uneven tree of 5 million, which is known only when it is reached"),
+        Case("fib", "a call of fib(35), which forks one for n - 1 and one for n - 2, without a cut-off", ratio=0.95,
+             work=29_860_703, span=35),
+        Case("skynet", "one of 10^8 leaves below nodes with ten children each, summed up", ratio=0.95,
+             work=111_111_111, span=9),
+        Case("nqueens", "a queen placed on a board of its own: all ways to place 14", ratio=0.95,
+             work=27_358_552, span=14),
+        Case("matmul", "a product of 32 x 32 integers: matrices of 2048 x 2048 in quarters", ratio=0.95,
+             work=64 ** 3, span=64),
+        Case("quicksort", "one of 10^7 keys; 2048 and less are left to a plain sort",
+             work=1e7 * 23.3, span=2e7),
+        Case("uts", "a node of an uneven tree of 5 million, which is known only when it is reached",
+             work=5_047_965, span=1996),
+        Case("sort", "one of 10^8 keys of 64 bits, by the library's own parallel sort", ratio=1.0, peer="tbb",
+             work=1e8 * 26.6, span=2e8),
+        Case("loop", "one of 10^9 items of a loop: a hash and a comparison"),
+        Case("loop_by_hand", "the same, cut by hand into a part for each worker"),
         Case("fib_1", "as fib, with one worker: nobody steals", workers=1, counted=True),
         Case("skynet_1", "as skynet, with one worker", workers=1, counted=True),
         Case("nqueens_1", "as nqueens, with one worker", workers=1),

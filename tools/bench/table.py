@@ -7,7 +7,7 @@ ROW = "{:22} {:14} {:>7} {:>12} {:>12} {:>12} {:7} {:>11} {:>4}  {:>5} {:>5}  {}
 
 def heading(suite):
     lines = [f"\n== {suite}"]
-    lines += [f"   {case.name:24} {case.says}" for case in suites.SUITES[suite]]
+    lines += [f"   {case.name:24} {case.says_all()}" for case in suites.SUITES[suite]]
     lines.append(ROW.format("case", "subject", "workers", "median", "min", "max", "unit", "cpu", "runs", "ratio", "cpu",
                             "goal"))
     return "\n".join(lines)
@@ -61,6 +61,23 @@ def row_text(row, rows, cpu_rows):
     return ROW.format(row["case"], row["subject"], row["workers"], number(row["median"]), number(row["min"]),
                       number(row["max"]), row["unit"], f"{number(cpu['median'])} {cpu['unit']}" if cpu else "", row["runs"],
                       *last).rstrip()
+
+
+def speed_ups(suite, results):
+    """How many times as fast as one worker, by case: of each subject that was measured with one, too."""
+    rows = {(row["case"], row["subject"]): row for row in results if row["suite"] == suite}
+    by_case = {}
+    for (name, subject), row in rows.items():
+        alone = rows.get((name + "_1", subject))
+        if alone and row["median"]:
+            by_case.setdefault((name, row["workers"]), []).append((subject, alone["median"] / row["median"]))
+    return by_case
+
+
+def speed_ups_text(suite, results):
+    lines = [f"   {name:24} {', '.join(f'{subject} {times:.2f}' for subject, times in each)}; at most {workers}\n"
+             for (name, workers), each in speed_ups(suite, results).items()]
+    return "".join(["-- speed-up over one worker\n"] + lines) if lines else ""
 
 
 def rows_text(results):

@@ -101,6 +101,16 @@ std::uint64_t uts(std::uint64_t node, unsigned count) {
   return std::accumulate(nodes.begin(), nodes.end(), std::uint64_t{1});
 }
 
+namespace {
+
+void loop(std::uint64_t items, const forkjoin::loop_body& body) {
+#pragma omp taskloop shared(body)
+  for (std::uint64_t i = 0; i < items; ++i) body(i);
+}
+
+constexpr one_case loops[] = {{"loop", forkjoin::loop_scale, run_loop<loop>}};
+
+}  // namespace
 }  // namespace peer
 
-int main(int argc, char** argv) { return peer::run(argc, argv); }
+int main(int argc, char** argv) { return peer::run(argc, argv, peer::loops); }

@@ -6,9 +6,11 @@
 #include "support/forkjoin_peer.hpp"
 
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
+#include <execution>
 #include <numeric>
 
 namespace peer {
@@ -96,6 +98,21 @@ std::uint64_t uts(std::uint64_t node, unsigned count) {
   return std::accumulate(nodes.begin(), nodes.end(), std::uint64_t{1});
 }
 
+namespace {
+
+void loop(std::uint64_t items, const forkjoin::loop_body& body) {
+  tbb::parallel_for(std::uint64_t{0}, items, body);
+}
+
+/// The C++ library's, which is cut up by oneTBB.
+void sort(key* first, key* last) { std::sort(std::execution::par, first, last); }
+
+constexpr one_case loops[] = {
+    {"loop", forkjoin::loop_scale, run_loop<loop>},
+    {"sort", forkjoin::sort_scale, run_sort<sort>},
+};
+
+}  // namespace
 }  // namespace peer
 
-int main(int argc, char** argv) { return peer::run(argc, argv); }
+int main(int argc, char** argv) { return peer::run(argc, argv, peer::loops); }

@@ -2,6 +2,8 @@
 use crate::problems::{self, Board, Product};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::join;
+use rayon::slice::ParallelSliceMut;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub fn fib(n: usize) -> u64 {
     if n < 2 {
@@ -56,4 +58,17 @@ pub fn uts(node: u64, children: u64) -> u64 {
         uts(child, count)
     };
     1 + (0..children as usize).into_par_iter().with_max_len(1).map(below).sum::<u64>()
+}
+
+pub fn sort(keys: &mut [u64]) {
+    keys.par_sort_unstable();
+}
+
+/// The items of `loop`.
+pub fn count_rare(items: u64) -> u64 {
+    let found = AtomicU64::new(0);
+    (0..items).into_par_iter().filter(|&i| problems::is_rare(i)).for_each(|_| {
+        found.fetch_add(1, Ordering::Relaxed);
+    });
+    found.into_inner()
 }

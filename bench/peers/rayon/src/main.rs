@@ -36,6 +36,8 @@ const CASES: &[Case] = &[
     Case { name: "matmul_1", full: 262_144, quick: 4_096, run: run_matmul },
     Case { name: "quicksort", full: 10_000_000, quick: 1_000_000, run: run_quicksort },
     Case { name: "uts", full: 5_047_965, quick: 344_169, run: run_uts },
+    Case { name: "sort", full: 100_000_000, quick: 5_000_000, run: run_sort },
+    Case { name: "loop", full: 1_000_000_000, quick: 100_000_000, run: run_loop },
 ];
 
 fn run_fib(job: &Job) {
@@ -66,15 +68,32 @@ fn run_uts(job: &Job) {
 }
 
 fn run_quicksort(job: &Job) {
+    sort_by(job, fork::quicksort);
+}
+
+fn run_sort(job: &Job) {
+    sort_by(job, fork::sort);
+}
+
+fn sort_by(job: &Job, sort: fn(&mut [u64])) {
     on_workers(job, || {
-        sort_arrays(job.operations / 10, job.counts);
-        report(job, sort_arrays(job.operations, job.counts));
+        sort_arrays(job.operations / 10, job.counts, sort);
+        report(job, sort_arrays(job.operations, job.counts, sort));
     });
 }
 
-fn sort_arrays(keys: u64, counts: bool) -> (f64, f64) {
+fn run_loop(job: &Job) {
+    on_workers(job, || {
+        fork::count_rare(job.operations / 10);
+        let mut found = 0;
+        report(job, measure(|| found = fork::count_rare(job.operations)));
+        problems::check_rare(job.operations, found);
+    });
+}
+
+fn sort_arrays(keys: u64, counts: bool, sort: fn(&mut [u64])) -> (f64, f64) {
     let mut arrays = arrays_of_keys(keys, counts);
-    let spent = measure(|| arrays.iter_mut().for_each(|keys| fork::quicksort(keys)));
+    let spent = measure(|| arrays.iter_mut().for_each(|keys| sort(keys)));
     arrays.iter().for_each(|keys| problems::check_sorted(keys));
     spent
 }

@@ -183,6 +183,18 @@ pub fn check_sorted(keys: &[u64]) {
     assert!(keys.windows(2).all(|pair| pair[0] <= pair[1]), "quicksort");
 }
 
+pub fn is_rare(item: u64) -> bool {
+    splitmix64(42, item) < 1 << 40
+}
+
+pub fn check_rare(items: u64, found: u64) {
+    match items {
+        100_000_000 => assert_eq!(found, 1),
+        1_000_000_000 => assert_eq!(found, 60),
+        _ => (),
+    }
+}
+
 pub const TREE_NODES: [u64; 4] = [1, 1_000, 344_169, 5_047_965];
 
 /// The root of a tree, and how many children it has.

@@ -1,0 +1,196 @@
+// The parts of parallel_sort that are no tasks.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#if __has_include(<bits/stl_algo.h>)
+#include <bits/stl_algo.h>  // <algorithm> without the range forms, <iterator> without streams: half a translation unit less
+#else
+#include <algorithm>
+#include <iterator>
+#endif
+
+namespace rota::core {
+
+template <class I, class Less>
+[[nodiscard]] I median_of_three(I a, I b, I c, Less& less) {
+  if (less(*b, *a)) std::swap(a, b);
+  if (!less(*c, *b)) return b;
+  return less(*c, *a) ? a : c;
+}
+
+/// The median of some elements that are spread over the range; unevenly, so that no pattern in the range makes it a bad one
+/// again and again.
+template <class I, class Less>
+[[nodiscard, gnu::noinline]] I choose_pivot(I first, I last, Less& less) {
+  using difference = std::iter_difference_t<I>;
+  const difference size = last - first;
+  if (size < 512) return median_of_three(first + size / 4, first + size / 2, first + size / 4 * 3, less);
+  constexpr difference most = 127;
+  const difference count = size < (1 << 16) ? 15 : most;
+  const difference stride = size / count;
+  std::array<I, most> chosen;
+  auto state = static_cast<std::uint64_t>(size);
+  for (difference i = 0; i < count; ++i) {
+    // Knuth's MMIX generator.
+    state = state * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
+    const auto aside = static_cast<difference>((state >> 33U) % static_cast<std::uint64_t>(stride));
+    chosen[static_cast<std::size_t>(i)] = first + (i * stride + aside);
+  }
+  const auto begin = chosen.begin();
+  std::nth_element(
+      begin, begin + count / 2, begin + count, [&](const I& a, const I& b) { return less(*a, *b); });
+  return chosen[static_cast<std::size_t>(count / 2)];
+}
+
+/// A partition that stops now and then. No branch depends on a comparison (S. Edelkamp, A. Weiss: BlockQuicksort, 2016): from
+/// either end the positions of those that are on the wrong side are noted, a block at a time, and then swapped.
+///
+/// In between, and if a comparison throws, the range is a permutation of what it was.
+template <class I, class Less>
+class partition_in_steps {
+ public:
+  /// Of two elements or more.
+  partition_in_steps(I first, I last, Less& less)
+      : pivot_(first), left_(first + 1), right_(last), less_(&less) {
+    std::iter_swap(first, choose_pivot(first, last, less));
+  }
+
+  /// So many blocks, or a few less. True: it is done.
+  [[nodiscard, gnu::noinline]] bool step(unsigned blocks) {
+    for (; left_ != right_; --blocks) {
+      if (blocks == 0) return false;
+      const auto unknown = static_cast<std::size_t>(right_ - left_);
+      std::size_t of_left = 0;
+      if (wrong_left_.count == 0) of_left = wrong_right_.count == 0 ? unknown / 2 : unknown;
+      const std::size_t of_right = wrong_right_.count == 0 ? unknown - of_left : 0;
+      if (of_left != 0) note_left(std::min(of_left, block));
+      if (of_right != 0) note_right(std::min(of_right, block));
+      swap_wrong_ones();
+    }
+    // What is noted on one side has no partner: it goes to the middle, which moves.
+    I middle = left_;
+    while (wrong_left_.count != 0) std::iter_swap(left_base_ + wrong_left_.last(), --middle);
+    for (; wrong_right_.count != 0; ++middle) std::iter_swap(right_base_ - 1 - wrong_right_.last(), middle);
+    std::iter_swap(pivot_, --middle);
+    pivot_ = middle;
+    return true;
+  }
+  /// When it is done: those before it are less than it, those behind it are not.
+  [[nodiscard]] I pivot() const noexcept { return pivot_; }
+
+ private:
+  static constexpr std::size_t block = 64;
+  using difference = std::iter_difference_t<I>;
+  using value = std::iter_value_t<I>;
+  using known_pivot =
+      std::conditional_t<std::is_trivially_copyable_v<value> && sizeof(value) <= 16, value, const value&>;
+
+  /// From the outer end of a block on.
+  struct positions {
+    std::array<unsigned char, block> at;
+    unsigned begin = 0;
+    unsigned count = 0;
+
+    [[nodiscard]] unsigned last() noexcept { return at[begin + --count]; }
+  };
+
+  // What a loop needs is taken out of the object first: a position is a byte, which may be a part of anything.
+  void note_left(std::size_t size) {
+    const I left = left_;
+    const known_pivot pivot = *pivot_;
+    unsigned char* const at = wrong_left_.at.data();
+    Less& less = *less_;
+    unsigned count = 0;
+    for (unsigned i = 0; i < size; ++i) {
+      at[count] = static_cast<unsigned char>(i);
+      count += less(left[static_cast<difference>(i)], pivot) ? 0U : 1U;
+    }
+    wrong_left_.begin = 0;
+    wrong_left_.count = count;
+    left_base_ = left;
+    left_ = left + static_cast<difference>(size);
+  }
+  void note_right(std::size_t size) {
+    const I right = right_;
+    const known_pivot pivot = *pivot_;
+    unsigned char* const at = wrong_right_.at.data();
+    Less& less = *less_;
+    unsigned count = 0;
+    for (unsigned i = 0; i < size; ++i) {
+      at[count] = static_cast<unsigned char>(i);
+      count += less(*(right - 1 - static_cast<difference>(i)), pivot) ? 1U : 0U;
+    }
+    wrong_right_.begin = 0;
+    wrong_right_.count = count;
+    right_base_ = right;
+    right_ = right - static_cast<difference>(size);
+  }
+  void swap_wrong_ones() {
+    const unsigned count = std::min(wrong_left_.count, wrong_right_.count);
+    for (unsigned i = 0; i < count; ++i) {
+      std::iter_swap(left_base_ + wrong_left_.at[wrong_left_.begin + i],
+                     right_base_ - 1 - wrong_right_.at[wrong_right_.begin + i]);
+    }
+    wrong_left_.begin += count;
+    wrong_left_.count -= count;
+    wrong_right_.begin += count;
+    wrong_right_.count -= count;
+  }
+
+  I pivot_;
+  I left_;  // from here to right_ nobody has looked
+  I right_;
+  I left_base_{};
+  I right_base_{};
+  Less* less_;
+  positions wrong_left_;
+  positions wrong_right_;
+};
+
+/// Behind those that are equal to the pivot, which nothing before it or behind it is less than.
+template <class I, class Less>
+[[nodiscard]] I skip_equal(I pivot, I last, Less& less) {
+  return std::partition(pivot + 1, last, [&](const auto& element) { return !less(*pivot, element); });
+}
+
+/// So often may a range be cut before it is a case that somebody has made up.
+template <class I>
+[[nodiscard]] unsigned most_cuts(I first, I last) noexcept {
+  return 2 * static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(last - first)));
+}
+
+template <class I, class Less>
+void sort_by_heap(I first, I last, Less& less) {
+  const auto by_reference = [&](const auto& a, const auto& b) { return less(a, b); };
+  std::make_heap(first, last, by_reference);
+  std::sort_heap(first, last, by_reference);
+}
+
+/// So many are left to std::sort, which inserts each.
+inline constexpr std::ptrdiff_t few = 24;
+
+/// At once.
+template <class I, class Less>
+void sort_here(I first, I last, Less& less, unsigned cuts) {
+  while (last - first > few) {
+    if (cuts-- == 0) return sort_by_heap(first, last, less);
+    partition_in_steps<I, Less> halves(first, last, less);
+    while (!halves.step(1'000)) {
+    }
+    const I pivot = halves.pivot();
+    if (pivot == first) {
+      first = skip_equal(pivot, last, less);
+    } else {
+      sort_here(first, pivot, less, cuts);
+      first = pivot + 1;
+    }
+  }
+  std::sort(first, last, [&](const auto& a, const auto& b) { return less(a, b); });
+}
+
+}  // namespace rota::core

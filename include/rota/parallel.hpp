@@ -1,0 +1,261 @@
+// Loops whose parts run beside each other: for each item, into one value, sorted.
+//
+// Threads       Any task of a runtime. The calls come from several threads at once: what they share, they must guard.
+// Ownership     The callables are kept, and called through references, until the loop is over; what the iterators point to must
+//               stay as long. All calls have returned when the co_await does, however it does.
+// Ordering      None between the calls for two items. All of them happen before the co_await returns.
+// Failure       As when_all: the first exception stops the other parts, and is rethrown when they have. A loop hears of a
+//               cancellation, and of others that wait for the worker, between two calls, after 32 us or the one call that takes longer
+//               (with a grain: after so many). What was done until then stays done.
+// Cost          A frame for each part. There are as many parts as there is somebody to run them: a loop looks around every 8 to
+//               32 us, and gives away half of what is left if nobody who looks for work would find any with it (lazy binary
+//               splitting: A. Tzannes and others, 2010). Until it has run for 8 us it wakes nobody.
+// Example       examples/parallel.cpp
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/loop_pace.hpp>
+#include <rota/detail/sorting.hpp>
+#include <rota/task.hpp>
+#include <rota/this_task.hpp>
+#include <rota/when.hpp>
+
+namespace rota {
+
+struct parallel_options {
+  /// The items of the smallest part. 0: automatic, by the time that they take; for a body that returns a task 1, and for sorting
+  /// 4096.
+  std::size_t grain = 0;
+};
+
+namespace core {
+
+template <class I>
+concept loop_index = std::integral<I> && !std::same_as<std::remove_cv_t<I>, bool>;
+template <class I>
+concept loop_bound = loop_index<I> || std::random_access_iterator<I>;
+
+/// What the body is called with: the index itself, or what the iterator points to.
+template <loop_bound I>
+[[nodiscard, gnu::always_inline]] inline decltype(auto) item_at(const I& at) {
+  if constexpr (loop_index<I>) {
+    return I{at};
+  } else {
+    return *at;
+  }
+}
+template <loop_bound I>
+using loop_item = decltype(item_at(std::declval<const I&>()));
+
+/// 0 where the bounds are in the wrong order, too. The whole range of a type is no overflow.
+template <loop_bound I>
+[[nodiscard]] constexpr std::size_t items_between(const I& first, const I& last) noexcept {
+  if (!(first < last)) return 0;
+  if constexpr (loop_index<I>) {
+    // What is smaller than int is subtracted as int.
+    using bits = std::make_unsigned_t<I>;
+    return static_cast<bits>(static_cast<bits>(last) - static_cast<bits>(first));
+  } else {
+    return static_cast<std::size_t>(last - first);
+  }
+}
+template <loop_bound I>
+[[nodiscard]] constexpr I item_after(const I& first, std::size_t items) noexcept {
+  if constexpr (loop_index<I>) {
+    using bits = std::make_unsigned_t<I>;
+    return static_cast<I>(static_cast<bits>(static_cast<bits>(first) + static_cast<bits>(items)));
+  } else {
+    return first + static_cast<std::iter_difference_t<I>>(items);
+  }
+}
+
+template <class F, class I>
+concept loop_body = loop_bound<I> && requires(F& body, const I& at) { body(item_at(at)); };
+template <class F, class I>
+concept loop_body_of_tasks =
+    loop_body<F, I> && is_task<decltype(std::declval<F&>()(std::declval<loop_item<I>>()))>;
+
+template <class F, class T>
+concept combines = requires(F& f, T one, T other) { T(f(std::move(one), std::move(other))); };
+
+struct as_it_is {
+  template <class T>
+  [[nodiscard]] constexpr T operator()(T&& item) const {
+    return std::forward<T>(item);
+  }
+};
+struct less_than {
+  [[nodiscard]] constexpr bool operator()(const auto& one, const auto& other) const { return one < other; }
+};
+
+/// Apart from the coroutine, so that what a compiler does with a loop it does with this one.
+template <class I, class F>
+[[gnu::noinline]] void call_for(I first, const I last, F& body) {
+  for (; first != last; ++first) static_cast<void>(body(item_at(first)));
+}
+
+template <class I, class F>
+task<void> for_each_in(I first, I last, F& body, loop_pace pace) {
+  pace.begin();
+  for (std::size_t left = items_between(first, last); left != 0;) {
+    const std::size_t now = std::min(left, pace.items());
+    const I next = item_after(first, now);
+    call_for(first, next, body);
+    first = next;
+    left -= now;
+    const loop_pace::step then = pace.look(left);
+    if (then == loop_pace::step::split) {
+      const I middle = item_after(first, left / 2);
+      co_await when_all(for_each_in(first, middle, body, pace), for_each_in(middle, last, body, pace));
+      co_return;
+    }
+    if (then == loop_pace::step::suspend) {
+      co_await yield();
+      pace.begin();
+    }
+  }
+}
+
+/// Each item may wait: all parts exist at once.
+template <class I, class F>
+task<void> for_each_task_in(I first, I last, F& body, std::size_t grain) {
+  const std::size_t items = items_between(first, last);
+  if (items > grain) {
+    const I middle = item_after(first, items / 2);
+    co_await when_all(for_each_task_in(first, middle, body, grain),
+                      for_each_task_in(middle, last, body, grain));
+    co_return;
+  }
+  for (; first != last; ++first) static_cast<void>(co_await body(item_at(first)));
+}
+
+template <class T, class I, class Combine, class Transform>
+[[gnu::noinline]] T fold_into(T sum, I first, const I last, Combine& combine, Transform& transform) {
+  for (; first != last; ++first) sum = combine(std::move(sum), transform(item_at(first)));
+  return sum;
+}
+
+/// Of at least one item.
+template <class T, class I, class Combine, class Transform>
+task<T> fold_in(I first, I last, Combine& combine, Transform& transform, loop_pace pace) {
+  pace.begin();
+  T sum = static_cast<T>(transform(item_at(first)));
+  ++first;
+  for (std::size_t left = items_between(first, last); left != 0;) {
+    const std::size_t now = std::min(left, pace.items());
+    const I next = item_after(first, now);
+    sum = fold_into(std::move(sum), first, next, combine, transform);
+    first = next;
+    left -= now;
+    const loop_pace::step then = pace.look(left);
+    if (then == loop_pace::step::split) {
+      const I middle = item_after(first, left / 2);
+      auto [a, b] = co_await when_all(fold_in<T>(first, middle, combine, transform, pace),
+                                      fold_in<T>(middle, last, combine, transform, pace));
+      T both = combine(std::move(a), std::move(b));
+      co_return combine(std::move(sum), std::move(both));
+    }
+    if (then == loop_pace::step::suspend) {
+      co_await yield();
+      pace.begin();
+    }
+  }
+  co_return sum;
+}
+
+template <class I, class Less>
+task<void> sort_in(I first, I last, Less& less, std::size_t grain, unsigned cuts) {
+  constexpr unsigned blocks_between_looks = 512;
+  while (items_between(first, last) > grain) {
+    if (cuts-- == 0) {
+      sort_by_heap(first, last, less);
+      co_return;
+    }
+    partition_in_steps<I, Less> halves(first, last, less);
+    for (;;) {
+      const bool is_done = halves.step(blocks_between_looks);
+      if (is_called_off()) co_await yield();
+      if (is_done) break;
+    }
+    const I pivot = halves.pivot();
+    if (pivot == first) {
+      first = skip_equal(pivot, last, less);
+      continue;
+    }
+    co_await when_all(sort_in(first, pivot, less, grain, cuts), sort_in(pivot + 1, last, less, grain, cuts));
+    co_return;
+  }
+  sort_here(first, last, less, cuts);
+}
+
+/// Bounds of two types, 0 and v.size().
+template <loop_index C, loop_index I>
+[[nodiscard]] constexpr C bound_as(I bound, const char* what) {
+  if (!std::in_range<C>(bound)) throw std::invalid_argument(what);
+  return static_cast<C>(bound);
+}
+
+}  // namespace core
+
+/// Calls `body(i)` for each i from `first` to before `last`; or, of iterators, `body(*it)`. Nothing, if `last` is not above `first`.
+/// A body that returns a task has it awaited: its items wait beside each other, each a child of its own unless a grain says
+/// how many come one after the other.
+template <core::loop_bound I, core::loop_body<I> F>
+[[nodiscard]] task<void> parallel_for(I first, I last, F body, parallel_options options = {}) {
+  if constexpr (core::loop_body_of_tasks<F, I>) {
+    co_await core::for_each_task_in(first, last, body, options.grain == 0 ? 1 : options.grain);
+  } else {
+    co_await core::for_each_in(first, last, body, core::loop_pace(options.grain));
+  }
+}
+/// The same for bounds of two integer types: the indices are of their common one. Throws `std::invalid_argument` if a bound is not.
+template <core::loop_index I, core::loop_index J, core::loop_body<std::common_type_t<I, J>> F>
+  requires(!std::same_as<I, J>)
+[[nodiscard]] ROTA_DETAIL_WRAPPER task<void> parallel_for(I first,
+                                                          J last,
+                                                          F body,
+                                                          parallel_options options = {}) {
+  using index = std::common_type_t<I, J>;
+  const index from = core::bound_as<index>(first, "parallel_for: first is negative, and last is unsigned");
+  const index to = core::bound_as<index>(last, "parallel_for: last is negative, and first is unsigned");
+  return parallel_for(from, to, std::move(body), options);
+}
+
+/// `init`, combined with `transform` of each item (as parallel_for's body is called), in the order of the items.
+/// `combine(T, T)` must be associative, and need not be commutative; how the items are grouped depends on who was free, so a
+/// sum of floating-point numbers may differ in its last bits from run to run.
+template <class T, core::loop_bound I, class Combine, core::loop_body<I> Transform>
+  requires core::combines<Combine, T>
+[[nodiscard]] task<T> parallel_reduce(
+    I first, I last, T init, Combine combine, Transform transform, parallel_options options = {}) {
+  static_assert(!core::loop_body_of_tasks<Transform, I>,
+                "parallel_reduce: transform returns a task, which nobody would await");
+  if (!(first < last)) co_return init;
+  T sum = co_await core::fold_in<T>(first, last, combine, transform, core::loop_pace(options.grain));
+  co_return combine(std::move(init), std::move(sum));
+}
+/// The items themselves.
+template <class T, core::loop_bound I, class Combine>
+  requires core::combines<Combine, T>
+[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> parallel_reduce(
+    I first, I last, T init, Combine combine, parallel_options options = {}) {
+  return parallel_reduce(first, last, std::move(init), std::move(combine), core::as_it_is(), options);
+}
+
+/// As std::sort: in place, not stable, O(n log n) comparisons. Its first cuts are made by one thread each, so it is at most
+/// log2(n) / 2 times as fast as one thread. If it is cancelled, or a comparison throws between two cuts, the elements are in any order;
+/// if one throws in a part that is being sorted, they are valid, as with std::sort.
+template <std::random_access_iterator I, class Less = core::less_than>
+  requires std::sortable<I, Less>
+[[nodiscard]] task<void> parallel_sort(I first, I last, Less less = {}, parallel_options options = {}) {
+  constexpr std::size_t usual = 4096;
+  const std::size_t grain = options.grain == 0 ? usual : std::max<std::size_t>(options.grain, core::few);
+  co_await core::sort_in(first, last, less, grain, core::most_cuts(first, last));
+}
+
+}  // namespace rota

@@ -1,0 +1,187 @@
+// parallel_sort, on a real runtime.
+#include <rota/parallel.hpp>
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace rota;
+
+class sort_on : public ::testing::TestWithParam<unsigned> {
+ protected:
+  runtime r{runtime_options{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(workers, sort_on, ::testing::Values(1U, 2U), [](const auto& workers) {
+  return workers.param == 1 ? std::string("one_worker") : std::string("two_workers");
+});
+
+std::vector<int> random_numbers(std::size_t size, int most) {
+  std::mt19937 random(static_cast<unsigned>(size));
+  std::uniform_int_distribution<int> any(0, most);
+  std::vector<int> values(size);
+  for (int& each : values) each = any(random);
+  return values;
+}
+
+TEST_P(sort_on, every_small_size) {
+  for (std::size_t size = 0; size <= 700; ++size) {
+    for (const int most : {1, 5, 1'000'000}) {
+      std::vector<int> values = random_numbers(size, most);
+      std::vector<int> expected = values;
+      std::sort(expected.begin(), expected.end());
+      r.spawn(parallel_sort(values.begin(), values.end(), {}, {.grain = 1})).join();
+      ASSERT_EQ(values, expected) << size;
+    }
+  }
+}
+
+using pattern = int (*)(int i, int size);
+struct named_pattern {
+  const char* name;
+  pattern at;
+};
+constexpr named_pattern patterns[] = {
+    {"sorted", [](int i, int) { return i; }},
+    {"reversed", [](int i, int size) { return size - i; }},
+    {"all equal", [](int, int) { return 7; }},
+    {"two values", [](int i, int) { return i * 7919 % 2; }},
+    {"ten values", [](int i, int) { return i * 7919 % 10; }},
+    {"organ pipe", [](int i, int size) { return std::min(i, size - i); }},
+    {"saw", [](int i, int) { return i % 1000; }},
+    {"sorted but for the last", [](int i, int size) { return i == size - 1 ? 0 : i; }},
+};
+
+TEST_P(sort_on, patterns) {
+  constexpr int size = 150'000;
+  for (const named_pattern& each : patterns) {
+    std::vector<int> values(size);
+    for (int i = 0; i < size; ++i) values[static_cast<std::size_t>(i)] = each.at(i, size);
+    std::vector<int> expected = values;
+    std::sort(expected.begin(), expected.end());
+    std::int64_t comparisons = 0;
+    std::vector<int> alone = values;
+    const auto less = [&](int a, int b) {
+      ++comparisons;
+      return a < b;
+    };
+    core::sort_here(alone.begin(), alone.end(), less, core::most_cuts(alone.begin(), alone.end()));
+    EXPECT_EQ(alone, expected) << each.name;
+    EXPECT_LT(comparisons, 40LL * size) << each.name << ": n log n is 17 n";
+    r.spawn(parallel_sort(values.begin(), values.end())).join();
+    EXPECT_EQ(values, expected) << each.name;
+  }
+}
+
+TEST_P(sort_on, by_another_order) {
+  std::vector<int> values = random_numbers(20'000, 1'000);
+  r.spawn(parallel_sort(values.begin(), values.end(), std::greater<>())).join();
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), std::greater<>()));
+}
+
+TEST_P(sort_on, strings_in_a_deque) {
+  std::deque<std::string> words;
+  for (const int n : random_numbers(20'000, 5'000))
+    words.push_back("a word that has no room in the object " + std::to_string(n));
+  std::deque<std::string> expected = words;
+  std::sort(expected.begin(), expected.end());
+  r.spawn(parallel_sort(words.begin(), words.end())).join();
+  EXPECT_EQ(words, expected);
+}
+
+TEST_P(sort_on, what_can_only_be_moved) {
+  std::vector<std::unique_ptr<int>> values;
+  for (const int n : random_numbers(20'000, 30'000)) values.push_back(std::make_unique<int>(n));
+  const auto less = [](const auto& a, const auto& b) { return *a < *b; };
+  r.spawn(parallel_sort(values.begin(), values.end(), less)).join();
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), less));
+}
+
+TEST_P(sort_on, on_the_thread_of_block_on) {
+  std::vector<int> values = random_numbers(50'000, 1 << 30);
+  r.block_on(parallel_sort(values.begin(), values.end()));
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+}
+
+TEST_P(sort_on, a_comparison_that_throws) {
+  std::vector<int> values = random_numbers(100'000, 1 << 30);
+  std::vector<int> expected = values;
+  std::sort(expected.begin(), expected.end());
+  std::atomic<int> left{50'000};
+  const auto less = [&](int a, int b) {
+    if (left.fetch_sub(1) == 0) throw std::runtime_error("enough");
+    return a < b;
+  };
+  EXPECT_THROW(r.spawn(parallel_sort(values.begin(), values.end(), less)).join(), std::runtime_error);
+  // It came in a cut of the whole, between whose steps the elements are all there.
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(values, expected);
+}
+
+TEST_P(sort_on, a_cancelled_sort_leaves_all_elements) {
+  std::vector<int> values = random_numbers(1'000'000, 1 << 30);
+  std::vector<int> expected = values;
+  std::sort(expected.begin(), expected.end());
+  std::atomic<bool> began{false};
+  const auto less = [&](int a, int b) {
+    began.store(true, std::memory_order_relaxed);
+    return a < b;
+  };
+  auto sorting = r.spawn(parallel_sort(values.begin(), values.end(), less));
+  while (!began.load()) {
+  }
+  sorting.cancel();
+  try {
+    sorting.join();
+  } catch (const cancelled_error&) {
+  }
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(values, expected);
+}
+
+/// Makes every pivot a bad one (M. D. McIlroy: A Killer Adversary for Quicksort, 1999): values are decided when they are compared.
+class adversary {
+ public:
+  explicit adversary(std::size_t size) : values_(size, undecided_) {}
+  bool less(std::size_t a, std::size_t b) {
+    ++comparisons;
+    if (values_[a] == undecided_ && values_[b] == undecided_) values_[a == candidate_ ? a : b] = next_++;
+    if (values_[a] == undecided_) candidate_ = a;
+    if (values_[b] == undecided_) candidate_ = b;
+    return values_[a] < values_[b];
+  }
+  std::int64_t comparisons = 0;
+
+ private:
+  static constexpr std::size_t undecided_ = SIZE_MAX;
+  std::vector<std::size_t> values_;
+  std::size_t next_ = 0;
+  std::size_t candidate_ = 0;
+};
+
+TEST(parallel_sort, no_order_of_the_elements_makes_it_quadratic) {
+  constexpr std::size_t size = 100'000;
+  runtime r{runtime_options{.workers = 1}};
+  adversary against(size);
+  std::vector<std::size_t> positions(size);
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  const auto less = [&](std::size_t a, std::size_t b) { return against.less(a, b); };
+  r.spawn(parallel_sort(positions.begin(), positions.end(), less)).join();
+  EXPECT_TRUE(std::is_sorted(positions.begin(), positions.end(), less));
+  EXPECT_LT(against.comparisons, 150LL * static_cast<std::int64_t>(size)) << "n squared is 100000 n";
+}
+
+}  // namespace

@@ -1,0 +1,325 @@
+// parallel_for and parallel_reduce, on a real runtime.
+#include <rota/parallel.hpp>
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+#include <rota/this_task.hpp>
+#include <rota/time.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <ostream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace rota;
+using namespace std::chrono_literals;
+
+constexpr std::int64_t no_end = std::int64_t{1} << 60;
+
+struct shape {
+  unsigned workers;
+  std::size_t grain;
+};
+std::ostream& operator<<(std::ostream& out, const shape& s) {
+  return out << s.workers << " workers, grain " << s.grain;
+}
+
+class loops_on : public ::testing::TestWithParam<shape> {
+ protected:
+  runtime r{runtime_options{.workers = GetParam().workers}};
+  const parallel_options options{.grain = GetParam().grain};
+};
+INSTANTIATE_TEST_SUITE_P(each,
+                         loops_on,
+                         ::testing::Values(shape{1, 0}, shape{2, 0}, shape{1, 1}, shape{2, 1}, shape{2, 7}),
+                         [](const auto& each) {
+                           return std::to_string(each.param.workers) + "_workers_grain_" +
+                                  std::to_string(each.param.grain);
+                         });
+
+// --- for ----------------------------------------------------------------------------------------------------------
+
+TEST_P(loops_on, each_index_comes_once) {
+  for (const int items : {0, 1, 2, 3, 100, 4096, 10'007}) {
+    std::vector<std::atomic<int>> calls(static_cast<std::size_t>(items));
+    const auto count = [&calls](int i) { calls[static_cast<std::size_t>(i)].fetch_add(1); };
+    r.spawn(parallel_for(0, items, count, options)).join();
+    for (const auto& each : calls) EXPECT_EQ(each.load(), 1) << items;
+  }
+}
+
+TEST_P(loops_on, on_the_thread_of_block_on) {
+  std::vector<std::atomic<int>> calls(1000);
+  r.block_on(parallel_for(0, 1000, [&](int i) { calls[static_cast<std::size_t>(i)].fetch_add(1); }, options));
+  for (const auto& each : calls) EXPECT_EQ(each.load(), 1);
+}
+
+TEST_P(loops_on, elements_are_called_with) {
+  std::vector<int> values(5000, 1);
+  r.spawn(parallel_for(values.begin(), values.end(), [](int& each) { each += 1; }, options)).join();
+  EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 10'000);
+}
+
+TEST_P(loops_on, bounds_in_the_wrong_order_are_no_items) {
+  std::atomic<int> calls{0};
+  const auto count = [&](auto /*item*/) { calls.fetch_add(1); };
+  std::vector<int> values(3);
+  r.spawn(parallel_for(5, 5, count, options)).join();
+  r.spawn(parallel_for(7, -7, count, options)).join();
+  r.spawn(parallel_for(7U, 0U, count, options)).join();
+  r.spawn(parallel_for(values.end(), values.begin(), count, options)).join();
+  EXPECT_EQ(calls.load(), 0);
+}
+
+TEST_P(loops_on, all_of_a_small_type) {
+  std::vector<std::atomic<int>> calls(255);
+  const auto count = [&](std::int8_t i) { calls[static_cast<std::size_t>(i + 128)].fetch_add(1); };
+  r
+      .spawn(parallel_for(
+          std::numeric_limits<std::int8_t>::min(), std::numeric_limits<std::int8_t>::max(), count, options))
+      .join();
+  for (const auto& each : calls) EXPECT_EQ(each.load(), 1);
+}
+
+TEST_P(loops_on, two_types_of_bounds) {
+  std::vector<std::atomic<int>> calls(300);
+  const auto count = [&](std::size_t i) { calls[i].fetch_add(1); };
+  r.spawn(parallel_for(0, calls.size(), count, options)).join();
+  for (const auto& each : calls) EXPECT_EQ(each.load(), 1);
+  EXPECT_THROW(static_cast<void>(parallel_for(-1, calls.size(), count, options)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(parallel_for(std::size_t{1}, -1, count, options)), std::invalid_argument);
+}
+
+/// Counts how many of it there are.
+struct counted {
+  explicit counted(std::atomic<int>& of) : live(&of) { live->fetch_add(1); }
+  counted(counted&& other) noexcept : live(other.live) { live->fetch_add(1); }
+  counted(const counted& other) noexcept : live(other.live) { live->fetch_add(1); }
+  counted& operator=(const counted&) = delete;
+  counted& operator=(counted&&) = delete;
+  ~counted() { live->fetch_sub(1); }
+  std::atomic<int>* live;
+};
+
+TEST_P(loops_on, the_body_is_kept_until_the_end_and_not_longer) {
+  std::atomic<int> live{0};
+  std::atomic<bool> was_there{true};
+  {
+    auto loop = parallel_for(
+        0,
+        1000,
+        [held = counted(live), &was_there](int) {
+          if (held.live->load() == 0) was_there = false;
+        },
+        options);
+    EXPECT_EQ(live.load(), 1) << "one copy, in the loop's frame";
+    r.spawn(std::move(loop)).join();
+  }
+  EXPECT_TRUE(was_there.load());
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(loops_on, a_body_that_can_only_be_moved) {
+  std::atomic<int> sum{0};
+  r.spawn(parallel_for(
+              0, 100, [one = std::make_unique<int>(1), &sum](int) { sum.fetch_add(*one); }, options))
+      .join();
+  EXPECT_EQ(sum.load(), 100);
+}
+
+TEST_P(loops_on, an_exception_stops_the_others_and_is_rethrown) {
+  std::atomic<std::int64_t> calls{0};
+  const auto fails_soon = [&](std::int64_t i) {
+    calls.fetch_add(1);
+    if (i == 3000) throw std::runtime_error("three thousand");
+  };
+  auto loop = r.spawn(parallel_for(std::int64_t{0}, no_end, fails_soon, options));
+  EXPECT_THROW(loop.join(), std::runtime_error);
+  EXPECT_LT(calls.load(), no_end);
+}
+
+TEST_P(loops_on, a_cancellation_stops_it) {
+  std::atomic<bool> began{false};
+  auto loop =
+      r.spawn(parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { began.store(true); }, options));
+  while (!began.load()) {
+  }
+  EXPECT_TRUE(loop.cancel());
+  EXPECT_THROW(loop.join(), cancelled_error);
+}
+
+TEST_P(loops_on, a_timeout_stops_it) {
+  std::atomic<std::int64_t> calls{0};
+  auto work = [&]() -> task<bool> {
+    const auto ended = co_await timeout(
+        1ms, parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { calls.fetch_add(1); }, options));
+    co_return ended.has_value();
+  };
+  EXPECT_FALSE(r.spawn(work).join());
+  EXPECT_GT(calls.load(), 0);
+}
+
+TEST_P(loops_on, a_shutdown_stops_it) {
+  std::atomic<bool> began{false};
+  auto loop =
+      r.spawn(parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { began.store(true); }, options));
+  while (!began.load()) {
+  }
+  const shutdown_report report = r.shutdown(0s);
+  EXPECT_TRUE(report.survivors.empty());
+  EXPECT_THROW(loop.join(), cancelled_error);
+}
+
+// It ends only if the other task gets a turn.
+TEST_P(loops_on, others_get_their_turn) {
+  std::atomic<bool> told{false};
+  std::atomic<bool> began{false};
+  auto loop = r.spawn(parallel_for(
+      std::int64_t{0},
+      no_end,
+      [&](std::int64_t) {
+        began.store(true);
+        if (told.load()) throw std::runtime_error("told");
+      },
+      options));
+  while (!began.load()) {
+  }
+  auto tells = [&]() -> task<void> {
+    told.store(true);
+    co_return;
+  };
+  r.spawn(tells).join();
+  EXPECT_THROW(loop.join(), std::runtime_error);
+}
+
+TEST_P(loops_on, loops_inside_of_loops) {
+  std::atomic<int> calls{0};
+  const auto row = [&](int) -> task<void> {
+    co_await parallel_for(0, 50, [&](int) { calls.fetch_add(1); }, options);
+  };
+  r.spawn(parallel_for(0, 40, row, options)).join();
+  EXPECT_EQ(calls.load(), 2000);
+}
+
+/// Ends when so many wait in it.
+class meeting {
+ public:
+  explicit meeting(int missing) : missing_(missing) {}
+  task<void> join() {
+    missing_.fetch_sub(1);
+    while (missing_.load() > 0) co_await yield();
+  }
+
+ private:
+  std::atomic<int> missing_;
+};
+
+TEST(parallel_for, all_tasks_of_a_body_wait_beside_each_other) {
+  runtime r{runtime_options{.workers = 1}};
+  meeting all(500);
+  r.spawn(parallel_for(0, 500, [&](int) -> task<void> { return all.join(); })).join();
+}
+
+TEST(parallel_for, with_a_grain_the_tasks_of_a_part_come_one_after_the_other) {
+  runtime r{runtime_options{.workers = 2}};
+  std::vector<int> last(4, -1);
+  const auto step = [&](int i) -> task<void> {
+    int& before = last[static_cast<std::size_t>(i / 25)];
+    co_await yield();
+    EXPECT_EQ(before, i % 25 == 0 ? -1 : i - 1);
+    before = i;
+  };
+  r.spawn(parallel_for(0, 100, step, {.grain = 25})).join();
+}
+
+TEST(parallel_for, a_task_of_the_body_that_fails_cancels_those_that_wait) {
+  runtime r{runtime_options{.workers = 2}};
+  const auto one_fails = [](int i) -> task<void> {
+    if (i == 70) throw std::runtime_error("seventy");
+    co_await sleep_for(1h);
+  };
+  auto loop = r.spawn(parallel_for(0, 100, one_fails));
+  EXPECT_THROW(loop.join(), std::runtime_error);
+}
+
+TEST(parallel_for, parts_that_nobody_takes_are_no_tasks) {
+  runtime r{runtime_options{.workers = 1}};
+  const std::uint64_t before = r.stats().total_spawned;
+  std::atomic<int> calls{0};
+  r.spawn(parallel_for(0, 1000, [&](int) { calls.fetch_add(1); }, {.grain = 1})).join();
+  EXPECT_EQ(calls.load(), 1000);
+  EXPECT_LT(r.stats().total_spawned - before, 100U) << "of about ten parts";
+}
+
+// --- reduce -------------------------------------------------------------------------------------------------------
+
+TEST_P(loops_on, a_sum) {
+  std::vector<std::uint64_t> values(20'000);
+  std::iota(values.begin(), values.end(), 1U);
+  const auto sum =
+      r.spawn(parallel_reduce(values.begin(), values.end(), std::uint64_t{5}, std::plus<>(), options)).join();
+  EXPECT_EQ(sum, 200'010'005U);
+}
+
+TEST_P(loops_on, the_order_is_kept) {
+  std::string expected = ">";
+  for (int i = 0; i < 3000; ++i) expected += std::to_string(i) + ",";
+  const auto text = [](int i) { return std::to_string(i) + ","; };
+  const std::string got =
+      r.spawn(parallel_reduce(0, 3000, std::string(">"), std::plus<>(), text, options)).join();
+  EXPECT_EQ(got, expected);
+}
+
+TEST_P(loops_on, of_nothing_it_is_the_first_value) {
+  EXPECT_EQ(r.spawn(parallel_reduce(3, 3, 7, std::plus<>(), options)).join(), 7);
+  EXPECT_EQ(r.spawn(parallel_reduce(3, 4, 7, std::plus<>(), options)).join(), 10);
+}
+
+TEST_P(loops_on, values_that_can_only_be_moved) {
+  const auto boxed = [](int i) { return std::make_unique<int>(i); };
+  const auto add = [](std::unique_ptr<int> a, std::unique_ptr<int> b) {
+    *a += *b;
+    return a;
+  };
+  const auto sum = r.spawn(parallel_reduce(0, 1000, std::make_unique<int>(1), add, boxed, options)).join();
+  EXPECT_EQ(*sum, 499'501);
+}
+
+TEST_P(loops_on, a_reduction_that_fails) {
+  const auto fails = [](int i) {
+    if (i == 4000) throw std::out_of_range("four thousand");
+    return i;
+  };
+  EXPECT_THROW(r.spawn(parallel_reduce(
+                           0, 10'000, 0, [](int a, int b) { return a ^ b; }, fails, options))
+                   .join(),
+               std::out_of_range);
+}
+
+TEST_P(loops_on, a_reduction_that_is_cancelled) {
+  std::atomic<bool> began{false};
+  const auto look = [&](std::int64_t i) {
+    began.store(true);
+    return i;
+  };
+  auto sum = r.spawn(parallel_reduce(
+      std::int64_t{0}, no_end, std::int64_t{0}, [](auto a, auto b) { return a ^ b; }, look, options));
+  while (!began.load()) {
+  }
+  EXPECT_TRUE(sum.cancel());
+  EXPECT_THROW(sum.join(), cancelled_error);
+}
+
+}  // namespace
