@@ -34,7 +34,7 @@ function(rota_bench program support file)
   set_target_properties(
     bench_${program} PROPERTIES OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench"
   )
-  rota_own_target(bench_${program})
+  rota_own_target(bench_${program} AS_USERS)
   target_link_libraries(bench_${program} PRIVATE ${support})
   add_dependencies(rota_benches bench_${program})
 endfunction()

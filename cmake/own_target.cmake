@@ -1,4 +1,5 @@
-# rota_own_target(<target>): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none of them.
+# rota_own_target(<target> [AS_USERS]): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none of them.
+# AS_USERS: not compiled with the hardening flags, as the program of somebody who did not ask for them.
 #
 # Deliberately absent: -fcoro-aligned-allocation. It changes which operator new a coroutine frame uses, g++ has nothing
 # like it, and rota aligns what lives in its own objects, never locals of coroutines.
@@ -76,7 +77,10 @@ function(rota_own_target target)
   get_target_property(type ${target} TYPE)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_features(${target} PUBLIC cxx_std_23)
-  target_compile_options(${target} PRIVATE ${_rota_warnings} ${_rota_sanitize_compile} ${_rota_harden_compile})
+  target_compile_options(${target} PRIVATE ${_rota_warnings} ${_rota_sanitize_compile})
+  if(NOT AS_USERS IN_LIST ARGN)
+    target_compile_options(${target} PRIVATE ${_rota_harden_compile})
+  endif()
   if(_rota_asserted)
     target_compile_options(${target} PRIVATE -UNDEBUG)
     if(NOT ROTA_HARDEN)
