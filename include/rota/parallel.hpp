@@ -4,12 +4,14 @@
 // Ownership     The callables are kept, and called through references, until the loop is over; what the iterators point to must
 //               stay as long. All calls have returned when the co_await does, however it does.
 // Ordering      None between the calls for two items. All of them happen before the co_await returns.
-// Failure       As when_all: the first exception stops the other parts, and is rethrown when they have. A loop hears of a
-//               cancellation, and of others that wait for the worker, between two calls, after 32 us or the one call that takes longer
-//               (with a grain: after so many). What was done until then stays done.
-// Cost          A frame for each part. There are as many parts as there is somebody to run them: a loop looks around every 8 to
-//               32 us, and gives away half of what is left if nobody who looks for work would find any with it (lazy binary
-//               splitting: A. Tzannes and others, 2010). Until it has run for 8 us it wakes nobody.
+// Failure       As when_all: the first exception stops the other parts, and is rethrown when they have. A part looks for a
+//               cancellation, and for others that wait for its worker, after every few items: as many as take 1 to 4 us, going by
+//               those before them, or a grain's. What was done until then stays done. On a worker that is busy with other
+//               tasks, parts that wait for their turn hear of it when they get that.
+// Cost          A frame for each part. There are as many parts as somebody could run: a part gives away half of what it has left
+//               when nobody who looks for work would find any with its worker (lazy binary splitting: A. Tzannes and others,
+//               2010), and not before its loop has run for 8 us, unless there is a grain. On the thread of a block_on, which is
+//               no worker, the first cut comes at once.
 // Example       examples/parallel.cpp
 #pragma once
 
@@ -28,8 +30,8 @@
 namespace rota {
 
 struct parallel_options {
-  /// The items of the smallest part. 0: automatic, by the time that they take; for a body that returns a task 1, and for sorting
-  /// 4096.
+  /// So many items are not split any more. 0: automatic, by the time that they take; for a body that returns a task 1; for
+  /// sorting 4096, which are sorted at once.
   std::size_t grain = 0;
 };
 
@@ -77,8 +79,13 @@ template <loop_bound I>
 template <class F, class I>
 concept loop_body = loop_bound<I> && requires(F& body, const I& at) { body(item_at(at)); };
 template <class F, class I>
-concept loop_body_of_tasks =
-    loop_body<F, I> && is_task<decltype(std::declval<F&>()(std::declval<loop_item<I>>()))>;
+using body_result = decltype(std::declval<F&>()(item_at(std::declval<const I&>())));
+template <class F, class I>
+concept loop_body_of_tasks = loop_body<F, I> && is_task<std::remove_cvref_t<body_result<F, I>>>;
+
+/// Nobody would await it.
+template <class R>
+inline constexpr bool is_left_unawaited = bindable<std::remove_reference_t<R>> || gives_awaiter<R>;
 
 template <class F, class T>
 concept combines = requires(F& f, T one, T other) { T(f(std::move(one), std::move(other))); };
@@ -101,14 +108,8 @@ template <class I, class F>
 
 template <class I, class F>
 task<void> for_each_in(I first, I last, F& body, loop_pace pace) {
-  pace.begin();
-  for (std::size_t left = items_between(first, last); left != 0;) {
-    const std::size_t now = std::min(left, pace.items());
-    const I next = item_after(first, now);
-    call_for(first, next, body);
-    first = next;
-    left -= now;
-    const loop_pace::step then = pace.look(left);
+  std::size_t left = items_between(first, last);
+  for (loop_pace::step then = pace.first_look(left); left != 0; then = pace.look(left)) {
     if (then == loop_pace::step::split) {
       const I middle = item_after(first, left / 2);
       co_await when_all(for_each_in(first, middle, body, pace), for_each_in(middle, last, body, pace));
@@ -118,6 +119,11 @@ task<void> for_each_in(I first, I last, F& body, loop_pace pace) {
       co_await yield();
       pace.begin();
     }
+    const std::size_t now = std::min(left, pace.items());
+    const I next = item_after(first, now);
+    call_for(first, next, body);
+    first = next;
+    left -= now;
   }
 }
 
@@ -136,23 +142,17 @@ task<void> for_each_task_in(I first, I last, F& body, std::size_t grain) {
 
 template <class T, class I, class Combine, class Transform>
 [[gnu::noinline]] T fold_into(T sum, I first, const I last, Combine& combine, Transform& transform) {
-  for (; first != last; ++first) sum = combine(std::move(sum), transform(item_at(first)));
+  for (; first != last; ++first) sum = combine(std::move(sum), static_cast<T>(transform(item_at(first))));
   return sum;
 }
 
 /// Of at least one item.
 template <class T, class I, class Combine, class Transform>
 task<T> fold_in(I first, I last, Combine& combine, Transform& transform, loop_pace pace) {
-  pace.begin();
   T sum = static_cast<T>(transform(item_at(first)));
   ++first;
-  for (std::size_t left = items_between(first, last); left != 0;) {
-    const std::size_t now = std::min(left, pace.items());
-    const I next = item_after(first, now);
-    sum = fold_into(std::move(sum), first, next, combine, transform);
-    first = next;
-    left -= now;
-    const loop_pace::step then = pace.look(left);
+  std::size_t left = items_between(first, last);
+  for (loop_pace::step then = pace.first_look(left); left != 0; then = pace.look(left)) {
     if (then == loop_pace::step::split) {
       const I middle = item_after(first, left / 2);
       auto [a, b] = co_await when_all(fold_in<T>(first, middle, combine, transform, pace),
@@ -164,31 +164,50 @@ task<T> fold_in(I first, I last, Combine& combine, Transform& transform, loop_pa
       co_await yield();
       pace.begin();
     }
+    const std::size_t now = std::min(left, pace.items());
+    const I next = item_after(first, now);
+    sum = fold_into(std::move(sum), first, next, combine, transform);
+    first = next;
+    left -= now;
   }
   co_return sum;
 }
 
+/// A part of a sort that nobody can help with, and that looks around between its steps.
+template <class Work>
+task<void> done_in_steps(Work& work) {
+  loop_pace pace(0);
+  pace.begin();
+  for (;;) {
+    const bool is_done = work.step(static_cast<unsigned>(pace.items()));
+    if (is_done) break;
+    const loop_pace::step then = pace.look(0);
+    if (then == loop_pace::step::suspend) {
+      co_await yield();
+      pace.begin();
+    }
+  }
+}
+
 template <class I, class Less>
 task<void> sort_in(I first, I last, Less& less, std::size_t grain, unsigned cuts) {
-  constexpr unsigned blocks_between_looks = 512;
   while (items_between(first, last) > grain) {
     if (cuts-- == 0) {
-      sort_by_heap(first, last, less);
+      heap_sort_in_steps heap(first, last, less);
+      co_await done_in_steps(heap);
       co_return;
     }
-    partition_in_steps<I, Less> halves(first, last, less);
-    for (;;) {
-      const bool is_done = halves.step(blocks_between_looks);
-      if (is_called_off()) co_await yield();
-      if (is_done) break;
-    }
+    auto halves = cut_in_steps(first, last, less);
+    co_await done_in_steps(halves);
     const I pivot = halves.pivot();
-    if (pivot == first) {
-      first = skip_equal(pivot, last, less);
-      continue;
+    if (pivot != first) {
+      co_await when_all(sort_in(first, pivot, less, grain, cuts),
+                        sort_in(pivot + 1, last, less, grain, cuts));
+      co_return;
     }
-    co_await when_all(sort_in(first, pivot, less, grain, cuts), sort_in(pivot + 1, last, less, grain, cuts));
-    co_return;
+    auto equal = cut_off_equal_in_steps(first, last, less);
+    co_await done_in_steps(equal);
+    first = equal.pivot() + 1;
   }
   sort_here(first, last, less, cuts);
 }
@@ -196,8 +215,9 @@ task<void> sort_in(I first, I last, Less& less, std::size_t grain, unsigned cuts
 /// Bounds of two types, 0 and v.size().
 template <loop_index C, loop_index I>
 [[nodiscard]] constexpr C bound_as(I bound, const char* what) {
-  if (!std::in_range<C>(bound)) throw std::invalid_argument(what);
-  return static_cast<C>(bound);
+  const auto same = static_cast<C>(bound);
+  if (static_cast<I>(same) != bound || (bound < I{}) != (same < C{})) throw std::invalid_argument(what);
+  return same;
 }
 
 }  // namespace core
@@ -210,6 +230,9 @@ template <core::loop_bound I, core::loop_body<I> F>
   if constexpr (core::loop_body_of_tasks<F, I>) {
     co_await core::for_each_task_in(first, last, body, options.grain == 0 ? 1 : options.grain);
   } else {
+    static_assert(
+        !core::is_left_unawaited<core::body_result<F, I>>,
+        "parallel_for: the body returns an awaitable that nobody would await: let it return a task");
     co_await core::for_each_in(first, last, body, core::loop_pace(options.grain));
   }
 }
@@ -233,8 +256,9 @@ template <class T, core::loop_bound I, class Combine, core::loop_body<I> Transfo
   requires core::combines<Combine, T>
 [[nodiscard]] task<T> parallel_reduce(
     I first, I last, T init, Combine combine, Transform transform, parallel_options options = {}) {
-  static_assert(!core::loop_body_of_tasks<Transform, I>,
-                "parallel_reduce: transform returns a task, which nobody would await");
+  static_assert(!core::is_task<core::body_result<Transform, I>> &&
+                    !core::is_left_unawaited<core::body_result<Transform, I>>,
+                "parallel_reduce: transform returns what nobody would await");
   if (!(first < last)) co_return init;
   T sum = co_await core::fold_in<T>(first, last, combine, transform, core::loop_pace(options.grain));
   co_return combine(std::move(init), std::move(sum));
@@ -251,7 +275,7 @@ template <class T, core::loop_bound I, class Combine>
 /// log2(n) / 2 times as fast as one thread. If it is cancelled, or a comparison throws between two cuts, the elements are in any order;
 /// if one throws in a part that is being sorted, they are valid, as with std::sort.
 template <std::random_access_iterator I, class Less = core::less_than>
-  requires std::sortable<I, Less>
+  requires std::sortable<I, Less> && requires(Less& less, const I& at) { less(*at, *at); }
 [[nodiscard]] task<void> parallel_sort(I first, I last, Less less = {}, parallel_options options = {}) {
   constexpr std::size_t usual = 4096;
   const std::size_t grain = options.grain == 0 ? usual : std::max<std::size_t>(options.grain, core::few);

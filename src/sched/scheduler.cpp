@@ -116,6 +116,11 @@ const core::scheduler_ops scheduler::ops_table{
         },
     .is_open = [](const core::scheduler& s) noexcept { return of(s).current_phase() == phase::open; },
     .forked = [](core::scheduler& s) noexcept { of(s).look_after_ring(); },
+    .has_waiting =
+        [](core::scheduler& s) noexcept {
+          worker* const here = mine(of(s));
+          return here != nullptr && here->thief_end().has_items();
+        },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 

@@ -90,6 +90,8 @@ struct scheduler_ops {
   bool (*is_open)(const scheduler& self) noexcept = [](const scheduler&) noexcept { return true; };
   /// A task has forked: on this thread lies what others may take.
   void (*forked)(scheduler& self) noexcept = [](scheduler&) noexcept {};
+  /// Do tasks wait on this thread that others may take?
+  bool (*has_waiting)(scheduler& self) noexcept = [](scheduler&) noexcept { return false; };
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
   void (*freed)(scheduler& self) noexcept;
 };

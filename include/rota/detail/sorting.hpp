@@ -51,14 +51,12 @@ template <class I, class Less>
 /// either end the positions of those that are on the wrong side are noted, a block at a time, and then swapped.
 ///
 /// In between, and if a comparison throws, the range is a permutation of what it was.
-template <class I, class Less>
+template <class I, class GoesLeft>
 class partition_in_steps {
  public:
-  /// Of two elements or more.
-  partition_in_steps(I first, I last, Less& less)
-      : pivot_(first), left_(first + 1), right_(last), less_(&less) {
-    std::iter_swap(first, choose_pivot(first, last, less));
-  }
+  /// Around the element at `first`: of each other one `goes_left(element, pivot)` says where it belongs.
+  partition_in_steps(I first, I last, GoesLeft goes_left)
+      : pivot_(first), left_(first + 1), right_(last), goes_left_(std::move(goes_left)) {}
 
   /// So many blocks, or a few less. True: it is done.
   [[nodiscard, gnu::noinline]] bool step(unsigned blocks) {
@@ -80,15 +78,17 @@ class partition_in_steps {
     pivot_ = middle;
     return true;
   }
-  /// When it is done: those before it are less than it, those behind it are not.
+  /// When it is done: those before it belong left of it, those behind it do not.
   [[nodiscard]] I pivot() const noexcept { return pivot_; }
 
  private:
   static constexpr std::size_t block = 64;
   using difference = std::iter_difference_t<I>;
   using value = std::iter_value_t<I>;
-  using known_pivot =
-      std::conditional_t<std::is_trivially_copyable_v<value> && sizeof(value) <= 16, value, const value&>;
+  using known_pivot = std::conditional_t<std::is_trivially_copyable_v<value> &&
+                                             std::is_copy_constructible_v<value> && sizeof(value) <= 16,
+                                         value,
+                                         const value&>;
 
   /// From the outer end of a block on.
   struct positions {
@@ -104,11 +104,11 @@ class partition_in_steps {
     const I left = left_;
     const known_pivot pivot = *pivot_;
     unsigned char* const at = wrong_left_.at.data();
-    Less& less = *less_;
+    GoesLeft& goes_left = goes_left_;
     unsigned count = 0;
     for (unsigned i = 0; i < size; ++i) {
       at[count] = static_cast<unsigned char>(i);
-      count += less(left[static_cast<difference>(i)], pivot) ? 0U : 1U;
+      count += goes_left(left[static_cast<difference>(i)], pivot) ? 0U : 1U;
     }
     wrong_left_.begin = 0;
     wrong_left_.count = count;
@@ -119,11 +119,11 @@ class partition_in_steps {
     const I right = right_;
     const known_pivot pivot = *pivot_;
     unsigned char* const at = wrong_right_.at.data();
-    Less& less = *less_;
+    GoesLeft& goes_left = goes_left_;
     unsigned count = 0;
     for (unsigned i = 0; i < size; ++i) {
       at[count] = static_cast<unsigned char>(i);
-      count += less(*(right - 1 - static_cast<difference>(i)), pivot) ? 1U : 0U;
+      count += goes_left(*(right - 1 - static_cast<difference>(i)), pivot) ? 1U : 0U;
     }
     wrong_right_.begin = 0;
     wrong_right_.count = count;
@@ -147,15 +147,38 @@ class partition_in_steps {
   I right_;
   I left_base_{};
   I right_base_{};
-  Less* less_;
+  [[no_unique_address]] GoesLeft goes_left_;
   positions wrong_left_;
   positions wrong_right_;
 };
 
-/// Behind those that are equal to the pivot, which nothing before it or behind it is less than.
+/// Into those that are less than a pivot, it, and the others.
+template <class Less>
+struct is_less {
+  Less* less;
+  [[nodiscard]] bool operator()(const auto& element, const auto& pivot) const {
+    return (*less)(element, pivot);
+  }
+};
+/// Of a range without lesser ones: into those that are equal to the pivot, it the last of them, and the others.
+template <class Less>
+struct is_equal {
+  Less* less;
+  [[nodiscard]] bool operator()(const auto& element, const auto& pivot) const {
+    return !(*less)(pivot, element);
+  }
+};
+
+/// Of two elements or more.
 template <class I, class Less>
-[[nodiscard]] I skip_equal(I pivot, I last, Less& less) {
-  return std::partition(pivot + 1, last, [&](const auto& element) { return !less(*pivot, element); });
+[[nodiscard]] auto cut_in_steps(I first, I last, Less& less) {
+  std::iter_swap(first, choose_pivot(first, last, less));
+  return partition_in_steps(first, last, is_less<Less>{&less});
+}
+/// The pivot is at `first`, and nothing is less.
+template <class I, class Less>
+[[nodiscard]] auto cut_off_equal_in_steps(I first, I last, Less& less) {
+  return partition_in_steps(first, last, is_equal<Less>{&less});
 }
 
 /// So often may a range be cut before it is a case that somebody has made up.
@@ -164,27 +187,57 @@ template <class I>
   return 2 * static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(last - first)));
 }
 
+/// n log n, whatever the elements are.
 template <class I, class Less>
-void sort_by_heap(I first, I last, Less& less) {
-  const auto by_reference = [&](const auto& a, const auto& b) { return less(a, b); };
-  std::make_heap(first, last, by_reference);
-  std::sort_heap(first, last, by_reference);
+class heap_sort_in_steps {
+ public:
+  heap_sort_in_steps(I first, I last, Less& less) : first_(first), heap_(first), last_(last), less_(&less) {}
+
+  /// So many elements go into the heap, or out of it. True: it is done.
+  [[nodiscard]] bool step(unsigned elements) {
+    const auto by_reference = [this](const auto& a, const auto& b) { return (*less_)(a, b); };
+    for (; elements != 0 && !is_heap_ && heap_ != last_; --elements) {
+      ++heap_;
+      std::push_heap(first_, heap_, by_reference);
+    }
+    is_heap_ = is_heap_ || heap_ == last_;
+    for (; elements != 0 && is_heap_ && heap_ != first_; --elements) {
+      std::pop_heap(first_, heap_, by_reference);
+      --heap_;
+    }
+    return is_heap_ && heap_ == first_;
+  }
+
+ private:
+  I first_;
+  I heap_;  // its end
+  I last_;
+  Less* less_;
+  bool is_heap_ = false;
+};
+
+/// All steps at once.
+template <class Work>
+[[nodiscard]] Work finished(Work work) {
+  while (!work.step(1'000)) {
+  }
+  return work;
 }
 
-/// So many are left to std::sort, which inserts each.
+/// So many are left to std::sort, which inserts each, or cuts once more.
 inline constexpr std::ptrdiff_t few = 24;
 
 /// At once.
 template <class I, class Less>
 void sort_here(I first, I last, Less& less, unsigned cuts) {
   while (last - first > few) {
-    if (cuts-- == 0) return sort_by_heap(first, last, less);
-    partition_in_steps<I, Less> halves(first, last, less);
-    while (!halves.step(1'000)) {
+    if (cuts-- == 0) {
+      static_cast<void>(finished(heap_sort_in_steps(first, last, less)));
+      return;
     }
-    const I pivot = halves.pivot();
+    const I pivot = finished(cut_in_steps(first, last, less)).pivot();
     if (pivot == first) {
-      first = skip_equal(pivot, last, less);
+      first = finished(cut_off_equal_in_steps(first, last, less)).pivot() + 1;
     } else {
       sort_here(first, pivot, less, cuts);
       first = pivot + 1;

@@ -110,6 +110,25 @@ TEST_P(sort_on, what_can_only_be_moved) {
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), less));
 }
 
+/// Bits that may be copied, and an object that may not.
+struct token {
+  explicit token(int n) noexcept : value(n) {}
+  token(const token&) = delete;
+  token(token&&) = default;
+  token& operator=(const token&) = delete;
+  token& operator=(token&&) = default;
+  ~token() = default;
+  int value;
+};
+
+TEST_P(sort_on, what_is_moved_by_its_bits) {
+  std::vector<token> values;
+  for (const int n : random_numbers(20'000, 30'000)) values.emplace_back(n);
+  const auto less = [](const token& a, const token& b) { return a.value < b.value; };
+  r.spawn(parallel_sort(values.begin(), values.end(), less)).join();
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end(), less));
+}
+
 TEST_P(sort_on, on_the_thread_of_block_on) {
   std::vector<int> values = random_numbers(50'000, 1 << 30);
   r.block_on(parallel_sort(values.begin(), values.end()));

@@ -2,6 +2,7 @@
 #include <rota/parallel.hpp>
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
+#include <rota/testing/runtime.hpp>
 #include <rota/this_task.hpp>
 #include <rota/time.hpp>
 
@@ -13,11 +14,13 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <ostream>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -254,6 +257,56 @@ TEST(parallel_for, a_task_of_the_body_that_fails_cancels_those_that_wait) {
   EXPECT_THROW(loop.join(), std::runtime_error);
 }
 
+// The watchdog calls a worker after 5 ms: that must not keep a loop from being split.
+TEST(parallel_for, items_that_take_long_are_shared) {
+  runtime r{runtime_options{.workers = 2}};
+  std::mutex guard;
+  std::set<std::thread::id> threads;
+  const auto lasts = [&](int) {
+    std::this_thread::sleep_for(8ms);
+    const std::lock_guard lock(guard);
+    threads.insert(std::this_thread::get_id());
+  };
+  r.spawn(parallel_for(0, 40, lasts)).join();
+  EXPECT_EQ(threads.size(), 2U);
+}
+
+// Parts that wait for a turn are not joined by ever more of them: else those that come later wait for ever.
+TEST(parallel_for, a_long_loop_does_not_starve_those_that_come_later) {
+  runtime r{runtime_options{.workers = 1}};
+  std::atomic<std::int64_t> calls{0};
+  auto loop = r.spawn(parallel_for(std::int64_t{0}, no_end, [&](std::int64_t) { calls.fetch_add(1); }));
+  const auto nothing = []() -> task<void> { co_return; };
+  for (int i = 0; i < 10; ++i) r.spawn(nothing).join();
+  loop.cancel();
+  EXPECT_THROW(loop.join(), cancelled_error);
+  EXPECT_LT(r.stats().total_spawned, 1000U);
+}
+
+TEST(parallel_for, under_a_test_runtime_one_seed_is_one_order) {
+  const auto order = [] {
+    rota::testing::runtime r(7);
+    std::vector<int> items;
+    const auto lasts = [&](int i) {
+      items.push_back(i);
+      const auto end = std::chrono::steady_clock::now() + 3us;
+      while (std::chrono::steady_clock::now() < end) {
+      }
+    };
+    r.block_on(parallel_for(0, 256, lasts));
+    return items;
+  };
+  const std::vector<int> first = order();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(order(), first);
+}
+
+TEST(parallel_for, bounds_of_a_character_type) {
+  runtime r{runtime_options{.workers = 1}};
+  std::atomic<int> calls{0};
+  r.spawn(parallel_for('a', 100, [&](int i) { calls.fetch_add(i); })).join();
+  EXPECT_EQ(calls.load(), 97 + 98 + 99);
+}
+
 TEST(parallel_for, parts_that_nobody_takes_are_no_tasks) {
   runtime r{runtime_options{.workers = 1}};
   const std::uint64_t before = r.stats().total_spawned;
@@ -285,6 +338,13 @@ TEST_P(loops_on, the_order_is_kept) {
 TEST_P(loops_on, of_nothing_it_is_the_first_value) {
   EXPECT_EQ(r.spawn(parallel_reduce(3, 3, 7, std::plus<>(), options)).join(), 7);
   EXPECT_EQ(r.spawn(parallel_reduce(3, 4, 7, std::plus<>(), options)).join(), 10);
+}
+
+TEST_P(loops_on, items_are_converted_before_they_are_combined) {
+  const auto half = [](int i) { return i % 2 == 0 ? 1.5 : -0.5; };
+  EXPECT_EQ(r.spawn(parallel_reduce(0, 3000, 0, std::plus<>(), half, options)).join(), 1500);
+  const auto larger = [](auto a, decltype(a) b) { return a < b ? b : a; };
+  EXPECT_EQ(r.spawn(parallel_reduce(0, 10, 0L, larger, options)).join(), 9L);
 }
 
 TEST_P(loops_on, values_that_can_only_be_moved) {

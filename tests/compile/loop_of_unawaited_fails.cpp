@@ -1,0 +1,8 @@
+// A body's awaitable would be dropped, and nothing would happen.
+// EXPECT: nobody would await: let it return a task
+#include <rota/parallel.hpp>
+#include <rota/time.hpp>
+
+rota::task<void> sleeps() {
+  co_await rota::parallel_for(0, 10, [](int) { return rota::sleep_for(std::chrono::seconds(1)); });
+}
