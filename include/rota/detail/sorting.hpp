@@ -99,36 +99,35 @@ class partition_in_steps {
     [[nodiscard]] unsigned last() noexcept { return at[begin + --count]; }
   };
 
-  // What a loop needs is taken out of the object first: a position is a byte, which may be a part of anything.
   void note_left(std::size_t size) {
     const I left = left_;
     const known_pivot pivot = *pivot_;
-    unsigned char* const at = wrong_left_.at.data();
-    GoesLeft& goes_left = goes_left_;
-    unsigned count = 0;
-    for (unsigned i = 0; i < size; ++i) {
-      at[count] = static_cast<unsigned char>(i);
-      count += goes_left(left[static_cast<difference>(i)], pivot) ? 0U : 1U;
-    }
-    wrong_left_.begin = 0;
-    wrong_left_.count = count;
+    note(wrong_left_, size, [left, &pivot, goes_left = &goes_left_](difference i) {
+      return !(*goes_left)(left[i], pivot);
+    });
     left_base_ = left;
     left_ = left + static_cast<difference>(size);
   }
   void note_right(std::size_t size) {
     const I right = right_;
     const known_pivot pivot = *pivot_;
-    unsigned char* const at = wrong_right_.at.data();
-    GoesLeft& goes_left = goes_left_;
+    note(wrong_right_, size, [right, &pivot, goes_left = &goes_left_](difference i) {
+      return (*goes_left)(*(right - 1 - i), pivot);
+    });
+    right_base_ = right;
+    right_ = right - static_cast<difference>(size);
+  }
+  /// What the question needs is no part of this object: a position is a byte, which may be a part of anything.
+  template <class IsWrong>
+  [[gnu::always_inline]] static void note(positions& wrong, std::size_t size, IsWrong is_wrong) {
+    unsigned char* const at = wrong.at.data();
     unsigned count = 0;
     for (unsigned i = 0; i < size; ++i) {
       at[count] = static_cast<unsigned char>(i);
-      count += goes_left(*(right - 1 - static_cast<difference>(i)), pivot) ? 1U : 0U;
+      count += is_wrong(static_cast<difference>(i)) ? 1U : 0U;
     }
-    wrong_right_.begin = 0;
-    wrong_right_.count = count;
-    right_base_ = right;
-    right_ = right - static_cast<difference>(size);
+    wrong.begin = 0;
+    wrong.count = count;
   }
   void swap_wrong_ones() {
     const unsigned count = std::min(wrong_left_.count, wrong_right_.count);

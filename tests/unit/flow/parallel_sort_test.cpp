@@ -2,11 +2,13 @@
 #include <rota/parallel.hpp>
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
+#include <rota/time.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -15,11 +17,13 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
 
 using namespace rota;
+using namespace std::chrono_literals;
 
 class sort_on : public ::testing::TestWithParam<unsigned> {
  protected:
@@ -148,6 +152,24 @@ TEST_P(sort_on, a_comparison_that_throws) {
   // It came in a cut of the whole, between whose steps the elements are all there.
   std::sort(values.begin(), values.end());
   EXPECT_EQ(values, expected);
+}
+
+// The deadline passes while nobody has looked yet: the first look finds it, on whatever thread.
+TEST_P(sort_on, a_deadline_that_has_passed_ends_it) {
+  for (const bool on_a_worker : {true, false}) {
+    std::vector<int> values = random_numbers(100'000, 1 << 30);
+    std::atomic<int> comparisons{0};
+    const auto late_once = [&](int a, int b) {
+      if (comparisons.fetch_add(1) == 0) std::this_thread::sleep_for(5ms);
+      return a < b;
+    };
+    auto work = [&]() -> task<bool> {
+      const auto ended = co_await timeout(1ms, parallel_sort(values.begin(), values.end(), late_once));
+      co_return ended.has_value();
+    };
+    EXPECT_FALSE(on_a_worker ? r.spawn(work).join() : r.block_on(work())) << on_a_worker;
+    EXPECT_LT(comparisons.load(), 50'000) << "the first cut alone takes 100000";
+  }
 }
 
 TEST_P(sort_on, a_cancelled_sort_leaves_all_elements) {
