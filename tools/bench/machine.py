@@ -44,13 +44,17 @@ def compiler(build):
 
 
 def flags(build):
-    """Those of a benchmark of rota, without folders and names of files."""
+    """Those of a benchmark of rota, and of the library, without folders and names of files."""
     try:
         commands = json.loads((build / "compile_commands.json").read_text())
     except (OSError, ValueError):
         return "unknown"
+    return "; library: ".join(flags_of(commands, file) for file in ("bench/task/rota.cpp", "src/task/header.cpp"))
+
+
+def flags_of(commands, file):
     for one in commands:
-        if one["file"].endswith("bench/task/rota.cpp"):
+        if one["file"].endswith(file):
             words = shlex.split(one["command"])
             return " ".join(w for w in words[1:] if re.match(r"-(O|m|f|std|D|g|pthread|stdlib)", w))
     return "unknown"
