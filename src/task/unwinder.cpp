@@ -1,17 +1,8 @@
 #include "task/unwinder.hpp"
 
-#include <rota/leaf.hpp>
-
 #include <utility>
 
 namespace rota::core {
-
-verdict unwinder::look(header& task) noexcept {
-  leaf* const waiting = task.waiting.get();
-  const snapshot now = task.word.load();
-  if (now.has(cancelled) || now.has(unwinding) || task.regions != nullptr) return look_closely(task, waiting);
-  return waiting == nullptr || waiting->is_ready() ? verdict::resume : verdict::wait;
-}
 
 verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   if (task.word.load().has(unwinding)) {

@@ -3,6 +3,8 @@
 
 #include "task/header.hpp"
 
+#include <rota/leaf.hpp>
+
 namespace rota::core {
 
 /// What may happen next to a task that this thread owns.
@@ -19,7 +21,12 @@ enum class [[nodiscard]] verdict : unsigned char {
 class unwinder {
  public:
   /// Decides what a task that has just become `running` may do.
-  static verdict look(header& task) noexcept;
+  static verdict look(header& task) noexcept {
+    leaf* const waiting = task.waiting.get();
+    if (task.word.load().has_one_of(cancelled, unwinding) || task.regions != nullptr) [[unlikely]]
+      return look_closely(task, waiting);
+    return waiting == nullptr || waiting->is_ready() ? verdict::resume : verdict::wait;
+  }
   /// Its innermost frame waits for a leaf, or lets others run first, with regions in force. `wait`: let it. A deadline that
   /// passed while the task ran is delivered here: its wake may be used up.
   static verdict before_wait(header& task) noexcept;

@@ -68,6 +68,7 @@ struct snapshot {
   std::uint64_t bits;
 
   [[nodiscard]] constexpr bool has(flag f) const noexcept { return (bits & f) != 0; }
+  [[nodiscard]] constexpr bool has_one_of(flag f, flag g) const noexcept { return (bits & (f | g)) != 0; }
   [[nodiscard]] constexpr lifecycle phase() const noexcept {
     return static_cast<lifecycle>((bits >> 8U) & 0xFFU);
   }
