@@ -11,6 +11,7 @@
 #include "support/peak_memory.hpp"
 #include "support/subject.hpp"
 
+#include <rota/inplace_vector.hpp>
 #include <rota/parallel.hpp>
 #include <rota/when.hpp>
 
@@ -26,7 +27,10 @@ using forkjoin::key;
 using forkjoin::product;
 using rota::task;
 
-std::uint64_t total(const std::vector<std::uint64_t>& parts) {
+template <std::size_t N>
+using children_up_to = rota::inplace_vector<task<std::uint64_t>, N>;
+
+std::uint64_t total(const auto& parts) {
   return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
 }
 
@@ -42,13 +46,12 @@ task<void> solve_fib(unsigned n) { forkjoin::check_fib(n, co_await fib(n)); }
 /// One operation: a leaf, which is its number; every node above the leaves has ten children, and is their sum.
 task<std::uint64_t> skynet(std::uint64_t first, std::uint64_t leaves) {
   if (leaves == 1) co_return first;
-  std::vector<task<std::uint64_t>> children;
-  children.reserve(forkjoin::skynet_children);
+  children_up_to<forkjoin::skynet_children> children;
   const std::uint64_t share = leaves / forkjoin::skynet_children;
   for (std::uint64_t i = 0; i < forkjoin::skynet_children; ++i) {
     children.push_back(skynet(first + i * share, share));
   }
-  const std::vector<std::uint64_t> sums = co_await rota::when_all(std::move(children));
+  const auto sums = co_await rota::when_all(std::move(children));
   co_return total(sums);
 }
 
@@ -59,13 +62,12 @@ task<void> solve_skynet(unsigned depth) {
 /// One operation: a queen that is placed on a copy of the board, which is a child.
 task<std::uint64_t> nqueens(board queens, unsigned row, unsigned n) {
   if (row == n) co_return std::uint64_t{1};
-  std::vector<task<std::uint64_t>> children;
-  children.reserve(n);
+  children_up_to<std::tuple_size_v<board>> children;
   for (unsigned column = 0; column < n; ++column) {
     if (!forkjoin::is_free(queens, row, column)) continue;
     children.push_back(nqueens(forkjoin::with_queen(queens, row, column), row + 1, n));
   }
-  const std::vector<std::uint64_t> solutions = co_await rota::when_all(std::move(children));
+  const auto solutions = co_await rota::when_all(std::move(children));
   co_return total(solutions);
 }
 

@@ -106,10 +106,15 @@ template <class I, class F>
   for (; first != last; ++first) static_cast<void>(body(item_at(first)));
 }
 
+/// After the last items nobody looks: a call that was heard there would be heard by nobody who can act upon it.
+[[nodiscard]] inline loop_pace::step next_step(loop_pace& pace, std::size_t left) noexcept {
+  return left == 0 ? loop_pace::step::go_on : pace.look(left);
+}
+
 template <class I, class F>
 task<void> for_each_in(I first, I last, F& body, loop_pace pace) {
   std::size_t left = items_between(first, last);
-  for (loop_pace::step then = pace.first_look(left); left != 0; then = pace.look(left)) {
+  for (loop_pace::step then = pace.first_look(left); left != 0; then = next_step(pace, left)) {
     if (then == loop_pace::step::split) {
       const I middle = item_after(first, left / 2);
       co_await when_all(for_each_in(first, middle, body, pace), for_each_in(middle, last, body, pace));
@@ -152,7 +157,7 @@ task<T> fold_in(I first, I last, Combine& combine, Transform& transform, loop_pa
   T sum = static_cast<T>(transform(item_at(first)));
   ++first;
   std::size_t left = items_between(first, last);
-  for (loop_pace::step then = pace.first_look(left); left != 0; then = pace.look(left)) {
+  for (loop_pace::step then = pace.first_look(left); left != 0; then = next_step(pace, left)) {
     if (then == loop_pace::step::split) {
       const I middle = item_after(first, left / 2);
       auto [a, b] = co_await when_all(fold_in<T>(first, middle, combine, transform, pace),

@@ -6,6 +6,7 @@
 #include <rota/cancel.hpp>
 #include <rota/error.hpp>
 #include <rota/finally.hpp>
+#include <rota/inplace_vector.hpp>
 #include <rota/join_handle.hpp>
 #include <rota/join_set.hpp>
 #include <rota/leaf.hpp>

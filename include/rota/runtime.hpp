@@ -90,6 +90,7 @@ struct worker_stats {
   std::uint64_t tasks_polled = 0;
   std::uint64_t tasks_stolen = 0;
   std::uint64_t steals = 0;
+  std::uint64_t searches = 0;  // looks at all other workers for something to steal
   std::uint64_t times_parked = 0;
   std::uint64_t lifo_hits = 0;
   std::uint64_t injector_fetches = 0;

@@ -98,19 +98,6 @@ class any_element {
 
 namespace core {
 
-/// Frees what is left of a group's children when their values are out of them.
-template <class Group>
-class freed_at_last {
- public:
-  [[gnu::always_inline]] explicit freed_at_last(Group& group) noexcept : group_(&group) {}
-  freed_at_last(const freed_at_last&) = delete;
-  freed_at_last& operator=(const freed_at_last&) = delete;
-  [[gnu::always_inline]] ~freed_at_last() { group_->free_plain(); }
-
- private:
-  Group* group_;
-};
-
 template <class... T>
 class [[nodiscard]] all_leaf final : public fixed_group<T...> {
  public:
@@ -192,63 +179,58 @@ class [[nodiscard]] any_leaf final : public fixed_group<T...> {
   }
 };
 
-template <class T>
-class [[nodiscard]] all_of_range_leaf final : public range_group<T> {
-  static_assert(!std::is_reference_v<T>, "a vector cannot hold references: let the tasks return pointers");
+template <class Container>
+class [[nodiscard]] all_of_range_leaf final : public range_group<Container> {
+  using typename range_group<Container>::value_type;
+  using value = value_or_monostate<value_type>;
+  static_assert(!std::is_reference_v<value_type>,
+                "a vector cannot hold references: let the tasks return pointers");
 
  public:
-  explicit all_of_range_leaf(std::vector<rota::task<T>> children)
-      : range_group<T>(group_rule::all, std::move(children)) {}
+  explicit all_of_range_leaf(Container&& children)
+      : range_group<Container>(group_rule::all, std::move(children)) {}
   all_of_range_leaf(const all_of_range_leaf&) = delete;
   all_of_range_leaf& operator=(const all_of_range_leaf&) = delete;
   ~all_of_range_leaf() {
     if (this->has_members()) this->let_go();
   }
 
-  std::vector<value_or_monostate<T>> await_resume() {
-    std::vector<value_or_monostate<T>> values;
-    if (this->is_plain()) [[likely]] {
-      const freed_at_last<all_of_range_leaf> members(*this);
-      values.reserve(this->members().size());
-      for (promise_base* const each : this->members()) values.push_back(take_plain_value<T>(*each));
-      return values;
-    }
+  typename shape<Container, value>::type await_resume() {
+    if (this->is_plain()) [[likely]]
+      return this->template take_plain<value>();
     this->rethrow_failure();
-    values.reserve(this->members().size());
-    for (promise_base* const each : this->members()) values.push_back(take_value<T>(*each));
-    return values;
+    return this->template each_of<value>([](promise_base& each) { return take_value<value_type>(each); });
   }
-
- private:
-  friend freed_at_last<all_of_range_leaf>;
 };
 
-template <class T>
-class [[nodiscard]] settled_range_leaf final : public range_group<T> {
+template <class Container>
+class [[nodiscard]] settled_range_leaf final : public range_group<Container> {
+  using typename range_group<Container>::value_type;
+
  public:
-  explicit settled_range_leaf(std::vector<rota::task<T>> children)
-      : range_group<T>(group_rule::settled, std::move(children)) {}
+  explicit settled_range_leaf(Container&& children)
+      : range_group<Container>(group_rule::settled, std::move(children)) {}
   settled_range_leaf(const settled_range_leaf&) = delete;
   settled_range_leaf& operator=(const settled_range_leaf&) = delete;
   ~settled_range_leaf() {
     if (this->has_members()) this->let_go();
   }
 
-  std::vector<outcome<T>> await_resume() {
-    std::vector<outcome<T>> outcomes;
-    outcomes.reserve(this->members().size());
-    for (promise_base* const each : this->members()) outcomes.push_back(take_end<T>(*each));
-    return outcomes;
+  typename shape<Container, outcome<value_type>>::type await_resume() {
+    return this->template each_of<outcome<value_type>>(
+        [](promise_base& each) { return take_end<value_type>(each); });
   }
 };
 
-template <class T>
-class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
-  static_assert(!std::is_reference_v<T>, "when_any cannot yield a reference: let the tasks return pointers");
+template <class Container>
+class [[nodiscard]] any_of_range_leaf final : public range_group<Container> {
+  using typename range_group<Container>::value_type;
+  static_assert(!std::is_reference_v<value_type>,
+                "when_any cannot yield a reference: let the tasks return pointers");
 
  public:
-  any_of_range_leaf(group_rule rule, std::vector<rota::task<T>> children)
-      : range_group<T>(rule, std::move(children)) {
+  any_of_range_leaf(group_rule rule, Container&& children)
+      : range_group<Container>(rule, std::move(children)) {
     if (this->members().empty()) throw_nothing_to_wait_for();
   }
   any_of_range_leaf(const any_of_range_leaf&) = delete;
@@ -257,10 +239,12 @@ class [[nodiscard]] any_of_range_leaf final : public range_group<T> {
     if (this->has_members()) this->let_go();
   }
 
-  any_element<T> await_resume() {
+  using fork_group::await_suspend;
+
+  any_element<value_type> await_resume() {
     this->rethrow_failure();
     const std::size_t position = this->decider();
-    return any_element<T>(position, take_value<T>(*this->members()[position]));
+    return any_element<value_type>(position, take_value<value_type>(*this->members()[position]));
   }
 };
 
@@ -280,11 +264,12 @@ template <class... A>
 [[nodiscard]] core::all_leaf<core::child_result<A>...> when_all(A&&... awaitables) {
   return core::all_leaf<core::child_result<A>...>(core::as_child(std::forward<A>(awaitables))...);
 }
-/// The same for a range: of tasks, which must be given up (std::move), or of handles. An empty one yields an empty vector.
+/// The same for a range: of tasks, which must be given up (std::move), or of handles. Its values are in a std::vector, in the
+/// order of the range; those of a `std::array` of tasks, or of an `inplace_vector`, in another such, without an allocation.
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::all_of_range_leaf<core::range_result<Range>> when_all(Range&& range) {
-  return core::all_of_range_leaf<core::range_result<Range>>(core::children_of(std::forward<Range>(range)));
+[[nodiscard]] core::all_of_range_leaf<core::children_kept<Range>> when_all(Range&& range) {
+  return core::all_of_range_leaf<core::children_kept<Range>>(core::children_of(std::forward<Range>(range)));
 }
 
 /// Waits for all, whatever they do, and yields how each of them ended. Never throws for a child.
@@ -295,8 +280,8 @@ template <class... A>
 }
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::settled_range_leaf<core::range_result<Range>> when_all_settled(Range&& range) {
-  return core::settled_range_leaf<core::range_result<Range>>(core::children_of(std::forward<Range>(range)));
+[[nodiscard]] core::settled_range_leaf<core::children_kept<Range>> when_all_settled(Range&& range) {
+  return core::settled_range_leaf<core::children_kept<Range>>(core::children_of(std::forward<Range>(range)));
 }
 
 /// The first to end decides, be it with a value, an exception or a cancellation of its own: it is the result, is rethrown,
@@ -311,9 +296,9 @@ template <class... A>
 /// The same for a range, which must not be empty: throws `std::invalid_argument`.
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::any_of_range_leaf<core::range_result<Range>> when_any(Range&& range) {
-  return core::any_of_range_leaf<core::range_result<Range>>(core::group_rule::any,
-                                                            core::children_of(std::forward<Range>(range)));
+[[nodiscard]] core::any_of_range_leaf<core::children_kept<Range>> when_any(Range&& range) {
+  return core::any_of_range_leaf<core::children_kept<Range>>(core::group_rule::any,
+                                                             core::children_of(std::forward<Range>(range)));
 }
 
 /// The first value decides. If there is none, the failure that came first is rethrown when all have ended.
@@ -325,9 +310,9 @@ template <class... A>
 }
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::any_of_range_leaf<core::range_result<Range>> when_any_success(Range&& range) {
-  return core::any_of_range_leaf<core::range_result<Range>>(core::group_rule::any_success,
-                                                            core::children_of(std::forward<Range>(range)));
+[[nodiscard]] core::any_of_range_leaf<core::children_kept<Range>> when_any_success(Range&& range) {
+  return core::any_of_range_leaf<core::children_kept<Range>>(core::group_rule::any_success,
+                                                             core::children_of(std::forward<Range>(range)));
 }
 
 }  // namespace rota

@@ -16,6 +16,7 @@ worker_stats stats_of(sched::worker& w) noexcept {
   return {c.polled.read(),
           c.stolen.read(),
           c.steals.read(),
+          c.searches.read(),
           c.parked.read(),
           c.lifo_hits.read(),
           c.injector_fetches.read(),

@@ -26,6 +26,7 @@ struct worker_counters {
   counter polled;            // looks at a task
   counter stolen;            // tasks taken from other workers
   counter steals;            // operations that took at least one
+  counter searches;          // looks at all others for work
   counter parked;            // times it went to sleep
   counter lifo_hits;         // tasks run out of the LIFO slot
   counter injector_fetches;  // batches

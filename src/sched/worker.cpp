@@ -160,9 +160,12 @@ header* worker::choose() noexcept {
   return from_injector();
 }
 
-/// Children that a task has left behind, the next one first; and now and then whoever waits in the ring.
+/// Children that a task has left behind, the next one first; and now and then whoever waits in the ring: also when somebody had
+/// to call for it, as the watchdog does when what was chosen last computes for long.
 header* worker::choose_beside_forks() noexcept {
-  if (forks_in_a_row_ < most_forks_in_a_row) {
+  const std::uint32_t calls = forks_.waiting.calls();
+  const bool was_called = std::exchange(calls_heard_, calls) != calls;
+  if (forks_in_a_row_ == 0 || (forks_in_a_row_ < most_forks_in_a_row && !was_called)) {
     if (header* const entry = from_forks()) return entry;
   }
   forks_in_a_row_ = 0;
@@ -285,6 +288,7 @@ void worker::move_to_injector(task_ring::batch& batch) noexcept {
 /// A searcher's look everywhere, once. A stale entry is not work.
 header* worker::search() noexcept {
   if (header* const task = next_running()) return task;
+  counts_.searches.add(1);
   const unsigned n = shared_.workers();
   const unsigned first = random_.below(n) + (base::chance() ? 1 : 0);
   for (unsigned i = 0; i < n; ++i) {

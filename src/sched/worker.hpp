@@ -22,7 +22,7 @@ namespace rota::sched {
 class scheduler;
 
 /// The capacity of a ring; small in the model build, so that overflow and wrap are reached.
-inline constexpr std::uint32_t ring_capacity = ROTA_MODEL ? 4 : 256;
+inline constexpr std::uint32_t ring_capacity = ROTA_MODEL && !ROTA_SIMULATED ? 4 : 256;
 using task_ring = queue::ring<core::header, ring_capacity>;
 
 inline constexpr std::uint32_t polls_per_tick = 128;
@@ -163,6 +163,7 @@ class alignas(base::cache_line) worker {
   std::uint32_t since_driver_ = 0;
   std::uint32_t lifo_polls_ = 0;
   std::uint32_t forks_in_a_row_ = 0;
+  std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last
   std::uint32_t polls_this_tick_ = 0;
   bool searching_ = false;
   bool to_ring_ = false;    // what is woken now goes where all can take it

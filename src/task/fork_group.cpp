@@ -20,6 +20,7 @@ bool fork_group::start() {
   // relaxed. The children's own words hand it over.
   remaining_.store(static_cast<std::int32_t>(count_), base::order::relaxed);
   keep_waker();
+  for (std::uint32_t i = 0; i < count_; ++i) demand_work(members_[i]);
   for (std::uint32_t i = 0; i < count_; ++i) {
     const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
     promise_base& child = *members_[i];
@@ -52,6 +53,7 @@ cancel_progress fork_group::try_cancel(cancel_reason reason) noexcept {
   // seq_cst. See make_task_of(). From now on no child decides. failure: relaxed. One has decided.
   decider_.compare_exchange_strong(nobody, parents, base::order::seq_cst, base::order::relaxed);
   cancel_others(nullptr, reason);
+  call_who_is_in_place();
   return is_ready() ? cancel_progress::ended : cancel_progress::pending;
 }
 
@@ -71,7 +73,10 @@ void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept
     header* const task = task_made_of(*members_[i], base::order::seq_cst);
     if (task != nullptr && task != but) static_cast<void>(cancel(*task, reason));
   }
-  // Who is in place hears of it when it forks.
+}
+
+/// Who is in place hears of it when it forks.
+void fork_group::call_who_is_in_place() noexcept {
   if (here_ != nullptr) here_->waiting.call();
 }
 
@@ -86,7 +91,10 @@ void fork_group::report(std::uint32_t position, const ending& how) noexcept {
   // seq_cst. See make_task_of(). failure: relaxed. Another has decided.
   if (decider_.compare_exchange_strong(nobody, position + 1, base::order::seq_cst, base::order::relaxed)) {
     // relaxed. Its own.
-    cancel_others(task_made_of(*members_[position], base::order::relaxed), cancel_reason::sibling_failed);
+    const header* const reporter = task_made_of(*members_[position], base::order::relaxed);
+    cancel_others(reporter, cancel_reason::sibling_failed);
+    // If it is in place itself, nobody else is.
+    if (reporter != nullptr) call_who_is_in_place();
   }
 }
 
@@ -147,6 +155,7 @@ void fork_group::rethrow_failure() {
 void fork_group::let_go() noexcept {
   base::note_write(waker_room_);
   for (std::uint32_t i = 0; i < count_; ++i) {
+    if (members_[i] == nullptr) continue;  // an empty task, and nobody has awaited the group
     promise_base& child = *members_[i];
     // relaxed. All have ended, or none has started.
     if (header* const task = task_made_of(child, base::order::relaxed)) {

@@ -106,7 +106,7 @@ std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child, bo
   const strand& front = *child.root;
   tag_of(frame.address()).keep = 1;
   frame.destroy();
-  if (has_value && front.in_place && !is_decided()) return go_on(*forks_of_thread());
+  if (has_value && front.in_place) return go_on(*forks_of_thread());
   return go_on_after(nullptr);
 }
 
@@ -116,6 +116,7 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
   if (front.in_place) {
     note_mixed();
     if (const ending how = ending_at(position); may_be_first(how)) report(position, how);
+    if (front.in_place && is_decided()) discard_unstarted();
   }
   if (!front.in_place) {
     // It was made a task by its own destructors, or by what its end has cancelled: so it ends as one.
@@ -123,9 +124,29 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
     front.why = stop_reason::finished;
     return std::noop_coroutine();
   }
+  return go_on(*forks_of_thread());
+}
+
+/// Those that must not start any more, and that nobody has stolen, end here: who has failed need not wait for the turn of each. What
+/// their parameters do when they are destroyed, does whoever ended last, and may make that a task.
+void fork_group::discard_unstarted() noexcept {
   fork_context& here = *forks_of_thread();
-  if (is_decided()) make_tasks_of_unstarted(here);
-  return go_on(here);
+  const std::uint32_t first = next_;
+  const std::uint32_t last = window_;
+  std::uint32_t end = first;
+  while (end != last && here.waiting.pop() != nullptr) ++end;
+  // From here on they count neither as unstarted nor as tasks. next_ stays: before it is who promote() makes a task.
+  stolen_ += last - end;
+  window_ = first;
+  const cancel_reason stop = reason_to_stop();
+  for (std::uint32_t i = first; i != end; ++i) {
+    promise_base& unstarted = *members_[i];
+    const std::coroutine_handle<> frame = unstarted.handle();
+    type_of(unstarted).set_cancelled(unstarted.room(), stop);
+    tag_of(frame.address()).keep = 1;
+    frame.destroy();
+  }
+  next_ = window_ = last;
 }
 
 /// Whoever takes one that must not start any more finds that out. The child that ended last may be in place yet.
@@ -147,6 +168,7 @@ void fork_group::make_tasks_of_the_rest() noexcept {
   header& base = *task_around();
   scheduler& by = scheduler_for_children(base);
   for (std::uint32_t i = window_; i != count_; ++i, ++stolen_) {
+    demand_work(members_[i]);
     members_[i]->group = this;
     by.ops->schedule(adopt(*members_[i], base));
   }

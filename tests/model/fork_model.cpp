@@ -236,6 +236,31 @@ TEST(fork_model, a_child_that_fails_becomes_a_task_at_its_end) {
       1);
 }
 
+task<int> fails_beside_parameters(forking_household& h) {
+  co_await when_all(fails(h), with_parameter(h, asks(h)), with_parameter(h, asks(h)));
+  co_return 1;
+}
+task<int> discards_in_place(forking_household& h) {
+  const auto [a, b] = co_await when_all(fails_beside_parameters(h), number(h, 1));
+  co_return a + b;
+}
+
+// Those that nobody has stolen end where the failure is noticed. What their parameters do then may make a task of whoever failed.
+TEST(fork_model, a_failure_discards_those_that_have_not_started) {
+  const auto each_once = [](forking_household& h) {
+    ends_as(7)(h);
+    check(h.counted == 2, "each parameter is destroyed once, and finds a task");
+  };
+  expect_end({"fork_discards", fails_beside_parameters}, each_once, 1);
+  expect_end({"fork_discards_in_place", discards_in_place}, each_once, 1);
+  expect_end(
+      {.name = "fork_discards_cancelled", .parent = discards_in_place, .cancels = true},
+      [](forking_household& h) {
+        check(h.counted == 0 || h.counted == 2, "each that was made is destroyed once");
+      },
+      1);
+}
+
 task<int> settles(forking_household& h) {
   const auto [a, b, c] = co_await when_all_settled(ends(h), fails(h), ends(h));
   check(a.has_value() && b.has_exception() && c.has_value(), "as they ended");

@@ -47,8 +47,11 @@ struct frame_lists {
   frame_list of[frame_class(largest_kept_frame) + 1];
 };
 
-/// This thread's; null: it has none yet, or it is ending. Read once in each call below, which a coroutine's code may contain: clang
-/// 16 and later and g++ take its address anew after every suspension.
+/// Of a thread that has none yet, or is ending: empty, and with no room.
+ROTA_API extern constinit frame_lists no_frame_lists;
+
+/// This thread's. Read once in each call below, which a coroutine's code may contain: clang 16 and later and g++ take its address
+/// anew after every suspension.
 ROTA_API [[gnu::tls_model("initial-exec")]] extern constinit thread_local frame_lists* frames_of_thread;
 
 /// The whole of it; these are what the two functions below do where the lists are of no help.
@@ -59,34 +62,45 @@ ROTA_API void free_frame_slowly(void* frame, std::size_t bytes) noexcept;
 [[nodiscard]] inline void* allocate_frame(std::size_t bytes) {
 #if ROTA_DETAIL_INLINE_FRAMES
   if (bytes <= largest_kept_frame) {
-    if (frame_lists* const lists = frames_of_thread) [[likely]] {
-      frame_list& list = lists->of[frame_class(bytes)];
-      if (free_frame_block* const block = list.first) [[likely]] {
-        list.first = block->next;
-        ++list.room;
-        return block;
-      }
+    frame_list& list = frames_of_thread->of[frame_class(bytes)];
+    if (free_frame_block* const block = list.first) [[likely]] {
+      list.first = block->next;
+      ++list.room;
+      return block;
     }
   }
 #endif
   return allocate_frame_slowly(bytes);
 }
 
+/// Into a list that this thread keeps. False: that has no room.
+[[nodiscard]] inline bool keep_frame([[maybe_unused]] void* frame,
+                                     [[maybe_unused]] std::size_t of_class) noexcept {
+#if ROTA_DETAIL_INLINE_FRAMES
+  frame_list& list = frames_of_thread->of[of_class];
+  if (list.room == 0) [[unlikely]]
+    return false;
+  --list.room;
+  list.first = ::new (frame) free_frame_block{list.first};
+  return true;
+#else
+  return false;
+#endif
+}
+
 /// `bytes` as it was given to allocate_frame. Any thread.
 inline void free_frame(void* frame, std::size_t bytes) noexcept {
-#if ROTA_DETAIL_INLINE_FRAMES
-  if (bytes <= largest_kept_frame) {
-    if (frame_lists* const lists = frames_of_thread) [[likely]] {
-      frame_list& list = lists->of[frame_class(bytes)];
-      if (list.room != 0) [[likely]] {
-        --list.room;
-        list.first = ::new (frame) free_frame_block{list.first};
-        return;
-      }
-    }
-  }
-#endif
+  if (bytes <= largest_kept_frame && keep_frame(frame, frame_class(bytes))) [[likely]]
+    return;
   free_frame_slowly(frame, bytes);
+}
+
+/// What says, in a byte, into which list a frame goes; 0: free_frame() has to find out.
+[[nodiscard]] constexpr std::uint8_t list_of_frame(std::size_t bytes) noexcept {
+  static_assert(frame_class(largest_kept_frame) <= 0xFF);
+  return ROTA_DETAIL_INLINE_FRAMES != 0 && bytes <= largest_kept_frame
+             ? static_cast<std::uint8_t>(frame_class(bytes))
+             : std::uint8_t{0};
 }
 
 }  // namespace rota::base

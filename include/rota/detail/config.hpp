@@ -12,6 +12,10 @@
 #ifndef ROTA_MODEL
 #define ROTA_MODEL 0
 #endif
+/// 1, beside ROTA_MODEL: the same seam on a machine that counts time, with queues as large as they really are.
+#ifndef ROTA_SIMULATED
+#define ROTA_SIMULATED 0
+#endif
 
 /// With -DROTA_CHECK_LIFETIMES clang warns (-Wdangling) where a coroutine keeps a reference to a temporary that is gone when it
 /// starts. It then wants [[clang::coro_wrapper]] at every function that returns a task and is no coroutine, which those of the C++

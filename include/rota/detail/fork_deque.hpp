@@ -80,6 +80,7 @@ class fork_deque {
     const std::int64_t limit = top_.load(base::order::acquire) + Capacity;
     // relaxed, all of it. See has_room(). An exchange, since a mark that comes now must not be lost.
     const bool called = limit_.exchange(limit, base::order::relaxed) == called_mark;
+    if (called) ++calls_;
     return {static_cast<std::uint32_t>(limit - own_bottom()), called};
   }
   /// Anybody. The owner's next look for room is a look_again(), which says so.
@@ -88,12 +89,21 @@ class fork_deque {
     limit_.store(called_mark, base::order::relaxed);
   }
 
+  /// The owner. How often it has found out that it was called; wraps around.
+  [[nodiscard]] std::uint32_t calls() const noexcept { return calls_; }
+
   /// The owner, who knows that there is room: `item(0)` will be the next to be popped, `item(count - 1)` the first to be stolen.
   template <class Item>
   [[gnu::always_inline]] void push(std::uint32_t count, Item item) noexcept {
     std::int64_t bottom = own_bottom();
-    // relaxed. The bottom publishes it.
-    for (std::uint32_t i = count; i != 0; --i) slot(bottom++).store(&item(i - 1), base::order::relaxed);
+    // How many there are is often another number each time: a loop within the loop would be guessed wrong once more.
+#if defined(__clang__)
+#pragma clang loop unroll(disable)
+#endif
+    for (std::uint32_t i = count; i != 0; --i) {
+      // relaxed. The bottom publishes it.
+      slot(bottom++).store(&item(i - 1), base::order::relaxed);
+    }
     set_bottom(bottom);
   }
 
@@ -112,7 +122,9 @@ class fork_deque {
     if (top >= at) [[unlikely]]
       return pop_last(at, top);
     // relaxed. The owner wrote it.
-    return slot(at).load(base::order::relaxed);
+    T* const item = slot(at).load(base::order::relaxed);
+    if (item == nullptr) __builtin_unreachable();
+    return item;
   }
 
   /// The owner. Exact when it says yes.
@@ -156,6 +168,7 @@ class fork_deque {
   static constexpr std::int64_t called_mark = INT64_MIN;
   base::atomic<std::int64_t> limit_{Capacity};
   const bool exchanges_;
+  std::uint32_t calls_ = 0;  // the owner's
   alignas(128) base::atomic<T*> slots_[Capacity];
 };
 

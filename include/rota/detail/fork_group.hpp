@@ -27,7 +27,7 @@ enum class group_rule : unsigned char {
 
 /// What a worker offers the tasks that it runs: the children that nobody has started, for it and for thieves.
 struct fork_context {
-  static constexpr std::uint32_t capacity = ROTA_MODEL ? 4 : 1024;
+  static constexpr std::uint32_t capacity = ROTA_MODEL && !ROTA_SIMULATED ? 4 : 1024;
 
   fork_context(queue::pop_barrier barrier, scheduler& of) noexcept : waiting(barrier), by(&of) {}
 
@@ -40,10 +40,10 @@ struct fork_context {
 //
 // A child is one of four things: *unstarted*, a frame that its parent holds, or that lies in a deque as well; *in place*: it runs
 // as a part of the task around it, its strand being the front of the room where its header would be; a *task*, with a header;
-// or *ended*.
+// or *ended*; also if it was discarded before it began, since another had failed.
 //
-//   unstarted -----> in place -----> ended          nobody else took part: no word, no reference, no count was touched
-//       |                |
+//   unstarted -----> in place -----> ended          nobody else took part: no word, no reference, no count was touched;
+//       |                |                          discarded, an unstarted one ends at once
 //       |  stolen        |  promoted: it, or something inside of it, needs to be a task
 //       |  (adopt)       v  (promote)
 //       `-------------> task ------> ended          counted by remaining_
@@ -64,7 +64,7 @@ struct fork_context {
 //   field       who touches it
 //   members_    the children's first frames: written before anything starts. The rooms around them stay as long as the group
 //   result      in a frame's tag: from null, by whoever makes it a task; then its header is there
-//   next_       the parent's thread: how many have been started in place
+//   next_       whoever is in place: how many have been started there, or discarded
 //   decider_    position + 1 of the child that decided, by compare-exchange from 0; or `parents`, if the parent was cancelled first
 //   failed_     position + 1 of the child that failed first, by compare-exchange from 0
 //   reason_     why the parent was cancelled: before decider_ says so
@@ -106,13 +106,20 @@ class ROTA_API fork_group : public leaf, public family {
     return begin_slowly(outer);
   }
 
+  /// Ends the program with a sentence, where it would end without one.
+  [[gnu::always_inline]] static void demand_work(const promise_base* child) noexcept {
+    if (child == nullptr) [[unlikely]]
+      ROTA_FATAL("an empty task: moved from, awaited or spawned before", 0);
+  }
+
   // --- for the child that ends in place, and for workers
 
   [[nodiscard]] bool is_decided() const noexcept {
     // relaxed. What was decided is looked at elsewhere.
     return decider_.load(base::order::relaxed) != 0;
   }
-  /// A child in place has ended with a value, and its frame has gone, but for the room.
+  /// A child in place has ended with a value, and its frame has gone, but for the room. If something else was decided meanwhile,
+  /// that has called here.
   [[nodiscard, gnu::always_inline]] std::coroutine_handle<> go_on(fork_context& here) noexcept {
     if (next_ == window_) return all_have_started(here);
     if (here.waiting.is_called()) [[unlikely]]
@@ -127,7 +134,7 @@ class ROTA_API fork_group : public leaf, public family {
   }
   /// It has parameters that end with it; the room, and the result in front of that, stay.
   [[nodiscard]] std::coroutine_handle<> end_with_destructors(promise_base& child, bool has_value) noexcept;
-  /// It has failed, or something else was decided. `frame`: its own, if that is not destroyed yet.
+  /// It has failed, or is a task now. `frame`: its own, if that is not destroyed yet.
   [[nodiscard]] std::coroutine_handle<> go_on_after(promise_base* frame) noexcept;
 
   /// An unstarted child that was taken out of a deque: a task from now on, runnable, with an entry for the caller.
@@ -188,12 +195,15 @@ class ROTA_API fork_group : public leaf, public family {
     if (siblings > room) siblings = room;
     next_ = 1;
     window_ = 1 + siblings;
-    promise_base** const rest = members_ + 1;
-    here.waiting.push(siblings, [this, rest](std::uint32_t i) -> promise_base& {
-      rest[i]->group = this;
-      return *rest[i];
+    promise_base** const all = members_;
+    demand_work(all[0]);
+    promise_base& child = *all[0];
+    here.waiting.push(siblings, [this, all](std::uint32_t i) -> promise_base& {
+      demand_work(all[i + 1]);
+      promise_base& sibling = *all[i + 1];
+      sibling.group = this;
+      return sibling;
     });
-    promise_base& child = *members_[0];
     child.group = this;
     return begin_in_place(child, here, *frame_->root);
   }
@@ -236,6 +246,7 @@ class ROTA_API fork_group : public leaf, public family {
     here.running = frame_->root->in_place ? frame_->root : nullptr;
   }
   void make_tasks_of_unstarted(fork_context& here) noexcept;
+  void discard_unstarted() noexcept;
   header& promote_child(header& me) noexcept;
   void note_mixed() noexcept {
     if (mixed_) return;
@@ -257,6 +268,7 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] bool decides(const ending& how) const noexcept;
   void report(std::uint32_t position, const ending& how) noexcept;
   void cancel_others(const header* but, cancel_reason reason) noexcept;
+  void call_who_is_in_place() noexcept;
 
   promise_base** members_ = nullptr;
   std::uint32_t count_ = 0;
@@ -294,7 +306,7 @@ template <class Promise>
   if constexpr (!Promise::ends_by_itself) {
     return group.end_with_destructors(self, has_value);
   } else {
-    if (!has_value || group.is_decided()) [[unlikely]]
+    if (!has_value) [[unlikely]]
       return group.go_on_after(&self);
     return group.go_on(here);
   }

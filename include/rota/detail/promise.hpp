@@ -46,12 +46,15 @@ struct result_vtable;
 struct alignas(16) frame_tag {
   base::atomic<const result_vtable*> result;  // a task's: says that its header is there
   std::uint32_t bytes;                        // of the whole block
-  std::uint32_t lead : 30;                    // bytes before the frame
-  std::uint32_t lent : 1;                     // an allocator of the user's gave it
-  std::uint32_t keep : 1;                     // a root: the block outlives the frame
+  std::uint16_t lead;                         // before the frame, in units of lead_unit
+  std::uint8_t list;                          // of a block from base::allocate_frame: base::list_of_frame()
+  std::uint8_t lent : 1;                      // an allocator of the user's gave it
+  std::uint8_t keep : 1;                      // a root: the block outlives the frame
+  std::uint8_t unused : 6;
 };
 static_assert(sizeof(frame_tag) == 16);
-inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
+inline constexpr std::size_t lead_unit = 16;
+inline constexpr std::size_t largest_lead = 0xFFFF * lead_unit;
 
 [[nodiscard]] inline frame_tag& tag_of(void* frame) noexcept {
   return *std::launder(reinterpret_cast<frame_tag*>(static_cast<std::byte*>(frame) - sizeof(frame_tag)));
@@ -64,7 +67,7 @@ inline constexpr std::size_t largest_lead = (std::size_t{1} << 30U) - 1;
 }
 inline void release_block(void* frame) noexcept {
   const frame_tag& tag = tag_of(frame);
-  void* const block = static_cast<std::byte*>(frame) - tag.lead;
+  void* const block = static_cast<std::byte*>(frame) - tag.lead * lead_unit;
   if (tag.lent != 0) {
     // What frees it lies at its end.
     using releaser = void (*)(void* block, std::size_t bytes) noexcept;
@@ -211,16 +214,23 @@ class alignas(16) promise_base {
   static void* allocate(std::size_t frame_bytes, std::size_t lead) {
     const std::size_t bytes = checked(lead + frame_bytes);
     auto* const frame = static_cast<std::byte*>(base::allocate_frame(bytes)) + lead;
-    make_tag(frame, bytes, lead);
+    make_tag(frame, bytes, lead, base::list_of_frame(bytes));
     return frame;
   }
-  static frame_tag& make_tag(std::byte* frame, std::size_t bytes, std::size_t lead) noexcept {
-    auto* const tag = ::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag;
-    tag->bytes = static_cast<std::uint32_t>(bytes);
-    tag->lead = static_cast<std::uint32_t>(lead) & largest_lead;
-    tag->lent = 0;
-    tag->keep = 0;
-    return *tag;
+  static frame_tag& make_tag(std::byte* frame,
+                             std::size_t bytes,
+                             std::size_t lead,
+                             std::uint8_t list) noexcept {
+    // What is zero, too: then it is one store.
+    return *::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag{
+        .result{},
+        .bytes = static_cast<std::uint32_t>(bytes),
+        .lead = static_cast<std::uint16_t>(lead / lead_unit),
+        .list = list,
+        .lent = 0,
+        .keep = 0,
+        .unused = 0,
+    };
   }
   /// What a tag can hold. A larger frame would not be found again.
   static std::size_t checked(std::size_t bytes) {
@@ -264,7 +274,8 @@ class typed_promise : public promise_base {
   static constexpr bool ends_by_itself = true;
 
   static constexpr std::size_t lead = result_room<T> + header_room + sizeof(frame_tag);
-  static_assert(lead <= largest_lead, "a task's result is too large: return it by pointer");
+  static_assert(lead <= largest_lead && lead % lead_unit == 0,
+                "a task's result is larger than a megabyte: return it by pointer");
 
   typed_promise() noexcept { ::new (static_cast<void*>(result_at<T>(room()))) outcome<T>(); }
   typed_promise(const typed_promise&) = delete;
@@ -323,7 +334,7 @@ class typed_promise : public promise_base {
     std::byte* const block =
         reinterpret_cast<std::byte*>(std::to_address(traits::allocate(mine, bytes / 16)));
     ::new (static_cast<void*>(block + bytes - tail)) rebound(std::move(mine));
-    frame_tag& tag = promise_base::make_tag(block + lead, bytes, lead);
+    frame_tag& tag = promise_base::make_tag(block + lead, bytes, lead, 0);
     tag.lent = 1;
     using releaser = void (*)(void* raw, std::size_t size) noexcept;
     constexpr releaser release = [](void* raw, std::size_t size) noexcept {

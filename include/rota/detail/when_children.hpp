@@ -10,6 +10,7 @@
 
 #include <rota/detail/awaited.hpp>
 #include <rota/detail/fork_group.hpp>
+#include <rota/inplace_vector.hpp>
 #include <rota/join_handle.hpp>
 #include <rota/outcome.hpp>
 
@@ -47,12 +48,6 @@ using child_result = typename decltype(as_child(std::declval<A>()))::value_type;
 template <class A>
 concept child_argument = requires(A&& a) { as_child(std::forward<A>(a)); };
 
-/// A vector, say, of tasks that is given up, or of handles.
-template <class Range>
-concept child_range = !child_argument<Range> && requires(Range&& range) {
-  range.begin();
-  range.end();
-};
 /// An element as a child takes it: moved out of a range that is given up, else referred to.
 template <class Range>
 using child_element =
@@ -62,17 +57,69 @@ using child_element =
 template <class Range>
 using range_result = child_result<child_element<Range>>;
 
+/// A vector, say, of tasks that is given up, or of handles.
 template <class Range>
-[[nodiscard]] std::vector<task<range_result<Range>>> children_of(Range&& range) {
-  if constexpr (std::is_same_v<Range, std::vector<task<range_result<Range>>>>) {
+concept child_range = !child_argument<Range> && requires(Range&& range) {
+  range.begin();
+  range.end();
+  typename range_result<Range>;
+};
+
+/// Containers that are given up may be kept as they are. What is made of their elements goes into one of the same shape.
+template <class Container, class V>
+struct shape {};
+template <class T, class V>
+struct shape<std::vector<task<T>>, V> {
+  using type = std::vector<V>;
+};
+template <class T, std::size_t N, class V>
+struct shape<std::array<task<T>, N>, V> {
+  using type = std::array<V, N>;
+};
+template <class T, std::size_t N, class V>
+struct shape<inplace_vector<task<T>, N>, V> {
+  using type = inplace_vector<V, N>;
+};
+template <class Range>
+concept keepable_range = requires { typename shape<Range, int>::type; };
+
+template <class Range>
+struct kept_range {
+  using type = std::vector<task<range_result<Range>>>;
+};
+template <class Range>
+  requires keepable_range<Range>
+struct kept_range<Range> {
+  using type = Range;
+};
+/// What a group keeps of it.
+template <class Range>
+using children_kept = typename kept_range<Range>::type;
+
+template <class Range>
+[[nodiscard]] decltype(auto) children_of(Range&& range) {
+  if constexpr (keepable_range<Range>) {
     return std::forward<Range>(range);
   } else {
-    std::vector<task<range_result<Range>>> children;
+    children_kept<Range> children;
     if constexpr (requires { range.size(); }) children.reserve(range.size());
     for (auto& each : range) children.push_back(as_child(static_cast<child_element<Range>>(each)));
     return children;
   }
 }
+
+/// Its destructor does nothing but to destroy the elements.
+template <class Container>
+inline constexpr bool keeps_in_itself = false;
+template <class T, std::size_t N>
+inline constexpr bool keeps_in_itself<std::array<T, N>> = true;
+template <class T, std::size_t N>
+inline constexpr bool keeps_in_itself<inplace_vector<T, N>> = true;
+/// Has it as many elements as its type says?
+template <class Container>
+inline constexpr bool is_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_array<std::array<T, N>> = true;
 
 /// What a child has left in front of its room.
 template <class T>
@@ -112,11 +159,23 @@ template <class T>
 [[gnu::always_inline]] inline void free_plain_child(promise_base& child) noexcept {
   known_outcome::destroy(outcome_of<T>(child));
   auto* const frame = static_cast<std::byte*>(frame_of_room(child.room()));
-  const frame_tag& tag = tag_of(frame);
-  if (tag.lent != 0) [[unlikely]]
-    return release_block(frame);
-  base::free_frame(frame - typed_promise<T>::lead, tag.bytes);
+  const std::uint8_t list = tag_of(frame).list;
+  if (list == 0 || !base::keep_frame(frame - typed_promise<T>::lead, list)) [[unlikely]]
+    release_block(frame);
 }
+
+/// Frees what is left of a group's children when their values are out of them.
+template <class Group>
+class freed_at_last {
+ public:
+  [[gnu::always_inline]] explicit freed_at_last(Group& group) noexcept : group_(&group) {}
+  freed_at_last(const freed_at_last&) = delete;
+  freed_at_last& operator=(const freed_at_last&) = delete;
+  [[gnu::always_inline]] ~freed_at_last() { group_->free_plain(); }
+
+ private:
+  Group* group_;
+};
 
 /// A fixed number of children. Whoever derives from it calls let_go() if it has members at its end, as a final class: there a
 /// destructor costs nothing else.
@@ -168,31 +227,88 @@ class fixed_group<> : public fork_group {
   }
 };
 
-/// As many children as there are.
-template <class T>
+/// As many children as there are, kept as they were given.
+template <class Container>
 class range_group : public fork_group {
+ public:
+  template <class Promise>
+  [[gnu::always_inline]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
+    if constexpr (is_array<Container>) return fork(parent.promise(), std::tuple_size_v<Container>);
+    return fork_group::await_suspend(parent);
+  }
+
  protected:
-  range_group(group_rule rule, std::vector<rota::task<T>> children)
-      : fork_group(rule), children_(std::move(children)) {
-    for (const rota::task<T>& each : children_) demand_work(each);
+  using value_type = typename Container::value_type::value_type;
+
+  range_group(group_rule rule, Container&& children) : fork_group(rule), children_(std::move(children)) {
     // A task is the pointer to its frame, so theirs is the list that a group needs.
-    static_assert(std::is_standard_layout_v<rota::task<T>> && sizeof(rota::task<T>) == sizeof(promise_base*));
+    static_assert(std::is_standard_layout_v<rota::task<value_type>> &&
+                  sizeof(rota::task<value_type>) == sizeof(promise_base*));
     set_members(reinterpret_cast<promise_base**>(children_.data()), children_.size());
   }
-  ~range_group() = default;
+  ~range_group() {
+    // After free_plain() there is nothing in it but nulls, and whoever keeps them in itself has nothing else to give back.
+    if (keeps_in_itself<Container> && !has_members()) return;
+    children_.~Container();
+  }
+
+  /// What `take` makes of each.
+  template <class V>
+  using collection = typename shape<Container, V>::type;
+  template <class V, class Take>
+    requires(!is_array<Container>)
+  [[nodiscard]] collection<V> each_of(Take take) {
+    collection<V> made;
+    made.reserve(this->members().size());
+    for (promise_base* const each : this->members()) made.push_back(take(*each));
+    return made;
+  }
+  template <class V, class Take>
+    requires is_array<Container>
+  [[nodiscard]] collection<V> each_of(Take take) {
+    return each_at<V>(take, std::make_index_sequence<std::tuple_size_v<Container>>());
+  }
 
   /// As in a fixed_group.
   void free_plain() noexcept {
-    for (promise_base*& each : this->members()) free_plain_child<T>(*std::exchange(each, nullptr));
+    for (promise_base*& each : this->members()) free_plain_child<value_type>(*std::exchange(each, nullptr));
     forget_members();
+  }
+  /// The values of children that have all ended in place; none of these is left.
+  template <class V>
+  [[nodiscard]] collection<V> take_plain() {
+    if constexpr (!is_array<Container> && std::is_nothrow_move_constructible_v<V>) {
+      collection<V> made;
+      made.reserve(this->members().size());
+      // One loop: each is left by a jump that is often guessed wrong.
+      for (promise_base*& each : this->members()) {
+        promise_base& child = *std::exchange(each, nullptr);
+        made.push_back(take_plain_value<value_type>(child));
+        free_plain_child<value_type>(child);
+      }
+      forget_members();
+      return made;
+    } else {
+      const freed_at_last members(*this);
+      return each_of<V>([](promise_base& each) { return take_plain_value<value_type>(each); });
+    }
   }
 
  private:
   [[nodiscard]] const result_vtable& type_of(promise_base& /*child*/) const noexcept final {
-    return result_vtable_of<T>;
+    return result_vtable_of<value_type>;
   }
 
-  std::vector<rota::task<T>> children_;
+  template <class V, class Take, std::size_t... I>
+  [[nodiscard]] collection<V> each_at([[maybe_unused]] Take take, std::index_sequence<I...> /*positions*/) {
+    return collection<V>{take(*this->members()[I])...};
+  }
+
+  friend freed_at_last<range_group>;
+
+  union {
+    Container children_;
+  };
 };
 
 }  // namespace rota::core

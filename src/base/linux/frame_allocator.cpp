@@ -19,7 +19,8 @@
 
 namespace rota::base {
 
-constinit thread_local frame_lists* frames_of_thread = nullptr;
+constinit frame_lists no_frame_lists;
+constinit thread_local frame_lists* frames_of_thread = &no_frame_lists;
 
 namespace {
 
@@ -88,7 +89,7 @@ struct list_owner {
 };
 
 frame_lists* open_lists() noexcept {
-  if (frames_of_thread != nullptr) return frames_of_thread;
+  if (frames_of_thread != &no_frame_lists) return frames_of_thread;
   if (this_thread_locals().frames_closed) return nullptr;
   thread_local list_owner owner;
   return &owner.lists;
@@ -140,7 +141,7 @@ void free_frame_slowly(void* frame, std::size_t bytes) noexcept {
 }
 
 void forgo_frame_lists() noexcept {
-  frames_of_thread = nullptr;
+  frames_of_thread = &no_frame_lists;
   this_thread_locals().frames_closed = true;
 }
 

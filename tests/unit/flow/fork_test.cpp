@@ -400,6 +400,38 @@ TEST_P(fork_on, a_failure_whose_consequence_asks_for_the_task) {
   }
 }
 
+// The same in place, with a sibling that nobody has started: it is a task then, and nobody else's to discard.
+TEST(fork, a_failure_in_place_whose_consequence_asks_for_the_task) {
+  runtime r(runtime_options{.workers = 2});
+  for (int i = 0; i < 200; ++i) {
+    search s;
+    std::atomic<int> called{0};
+    auto work = [&]() -> task<void> {
+      std::atomic<bool> ready{false};
+      const auto fails = [&]() -> task<void> {
+        while (!ready.load()) std::this_thread::yield();
+        throw found("first");
+        co_return;
+      };
+      const auto between = [](std::unique_ptr<search::life> /*parameter*/) -> task<void> { co_return; };
+      const auto hooked = [&]() -> task<void> {
+        const std::stop_callback hook(this_task::stop_token(), [&] {
+          static_cast<void>(this_task::cancel_requested());
+          called.fetch_add(1);
+        });
+        ready.store(true);
+        while (called.load() == 0) std::this_thread::yield();  // or this thread would start the other one
+        co_await sleep_for(1h);
+      };
+      auto life = std::make_unique<search::life>(s);
+      co_await when_all(fails(), between(std::move(life)), hooked());
+    };
+    EXPECT_THROW(r.spawn(work).join(), found);
+    EXPECT_EQ(called.load(), 1);
+    EXPECT_EQ(s.alive.load(), 0);
+  }
+}
+
 TEST_P(fork_on, an_exception_that_nobody_sees_is_counted) {
   auto work = []() -> task<void> {
     const auto fails = [](int n) -> task<void> {

@@ -382,4 +382,38 @@ TEST_P(loops_on, a_reduction_that_is_cancelled) {
   EXPECT_THROW(sum.join(), cancelled_error);
 }
 
+// A loop's last look must not use up what was meant for whoever comes after it.
+TEST(loops, a_failure_is_heard_between_loops_of_one_chunk) {
+  constexpr int children = 900;
+  runtime r(runtime_options{.workers = 2});
+  std::atomic<bool> failing{false};
+  std::atomic<int> begun{0};
+  const auto first = [&]() -> task<void> {
+    while (!failing.load()) std::this_thread::yield();  // a thief has the last one
+    co_return;
+  };
+  const auto loop = [&]() -> task<void> {
+    begun.fetch_add(1);
+    const auto body = [](int i) {
+      if (i == 0) std::this_thread::sleep_for(1ms);
+    };
+    constexpr parallel_options one_chunk{.grain = 100};
+    co_await parallel_for(0, 100, body, one_chunk);
+  };
+  const auto last = [&]() -> task<void> {
+    failing.store(true);
+    throw std::out_of_range("first");
+    co_return;
+  };
+  const auto work = [&]() -> task<void> {
+    std::vector<task<void>> all;
+    all.push_back(first());
+    for (int i = 2; i < children; ++i) all.push_back(loop());
+    all.push_back(last());
+    co_await when_all(std::move(all));
+  };
+  EXPECT_THROW(r.spawn(work).join(), std::out_of_range);
+  EXPECT_LT(begun.load(), children / 2);
+}
+
 }  // namespace

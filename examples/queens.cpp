@@ -1,0 +1,43 @@
+// A search that forks at every node: in how many ways can so many queens stand on a board without seeing each other?
+#include <rota/inplace_vector.hpp>
+#include <rota/runtime.hpp>
+#include <rota/when.hpp>
+
+#include <cstdio>
+#include <utility>
+
+namespace {
+
+constexpr unsigned most_columns = 12;
+
+/// Columns that are taken, and the diagonals, as seen from the next row.
+struct board {
+  unsigned columns = 0;
+  unsigned down = 0;
+  unsigned up = 0;
+};
+
+rota::task<unsigned> solutions(board queens, unsigned row, unsigned size) {
+  if (row == size) co_return 1U;
+  // One child for each free column; the list is a part of this frame. Nothing starts before the co_await.
+  rota::inplace_vector<rota::task<unsigned>, most_columns> children;
+  for (unsigned column = 0; column < size; ++column) {
+    const unsigned here = 1U << column;
+    if (((queens.columns | queens.down | queens.up) & here) != 0) continue;
+    const board next{queens.columns | here, (queens.down | here) << 1U, (queens.up | here) >> 1U};
+    children.push_back(solutions(next, row + 1, size));
+  }
+  // Children that no other worker takes run in this task's place, at the price of a call.
+  const auto found = co_await rota::when_all(std::move(children));
+  unsigned total = 0;
+  for (const unsigned each : found) total += each;
+  co_return total;
+}
+
+}  // namespace
+
+int main() {
+  const unsigned found = rota::run(solutions({}, 0, most_columns));
+  std::printf("%u queens: %u ways\n", most_columns, found);
+  return found == 14'200 ? 0 : 1;
+}
