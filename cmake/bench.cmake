@@ -40,7 +40,7 @@ function(rota_bench program support file)
 endfunction()
 
 file(GLOB _rota_benches CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*/*.cpp")
-list(FILTER _rota_benches EXCLUDE REGEX "/bench/(support|peers)/")
+list(FILTER _rota_benches EXCLUDE REGEX "/bench/(support|peers|scale)/")
 foreach(file IN LISTS _rota_benches)
   cmake_path(GET file STEM name)
   cmake_path(GET file PARENT_PATH folder)

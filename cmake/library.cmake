@@ -5,7 +5,7 @@ find_package(Threads REQUIRED)
 
 # What the model replaces. Folders below src/.
 set(ROTA_NATIVE_ONLY base/linux driver net io process)
-set(ROTA_MODEL_ONLY testing)
+set(ROTA_MODEL_ONLY testing simulated)
 
 # Sets `out` to those of `files` that lie in none of the folders.
 function(rota_without_folders out files folders)
@@ -17,7 +17,9 @@ endfunction()
 
 file(GLOB_RECURSE _rota_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cpp")
 rota_without_folders(ROTA_SOURCES "${_rota_sources}" "${ROTA_MODEL_ONLY}")
-rota_without_folders(ROTA_MODEL_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY}")
+rota_without_folders(ROTA_MODEL_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY};simulated")
+rota_without_folders(ROTA_SIMULATED_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY};testing")
+list(APPEND ROTA_SIMULATED_SOURCES "${PROJECT_SOURCE_DIR}/src/testing/context.cpp")
 
 function(rota_library_target target)
   rota_own_target(${target})
@@ -59,4 +61,9 @@ if(ROTA_BUILD_MODEL)
   rota_library_target(rota_model)
   target_compile_definitions(rota_model PUBLIC ROTA_MODEL=1)
   set_target_properties(rota_model PROPERTIES EXPORT_NAME testing)
+
+  # The same seam, on a machine that counts time: bench/scale.
+  add_library(rota_simulated STATIC EXCLUDE_FROM_ALL ${ROTA_SIMULATED_SOURCES})
+  rota_library_target(rota_simulated)
+  target_compile_definitions(rota_simulated PUBLIC ROTA_MODEL=1 ROTA_SIMULATED=1)
 endif()

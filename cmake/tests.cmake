@@ -164,6 +164,18 @@ if(TARGET rota_model)
     target_include_directories(model_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   endforeach()
 
+  # ./dev scale, which runs on a library of its own.
+  add_executable(bench_scale "${PROJECT_SOURCE_DIR}/bench/scale/scale.cpp")
+  set_target_properties(
+    bench_scale PROPERTIES OUTPUT_NAME scale RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench"
+  )
+  rota_own_target(bench_scale)
+  target_include_directories(bench_scale PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(bench_scale PRIVATE rota_simulated)
+  add_test(NAME scale.no_task_is_lost COMMAND bench_scale 2000 32)
+  set_tests_properties(scale.no_task_is_lost PROPERTIES LABELS model TIMEOUT ${ROTA_TEST_TIMEOUT})
+  add_dependencies(rota_tests_model bench_scale)
+
   add_test(
     NAME mutants.all
     COMMAND "${_rota_tests}/mutants/run.sh" --compiler "${CMAKE_CXX_COMPILER}" --work "${PROJECT_BINARY_DIR}/mutants"

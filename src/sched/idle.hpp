@@ -57,7 +57,7 @@ class idle {
   /// After any publish that every worker must see: this one, if it is parked. Whoever is not, sees it before it sleeps.
   [[nodiscard]] std::optional<claim> claim_parked(unsigned worker) noexcept;
 
-  /// Half of the workers may search; claims come on top.
+  /// Half of the workers may search, and at most eight; claims come on top.
   [[nodiscard]] bool try_search() noexcept;
   /// For who does not park: with work, or after help. True: it was the last searcher, and somebody is parked; it looks
   /// whether there is anything for others before it goes on.
@@ -96,6 +96,7 @@ class idle {
   [[nodiscard]] claim counted(unsigned worker) noexcept;
 
   const unsigned workers_;
+  const unsigned cap_;  // on searchers, times two
   queue::bitmap bits_;
   alignas(base::cache_line) base::atomic<std::uint64_t> word_{0};
 };
