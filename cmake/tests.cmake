@@ -174,6 +174,11 @@ if(TARGET rota_model)
   target_link_libraries(bench_scale PRIVATE rota_simulated)
   add_test(NAME scale.no_task_is_lost COMMAND bench_scale 2000 32)
   set_tests_properties(scale.no_task_is_lost PROPERTIES LABELS model TIMEOUT ${ROTA_TEST_TIMEOUT})
+  add_test(
+    NAME scale.says_the_same_each_time
+    COMMAND bash -c "cmp <('$<TARGET_FILE:bench_scale>' 500 8) <('$<TARGET_FILE:bench_scale>' 500 8)"
+  )
+  set_tests_properties(scale.says_the_same_each_time PROPERTIES LABELS model TIMEOUT ${ROTA_TEST_TIMEOUT})
   add_dependencies(rota_tests_model bench_scale)
 
   add_test(

@@ -12,10 +12,13 @@
 #include <rota/when.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string_view>
+#include <system_error>
 
 namespace {
 
@@ -143,13 +146,22 @@ void print_curve(const shape& what, unsigned tasks, unsigned most_workers) {
 
 /// scale [TASKS [WORKERS]]: for 1, 2, 4 .. WORKERS.
 int main(int argc, char** argv) {
-  const auto number = [&](int at, unsigned otherwise) {
-    return at < argc ? static_cast<unsigned>(std::strtoul(argv[at], nullptr, 10)) : otherwise;
+  constexpr unsigned most_tasks = 10'000'000;
+  constexpr unsigned most_workers = 512;
+  const std::span<char* const> given(argv, static_cast<std::size_t>(argc));
+  // 0: out of range, or no number.
+  const auto number = [&](std::size_t at, unsigned otherwise, unsigned most) -> unsigned {
+    if (at >= given.size()) return otherwise;
+    const std::string_view text = given[at];
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() && value <= most ? value : 0;
   };
-  const unsigned tasks = number(1, 100'000);
-  const unsigned workers = number(2, 256);
-  if (tasks == 0 || workers == 0 || workers > 512) {
-    static_cast<void>(std::fputs("scale [TASKS [WORKERS]]: at least 1 task, 1 to 512 workers\n", stderr));
+  const unsigned tasks = number(1, 100'000, most_tasks);
+  const unsigned workers = number(2, 256, most_workers);
+  if (tasks == 0 || workers == 0 || argc > 3) {
+    static_cast<void>(std::fprintf(
+        stderr, "scale [TASKS [WORKERS]]: 1 to %u tasks, 1 to %u workers\n", most_tasks, most_workers));
     return 2;
   }
   for (const shape& each : shapes) print_curve(each, tasks, workers);

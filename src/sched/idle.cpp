@@ -6,8 +6,7 @@ namespace rota::sched {
 
 namespace {
 
-/// More make finding no faster, but each of their looks takes the lines from those who work. With `./dev scale`, 256 workers and
-/// half of them allowed to search: 1255 ms where eight that search take 64.
+/// More make finding no faster, but each of their looks takes the lines from those who work: README, "Why not".
 constexpr unsigned most_searchers = 8;
 
 }  // namespace

@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <memory_resource>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -108,9 +110,13 @@ class machine {
   unsigned current_ = 0;
   std::set<std::pair<std::int64_t, unsigned>> ready_;  // by their clocks; the running one is none of them
   std::set<std::pair<std::int64_t, unsigned>> timed_;  // sleepers by their deadlines
-  std::unordered_map<std::uintptr_t, line> lines_;
-  std::unordered_map<const void*, held_lock> locks_;
-  std::unordered_map<const void*, std::deque<unsigned>> sleepers_;
+  // A hash table frees its nodes in an order that its keys decide, and addresses differ from one process to the next: then the
+  // heap would look different for the next machine, and so would its lines. These maps have an order; the lines, which are asked
+  // for at each operation, have a heap of their own.
+  std::map<const void*, held_lock> locks_;
+  std::map<const void*, std::deque<unsigned>> sleepers_;
+  std::pmr::monotonic_buffer_resource heap_of_lines_;
+  std::pmr::unordered_map<std::uintptr_t, line> lines_{&heap_of_lines_};
 };
 
 /// The machine that this thread runs; null outside of run().
