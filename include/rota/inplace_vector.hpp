@@ -23,8 +23,8 @@ namespace rota {
 ///
 /// Threads       As std::vector.
 /// Ownership     Owns its elements. Moved from, it may still have as many, all moved from, or none.
-/// Failure       What does not fit is refused: `std::bad_alloc`. `at` throws `std::out_of_range`. What an element's constructor
-///               throws leaves the others as they were.
+/// Failure       What does not fit is refused: `std::bad_alloc`. `at` throws `std::out_of_range`. When an element's constructor
+///               throws, push_back and emplace_back have changed nothing, and an assignment leaves those before it.
 /// Cost          N * sizeof(T) and one word, wherever it stands: in a coroutine's frame, if it is its local. No allocation.
 /// Example       examples/queens.cpp
 template <class T, std::size_t N>

@@ -53,11 +53,7 @@ class ROTA_DETAIL_IN_A_REGISTER task_base {
   ROTA_API static void destroy(promise_base& frame) noexcept;
 };
 
-/// Ends the program with a sentence, where it would end without one.
-inline void demand_work(const task_base& work) noexcept {
-  if (!work) [[unlikely]]
-    ROTA_FATAL("an empty task: moved from, awaited or spawned before", 0);
-}
+inline void demand_work(const task_base& work) noexcept { demand_work(static_cast<bool>(work)); }
 
 }  // namespace core
 

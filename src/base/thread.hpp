@@ -29,6 +29,9 @@ class thread {
 
  private:
   explicit thread(std::uint64_t native) noexcept : native_(native) {}
+  static void join_native(std::uint64_t native) noexcept;
+  static void detach_native(std::uint64_t native) noexcept;
+
   std::uint64_t native_ = 0;
 };
 

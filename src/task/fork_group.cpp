@@ -20,7 +20,7 @@ bool fork_group::start() {
   // relaxed. The children's own words hand it over.
   remaining_.store(static_cast<std::int32_t>(count_), base::order::relaxed);
   keep_waker();
-  for (std::uint32_t i = 0; i < count_; ++i) demand_work(members_[i]);
+  for (std::uint32_t i = 0; i < count_; ++i) demand_work(members_[i] != nullptr);
   for (std::uint32_t i = 0; i < count_; ++i) {
     const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
     promise_base& child = *members_[i];

@@ -168,7 +168,7 @@ void fork_group::make_tasks_of_the_rest() noexcept {
   header& base = *task_around();
   scheduler& by = scheduler_for_children(base);
   for (std::uint32_t i = window_; i != count_; ++i, ++stolen_) {
-    demand_work(members_[i]);
+    demand_work(members_[i] != nullptr);
     members_[i]->group = this;
     by.ops->schedule(adopt(*members_[i], base));
   }

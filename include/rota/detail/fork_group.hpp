@@ -106,12 +106,6 @@ class ROTA_API fork_group : public leaf, public family {
     return begin_slowly(outer);
   }
 
-  /// Ends the program with a sentence, where it would end without one.
-  [[gnu::always_inline]] static void demand_work(const promise_base* child) noexcept {
-    if (child == nullptr) [[unlikely]]
-      ROTA_FATAL("an empty task: moved from, awaited or spawned before", 0);
-  }
-
   // --- for the child that ends in place, and for workers
 
   [[nodiscard]] bool is_decided() const noexcept {
@@ -196,10 +190,10 @@ class ROTA_API fork_group : public leaf, public family {
     next_ = 1;
     window_ = 1 + siblings;
     promise_base** const all = members_;
-    demand_work(all[0]);
+    demand_work(all[0] != nullptr);
     promise_base& child = *all[0];
     here.waiting.push(siblings, [this, all](std::uint32_t i) -> promise_base& {
-      demand_work(all[i + 1]);
+      demand_work(all[i + 1] != nullptr);
       promise_base& sibling = *all[i + 1];
       sibling.group = this;
       return sibling;

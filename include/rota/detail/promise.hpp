@@ -123,6 +123,12 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
+/// Ends the program with a sentence, where it would end without one.
+[[gnu::always_inline]] inline void demand_work(bool is_there) noexcept {
+  if (!is_there) [[unlikely]]
+    ROTA_FATAL("an empty task: moved from, awaited or spawned before", 0);
+}
+
 /// Ends the program if the task is being unwound: the exception is a destructor's.
 ROTA_API void thrown_in(const strand& running) noexcept;
 

@@ -109,22 +109,14 @@ std::expected<thread, std::error_code> thread::start(const char* name,
   return thread(static_cast<std::uint64_t>(native));
 }
 
-thread& thread::operator=(thread&& other) noexcept {
-  ROTA_ASSERT(!joinable());
-  native_ = std::exchange(other.native_, 0);
-  return *this;
-}
-
-thread::~thread() {
-  if (joinable()) ROTA_FATAL("a thread was destroyed before it was joined", native_);
-}
-
-void thread::join() noexcept {
-  const int error = ::pthread_join(static_cast<pthread_t>(std::exchange(native_, 0)), nullptr);
+void thread::join_native(std::uint64_t native) noexcept {
+  const int error = ::pthread_join(static_cast<pthread_t>(native), nullptr);
   if (error != 0) ROTA_FATAL("join of a thread", error);
 }
 
-void thread::detach() noexcept { ::pthread_detach(static_cast<pthread_t>(std::exchange(native_, 0))); }
+void thread::detach_native(std::uint64_t native) noexcept {
+  ::pthread_detach(static_cast<pthread_t>(native));
+}
 
 unsigned usable_processors() noexcept {
   const unsigned allowed = affinity_processors();

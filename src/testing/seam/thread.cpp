@@ -16,26 +16,12 @@ std::expected<thread, std::error_code> thread::start(const char* name,
   return thread(index);
 }
 
-thread& thread::operator=(thread&& other) noexcept {
-  if (joinable()) ROTA_FATAL("a joinable thread is assigned to", native_);
-  native_ = std::exchange(other.native_, 0);
-  return *this;
-}
-
-thread::~thread() {
-  if (joinable()) ROTA_FATAL("a joinable thread is destroyed", native_);
-}
-
-void thread::join() noexcept {
-  if (!joinable()) ROTA_FATAL("join of a thread that is not joinable", native_);
+void thread::join_native(std::uint64_t native) noexcept {
   if (active == nullptr) abort_outside("join outside of an execution");
-  active->join_thread(static_cast<unsigned>(std::exchange(native_, 0)));
+  active->join_thread(static_cast<unsigned>(native));
 }
 
-void thread::detach() noexcept {
-  if (!joinable()) ROTA_FATAL("detach of a thread that is not joinable", native_);
-  native_ = 0;
-}
+void thread::detach_native(std::uint64_t /*native*/) noexcept {}
 
 unsigned usable_processors() noexcept { return 2; }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -170,6 +171,31 @@ TEST_P(when_in_place, settled_any_and_failures) {
     co_return 1;
   };
   EXPECT_EQ(run_in_task(s, work), "failure 9");
+}
+
+TEST_P(when_in_place, a_span_is_no_container_that_could_be_kept) {
+  auto work = []() -> task<int> {
+    std::array<task<int>, 2> owned{later(1), at_once(2)};
+    const std::vector<int> values = co_await when_all(std::span<task<int>, 2>(owned));
+    EXPECT_EQ(values, (std::vector{1, 2}));
+    EXPECT_FALSE(owned[0] || owned[1]) << "they were taken out";
+    co_return 2;
+  };
+  EXPECT_EQ(run_in_task(s, work), "value 2");
+}
+
+TEST(when_in_place_of_what, what_is_not_awaited_is_destroyed) {
+  auto kept = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = kept;
+  const auto holds = [](std::shared_ptr<int> value) -> task<int> { co_return *value; };
+  inplace_vector<task<int>, 3> some;
+  some.push_back(holds(kept));
+  some.push_back(holds(std::move(kept)));
+  {
+    const auto both = when_all(std::move(some));
+    EXPECT_FALSE(seen.expired());
+  }
+  EXPECT_TRUE(seen.expired());
 }
 
 // --- in place, and stolen

@@ -2,6 +2,7 @@
 #include "flow_support.hpp"
 
 #include <rota/async_scope.hpp>
+#include <rota/inplace_vector.hpp>
 #include <rota/join_set.hpp>
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
@@ -128,6 +129,22 @@ TEST(spawn_regressions_death_test, an_empty_task_ends_the_program_with_a_sentenc
                }),
                sentence);
   EXPECT_DEATH(static_cast<void>(when_all(gives(1), nothing())), sentence);
+  for (const std::size_t hole : {0U, 1U}) {
+    EXPECT_DEATH(run_alone([hole]() -> task<void> {
+                   std::vector<task<int>> works;
+                   works.push_back(hole == 0 ? nothing() : gives(1));
+                   works.push_back(hole == 1 ? nothing() : gives(1));
+                   co_await when_all(std::move(works));
+                 }),
+                 sentence);
+    EXPECT_DEATH(run_alone([hole]() -> task<void> {
+                   inplace_vector<task<int>, 2> works;
+                   works.push_back(hole == 0 ? nothing() : gives(1));
+                   works.push_back(hole == 1 ? nothing() : gives(1));
+                   co_await when_all_settled(std::move(works));
+                 }),
+                 sentence);
+  }
   EXPECT_DEATH(runtime().block_on(nothing()), sentence);
 }
 

@@ -6,6 +6,7 @@
 #include <rota/detail/spawn_on.hpp>
 #include <rota/testing/virtual_clock.hpp>
 #include <rota/this_task.hpp>
+#include <rota/when.hpp>
 
 #include <gtest/gtest.h>
 
@@ -148,9 +149,51 @@ TEST(scripted_run, a_steal_takes_half) {
   s.spawn_as(0, finish(s));  // the oldest: the thief runs it first
   for (int i = 0; i < 100; ++i) s.spawn_as(0, nothing());
   s.play(1);
+  EXPECT_EQ(s.counts(1).searches.read(), 1U);
   EXPECT_EQ(s.counts(1).steals.read(), 1U);
   EXPECT_EQ(s.counts(1).stolen.read(), 50U);
   print("tasks that one steal takes from a ring of 100", s.counts(1).stolen.read());
+}
+
+// ---- forks beside the ring
+
+task<> forked(stage& s, script& book, bool called) {
+  book.push_back("fork");
+  if (called) s.tasks.at(0).forks().waiting.call();  // as the watchdog does when somebody computes for long
+  co_await when_all(nothing(), nothing());
+  co_await yield();
+}
+
+task<> forks(stage& s, script& book, unsigned count, bool called) {
+  std::vector<task<>> children;
+  for (unsigned i = 0; i < count; ++i) children.push_back(forked(s, book, called));
+  co_await when_all(std::move(children));
+}
+
+/// Two tasks wait in the ring, and the worker has `count` forks to run.
+script forks_beside_two_others(unsigned count, bool called) {
+  script book;
+  stage s(1);
+  s.spawn_as(0, note(book, "first in the ring"));
+  s.spawn_as(0, note(book, "second in the ring"));
+  s.spawn_as(0, forks(s, book, count, called));
+  s.when_idle = [&] { s.finish(); };
+  s.play();
+  return book;
+}
+
+TEST(scripted_run, eight_forks_in_a_row_and_then_the_ring) {
+  script expected(1 + 8, "fork");  // the first runs in its parent's place
+  expected.emplace_back("first in the ring");
+  expected.insert(expected.end(), 8, "fork");
+  expected.emplace_back("second in the ring");
+  expected.insert(expected.end(), 3, "fork");
+  EXPECT_EQ(forks_beside_two_others(20, false), expected);
+}
+
+TEST(scripted_run, turns_with_forks_that_are_called) {
+  const script expected{"fork", "fork", "first in the ring", "fork", "second in the ring", "fork"};
+  EXPECT_EQ(forks_beside_two_others(4, true), expected);
 }
 
 /// How many of `length` tasks in the injector the first fetch takes, on worker 0 of `workers`.
