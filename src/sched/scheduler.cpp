@@ -156,7 +156,7 @@ void scheduler::inject_batch(header& first, header& last, std::size_t count) noe
   if (injector_.push_batch(first, last, count) == queue::on_inject::accepted) look_after_injector();
 }
 
-void scheduler::unpark(std::optional<idle::claim> whom) noexcept {
+void scheduler::unpark(std::optional<queue::idle::claim> whom) noexcept {
   if (!whom.has_value()) return;
   if (worker* const here = mine(*this)) here->counts().wakes_sent.add(1);
   if (at(whom->worker).bed().unpark() == on_unpark::interrupt_driver)

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/mutex.hpp"
+#include "queue/idle.hpp"
 #include "queue/injector.hpp"
-#include "sched/idle.hpp"
 #include "sched/ledger.hpp"
 #include "sched/poller.hpp"
 #include "sched/worker.hpp"
@@ -158,7 +158,7 @@ class scheduler : public core::scheduler {
   }
 
   queue::injector<core::header>& injector() noexcept { return injector_; }
-  idle& sleepers() noexcept { return idle_; }
+  queue::idle& sleepers() noexcept { return idle_; }
   poller& poll() noexcept { return poller_; }
   timing::timers& clocks() noexcept { return timers_; }
   core::registry& tasks() noexcept { return registry_; }
@@ -174,14 +174,14 @@ class scheduler : public core::scheduler {
     // relaxed. A sum for a report.
     return of.load(base::order::relaxed);
   }
-  void unpark(std::optional<idle::claim> whom) noexcept;
+  void unpark(std::optional<queue::idle::claim> whom) noexcept;
   void note_first_awake() noexcept {
     if (around.first_awake != nullptr) around.first_awake(around.watchdog);
   }
   static const core::scheduler_ops ops_table;
 
   queue::injector<core::header> injector_;
-  idle idle_;
+  queue::idle idle_;
   poller poller_;
   timing::timers timers_;
   core::registry registry_;

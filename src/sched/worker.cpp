@@ -392,12 +392,12 @@ bool worker::others_have_work() noexcept {
 /// Out of bed, as a searcher: by its own hand, or because it was claimed, and then the unpark has to be consumed first.
 void worker::get_up(bool consumed) noexcept {
   bool first_awake = false;
-  const idle::on_rise how = shared_.idle_.rise(index_, first_awake);
-  if (how == idle::on_rise::claimed && !consumed) parker_.park();
+  const queue::idle::on_rise how = shared_.idle_.rise(index_, first_awake);
+  if (how == queue::idle::on_rise::claimed && !consumed) parker_.park();
   if (first_awake) shared_.note_first_awake();
   shared_.pass_jump();
   searching_ = true;
-  just_woken_ = how == idle::on_rise::claimed;
+  just_woken_ = how == queue::idle::on_rise::claimed;
 }
 
 void worker::sleep() noexcept {

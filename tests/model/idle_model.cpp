@@ -3,9 +3,9 @@
 // tests/model/worker_model.cpp runs the real workers, in fewer interleavings.
 #include <rota/testing/explore.hpp>
 #include "model/exploring.hpp"
+#include "queue/idle.hpp"
 #include "queue/injector.hpp"
 #include "queue/ring.hpp"
-#include "sched/idle.hpp"
 #include "sched/lifo_slot.hpp"
 #include "sched/parker.hpp"
 
@@ -48,7 +48,7 @@ struct dormitory {
 
   // ---- the producer's side
 
-  void unpark(std::optional<idle::claim> whom) {
+  void unpark(std::optional<queue::idle::claim> whom) {
     if (whom.has_value()) static_cast<void>(bunks[whom->worker].bed.unpark());
   }
   void inject(work& w) {
@@ -102,7 +102,7 @@ struct dormitory {
   }
   void get_up(unsigned me, bool consumed) {
     bool first_awake = false;
-    if (sleepers.rise(me, first_awake) == idle::on_rise::claimed && !consumed) bunks[me].bed.park();
+    if (sleepers.rise(me, first_awake) == queue::idle::on_rise::claimed && !consumed) bunks[me].bed.park();
     if (first_awake) ++awoken;
     bunks[me].searching = true;
   }
@@ -158,20 +158,20 @@ struct dormitory {
   void check_end() {
     // relaxed. Everybody is at rest.
     check(started.load(base::order::relaxed) == tasks, "no task is stranded while its workers sleep");
-    const idle::counts now = sleepers.guess();
+    const queue::idle::counts now = sleepers.guess();
     check(now.searching == 0, "nobody sleeps with a searching token");
     check(now.parked == static_cast<int>(Workers), "every worker has parked, and is counted once");
   }
 
   std::string describe() {
-    const idle::counts now = sleepers.guess();
+    const queue::idle::counts now = sleepers.guess();
     return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) +
            ", injector " + std::to_string(injector.length_guess());
   }
 
   const std::uint32_t tasks;
   std::array<work, 8> tasks_;
-  idle sleepers{Workers};
+  queue::idle sleepers{Workers};
   queue::injector<work> injector;
   std::array<bunk, Workers> bunks;
   base::atomic<std::uint32_t> started{0};
@@ -222,7 +222,7 @@ TEST(idle_model, one_worker_and_one_task) {
 /// publish was. A mere load of the word would find the same, and promise nothing.
 void look_then_park(std::string_view name, bool searching) {
   struct board {
-    idle sleepers{1};
+    queue::idle sleepers{1};
     base::cell<int> task;
     bool looked = false;
   };
@@ -250,7 +250,7 @@ TEST(idle_model, a_look_that_finds_a_searcher_is_seen_by_it) { look_then_park("i
 template <class Publish, class See>
 void publish_and_park(std::string_view name, Publish publish, See see) {
   struct board {
-    idle sleepers{1};
+    queue::idle sleepers{1};
     bunk of_a_blocked_worker;
     queue::injector<work> injector;
     work task;
@@ -306,7 +306,7 @@ TEST(idle_model, a_task_in_the_injector_and_a_parker_do_not_miss_each_other) {
 // The claim that ends "all parked" is known to be it, however many come together: the watchdog is woken.
 TEST(idle_model, somebody_is_told_that_he_is_the_first_awake) {
   struct two {
-    idle sleepers{2};
+    queue::idle sleepers{2};
     int told = 0;
   };
   const auto body = [](execution& e) {

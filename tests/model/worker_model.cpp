@@ -86,7 +86,7 @@ struct house {
   }
 
   std::string describe() {
-    const idle::counts now = tasks.sleepers().guess();
+    const queue::idle::counts now = tasks.sleepers().guess();
     return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) +
            ", injector " + std::to_string(tasks.injector().length_guess());
   }

@@ -1,7 +1,7 @@
 // How often the injector is asked, how much is fetched, and how slots and parkers behave on one thread.
 #include "sched/pace.hpp"
+#include "queue/idle.hpp"
 #include "queue/injector.hpp"
-#include "sched/idle.hpp"
 #include "sched/lifo_slot.hpp"
 #include "sched/parker.hpp"
 
@@ -49,7 +49,7 @@ TEST(fetch, a_worker_takes_its_share_within_4_and_32) {
 }
 
 TEST(idle, half_of_the_workers_may_search) {
-  idle four(4);
+  queue::idle four(4);
   EXPECT_TRUE(four.try_search());
   EXPECT_TRUE(four.try_search());
   EXPECT_FALSE(four.try_search());
@@ -60,7 +60,7 @@ TEST(idle, half_of_the_workers_may_search) {
 }
 
 TEST(idle, the_last_searcher_looks_if_somebody_sleeps) {
-  idle four(4);
+  queue::idle four(4);
   four.announce_park(0, false);
   EXPECT_TRUE(four.try_search());
   EXPECT_TRUE(four.try_search());
@@ -69,13 +69,13 @@ TEST(idle, the_last_searcher_looks_if_somebody_sleeps) {
 }
 
 TEST(idle, one_worker_alone_may_search) {
-  idle one(1);
+  queue::idle one(1);
   EXPECT_TRUE(one.try_search());
   EXPECT_FALSE(one.try_search());
 }
 
 TEST(idle, claims_and_helpers_come_on_top_of_the_cap) {
-  idle two(2);
+  queue::idle two(2);
   ASSERT_TRUE(two.try_search());
   two.force_search();
   EXPECT_EQ(two.guess().searching, 2U);
@@ -90,7 +90,7 @@ TEST(idle, claims_and_helpers_come_on_top_of_the_cap) {
 }
 
 TEST(idle, a_look_wakes_nobody_while_somebody_searches) {
-  idle two(2);
+  queue::idle two(2);
   two.announce_park(0, false);
   ASSERT_TRUE(two.try_search());
   EXPECT_FALSE(two.after_ring().has_value());
@@ -100,22 +100,22 @@ TEST(idle, a_look_wakes_nobody_while_somebody_searches) {
 }
 
 TEST(idle, who_gets_up_by_itself_is_a_searcher) {
-  idle one(1);
+  queue::idle one(1);
   one.announce_park(0, false);
   EXPECT_TRUE(one.all_parked());
   bool first_awake = false;
-  EXPECT_EQ(one.rise(0, first_awake), idle::on_rise::alone);
+  EXPECT_EQ(one.rise(0, first_awake), queue::idle::on_rise::alone);
   EXPECT_TRUE(first_awake);
   EXPECT_EQ(one.guess().searching, 1U);
   one.announce_park(0, true);
   ASSERT_TRUE(one.after_ring().has_value());
-  EXPECT_EQ(one.rise(0, first_awake), idle::on_rise::claimed);
+  EXPECT_EQ(one.rise(0, first_awake), queue::idle::on_rise::claimed);
   EXPECT_FALSE(first_awake);
   EXPECT_EQ(one.guess().searching, 1U) << "the claim has counted it";
 }
 
 TEST(idle, a_shutdown_claims_by_number_whoever_searches) {
-  idle two(2);
+  queue::idle two(2);
   two.announce_park(1, false);
   ASSERT_TRUE(two.try_search());
   EXPECT_FALSE(two.claim_parked(0).has_value()) << "it does not sleep";
@@ -126,7 +126,7 @@ TEST(idle, a_shutdown_claims_by_number_whoever_searches) {
 
 TEST(idle, four_thousand_workers_are_all_found) {
   constexpr unsigned n = 4096;
-  idle many(n);
+  queue::idle many(n);
   for (unsigned i = 0; i < n; ++i) many.announce_park(i, false);
   EXPECT_TRUE(many.all_parked());
   for (unsigned i = 0; i < n; ++i) {

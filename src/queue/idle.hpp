@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace rota::sched {
+namespace rota::queue {
 
 // PROTOCOL: idle word
 //
@@ -32,7 +32,7 @@ namespace rota::sched {
 //   Leave searching with work (a worker): searching - 1; who was the last looks everywhere as before it sleeps, and if
 //     anything is left looks at this word as a producer does, before it runs.
 //
-// The two forms of "publish, then read" (README.md#two-forms):
+// The two forms of "publish, then read" (../sched/README.md#two-forms):
 //   (a) after_injector(): the read is an RMW of this word. Same word as park's: one of the two comes second and sees.
 //   (b) after_ring(): the publish was seq_cst, the read is a seq_cst load; park's RMW and its re-scan are seq_cst.
 // Weaker forms strand a task, also on x86. tests/model/idle_model.cpp and worker_model.cpp search the protocol.
@@ -101,4 +101,4 @@ class idle {
   alignas(base::cache_line) base::atomic<std::uint64_t> word_{0};
 };
 
-}  // namespace rota::sched
+}  // namespace rota::queue

@@ -1,12 +1,12 @@
-#include "sched/idle.hpp"
+#include "queue/idle.hpp"
 
 #include <algorithm>
 
-namespace rota::sched {
+namespace rota::queue {
 
 namespace {
 
-/// More make finding no faster, but each of their looks takes the lines from those who work: README, "Why not".
+/// More make finding no faster, but each of their looks takes the lines from those who work: ../sched/README.md, "Why not".
 constexpr unsigned most_searchers = 8;
 
 }  // namespace
@@ -96,4 +96,4 @@ bool idle::all_parked() const noexcept {
   return parked_of(word_.load(base::order::seq_cst)) >= static_cast<int>(workers_);
 }
 
-}  // namespace rota::sched
+}  // namespace rota::queue
