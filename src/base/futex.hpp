@@ -24,4 +24,10 @@ wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, tim
 /// Wakes at most `count` sleepers; returns how many. Takes an address, since the word may already be gone: nothing is read.
 int futex_wake(const atomic<std::uint32_t>* word, int count) noexcept;
 
+/// The same two on the upper half of a word, where its highest bits are; the kernel knows words of 32 bits only.
+wait_result futex_wait_upper(atomic<std::uint64_t>& word,
+                             std::uint32_t expected,
+                             time_point deadline) noexcept;
+int futex_wake_upper(const atomic<std::uint64_t>* word, int count) noexcept;
+
 }  // namespace rota::base

@@ -11,6 +11,8 @@
 #include "simulated/machine.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -128,15 +130,36 @@ void trim_frames() noexcept {}
 
 // --- waits
 
-wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
+namespace {
+
+wait_result wait(const void* word, std::uint32_t expected, time_point deadline) noexcept {
   if (active == nullptr) abort_outside("a futex outside of a simulation");
-  static_assert(sizeof(word) == sizeof(std::uint32_t));
-  switch (active->futex_wait(reinterpret_cast<const std::uint32_t*>(&word), expected, deadline)) {
+  switch (active->futex_wait(static_cast<const std::uint32_t*>(word), expected, deadline)) {
     case machine::wake_reason::woken: return wait_result::woken;
     case machine::wake_reason::changed: return wait_result::changed;
     case machine::wake_reason::timed_out: return wait_result::timed_out;
   }
   return wait_result::woken;
+}
+
+const void* upper_half(const atomic<std::uint64_t>* word) noexcept {
+  return reinterpret_cast<const std::byte*>(word) + (std::endian::native == std::endian::little ? 4 : 0);
+}
+
+}  // namespace
+
+wait_result futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
+  return wait(&word, expected, deadline);
+}
+
+wait_result futex_wait_upper(atomic<std::uint64_t>& word,
+                             std::uint32_t expected,
+                             time_point deadline) noexcept {
+  return wait(upper_half(&word), expected, deadline);
+}
+
+int futex_wake_upper(const atomic<std::uint64_t>* word, int count) noexcept {
+  return active == nullptr ? 0 : active->futex_wake(upper_half(word), count);
 }
 
 wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {

@@ -42,6 +42,12 @@ class machine {
   void store(word w, std::uint64_t bits, base::order o, place where);
   std::uint64_t modify(word w, modification how, std::uint64_t operand, base::order o, place where);
   bool compare_exchange(word w, exchange_request& request, place where);
+  /// What this execution has asked of its machine so far: for tests of what something costs.
+  struct operations {
+    std::uint64_t modifications = 0;  // read-modify-writes of atomic words; locks are none
+    std::uint64_t wakes = 0;          // futex_wake
+  };
+  [[nodiscard]] const operations& done() const noexcept { return done_; }
   void touch(const void* address, access how, std::uint64_t bits, place where);
   void forget(const void* address, std::size_t size, place where);
   void relax(place where);
@@ -53,7 +59,8 @@ class machine {
   void unlock(word w, place where = {});
 
   enum class futex_result : std::uint8_t { woken, changed, timed_out };
-  futex_result futex_wait(word w, std::uint64_t expected, base::time_point deadline);
+  /// Compares what is left of the word when it is moved down by `shift` bits.
+  futex_result futex_wait(word w, std::uint64_t expected, base::time_point deadline, unsigned shift = 0);
   void note_look();
   int futex_wake(const void* address, int count);
 
@@ -193,8 +200,9 @@ class machine {
   unsigned fibre_count_ = 0;
   unsigned unfinished_ = 0;  // threads that have to end
   fibre_mask ready_ = 0;
-  fibre_mask yielded_ = 0;    // spinners that wait for somebody's step
-  fibre_mask behind_ = 0;     // spinners that wait for certain threads
+  fibre_mask yielded_ = 0;  // spinners that wait for somebody's step
+  fibre_mask behind_ = 0;   // spinners that wait for certain threads
+  operations done_;
   fibre_mask sleepers_ = 0;   // in futex_wait
   fibre_mask vain_ = 0;       // of those that watch others: who has done so in vain
   fibre_mask timed_ = 0;      // of these, with a deadline

@@ -134,11 +134,14 @@ void machine::note_look() {
 
 // The kernel compares and sleeps in one step. It orders nothing that the program could rely on: no clock is
 // joined.
-machine::futex_result machine::futex_wait(word w, std::uint64_t expected, base::time_point deadline) {
+machine::futex_result machine::futex_wait(word w,
+                                          std::uint64_t expected,
+                                          base::time_point deadline,
+                                          unsigned shift) {
   point({});
   settle(w.address);
   const std::uint64_t value = memory::load(open(w, {}), w, base::order::relaxed, by({}));
-  if (value != expected) {
+  if (value >> shift != expected) {
     record(event_kind::futex_changed, w.address, value);
     return futex_result::changed;
   }
@@ -161,6 +164,7 @@ machine::futex_result machine::futex_wait(word w, std::uint64_t expected, base::
 }
 
 int machine::futex_wake(const void* address, int count) {
+  ++done_.wakes;
   point({});
   drain();
   int woken = 0;
