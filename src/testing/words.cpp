@@ -149,6 +149,7 @@ void machine::store(word w, std::uint64_t bits, base::order o, place where) {
 }
 
 std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, base::order o, place where) {
+  ++done_.modifications;
   point(where);
   location& l = open(w, where);
   settle(w.address);
@@ -159,6 +160,7 @@ std::uint64_t machine::modify(word w, modification how, std::uint64_t operand, b
 }
 
 bool machine::compare_exchange(word w, exchange_request& request, place where) {
+  ++done_.modifications;
   point(where);
   location& l = open(w, where);
   settle(w.address);

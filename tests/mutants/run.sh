@@ -55,6 +55,7 @@ rooms_of() {
   fi
   wanted="base testing $(included_rooms "$root/tests/model/$1.cpp")"
   ! grep -q '^#include <rota/cancel.hpp>' "$root/tests/model/$1.cpp" || wanted="$wanted flow"
+  ! grep -q '^#include <rota/gate/' "$root/tests/model/$1.cpp" || wanted="$wanted gate"
   while [ -n "$wanted" ]; do
     # shellcheck disable=SC2086 # lists of words
     rooms=$(printf '%s\n' $rooms $wanted | sort -u)

@@ -1,0 +1,267 @@
+// What a mailbox is apart from the type of its messages: its queue, its gate, its account.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+#include <rota/detail/base.hpp>
+#include <rota/detail/gate_flags.hpp>
+#include <rota/detail/mpsc_list.hpp>
+
+namespace rota::gate {
+
+/// What became of a message.
+enum class [[nodiscard]] send_status : std::uint8_t {
+  sent,    // it is in, and will be handled unless the mailbox is destroyed first
+  full,    // refused: the mailbox holds as many as it may
+  closed,  // refused: no message comes in any more
+};
+
+/// What a send does that finds the mailbox full.
+enum class overflow : std::uint8_t {
+  reject,  // refuses: send_status::full
+  wait,  // blocks the calling thread until there is room; inside of a task or of a handler it refuses instead
+  drop_oldest,  // destroys the message that has waited longest
+};
+
+/// Whose turn comes first among mailboxes that are ready. Of eighteen visits of a thread at least one goes to each lower band in which
+/// one is ready.
+enum class priority_band : std::uint8_t { high, normal, low };
+inline constexpr unsigned priority_bands = 3;
+
+/// What follows when a handler throws.
+enum class on_error : std::uint8_t {
+  stop,  // the mailbox closes, what waits in it is destroyed, and error() has the exception
+  skip,  // the next message's turn; the exceptions are counted
+};
+
+inline constexpr std::size_t unbounded = 0;
+
+/// Every field has a default. Checked by make_mailbox: std::invalid_argument names the field and its range.
+struct mailbox_options {
+  std::size_t capacity = unbounded;     // messages that wait; 1 to 2^32, or unbounded
+  overflow on_full = overflow::reject;  // of a bounded one
+  std::uint32_t budget = 64;            // messages for each visit, 1 to 65536; then it is the others' turn
+  std::chrono::nanoseconds time_slice{
+      std::chrono::milliseconds(1)};  // for each visit, at least; looked at every 16 messages
+  priority_band band = priority_band::normal;
+  gate::on_error error_policy = gate::on_error::stop;
+};
+
+/// Read while it changes: each figure is one that it had.
+struct mailbox_stats {
+  std::uint64_t depth = 0;    // messages that wait, those on their way in included
+  std::uint64_t served = 0;   // for which the handler was called
+  std::uint64_t failed = 0;   // of these: it threw
+  std::uint64_t dropped = 0;  // destroyed unserved: drop_oldest, an error, the end of the mailbox
+  std::uint64_t visits = 0;   // of a consumer
+};
+
+/// What an executor has done so far; sums of counters that run on while they are read.
+struct executor_stats {
+  std::size_t mailboxes = 0;  // that have not ended
+  std::uint64_t depth = 0;
+  std::uint64_t served = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t visits = 0;
+};
+
+namespace detail {
+
+class executor_core;
+template <class Item>
+class ready_lists;
+
+// PROTOCOL: mailbox size word
+//
+//   63      62       61        60         59                 0
+//   +-------+--------+---------+----------+------------------+
+//   | ended | closed | waiting | draining |      count       |
+//   +-------+--------+---------+----------+------------------+
+//
+//   count      messages that were admitted and are not done: from before the append until they are taken out (bounded), or until
+//              the end of the round that has served them
+//   waiting    somebody waits for room. draining: somebody waits until it is empty
+//   closed     nobody is admitted. ended: it is final; the handler is gone
+//
+//   send       fetch_add(1) (bounded: a CAS that refuses when full). closed: take it back; whoever leaves {closed, 0} that is not
+//              ended schedules, since the consumer may have seen the count that was taken back. Else append, schedule.
+//   round      begin; serve; fetch_sub(served). {closed, 0}: CAS to {ended, closed, 0}; it succeeded: the end, and the gate stays
+//              EXECUTING for ever, so that no later schedule publishes it. It gives way: finish_and_schedule; then a last look at
+//              the orders, before it publishes: who saw it EXECUTING and gave the order waits for this round.
+//   close      fetch_or(closed), then schedule: a round will see it.
+//   drain      count 0, and then the gate IDLE: no round runs any more that had taken out what was admitted before. Else
+//              fetch_or(draining), then schedule: a round will see it, and the first that leaves a count of 0 tells.
+//   abandon    the order to discard, fetch_or(closed), then schedule. From IDLE: the caller runs the last round itself. It was
+//              SCHEDULED: the round that begins later sees the order. EXECUTING: wait until that round sees it, one message later.
+//   drop       as an unbounded one: admit, append; then, as long as the count is above the capacity, take out the oldest; then
+//              schedule. Nobody waits: where nothing can be taken out, somebody is about to append, and trims after that.
+//   wait       fetch_or(waiting) under the lock; look again; into the list. Whoever makes room sees the bit, and takes the lock.
+//
+// Why the end is final: a message that was admitted is counted until it was taken out, so with a count of 0 none is in the queue or
+// on its way into it, and closed admits no further one. One word, so the two are seen at one moment; and only a round looks, so no
+// handler runs.
+// Why the end comes: the last of {close, the last round, a refused send} leaves {closed, 0} and schedules, or is in the round that
+// looks afterwards.
+//
+// Invariants (tests/model/mailbox_model.cpp): B1 what was admitted is served or destroyed, once. B2 closed and nobody inside send:
+// it ends. B3 the end comes once. B4 who waits for room gets it or hears that it is closed.
+class ROTA_API mailbox_core {
+ public:
+  mailbox_core(const mailbox_core&) = delete;
+  mailbox_core& operator=(const mailbox_core&) = delete;
+
+  // --- producers: whoever has a reference
+
+  /// Room for at most `wanted` messages; `status` says why not for all. Blocks where the policy is to wait and `may_block`.
+  std::size_t admit(std::size_t wanted, bool may_block, send_status& status) noexcept;
+  /// Admitted, but could not be made.
+  void take_back(std::size_t count) noexcept;
+  /// What was admitted: a chain, whose last `next` is null.
+  void deliver(queue::mpsc_link& first, queue::mpsc_link& last) noexcept {
+    tail_.append(first, last);
+    if (drops_) trim();
+    if (flags_.schedule() == on_schedule::publish) publish();
+  }
+
+  // --- whoever has a reference
+
+  void close() noexcept;
+  void pause() noexcept;
+  void resume() noexcept;
+  [[nodiscard]] mailbox_stats stats() const noexcept;
+  /// Blocks until it has been empty once, or has ended. Not where would_deadlock().
+  void wait_until_empty() noexcept { wait_until_emptied(ask_for_emptiness()); }
+  /// The same in two steps, so that many can be asked before one waits.
+  struct emptiness {
+    std::uint32_t seen;
+    bool is_empty;
+  };
+  [[nodiscard]] emptiness ask_for_emptiness() noexcept;
+  void wait_until_emptied(emptiness asked) noexcept;
+  /// Blocks until it has ended. The same.
+  void wait_until_ended() noexcept;
+  /// Is this thread inside of its handler, or of that's destructor?
+  [[nodiscard]] bool runs_here() const noexcept;
+  /// Would it be a consumer of its executor that waits for it?
+  [[nodiscard]] bool would_deadlock() const noexcept;
+  /// Destroys what waits, calls the handler no more, and returns when it does not run.
+  void abandon() noexcept;
+  [[nodiscard]] bool has_ended() const noexcept {
+    // acquire. Pairs with visit(): what the last round did is seen, and the handler is gone.
+    return over_.load(base::order::acquire) == over;
+  }
+  /// After the end: what the handler threw, if that was the reason.
+  [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
+
+  /// Once, when it is whole: from now on the executor knows it.
+  void enrol() noexcept;
+
+  void add_reference() noexcept {
+    // relaxed. The caller has one.
+    references_.fetch_add(1, base::order::relaxed);
+  }
+  void drop_reference() noexcept;
+
+  // --- the consumer that took it out of the executor's lists
+
+  void visit() noexcept;
+
+ protected:
+  /// Two references: the caller's, and the service's, which is dropped at the end.
+  /// Throws std::bad_alloc.
+  mailbox_core(executor_core& owner, const mailbox_options& options);
+  virtual ~mailbox_core();
+
+  /// Takes out and serves the oldest messages, at most so many. Fewer: no more were found, or is_to_stop().
+  virtual std::uint32_t serve(std::uint32_t most) noexcept = 0;
+  /// Takes out and destroys the oldest, at most so many.
+  virtual std::uint32_t destroy_oldest(std::uint32_t most) noexcept = 0;
+  /// Destroys the handler.
+  virtual void retire() noexcept = 0;
+
+  [[nodiscard]] queue::mpsc_taker& taker() noexcept { return taker_; }
+  /// Around each taking out, for senders take out as well where they drop the oldest.
+  void lock_oldest() noexcept {
+    if (drops_) lock_drops();
+  }
+  void unlock_oldest() noexcept {
+    if (drops_) unlock_drops();
+  }
+  /// One was taken out of a bounded one.
+  void note_taken_out() noexcept {
+    if (bounded_) make_room(1);
+  }
+  /// The handler threw. True: go on.
+  bool note_failure(std::exception_ptr thrown) noexcept;
+  /// The handler is to come to rest: asked between messages.
+  [[nodiscard]] bool is_to_stop() const noexcept {
+    // relaxed. A message; it is seen sooner or later, and after the next begin for certain.
+    return orders_.load(base::order::relaxed) != 0;
+  }
+
+ private:
+  friend class executor_core;
+  template <class Item>
+  friend class ready_lists;
+  struct waiting_sender;
+  struct visiting;
+
+  static constexpr std::uint64_t ended = std::uint64_t{1} << 63U;
+  static constexpr std::uint64_t closed = std::uint64_t{1} << 62U;
+  static constexpr std::uint64_t waiting = std::uint64_t{1} << 61U;
+  static constexpr std::uint64_t draining = std::uint64_t{1} << 60U;
+  static constexpr std::uint64_t count_mask = draining - 1;
+
+  // over_: 0, then
+  static constexpr std::uint32_t at_rest =
+      1;  // the handler does not run, and never will: a round has seen the order to discard
+  static constexpr std::uint32_t over = 2;  // the last round has done everything
+  // orders_
+  static constexpr std::uint32_t to_pause = 1;
+  static constexpr std::uint32_t to_discard = 2;
+
+  [[nodiscard]] std::size_t try_admit(std::size_t wanted, send_status& status) noexcept;
+  [[nodiscard]] std::size_t admit_waiting(std::size_t wanted, send_status& status) noexcept;
+  void trim() noexcept;
+  void make_room(std::uint32_t count) noexcept;
+  void wake_senders(std::uint32_t count) noexcept;
+  void lock_drops() noexcept;
+  void unlock_drops() noexcept;
+  void publish() noexcept;
+  void tell_of_emptiness(bool at_the_end) noexcept;
+  [[nodiscard]] bool time_is_up(std::chrono::steady_clock::time_point& until) const noexcept;
+  [[nodiscard]] bool give_way() noexcept;
+  void wait_until(std::uint32_t least) noexcept;
+  void come_to(std::uint32_t state) noexcept;
+  [[nodiscard]] bool is_to_discard() const noexcept {
+    // relaxed. What came before a schedule that this round's begin, or its give_way(), has seen is in it.
+    return (orders_.load(base::order::relaxed) & to_discard) != 0;
+  }
+  void note_dropped(std::uint32_t count) noexcept;
+  [[nodiscard]] bool round() noexcept;
+  [[nodiscard]] bool try_end(std::uint64_t seen) noexcept;
+
+  struct parts;  // what only src/gate needs to know
+
+  // Three lines: what is only read, most of the time; the consumer's; the producers'.
+  const bool bounded_;
+  const bool drops_;
+  executor_core* const owner_;
+  parts* parts_;
+  base::atomic<std::uint32_t> orders_{0};
+  base::atomic<std::uint32_t> over_{0};
+  std::exception_ptr error_;
+  base::atomic<std::uint32_t> references_{2};
+  alignas(64) queue::mpsc_taker taker_;
+  base::cell<mailbox_core*> next_ready_{nullptr};  // whoever has it, between publish and begin
+  alignas(64) queue::mpsc_appender tail_{taker_};
+  base::atomic<std::uint64_t> size_{0};
+  gate_flags flags_;
+};
+
+}  // namespace detail
+}  // namespace rota::gate

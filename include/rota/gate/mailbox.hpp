@@ -1,0 +1,373 @@
+// Mailboxes: queues with a handler that is called for one message at a time, served by the threads of an executor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/base.hpp>
+#include <rota/detail/base_frames.hpp>
+#include <rota/detail/mailbox_core.hpp>
+
+namespace rota::gate {
+
+namespace detail {
+
+template <class T>
+struct mailbox_node : queue::mpsc_link {
+  T* value() noexcept { return std::launder(reinterpret_cast<T*>(storage)); }
+  alignas(T) std::byte storage[sizeof(T)];
+};
+
+template <class T>
+[[nodiscard]] mailbox_node<T>* make_node() {
+  using node = mailbox_node<T>;
+  if constexpr (alignof(node) > 16) {
+    return ::new (::operator new(sizeof(node), std::align_val_t(alignof(node)))) node;
+  } else {
+    return ::new (base::allocate_frame(sizeof(node))) node;
+  }
+}
+template <class T>
+void free_node(mailbox_node<T>* made) noexcept {
+  using node = mailbox_node<T>;
+  made->~node();
+  if constexpr (alignof(node) > 16) {
+    ::operator delete(static_cast<void*>(made), std::align_val_t(alignof(node)));
+  } else {
+    base::free_frame(made, sizeof(node));
+  }
+}
+
+template <class T, class F>
+class mailbox_of final : public mailbox_core {
+  using node = mailbox_node<T>;
+
+ public:
+  mailbox_of(executor_core& owner, const mailbox_options& options, F handler)
+      : mailbox_core(owner, options), handler_(std::in_place, std::move(handler)) {}
+
+ private:
+  ~mailbox_of() final {
+    if (auto* const last = taker().last_served()) free_node(static_cast<node*>(last));
+  }
+
+  /// The oldest message, or nothing. Its node stays as the list's head; the one before it goes.
+  bool take_out(std::optional<T>& into) noexcept {
+    lock_oldest();
+    auto* const oldest = static_cast<node*>(taker().front());
+    queue::mpsc_link* served = nullptr;
+    if (oldest != nullptr) {
+      into.emplace(std::move(*oldest->value()));
+      oldest->value()->~T();
+      served = taker().pop(*oldest);
+    }
+    unlock_oldest();
+    if (served != nullptr) free_node(static_cast<node*>(served));
+    if (oldest == nullptr) return false;
+    note_taken_out();
+    return true;
+  }
+
+  std::uint32_t serve(std::uint32_t most) noexcept final {
+    std::uint32_t count = 0;
+    std::optional<T> message;
+    while (count < most && !is_to_stop() && take_out(message)) {
+      ++count;
+      try {
+        static_cast<void>((*handler_)(std::move(*message)));
+      } catch (...) {
+        if (!note_failure(std::current_exception())) break;
+      }
+      message.reset();
+    }
+    return count;
+  }
+
+  std::uint32_t destroy_oldest(std::uint32_t most) noexcept final {
+    std::uint32_t count = 0;
+    std::optional<T> message;
+    while (count < most && take_out(message)) {
+      ++count;
+      message.reset();
+    }
+    return count;
+  }
+
+  void retire() noexcept final { handler_.reset(); }
+
+  std::optional<F> handler_;
+};
+
+/// A counted reference to a mailbox.
+class mailbox_reference {
+ public:
+  mailbox_reference() noexcept = default;
+  /// Takes over one that is counted.
+  explicit mailbox_reference(mailbox_core& core) noexcept : core_(&core) {}
+  mailbox_reference(const mailbox_reference& other) noexcept : core_(other.core_) {
+    if (core_ != nullptr) core_->add_reference();
+  }
+  mailbox_reference(mailbox_reference&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  mailbox_reference& operator=(mailbox_reference other) noexcept {
+    std::swap(core_, other.core_);
+    return *this;
+  }
+  ~mailbox_reference() {
+    if (core_ != nullptr) core_->drop_reference();
+  }
+  [[nodiscard]] mailbox_core* get() const noexcept { return core_; }
+
+ private:
+  mailbox_core* core_ = nullptr;
+};
+
+/// What a call on a mailbox that was moved from gets.
+[[noreturn]] ROTA_API void throw_no_mailbox();
+[[noreturn]] ROTA_API void throw_would_deadlock(const char* what);
+
+}  // namespace detail
+
+/// How many of several messages are in, and why not all.
+struct sent_count {
+  std::size_t count = 0;
+  send_status status = send_status::sent;
+};
+
+/// Where to send messages: a reference to a mailbox, which it outlives.
+///
+/// Threads       Any. Also inside of handlers and of tasks.
+/// Ownership     Keeps the mailbox's queue, but not the mailbox: that ends when its owner says so, and then send() tells.
+/// Ordering      Messages of one sender are handled in the order in which it sent them. What it did before happens before that.
+/// Failure       send_status; a message that was not taken is left as it was. std::bad_alloc; std::logic_error if it is empty:
+///               moved from, or made by default.
+/// Cost          send: a node of sizeof(T) + 8 bytes from this thread's free list, three read-modify-writes (bounded mailboxes:
+///               the same), and when the mailbox was idle a fourth and a look at who sleeps. send_n: as one, and a node for each.
+/// Example       examples/mailbox.cpp
+template <class T>
+class address {
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                "a message is moved without an exception: send a std::unique_ptr to it");
+
+ public:
+  address() noexcept = default;
+
+  /// `message` is moved from only if it was sent. Blocks where the mailbox is full and its policy is overflow::wait.
+  send_status send(T&& message) const { return deliver(std::move(message), true); }
+  send_status send(const T& message) const {
+    T copy(message);
+    return deliver(std::move(copy), true);
+  }
+  /// Never blocks.
+  send_status try_send(T&& message) const { return deliver(std::move(message), false); }
+  send_status try_send(const T& message) const {
+    T copy(message);
+    return deliver(std::move(copy), false);
+  }
+
+  /// The first ones of `messages`, as many as there is room for, at one time: nobody else's come in between. They are moved from.
+  /// Never blocks. Where the oldest are dropped, all of them are sent, and the oldest of them may be dropped at once.
+  sent_count send_n(std::span<T> messages) const {
+    detail::mailbox_core& box = core();
+    if (messages.empty()) return {};
+    node* first = nullptr;
+    node* last = nullptr;
+    std::size_t made = 0;
+    const auto drop_from = [](node* at) noexcept {
+      while (at != nullptr) {
+        // relaxed. Nobody else has seen it.
+        auto* const next = static_cast<node*>(at->next.load(base::order::relaxed));
+        detail::free_node(at);
+        at = next;
+      }
+    };
+    try {
+      for (; made < messages.size(); ++made) {
+        node* const one = detail::make_node<T>();
+        // relaxed. As above.
+        if (last != nullptr) last->next.store(one, base::order::relaxed);
+        if (first == nullptr) first = one;
+        last = one;
+      }
+    } catch (...) {
+      drop_from(first);
+      throw;
+    }
+    sent_count result;
+    result.count = box.admit(messages.size(), false, result.status);
+    node* end = nullptr;
+    node* at = first;
+    for (std::size_t i = 0; i < result.count; ++i) {
+      ::new (static_cast<void*>(at->storage)) T(std::move(messages[i]));
+      end = at;
+      // relaxed. As above.
+      at = static_cast<node*>(at->next.load(base::order::relaxed));
+    }
+    drop_from(at);
+    if (end == nullptr) return result;
+    // relaxed. As above.
+    end->next.store(nullptr, base::order::relaxed);
+    box.deliver(*first, *end);
+    return result;
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return to_.get() != nullptr; }
+  friend bool operator==(const address& a, const address& b) noexcept { return a.to_.get() == b.to_.get(); }
+
+ private:
+  template <class>
+  friend class mailbox;
+  using node = detail::mailbox_node<T>;
+
+  explicit address(detail::mailbox_reference to) noexcept : to_(std::move(to)) {}
+
+  [[nodiscard]] detail::mailbox_core& core() const {
+    if (to_.get() == nullptr) [[unlikely]]
+      detail::throw_no_mailbox();
+    return *to_.get();
+  }
+
+  send_status deliver(T&& message, bool may_block) const {
+    detail::mailbox_core& box = core();
+    node* const one = detail::make_node<T>();
+    send_status status = send_status::sent;
+    if (box.admit(1, may_block, status) == 0) [[unlikely]] {
+      detail::free_node(one);
+      return status;
+    }
+    ::new (static_cast<void*>(one->storage)) T(std::move(message));
+    box.deliver(*one, *one);
+    return status;
+  }
+
+  detail::mailbox_reference to_;
+};
+
+/// A queue of messages with a handler, which an executor calls for one message at a time.
+///
+/// Threads       Any thread may send, close, pause, resume and read stats. The handler runs on the executor's threads: on one at a
+///               time, and not always on the same.
+/// Ownership     Owns its handler. Its destructor closes it and returns when the handler does not run and never will: it blocks as
+///               long as that takes, unless it is called by the handler itself. The messages that wait are destroyed unserved
+///               (`dropped` counts them), and then the handler, at the latest when a thread of the executor comes by, which may be
+///               after the destructor has returned: what their destructors refer to is declared before the executor. To have all
+///               messages served: close(), then join(). Two handlers must not destroy each other's mailboxes: each would wait.
+/// Ordering      As address says. What one call of the handler did happens before the next.
+/// Failure       What the handler throws goes to options.error_policy. std::logic_error if it was moved from.
+/// Cost          About 500 bytes. No thread, and nothing at all while it is idle.
+/// Example       examples/mailbox.cpp
+template <class T>
+class mailbox {
+ public:
+  mailbox() noexcept = default;
+  mailbox(mailbox&&) noexcept = default;
+  mailbox& operator=(mailbox&& other) noexcept {
+    if (this != &other) {
+      abandon();
+      to_ = std::move(other.to_);
+    }
+    return *this;
+  }
+  ~mailbox() { abandon(); }
+
+  /// For senders: copies of it outlive the mailbox.
+  [[nodiscard]] gate::address<T> address() const {
+    static_cast<void>(to_.core());
+    return to_;
+  }
+
+  send_status send(T&& message) const { return to_.send(std::move(message)); }
+  send_status send(const T& message) const { return to_.send(message); }
+  send_status try_send(T&& message) const { return to_.try_send(std::move(message)); }
+  send_status try_send(const T& message) const { return to_.try_send(message); }
+  sent_count send_n(std::span<T> messages) const { return to_.send_n(messages); }
+
+  /// No message comes in any more. Those that are in are served.
+  void close() { to_.core().close(); }
+  /// Returns when it is closed and all messages are served, or were destroyed for an error. Throws errc::would_deadlock in handlers
+  /// of its executor: they may be what would have to serve it.
+  void join() const {
+    detail::mailbox_core& core = to_.core();
+    if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox by a thread of its executor");
+    core.wait_until_ended();
+  }
+  /// Returns when all that was sent before has been handled. Waits for a resume(), where something waits in a mailbox that is
+  /// paused. Throws as join().
+  void drain() const {
+    detail::mailbox_core& core = to_.core();
+    if (core.would_deadlock()) detail::throw_would_deadlock("drain of a mailbox by a thread of its executor");
+    core.wait_until_empty();
+  }
+
+  /// Messages come in, and the handler is not called: a call that runs, or is about to begin, is the last. Then it goes on.
+  void pause() { to_.core().pause(); }
+  void resume() { to_.core().resume(); }
+
+  [[nodiscard]] mailbox_stats stats() const { return to_.core().stats(); }
+  /// After join(): what the handler threw, if on_error::stop has closed it; else null.
+  [[nodiscard]] std::exception_ptr error() const {
+    return to_.core().has_ended() ? to_.core().error() : std::exception_ptr{};
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(to_); }
+
+ private:
+  friend class executor;
+  explicit mailbox(detail::mailbox_core& core) noexcept : to_(detail::mailbox_reference(core)) {}
+
+  void abandon() noexcept {
+    if (to_.to_.get() != nullptr) to_.to_.get()->abandon();
+  }
+
+  gate::address<T> to_;
+};
+
+/// Threads that serve mailboxes: thousands of them, with a few threads that sleep while nothing is to do.
+///
+/// Threads       Any thread may make mailboxes and call the others. It is destroyed by none of its own threads.
+/// Ownership     Owns its threads. Its destructor ends all its mailboxes as their own destructors do: drain() first, if what is in
+///               them matters. Their handles and addresses may outlive it.
+/// Ordering      As mailbox says. In each thread's list a mailbox that is ready is served after those that were ready before it, in
+///               its band; one visit in 61 takes from another thread's list, so nothing waits for ever behind one that is held up.
+/// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc.
+/// Cost          One thread each; asleep, without any timer, while nothing is ready.
+/// Example       examples/mailbox.cpp
+class executor {
+ public:
+  /// 1 to 256 threads; 0: as many as this process may use processors.
+  ROTA_API explicit executor(unsigned threads = 0);
+  executor(const executor&) = delete;
+  executor& operator=(const executor&) = delete;
+  ROTA_API ~executor();
+
+  /// `handler(T&&)` is called for each message. It may block, and keep others from their turn: a thread for each that does.
+  template <class T, class F>
+    requires requires(std::decay_t<F>& call, T&& message) { call(std::move(message)); }
+  [[nodiscard]] mailbox<T> make_mailbox(F&& handler, const mailbox_options& options = {}) {
+    static_assert(std::is_void_v<decltype(std::declval<std::decay_t<F>&>()(std::declval<T&&>()))>,
+                  "a handler returns nothing: a task that it returned would never run");
+    check(options);
+    auto* const made = new detail::mailbox_of<T, std::decay_t<F>>(*core_, options, std::forward<F>(handler));
+    made->enrol();
+    return mailbox<T>(*made);
+  }
+
+  /// No visit begins any more; those that have begun go on to their end. Then they go on.
+  ROTA_API void pause();
+  ROTA_API void resume();
+  /// Returns when all mailboxes are empty, those that handlers have sent to meanwhile as well. Throws errc::would_deadlock on one
+  /// of its own threads; std::bad_alloc.
+  ROTA_API void drain();
+  [[nodiscard]] ROTA_API executor_stats stats() const;
+
+ private:
+  ROTA_API static void check(const mailbox_options& options);
+
+  detail::executor_core* core_;
+};
+
+}  // namespace rota::gate

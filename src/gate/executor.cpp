@@ -1,0 +1,83 @@
+#include "gate/executor_core.hpp"
+
+#include <rota/error.hpp>
+#include <rota/gate/mailbox.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace rota::gate {
+
+namespace detail {
+
+void throw_no_mailbox() {
+  throw std::logic_error("rota::gate: an empty mailbox or address: moved from, or made by default");
+}
+void throw_would_deadlock(const char* what) { throw rota::error(errc::would_deadlock, what); }
+
+namespace {
+
+constexpr unsigned most_threads = 256;
+constexpr std::uint32_t most_budget = 65'536;
+constexpr std::chrono::nanoseconds longest_slice = std::chrono::days(1);
+constexpr std::size_t most_capacity = std::size_t{1} << 32U;
+
+[[noreturn]] void refuse(const char* field, const std::string& found, const char* range) {
+  throw std::invalid_argument(std::string("rota::gate: ") + field + " is " + found + ", and must be " +
+                              range);
+}
+
+}  // namespace
+}  // namespace detail
+
+executor::executor(unsigned threads) {
+  if (threads > detail::most_threads)
+    detail::refuse("executor's threads", std::to_string(threads), "0 to 256");
+  if (threads == 0) threads = std::min(base::usable_processors(), detail::most_threads);
+  core_ = &detail::executor_core::create(threads);
+}
+
+executor::~executor() {
+  if (core_->runs_here()) ROTA_FATAL("an executor is destroyed on its own thread", 0);
+  core_->shut_down();
+  core_->drop_reference();
+}
+
+void executor::check(const mailbox_options& options) {
+  if (options.capacity > detail::most_capacity)
+    detail::refuse(
+        "mailbox_options::capacity", std::to_string(options.capacity), "0 (unbounded) to 4294967296");
+  if (options.budget == 0 || options.budget > detail::most_budget)
+    detail::refuse("mailbox_options::budget", std::to_string(options.budget), "1 to 65536");
+  if (options.time_slice.count() < 0 || options.time_slice > detail::longest_slice)
+    detail::refuse(
+        "mailbox_options::time_slice", std::to_string(options.time_slice.count()) + " ns", "0 to a day");
+  if (static_cast<unsigned>(options.on_full) > static_cast<unsigned>(overflow::drop_oldest))
+    detail::refuse(
+        "mailbox_options::on_full", std::to_string(static_cast<unsigned>(options.on_full)), "an overflow");
+  if (static_cast<unsigned>(options.band) >= priority_bands)
+    detail::refuse(
+        "mailbox_options::band", std::to_string(static_cast<unsigned>(options.band)), "a priority_band");
+  if (static_cast<unsigned>(options.error_policy) > static_cast<unsigned>(on_error::skip))
+    detail::refuse("mailbox_options::error_policy",
+                   std::to_string(static_cast<unsigned>(options.error_policy)),
+                   "an on_error");
+}
+
+void executor::pause() { core_->pause(); }
+void executor::resume() { core_->resume(); }
+
+void executor::drain() {
+  if (core_->runs_here()) detail::throw_would_deadlock("drain of an executor by one of its handlers");
+  // While nothing was served in a whole pass no handler has sent anything: what was found empty has stayed so.
+  std::uint64_t before = 0;
+  do {
+    before = core_->totals().served;
+    core_->wait_until_all_were_empty();
+  } while (core_->totals().served != before);
+}
+
+executor_stats executor::stats() const { return core_->totals(); }
+
+}  // namespace rota::gate

@@ -1,0 +1,384 @@
+#include <rota/detail/mailbox_core.hpp>
+
+#include "base/clock.hpp"
+#include "base/futex.hpp"
+#include "base/thread.hpp"
+#include "base/tls_slot.hpp"
+#include "gate/executor_core.hpp"
+#include "gate/mailbox_parts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rota::gate::detail {
+
+namespace {
+
+/// Messages between two looks at the clock, and at orders.
+constexpr std::uint32_t chunk = 16;
+
+}  // namespace
+
+mailbox_core::mailbox_core(executor_core& owner, const mailbox_options& options)
+    : bounded_(options.capacity != unbounded),
+      drops_(options.capacity != unbounded && options.on_full == overflow::drop_oldest),
+      owner_(&owner),
+      parts_(new parts) {
+  parts_->options = options;
+  parts_->band = static_cast<unsigned>(options.band);
+  parts_->number = owner.next_number();
+  parts_->home = parts_->number % owner.consumers();
+  owner.add_reference();
+}
+
+mailbox_core::~mailbox_core() {
+  delete parts_;
+  owner_->drop_reference();
+}
+
+void mailbox_core::enrol() noexcept { owner_->enrol(*this); }
+
+void mailbox_core::drop_reference() noexcept {
+  // acq_rel. The last one frees, and sees what all others did.
+  if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+}
+
+void mailbox_core::publish() noexcept { owner_->publish(*this); }
+
+/// A visit that this thread is inside of. They nest: a handler may destroy another mailbox, whose last round is run there and then.
+struct mailbox_core::visiting {
+  explicit visiting(const mailbox_core& visited) noexcept
+      : here(base::this_thread_locals()), whose(&visited), outer(std::exchange(here.mailbox, this)) {}
+  visiting(const visiting&) = delete;
+  visiting& operator=(const visiting&) = delete;
+  ~visiting() { here.mailbox = outer; }
+
+  base::thread_locals& here;
+  const mailbox_core* whose;
+  void* outer;
+};
+
+bool mailbox_core::runs_here() const noexcept {
+  const auto* at = static_cast<const visiting*>(base::this_thread_locals().mailbox);
+  while (at != nullptr && at->whose != this) at = static_cast<const visiting*>(at->outer);
+  return at != nullptr;
+}
+
+bool mailbox_core::would_deadlock() const noexcept { return runs_here() || owner_->runs_here(); }
+
+// ---- admission
+
+std::size_t mailbox_core::try_admit(std::size_t wanted, send_status& status) noexcept {
+  status = send_status::sent;
+  if (!bounded_ || drops_) {
+    // relaxed. What it decides is decided in this word's one order, and the gate orders the rest.
+    if ((size_.fetch_add(wanted, base::order::relaxed) & closed) == 0) [[likely]]
+      return wanted;
+    take_back(wanted);
+    status = send_status::closed;
+    return 0;
+  }
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = size_.load(base::order::relaxed);
+  for (;;) {
+    if ((seen & closed) != 0) {
+      status = send_status::closed;
+      return 0;
+    }
+    const std::uint64_t count = seen & count_mask;
+    const std::size_t room = parts_->options.capacity > count ? parts_->options.capacity - count : 0;
+    const std::size_t granted = std::min(room, wanted);
+    if (granted < wanted) status = send_status::full;
+    if (granted == 0) return 0;
+    // relaxed. As above. failure: relaxed. Again a guess.
+    if (size_.compare_exchange_weak(seen, seen + granted, base::order::relaxed, base::order::relaxed))
+      return granted;
+    status = send_status::sent;
+  }
+}
+
+std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status& status) noexcept {
+  const std::size_t granted = try_admit(wanted, status);
+  if (status != send_status::full) [[likely]]
+    return granted;
+  const base::thread_locals& here = base::this_thread_locals();
+  // A task would block its worker; a handler perhaps the only consumer.
+  if (parts_->options.on_full != overflow::wait || granted != 0 || !may_block || here.task != nullptr ||
+      here.mailbox != nullptr)
+    return granted;
+  return admit_waiting(wanted, status);
+}
+
+/// The sender, after its append and before its schedule: who appends last leaves no more than the capacity.
+void mailbox_core::trim() noexcept {
+  // relaxed. In this word's one order; a count that includes what is on its way drops one that would have to go anyway.
+  while ((size_.load(base::order::relaxed) & count_mask) > parts_->options.capacity) {
+    if (destroy_oldest(1) == 0) return;
+    note_dropped(1);
+  }
+}
+
+std::size_t mailbox_core::admit_waiting(std::size_t wanted, send_status& status) noexcept {
+  for (bool again = false;; again = true) {
+    waiting_sender me;
+    {
+      const base::lock_guard guard(parts_->lock);
+      // relaxed. In this word's one order: who makes room later sees it, and takes the lock.
+      size_.fetch_or(waiting, base::order::relaxed);
+      const std::size_t granted = try_admit(wanted, status);
+      if (status != send_status::full || granted != 0) return granted;
+      // Who was woken and came too late is the next.
+      if (parts_->first_sender == nullptr) {
+        parts_->first_sender = parts_->last_sender = &me;
+      } else if (again) {
+        me.next = std::exchange(parts_->first_sender, &me);
+      } else {
+        parts_->last_sender = parts_->last_sender->next = &me;
+      }
+    }
+    // acquire. Pairs with wake_senders(): nobody touches `me` any more.
+    while (me.woken.load(base::order::acquire) == 0) {
+      static_cast<void>(base::futex_wait(me.woken, 0, base::never));
+    }
+  }
+}
+
+void mailbox_core::wake_senders(std::uint32_t count) noexcept {
+  for (; count != 0; --count) {
+    base::atomic<std::uint32_t>* woken = nullptr;
+    {
+      const base::lock_guard guard(parts_->lock);
+      waiting_sender* const first = parts_->first_sender;
+      if (first != nullptr) {
+        parts_->first_sender = first->next;
+        woken = &first->woken;
+      }
+      // relaxed. Under the lock, where it is set.
+      if (parts_->first_sender == nullptr) size_.fetch_and(~waiting, base::order::relaxed);
+      // release. The last touch; the sender may go as soon as it sees it.
+      if (woken != nullptr) woken->store(1, base::order::release);
+    }
+    if (woken == nullptr) return;
+    base::futex_wake(woken, 1);
+  }
+}
+
+void mailbox_core::make_room(std::uint32_t count) noexcept {
+  // release. Pairs with ask_for_emptiness().
+  const std::uint64_t before = size_.fetch_sub(count, base::order::release);
+  if ((before & waiting) != 0) wake_senders(count);
+}
+
+void mailbox_core::take_back(std::size_t count) noexcept {
+  // relaxed. In this word's one order.
+  const std::uint64_t after = size_.fetch_sub(count, base::order::relaxed) - count;
+  if ((after & waiting) != 0) wake_senders(static_cast<std::uint32_t>(count));
+  if ((after & closed) == 0 || (after & ended) != 0 || (after & count_mask) != 0) return;
+  if (flags_.schedule() == on_schedule::publish) publish();
+}
+
+void mailbox_core::lock_drops() noexcept { parts_->drops.lock(); }
+void mailbox_core::unlock_drops() noexcept { parts_->drops.unlock(); }
+
+void mailbox_core::note_dropped(std::uint32_t count) noexcept {
+  // relaxed. A sum for a report.
+  parts_->dropped.fetch_add(count, base::order::relaxed);
+}
+
+// ---- orders
+
+void mailbox_core::close() noexcept {
+  // relaxed. In this word's one order; the gate orders the rest.
+  const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
+  if ((before & waiting) != 0) wake_senders(UINT32_MAX);
+  if (flags_.schedule() == on_schedule::publish) publish();
+}
+
+void mailbox_core::pause() noexcept {
+  // relaxed. A message: the message that is served is served to its end.
+  orders_.fetch_or(to_pause, base::order::relaxed);
+}
+
+void mailbox_core::resume() noexcept {
+  // relaxed. The schedule that follows releases it to the round that begins after it.
+  orders_.fetch_and(~to_pause, base::order::relaxed);
+  if (flags_.schedule() == on_schedule::publish) publish();
+}
+
+void mailbox_core::abandon() noexcept {
+  // relaxed, both. The schedule that follows releases them to the round that begins after it.
+  orders_.fetch_or(to_discard, base::order::relaxed);
+  const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
+  if ((before & waiting) != 0) wake_senders(UINT32_MAX);
+  switch (flags_.schedule()) {
+    case on_schedule::publish: visit(); break;  // the round is ours
+    case on_schedule::published: break;         // it begins later, and sees the order
+    case on_schedule::executing:
+    case on_schedule::executing_on:
+      if (!runs_here()) wait_until(at_rest);
+      break;
+  }
+}
+
+void mailbox_core::wait_until_ended() noexcept { wait_until(over); }
+
+void mailbox_core::wait_until(std::uint32_t least) noexcept {
+  for (;;) {
+    // acquire. Pairs with come_to().
+    const std::uint32_t seen = over_.load(base::order::acquire);
+    if (seen >= least) return;
+    static_cast<void>(base::futex_wait(over_, seen, base::never));
+  }
+}
+
+void mailbox_core::come_to(std::uint32_t state) noexcept {
+  // release. Pairs with wait_until() and has_ended().
+  over_.store(state, base::order::release);
+  base::futex_wake(&over_, INT32_MAX);
+}
+
+mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
+  // acquire. Pairs with make_room(): whoever took out what was admitted before had begun a round, and the look at the flags that
+  // follows sees that, or its end.
+  if ((size_.load(base::order::acquire) & count_mask) == 0 && flags_.is_idle()) return {0, true};
+  std::uint32_t seen = 0;
+  {
+    const base::lock_guard guard(parts_->lock);
+    // relaxed, both. Under the lock, under which the rounds tell. The schedule that follows begins a round that sees it.
+    seen = parts_->emptied.load(base::order::relaxed);
+    size_.fetch_or(draining, base::order::relaxed);
+  }
+  if (flags_.schedule() == on_schedule::publish) publish();
+  return {seen, false};
+}
+
+void mailbox_core::wait_until_emptied(emptiness asked) noexcept {
+  // acquire. Pairs with tell_of_emptiness().
+  while (!asked.is_empty && !has_ended() && parts_->emptied.load(base::order::acquire) == asked.seen) {
+    static_cast<void>(base::futex_wait(parts_->emptied, asked.seen, base::never));
+  }
+}
+
+void mailbox_core::tell_of_emptiness(bool at_the_end) noexcept {
+  {
+    const base::lock_guard guard(parts_->lock);
+    // relaxed. In this word's one order, and who has asked under the lock has sent before: its messages are counted.
+    const std::uint64_t seen = size_.load(base::order::relaxed);
+    if (!at_the_end && ((seen & draining) == 0 || (seen & count_mask) != 0)) return;
+    // relaxed. Under the lock, where it is set.
+    size_.fetch_and(~draining, base::order::relaxed);
+    // release. Pairs with wait_until_emptied().
+    parts_->emptied.fetch_add(1, base::order::release);
+  }
+  base::futex_wake(&parts_->emptied, INT32_MAX);
+}
+
+mailbox_stats mailbox_core::stats() const noexcept {
+  mailbox_stats s;
+  // relaxed, both. For a report.
+  s.depth = size_.load(base::order::relaxed) & count_mask;
+  s.dropped = parts_->dropped.load(base::order::relaxed);
+  s.served = parts_->served.read();
+  s.failed = parts_->failed.read();
+  s.visits = parts_->visits.read();
+  return s;
+}
+
+bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
+  parts_->failed.add(1);
+  if (parts_->options.error_policy == on_error::skip) return true;
+  error_ = std::move(thrown);
+  // relaxed, both. This round sees them, and it looks before it ends.
+  orders_.fetch_or(to_discard, base::order::relaxed);
+  const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
+  if ((before & waiting) != 0) wake_senders(UINT32_MAX);
+  return false;
+}
+
+// ---- the round
+
+bool mailbox_core::try_end(std::uint64_t seen) noexcept {
+  while ((seen & closed) != 0 && (seen & count_mask) == 0) {
+    const std::uint64_t end = ended | closed;
+    // relaxed. Decided in this word's one order; visit() tells the others. failure: relaxed. The same.
+    if (size_.compare_exchange_weak(seen, end, base::order::relaxed, base::order::relaxed)) return true;
+  }
+  return false;
+}
+
+void mailbox_core::visit() noexcept {
+  flags_.begin(parts_->number);
+  parts_->visits.add(1);
+  {
+    // The handler's own objects may be destroyed in here, and own this mailbox.
+    const visiting here(*this);
+    if (round()) return;
+    // The end. The gate stays executing, so this is the last round, and nobody publishes it any more.
+    retire();
+  }
+  owner_->strike_off(*this);
+  come_to(over);
+  tell_of_emptiness(true);
+  drop_reference();
+}
+
+/// The slice begins with the first question, and questions with the second chunk: a message on its own asks for no time.
+bool mailbox_core::time_is_up(base::time_point& until) const noexcept {
+  const base::time_point now = base::now();
+  if (until == base::time_point{}) until = now + parts_->options.time_slice;
+  return now >= until;
+}
+
+/// There may be more, and it is the others' turn. False: it is to be discarded at once, and this round goes on.
+bool mailbox_core::give_way() noexcept {
+  flags_.finish_and_schedule(parts_->number);
+  if (!is_to_discard()) {
+    publish();
+    return true;
+  }
+  // Who abandons it saw this round, and waits for the end. Not published yet, the gate is still ours.
+  flags_.begin(parts_->number);
+  return false;
+}
+
+/// False: the mailbox has ended. True: the gate was finished, and the mailbox may be anybody's.
+bool mailbox_core::round() noexcept {
+  std::uint32_t left = parts_->options.budget;
+  base::time_point until{};
+  for (;;) {
+    const bool discards = is_to_discard();
+    const bool rests = !discards && is_to_stop();
+    std::uint32_t count = 0;
+    std::uint32_t wanted = std::min(left, chunk);
+    if (discards) {
+      // relaxed. Only rounds write it.
+      if (over_.load(base::order::relaxed) == 0) come_to(at_rest);
+      wanted = UINT32_MAX;
+      count = destroy_oldest(wanted);
+      note_dropped(count);
+      if (!bounded_ && count != 0) make_room(count);
+    } else if (!rests) {
+      count = serve(wanted);
+      parts_->served.add(count);
+      left -= count;
+      if (!bounded_ && count != 0) make_room(count);
+    }
+    // relaxed. In this word's one order: a close that comes later schedules.
+    const std::uint64_t seen = size_.load(base::order::relaxed);
+    if (try_end(seen)) return false;
+    if ((seen & draining) != 0 && (seen & count_mask) == 0) tell_of_emptiness(false);
+    if (!discards && is_to_stop() && !rests) continue;  // an order came meanwhile
+    if (!rests && count == wanted) {
+      if (left != 0 && !time_is_up(until)) continue;
+      if (give_way()) return true;
+      left = parts_->options.budget;
+      continue;
+    }
+    // It was seen empty; or rests, and whoever lets it go on schedules.
+    if (!flags_.finish_or_continue(parts_->number)) return true;
+    // Somebody has pushed meanwhile. Who keeps doing that has a slice like everybody.
+    if (time_is_up(until) && give_way()) return true;
+  }
+}
+
+}  // namespace rota::gate::detail
