@@ -3,6 +3,7 @@
 // BASELINE  rota's own programs, which print the same lines: bench/<suite>/rota.cpp says what one operation is.
 // READ IT   As those. Where Tokio has no such thing, as a plain call of a child (the compiler makes it part of its
 //           caller), the case is missing.
+mod gate;
 mod latency;
 mod memory;
 mod task;
@@ -102,7 +103,7 @@ fn parse(arguments: &[String], case: &Case) -> Job {
 }
 
 fn main() {
-    let cases: Vec<&Case> = [task::CASES, timer::CASES, latency::CASES, memory::CASES].into_iter().flatten().collect();
+    let cases: Vec<&Case> = [task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES].into_iter().flatten().collect();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let wanted = arguments.first().unwrap_or_else(|| misuse("CASE [--workers N] [--scale quick|full], or --list"));
     if wanted == "--list" {
