@@ -36,6 +36,8 @@ mailbox_core::~mailbox_core() {
   owner_->drop_reference();
 }
 
+bool mailbox_core::lets_wait() const noexcept { return parts_->options.on_full == overflow::wait; }
+
 void mailbox_core::enrol() noexcept { owner_->enrol(*this); }
 
 void mailbox_core::drop_reference() noexcept {
@@ -120,7 +122,7 @@ void mailbox_core::trim() noexcept {
 
 std::size_t mailbox_core::admit_waiting(std::size_t wanted, send_status& status) noexcept {
   for (bool again = false;; again = true) {
-    waiting_sender me;
+    mailbox_waiter me;
     {
       const base::lock_guard guard(parts_->lock);
       // relaxed. In this word's one order: who makes room later sees it, and takes the lock.
@@ -128,38 +130,38 @@ std::size_t mailbox_core::admit_waiting(std::size_t wanted, send_status& status)
       const std::size_t granted = try_admit(wanted, status);
       if (status != send_status::full || granted != 0) return granted;
       // Who was woken and came too late is the next.
-      if (parts_->first_sender == nullptr) {
-        parts_->first_sender = parts_->last_sender = &me;
-      } else if (again) {
-        me.next = std::exchange(parts_->first_sender, &me);
-      } else {
-        parts_->last_sender = parts_->last_sender->next = &me;
-      }
+      me.insert_after(again ? parts_->senders : *parts_->senders.before);
     }
-    // acquire. Pairs with wake_senders(): nobody touches `me` any more.
-    while (me.woken.load(base::order::acquire) == 0) {
-      static_cast<void>(base::futex_wait(me.woken, 0, base::never));
-    }
+    while (!me.was_woken()) static_cast<void>(base::futex_wait(me.woken, 0, base::never));
   }
 }
 
 void mailbox_core::wake_senders(std::uint32_t count) noexcept {
   for (; count != 0; --count) {
+    mailbox_waiter* first = nullptr;
     base::atomic<std::uint32_t>* woken = nullptr;
+    waker task;
     {
       const base::lock_guard guard(parts_->lock);
-      waiting_sender* const first = parts_->first_sender;
-      if (first != nullptr) {
-        parts_->first_sender = first->next;
-        woken = &first->woken;
+      if (!parts_->senders.is_alone()) {
+        first = parts_->senders.next;
+        first->unlink();
       }
       // relaxed. Under the lock, where it is set.
-      if (parts_->first_sender == nullptr) size_.fetch_and(~waiting, base::order::relaxed);
-      // release. The last touch; the sender may go as soon as it sees it.
-      if (woken != nullptr) woken->store(1, base::order::release);
+      if (parts_->senders.is_alone()) size_.fetch_and(~waiting, base::order::relaxed);
+      if (first != nullptr) {
+        task = std::move(first->by_task);
+        woken = &first->woken;
+        // release. The last touch; it may go as soon as it sees it.
+        woken->store(1, base::order::release);
+      }
     }
-    if (woken == nullptr) return;
-    base::futex_wake(woken, 1);
+    if (first == nullptr) return;
+    if (task) {
+      task.wake();
+    } else {
+      base::futex_wake(woken, 1);
+    }
   }
 }
 
@@ -174,7 +176,7 @@ void mailbox_core::take_back(std::size_t count) noexcept {
   const std::uint64_t after = size_.fetch_sub(count, base::order::relaxed) - count;
   if ((after & waiting) != 0) wake_senders(static_cast<std::uint32_t>(count));
   if ((after & closed) == 0 || (after & ended) != 0 || (after & count_mask) != 0) return;
-  if (flags_.schedule() == on_schedule::publish) publish();
+  schedule();
 }
 
 void mailbox_core::lock_drops() noexcept { parts_->drops.lock(); }
@@ -191,7 +193,7 @@ void mailbox_core::close() noexcept {
   // relaxed. In this word's one order; the gate orders the rest.
   const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
   if ((before & waiting) != 0) wake_senders(UINT32_MAX);
-  if (flags_.schedule() == on_schedule::publish) publish();
+  schedule();
 }
 
 void mailbox_core::pause() noexcept {
@@ -202,7 +204,7 @@ void mailbox_core::pause() noexcept {
 void mailbox_core::resume() noexcept {
   // relaxed. The schedule that follows releases it to the round that begins after it.
   orders_.fetch_and(~to_pause, base::order::relaxed);
-  if (flags_.schedule() == on_schedule::publish) publish();
+  schedule();
 }
 
 void mailbox_core::abandon() noexcept {
@@ -237,10 +239,19 @@ void mailbox_core::come_to(std::uint32_t state) noexcept {
   base::futex_wake(&over_, INT32_MAX);
 }
 
-mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
+void mailbox_core::schedule() noexcept {
+  if (flags_.schedule() == on_schedule::publish) publish();
+}
+
+/// Nothing is in it, and its handler does not run: what was sent before has been handled.
+bool mailbox_core::is_at_rest() const noexcept {
   // acquire. Pairs with make_room(): whoever took out what was admitted before had begun a round, and the look at the flags that
   // follows sees that, or its end.
-  if ((size_.load(base::order::acquire) & count_mask) == 0 && flags_.is_idle()) return {0, true};
+  return (size_.load(base::order::acquire) & count_mask) == 0 && flags_.is_idle();
+}
+
+mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
+  if (is_at_rest()) return {0, true};
   std::uint32_t seen = 0;
   {
     const base::lock_guard guard(parts_->lock);
@@ -248,7 +259,7 @@ mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
     seen = parts_->emptied.load(base::order::relaxed);
     size_.fetch_or(draining, base::order::relaxed);
   }
-  if (flags_.schedule() == on_schedule::publish) publish();
+  schedule();
   return {seen, false};
 }
 
@@ -260,6 +271,7 @@ void mailbox_core::wait_until_emptied(emptiness asked) noexcept {
 }
 
 void mailbox_core::tell_of_emptiness(bool at_the_end) noexcept {
+  std::uint32_t told = 0;
   {
     const base::lock_guard guard(parts_->lock);
     // relaxed. In this word's one order, and who has asked under the lock has sent before: its messages are counted.
@@ -268,9 +280,85 @@ void mailbox_core::tell_of_emptiness(bool at_the_end) noexcept {
     // relaxed. Under the lock, where it is set.
     size_.fetch_and(~draining, base::order::relaxed);
     // release. Pairs with wait_until_emptied().
-    parts_->emptied.fetch_add(1, base::order::release);
+    told = parts_->emptied.fetch_add(1, base::order::release) + 1;
   }
   base::futex_wake(&parts_->emptied, INT32_MAX);
+  while (wake_a_watcher(told, at_the_end)) {
+  }
+}
+
+/// One of those who had come before it was told.
+bool mailbox_core::wake_a_watcher(std::uint32_t told, bool at_the_end) noexcept {
+  waker task;
+  {
+    const base::lock_guard guard(parts_->lock);
+    mailbox_waiter* one = parts_->watchers.next;
+    while (one != &parts_->watchers && !at_the_end && (one->until_over || one->seen == told)) one = one->next;
+    if (one == &parts_->watchers) return false;
+    one->unlink();
+    task = std::move(one->by_task);
+    // release. The last touch; it may go as soon as it sees it.
+    one->woken.store(1, base::order::release);
+  }
+  task.wake();
+  return true;
+}
+
+// ---- tasks that wait
+
+bool room_leaf::start() {
+  waker mine = make_waker();
+  const base::lock_guard guard(box_->parts_->lock);
+  // relaxed. In this word's one order: who makes room later sees it, and takes the lock.
+  const std::uint64_t seen = box_->size_.fetch_or(mailbox_core::waiting, base::order::relaxed);
+  const bool full = (seen & mailbox_core::count_mask) >= box_->parts_->options.capacity;
+  at_once_ = (seen & mailbox_core::closed) != 0 || !full;
+  if (at_once_) return true;
+  me_.by_task = std::move(mine);
+  me_.insert_after(again_ ? box_->parts_->senders : *box_->parts_->senders.before);
+  return false;
+}
+
+cancel_progress room_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  if (at_once_) return cancel_progress::ended;
+  waker dropped;
+  {
+    const base::lock_guard guard(box_->parts_->lock);
+    if (!me_.was_woken()) {
+      me_.unlink();
+      dropped = std::move(me_.by_task);
+      return cancel_progress::ended;
+    }
+  }
+  // The room that it was woken for is the next one's.
+  box_->wake_senders(1);
+  return cancel_progress::ended;
+}
+
+bool rest_leaf::start() {
+  at_once_ = !me_.until_over && box_->is_at_rest();
+  if (at_once_) return true;
+  waker mine = make_waker();
+  {
+    const base::lock_guard guard(box_->parts_->lock);
+    at_once_ = box_->has_ended();
+    if (at_once_) return true;
+    // relaxed, both. Under the lock, under which the rounds tell. The schedule that follows begins a round that sees it.
+    me_.seen = box_->parts_->emptied.load(base::order::relaxed);
+    if (!me_.until_over) box_->size_.fetch_or(mailbox_core::draining, base::order::relaxed);
+    me_.by_task = std::move(mine);
+    me_.insert_after(*box_->parts_->watchers.before);
+  }
+  if (!me_.until_over) box_->schedule();
+  return false;
+}
+
+cancel_progress rest_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  waker dropped;
+  const base::lock_guard guard(box_->parts_->lock);
+  if (!me_.was_woken()) me_.unlink();
+  dropped = std::move(me_.by_task);
+  return cancel_progress::ended;
 }
 
 mailbox_stats mailbox_core::stats() const noexcept {

@@ -5,18 +5,13 @@
 #include "base/mutex.hpp"
 
 #include <rota/detail/mailbox_core.hpp>
+#include <rota/detail/mailbox_waits.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <utility>
 
 namespace rota::gate::detail {
-
-/// A thread that waits for room. Under the mailbox's lock, but for `woken`.
-struct mailbox_core::waiting_sender {
-  waiting_sender* next = nullptr;
-  base::atomic<std::uint32_t> woken{0};
-};
 
 /// In the ring of its executor's registry; the ring's own is nobody's.
 struct registry_links {
@@ -63,10 +58,10 @@ struct mailbox_core::parts {
   counter visits;
   base::atomic<std::uint64_t> dropped{0};
 
-  base::mutex lock;  // of the senders that wait
-  waiting_sender* first_sender = nullptr;
-  waiting_sender* last_sender = nullptr;
-  base::mutex drops;  // around taking out, where senders do that as well
+  base::mutex lock;         // of those who wait
+  mailbox_waiter senders;   // for room, under the lock
+  mailbox_waiter watchers;  // tasks that wait for emptiness or the end, under the lock
+  base::mutex drops;        // around taking out, where senders do that as well
 
   base::atomic<std::uint32_t> emptied{0};  // how often a round that somebody waited for left it empty
 

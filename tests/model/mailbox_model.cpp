@@ -373,6 +373,44 @@ TEST(mailbox_model, one_that_goes_beside_a_sender) {
   expect_holds(stale, body);
 }
 
+// Its handler runs, and a message is on its way: it goes without waiting for that.
+TEST(mailbox_model, one_that_goes_while_a_message_is_on_its_way) {
+  const auto body = [](execution& e) {
+    auto& started = e.make<signal>();
+    auto& goes_on = e.make<signal>();
+    house<int>::inhabit(
+        e,
+        1,
+        [&](house<int>& h) {
+          auto made = h.threads->make_mailbox<int>([&](int) {
+            started.set();
+            goes_on.wait();
+          });
+          h.to = made.address();
+          return made;
+        },
+        [&](house<int>& h) {
+          h.send(1);
+          started.wait();
+          h.threads->pause();
+          h.box.reset();
+          h.threads->resume();
+        },
+        [&](house<int>& h) {
+          started.wait();
+          goes_on.set();
+          if (h.to.send(2) == send_status::sent) h.sent.fetch_add(1, base::order::relaxed);
+        },
+        [](house<int>& h) {
+          h.threads->drain();
+          const executor_stats s = h.threads->stats();
+          check(static_cast<int>(s.served + s.dropped) == h.count_sent() && s.mailboxes == 0,
+                "served or destroyed");
+        });
+  };
+  expect_whole("mailbox_gone_on_its_way", body);
+}
+
 TEST(mailbox_model, an_executor_that_goes_beside_a_sender) {
   const auto body = [](execution& e) {
     house<int>::inhabit(

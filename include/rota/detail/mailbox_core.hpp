@@ -160,6 +160,8 @@ class ROTA_API mailbox_core {
   /// Once, when it is whole: from now on the executor knows it.
   void enrol() noexcept;
 
+  [[nodiscard]] bool lets_wait() const noexcept;
+
   void add_reference() noexcept {
     // relaxed. The caller has one.
     references_.fetch_add(1, base::order::relaxed);
@@ -207,7 +209,8 @@ class ROTA_API mailbox_core {
   friend class executor_core;
   template <class Item>
   friend class ready_lists;
-  struct waiting_sender;
+  friend class room_leaf;
+  friend class rest_leaf;
   struct visiting;
 
   static constexpr std::uint64_t ended = std::uint64_t{1} << 63U;
@@ -233,6 +236,9 @@ class ROTA_API mailbox_core {
   void unlock_drops() noexcept;
   void publish() noexcept;
   void tell_of_emptiness(bool at_the_end) noexcept;
+  bool wake_a_watcher(std::uint32_t told, bool at_the_end) noexcept;
+  [[nodiscard]] bool is_at_rest() const noexcept;
+  void schedule() noexcept;
   [[nodiscard]] bool time_is_up(std::chrono::steady_clock::time_point& until) const noexcept;
   [[nodiscard]] bool give_way() noexcept;
   void wait_until(std::uint32_t least) noexcept;

@@ -13,6 +13,8 @@
 #include <rota/detail/base.hpp>
 #include <rota/detail/base_frames.hpp>
 #include <rota/detail/mailbox_core.hpp>
+#include <rota/detail/mailbox_waits.hpp>
+#include <rota/task.hpp>
 
 namespace rota::gate {
 
@@ -216,6 +218,13 @@ class address {
     return result;
   }
 
+  /// For tasks: as send, and where the mailbox is full and its policy is overflow::wait the task waits. Cancelled, it drops the
+  /// message.
+  [[nodiscard]] task<send_status> async_send(T message) const {
+    static_cast<void>(core());
+    return send_when_there_is_room(to_, std::move(message));
+  }
+
   [[nodiscard]] explicit operator bool() const noexcept { return to_.get() != nullptr; }
   friend bool operator==(const address& a, const address& b) noexcept { return a.to_.get() == b.to_.get(); }
 
@@ -230,6 +239,19 @@ class address {
     if (to_.get() == nullptr) [[unlikely]]
       detail::throw_no_mailbox();
     return *to_.get();
+  }
+
+  static task<send_status> send_when_there_is_room(detail::mailbox_reference to, T message) {
+    const address where(to);
+    detail::mailbox_core& box = *to.get();
+    bool again = false;
+    for (;;) {
+      const send_status status = where.deliver(std::move(message), false);
+      if (status != send_status::full || !box.lets_wait()) co_return status;
+      detail::room_leaf room(box, again);
+      co_await room;
+      again = true;
+    }
   }
 
   send_status deliver(T&& message, bool may_block) const {
@@ -285,6 +307,7 @@ class mailbox {
   send_status send(const T& message) const { return to_.send(message); }
   send_status try_send(T&& message) const { return to_.try_send(std::move(message)); }
   send_status try_send(const T& message) const { return to_.try_send(message); }
+  [[nodiscard]] task<send_status> async_send(T message) const { return to_.async_send(std::move(message)); }
   sent_count send_n(std::span<T> messages) const { return to_.send_n(messages); }
 
   /// No message comes in any more. Those that are in are served.
@@ -304,6 +327,16 @@ class mailbox {
     core.wait_until_empty();
   }
 
+  /// For tasks: as join and drain, and the task waits. It may be cancelled meanwhile.
+  [[nodiscard]] task<void> async_join() const {
+    static_cast<void>(to_.core());
+    return rest(to_.to_, detail::rest_leaf::until::over);
+  }
+  [[nodiscard]] task<void> async_drain() const {
+    static_cast<void>(to_.core());
+    return rest(to_.to_, detail::rest_leaf::until::empty);
+  }
+
   /// Messages come in, and the handler is not called: a call that runs, or is about to begin, is the last. Then it goes on.
   void pause() { to_.core().pause(); }
   void resume() { to_.core().resume(); }
@@ -318,6 +351,11 @@ class mailbox {
  private:
   friend class executor;
   explicit mailbox(detail::mailbox_core& core) noexcept : to_(detail::mailbox_reference(core)) {}
+
+  static task<void> rest(detail::mailbox_reference of, detail::rest_leaf::until what) {
+    detail::rest_leaf end(*of.get(), what);
+    co_await end;
+  }
 
   void abandon() noexcept {
     if (to_.to_.get() != nullptr) to_.to_.get()->abandon();

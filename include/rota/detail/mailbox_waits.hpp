@@ -1,0 +1,85 @@
+// What waits for a mailbox: threads that sleep, and leaves of tasks.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <rota/cancel_reason.hpp>
+#include <rota/detail/base.hpp>
+#include <rota/leaf.hpp>
+#include <rota/waker.hpp>
+
+namespace rota::gate::detail {
+
+class mailbox_core;
+
+/// In one of its mailbox's rings, under its lock; a ring's own is nobody's.
+struct mailbox_waiter {
+  mailbox_waiter* next = this;
+  mailbox_waiter* before = this;
+  waker by_task;            // null: a thread, which sleeps on `woken`
+  std::uint32_t seen = 0;   // of who waits for emptiness: how often the mailbox had told when it came
+  bool until_over = false;  // not for emptiness, but for the end
+  base::atomic<std::uint32_t> woken{0};  // the last touch of who wakes it
+
+  void insert_after(mailbox_waiter& where) noexcept {
+    before = &where;
+    next = std::exchange(where.next, this);
+    next->before = this;
+  }
+  void unlink() noexcept {
+    before->next = next;
+    next->before = before;
+    next = before = this;
+  }
+  [[nodiscard]] bool is_alone() const noexcept { return next == this; }
+  [[nodiscard]] bool was_woken() const noexcept {
+    // acquire. Pairs with the release of who wakes it.
+    return woken.load(base::order::acquire) != 0;
+  }
+};
+
+/// Until there may be room, or the mailbox is closed.
+class ROTA_API room_leaf final : public leaf {
+ public:
+  /// `again`: it was woken before and came too late; it is the next.
+  room_leaf(mailbox_core& box, bool again) noexcept : box_(&box), again_(again) {}
+
+  [[nodiscard]] bool is_ready() noexcept final { return at_once_ || me_.was_woken(); }
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] const char* what() const noexcept final { return "room in a mailbox"; }
+  void await_resume() const noexcept {}
+
+ protected:
+  bool start() final;
+
+ private:
+  mailbox_core* box_;
+  bool at_once_ = false;  // it did not have to wait
+  bool again_;
+  mailbox_waiter me_;
+};
+
+/// Until a mailbox was empty once, or has ended.
+class ROTA_API rest_leaf final : public leaf {
+ public:
+  enum class until : unsigned char { empty, over };
+  rest_leaf(mailbox_core& box, until what) noexcept : box_(&box) { me_.until_over = what == until::over; }
+
+  [[nodiscard]] bool is_ready() noexcept final { return at_once_ || me_.was_woken(); }
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] const char* what() const noexcept final {
+    return me_.until_over ? "the end of a mailbox" : "an empty mailbox";
+  }
+  void await_resume() const noexcept {}
+
+ protected:
+  bool start() final;
+
+ private:
+  mailbox_core* box_;
+  bool at_once_ = false;  // it did not have to wait
+  mailbox_waiter me_;
+};
+
+}  // namespace rota::gate::detail

@@ -1,0 +1,155 @@
+// Mailboxes and tasks: what waits for room, for emptiness, for the end.
+#include <rota/error.hpp>
+#include <rota/gate/mailbox.hpp>
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+#include <rota/time.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::gate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr mailbox_options narrow{.capacity = 1, .on_full = overflow::wait};
+
+task<int> send_several(address<int> to, int from, int count) {
+  int sent = 0;
+  for (int i = 0; i < count; ++i) {
+    const send_status end = co_await to.async_send(from * 1000 + i);
+    sent += end == send_status::sent ? 1 : 0;
+  }
+  co_return sent;
+}
+
+TEST(mailboxes_and_tasks, a_task_waits_for_room) {
+  executor threads(1);
+  runtime tasks({.workers = 2});
+  std::vector<int> seen;
+  auto box = threads.make_mailbox<int>([&seen](int value) { seen.push_back(value); }, narrow);
+  box.pause();
+  static_cast<void>(box.send(-1));
+  std::vector<join_handle<int>> senders;
+  for (int s = 0; s < 4; ++s) senders.push_back(tasks.spawn(send_several(box.address(), s, 100)));
+  std::jthread thread([to = box.address()] {
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(to.send(4000 + i), send_status::sent);
+  });
+  box.resume();
+  for (auto& each : senders) EXPECT_EQ(each.join(), 100);
+  thread.join();
+  box.drain();
+  EXPECT_EQ(seen.size(), 501U);
+  std::vector<int> last(5, -1);
+  for (std::size_t i = 1; i < seen.size(); ++i) {
+    int& before = last.at(static_cast<std::size_t>(seen[i] / 1000));
+    EXPECT_EQ(seen[i] % 1000, before + 1) << "in the order of its sender";
+    before = seen[i] % 1000;
+  }
+}
+
+TEST(mailboxes_and_tasks, other_policies_do_not_wait) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  auto box = threads.make_mailbox<int>([](int) {}, {.capacity = 1});
+  box.pause();
+  EXPECT_EQ(tasks.spawn(send_several(box.address(), 0, 3)).join(), 1);
+}
+
+TEST(mailboxes_and_tasks, a_task_that_waits_hears_of_the_close) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  auto box = threads.make_mailbox<int>([](int) {}, narrow);
+  box.pause();
+  auto sender = tasks.spawn(send_several(box.address(), 0, 3));
+  std::this_thread::sleep_for(2ms);  // most often it waits by now
+  box.close();
+  EXPECT_EQ(sender.join(), 1);
+}
+
+TEST(mailboxes_and_tasks, a_task_that_waits_for_room_is_cancelled) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  std::vector<int> seen;
+  auto box = threads.make_mailbox<std::shared_ptr<int>>(
+      [&seen](const std::shared_ptr<int>& value) { seen.push_back(*value); }, narrow);
+  box.pause();
+  static_cast<void>(box.send(std::make_shared<int>(1)));
+  auto message = std::make_shared<int>(2);
+  const std::weak_ptr<int> kept = message;
+  auto waits = [](address<std::shared_ptr<int>> to, std::shared_ptr<int> what) -> task<void> {
+    static_cast<void>(co_await to.async_send(std::move(what)));
+  };
+  auto sender = tasks.spawn(waits(box.address(), std::move(message)));
+  std::this_thread::sleep_for(2ms);
+  sender.cancel();
+  EXPECT_THROW(sender.join(), cancelled_error);
+  EXPECT_TRUE(kept.expired()) << "the message goes with it";
+  box.resume();
+  box.drain();
+  EXPECT_EQ(seen, std::vector<int>{1});
+}
+
+TEST(mailboxes_and_tasks, drain_and_join) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  std::atomic<int> seen{0};
+  auto box = threads.make_mailbox<int>([&seen](int) { ++seen; });
+  auto body = [&]() -> task<int> {
+    for (int i = 0; i < 100; ++i) static_cast<void>(box.send(i));
+    co_await box.async_drain();
+    const int after_drain = seen;
+    co_await box.async_drain();
+    box.pause();
+    static_cast<void>(box.send(1));
+    auto resumes = [&]() -> task<void> {
+      co_await sleep_for(1ms);
+      box.resume();
+      box.close();
+    };
+    auto later = spawn(resumes());
+    co_await box.async_drain();
+    co_await box.async_join();
+    co_await box.async_join();
+    co_await later;
+    co_return after_drain;
+  };
+  EXPECT_EQ(tasks.spawn(body).join(), 100);
+  EXPECT_EQ(seen, 101);
+}
+
+TEST(mailboxes_and_tasks, a_drain_is_given_up_in_time) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  auto box = threads.make_mailbox<int>([](int) {});
+  box.pause();
+  static_cast<void>(box.send(1));
+  auto body = [&]() -> task<bool> {
+    auto work = box.async_drain();
+    const auto in_time = co_await timeout(2ms, std::move(work));
+    co_return in_time.has_value();
+  };
+  EXPECT_FALSE(tasks.spawn(body).join());
+  box.resume();
+  box.drain();
+}
+
+TEST(mailboxes_and_tasks, those_of_a_mailbox_that_was_moved_from) {
+  executor threads(1);
+  auto box = threads.make_mailbox<int>([](int) {});
+  const auto other = std::move(box);
+  EXPECT_THROW(static_cast<void>(box.async_send(1)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(box.async_join()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(box.async_drain()), std::logic_error);
+}
+
+}  // namespace
+}  // namespace rota::gate
