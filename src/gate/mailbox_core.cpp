@@ -129,7 +129,7 @@ std::size_t mailbox_core::admit_waiting(std::size_t wanted, send_status& status)
       size_.fetch_or(waiting, base::order::relaxed);
       const std::size_t granted = try_admit(wanted, status);
       if (status != send_status::full || granted != 0) return granted;
-      // Who was woken and came too late is the next.
+      // Who was woken and came too late goes before those who have not been woken yet.
       me.insert_after(again ? parts_->senders : *parts_->senders.before);
     }
     while (!me.was_woken()) static_cast<void>(base::futex_wait(me.woken, 0, base::never));
@@ -305,6 +305,8 @@ bool mailbox_core::wake_a_watcher(std::uint32_t told, bool at_the_end) noexcept 
 }
 
 // ---- tasks that wait
+
+bool turn_leaf::start() { return true; }
 
 bool room_leaf::start() {
   waker mine = make_waker();

@@ -39,10 +39,23 @@ struct mailbox_waiter {
   }
 };
 
+/// Waits for nothing, but counts as an operation of the task.
+class ROTA_API turn_leaf final : public leaf {
+ public:
+  turn_leaf() = default;
+  [[nodiscard]] bool is_ready() noexcept final { return true; }
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept final { return cancel_progress::ended; }
+  [[nodiscard]] const char* what() const noexcept final { return "a turn"; }
+  void await_resume() const noexcept {}
+
+ protected:
+  bool start() final;
+};
+
 /// Until there may be room, or the mailbox is closed.
 class ROTA_API room_leaf final : public leaf {
  public:
-  /// `again`: it was woken before and came too late; it is the next.
+  /// `again`: it was woken before and came too late; it goes before those who have not been woken yet.
   room_leaf(mailbox_core& box, bool again) noexcept : box_(&box), again_(again) {}
 
   [[nodiscard]] bool is_ready() noexcept final { return at_once_ || me_.was_woken(); }

@@ -146,7 +146,7 @@ struct sent_count {
 /// Threads       Any. Also inside of handlers and of tasks.
 /// Ownership     Keeps the mailbox's queue, but not the mailbox: that ends when its owner says so, and then send() tells.
 /// Ordering      Messages of one sender are handled in the order in which it sent them. What it did before happens before that.
-/// Failure       send_status; a message that was not taken is left as it was. std::bad_alloc; std::logic_error if it is empty:
+/// Failure       send_status; a message that was not taken is left as it was, but for async_send's. std::bad_alloc; std::logic_error if it is empty:
 ///               moved from, or made by default.
 /// Cost          send: a node of sizeof(T) + 8 bytes from this thread's free list, three read-modify-writes (bounded mailboxes:
 ///               the same), and when the mailbox was idle a fourth and a look at who sleeps. send_n: as one, and a node for each.
@@ -218,8 +218,9 @@ class address {
     return result;
   }
 
-  /// For tasks: as send, and where the mailbox is full and its policy is overflow::wait the task waits. Cancelled, it drops the
-  /// message.
+  /// For tasks: as send, and where the mailbox is full and its policy is overflow::wait the task waits. A message that is not sent, for
+  /// whatever reason, is destroyed: the mailbox is full or closed, the task is cancelled. One of the task's operations: now and then
+  /// it gives way to others.
   [[nodiscard]] task<send_status> async_send(T message) const {
     static_cast<void>(core());
     return send_when_there_is_room(to_, std::move(message));
@@ -241,12 +242,34 @@ class address {
     return *to_.get();
   }
 
+  /// Gives the node back that nobody has got.
+  struct kept_node {
+    explicit kept_node(node* made) noexcept : one(made) {}
+    kept_node(const kept_node&) = delete;
+    kept_node& operator=(const kept_node&) = delete;
+    ~kept_node() {
+      if (one != nullptr) detail::free_node(one);
+    }
+    node* one;
+  };
+
+  // After a wait nothing may throw: the room that it was woken for would be nobody's.
   static task<send_status> send_when_there_is_room(detail::mailbox_reference to, T message) {
-    const address where(to);
     detail::mailbox_core& box = *to.get();
+    kept_node kept(detail::make_node<T>());
+    // Who always finds room gives way now and then, and hears of cancellations.
+    detail::turn_leaf turn;
+    co_await turn;
     bool again = false;
     for (;;) {
-      const send_status status = where.deliver(std::move(message), false);
+      send_status status = send_status::sent;
+      const std::size_t admitted = box.admit(1, false, status);
+      if (admitted != 0) {
+        node* const one = std::exchange(kept.one, nullptr);
+        ::new (static_cast<void*>(one->storage)) T(std::move(message));
+        box.deliver(*one, *one);
+        co_return send_status::sent;
+      }
       if (status != send_status::full || !box.lets_wait()) co_return status;
       detail::room_leaf room(box, again);
       co_await room;
@@ -319,8 +342,8 @@ class mailbox {
     if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox by a thread of its executor");
     core.wait_until_ended();
   }
-  /// Returns when all that was sent before has been handled. Waits for a resume(), where something waits in a mailbox that is
-  /// paused. Throws as join().
+  /// Returns when it is empty at one moment, and all that was sent before has been handled; senders who never pause may keep it from
+  /// that. Waits for a resume(), where something waits in a mailbox that is paused. Throws as join().
   void drain() const {
     detail::mailbox_core& core = to_.core();
     if (core.would_deadlock()) detail::throw_would_deadlock("drain of a mailbox by a thread of its executor");

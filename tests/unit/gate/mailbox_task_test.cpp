@@ -98,6 +98,20 @@ TEST(mailboxes_and_tasks, a_task_that_waits_for_room_is_cancelled) {
   EXPECT_EQ(seen, std::vector<int>{1});
 }
 
+TEST(mailboxes_and_tasks, a_sender_that_always_finds_room_gives_way_and_can_be_cancelled) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  auto box = threads.make_mailbox<int>([](int) {}, {.capacity = 4, .on_full = overflow::drop_oldest});
+  auto endless = [](address<int> to) -> task<void> {
+    for (;;) static_cast<void>(co_await to.async_send(1));
+  };
+  auto at_once = []() -> task<int> { co_return 1; };
+  auto sender = tasks.spawn(endless(box.address()));
+  EXPECT_EQ(tasks.spawn(at_once()).join(), 1);
+  sender.cancel();
+  EXPECT_THROW(sender.join(), cancelled_error);
+}
+
 TEST(mailboxes_and_tasks, drain_and_join) {
   executor threads(1);
   runtime tasks({.workers = 1});
