@@ -4,6 +4,8 @@
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace rota::base {
@@ -29,5 +31,10 @@ wait_result futex_wait_upper(atomic<std::uint64_t>& word,
                              std::uint32_t expected,
                              time_point deadline) noexcept;
 int futex_wake_upper(const atomic<std::uint64_t>* word, int count) noexcept;
+
+/// Where that half lies.
+[[nodiscard]] inline const void* upper_half(const atomic<std::uint64_t>* word) noexcept {
+  return reinterpret_cast<const std::byte*>(word) + (std::endian::native == std::endian::little ? 4 : 0);
+}
 
 }  // namespace rota::base

@@ -111,7 +111,7 @@ void executor_core::shut_down() noexcept {
     mailbox_core* next = nullptr;
     {
       const base::lock_guard guard(lock_);
-      if (alive_.next == &alive_) break;
+      if (alive_.is_alone()) break;
       registry_links& first = *alive_.next;
       first.unlink();
       first.insert_after(told_);
@@ -134,7 +134,7 @@ void executor_core::shut_down() noexcept {
     if (found) continue;
     {
       const base::lock_guard guard(lock_);
-      if (told_.next == &told_) return;
+      if (told_.is_alone()) return;
     }
     base::yield_thread();
   }

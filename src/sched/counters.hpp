@@ -1,26 +1,11 @@
 // What a worker counts: written by it alone, read by anyone, never by an RMW.
 #pragma once
 
-#include "base/atomic.hpp"
-
-#include <cstdint>
+#include "base/counter.hpp"
 
 namespace rota::sched {
 
-class counter {
- public:
-  void add(std::uint64_t n) noexcept {
-    // relaxed, both. One writer; a reader may be a little late.
-    value_.store(value_.load(base::order::relaxed) + n, base::order::relaxed);
-  }
-  [[nodiscard]] std::uint64_t read() const noexcept {
-    // relaxed. A sum for a report.
-    return value_.load(base::order::relaxed);
-  }
-
- private:
-  base::atomic<std::uint64_t> value_{0};
-};
+using base::counter;
 
 struct worker_counters {
   counter polled;            // looks at a task

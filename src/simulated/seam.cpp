@@ -11,8 +11,6 @@
 #include "simulated/machine.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -140,10 +138,6 @@ wait_result wait(const void* word, std::uint32_t expected, time_point deadline) 
     case machine::wake_reason::timed_out: return wait_result::timed_out;
   }
   return wait_result::woken;
-}
-
-const void* upper_half(const atomic<std::uint64_t>* word) noexcept {
-  return reinterpret_cast<const std::byte*>(word) + (std::endian::native == std::endian::little ? 4 : 0);
 }
 
 }  // namespace

@@ -21,9 +21,12 @@ enum class [[nodiscard]] send_status : std::uint8_t {
 
 /// What a send does that finds the mailbox full.
 enum class overflow : std::uint8_t {
-  reject,  // refuses: send_status::full
-  wait,  // blocks the calling thread until there is room; inside of a task or of a handler it refuses instead
-  drop_oldest,  // destroys the message that has waited longest
+  // Refuses: send_status::full.
+  reject,
+  // Blocks the calling thread until there is room. Inside of a task or of a handler it refuses instead: see async_send.
+  wait,
+  // Destroys the message that has waited longest.
+  drop_oldest,
 };
 
 /// Whose turn comes first among mailboxes that are ready. Of eighteen visits of a thread at least one goes to each lower band in which
@@ -44,8 +47,8 @@ struct mailbox_options {
   std::size_t capacity = unbounded;     // messages that wait; 1 to 2^32, or unbounded
   overflow on_full = overflow::reject;  // of a bounded one
   std::uint32_t budget = 64;            // messages for each visit, 1 to 65536; then it is the others' turn
-  std::chrono::nanoseconds time_slice{
-      std::chrono::milliseconds(1)};  // for each visit, at least; looked at every 16 messages
+  // For each visit, 0 to a day, at least; looked at every 16 messages.
+  std::chrono::nanoseconds time_slice{std::chrono::milliseconds(1)};
   priority_band band = priority_band::normal;
   gate::on_error error_policy = gate::on_error::stop;
 };
@@ -118,8 +121,6 @@ class ROTA_API mailbox_core {
 
   /// Room for at most `wanted` messages; `status` says why not for all. Blocks where the policy is to wait and `may_block`.
   std::size_t admit(std::size_t wanted, bool may_block, send_status& status) noexcept;
-  /// Admitted, but could not be made.
-  void take_back(std::size_t count) noexcept;
   /// What was admitted: a chain, whose last `next` is null.
   void deliver(queue::mpsc_link& first, queue::mpsc_link& last) noexcept {
     tail_.append(first, last);
@@ -219,16 +220,17 @@ class ROTA_API mailbox_core {
   static constexpr std::uint64_t draining = std::uint64_t{1} << 60U;
   static constexpr std::uint64_t count_mask = draining - 1;
 
-  // over_: 0, then
-  static constexpr std::uint32_t at_rest =
-      1;  // the handler does not run, and never will: a round has seen the order to discard
-  static constexpr std::uint32_t over = 2;  // the last round has done everything
+  // over_: 0; at_rest: the handler does not run and never will, since a round has seen the order to discard; over: the last round
+  // has done everything.
+  static constexpr std::uint32_t at_rest = 1;
+  static constexpr std::uint32_t over = 2;
   // orders_
   static constexpr std::uint32_t to_pause = 1;
   static constexpr std::uint32_t to_discard = 2;
 
   [[nodiscard]] std::size_t try_admit(std::size_t wanted, send_status& status) noexcept;
   [[nodiscard]] std::size_t admit_waiting(std::size_t wanted, send_status& status) noexcept;
+  void take_back(std::size_t count) noexcept;
   void trim() noexcept;
   void make_room(std::uint32_t count) noexcept;
   void wake_senders(std::uint32_t count) noexcept;

@@ -13,26 +13,36 @@ namespace rota::gate::detail {
 
 class mailbox_core;
 
+/// In a ring of such nodes; alone, it is a ring of its own.
+template <class Node>
+struct ring_links {
+  Node* next = static_cast<Node*>(this);
+  Node* before = static_cast<Node*>(this);
+
+  void insert_after(Node& where) noexcept {
+    before = &where;
+    next = std::exchange(where.next, static_cast<Node*>(this));
+    next->before = static_cast<Node*>(this);
+  }
+  void unlink() noexcept {
+    before->next = next;
+    next->before = before;
+    next = before = static_cast<Node*>(this);
+  }
+  [[nodiscard]] bool is_alone() const noexcept { return next == this; }
+
+ private:
+  friend Node;
+  ring_links() = default;
+};
+
 /// In one of its mailbox's rings, under its lock; a ring's own is nobody's.
-struct mailbox_waiter {
-  mailbox_waiter* next = this;
-  mailbox_waiter* before = this;
+struct mailbox_waiter : ring_links<mailbox_waiter> {
   waker by_task;            // null: a thread, which sleeps on `woken`
   std::uint32_t seen = 0;   // of who waits for emptiness: how often the mailbox had told when it came
   bool until_over = false;  // not for emptiness, but for the end
   base::atomic<std::uint32_t> woken{0};  // the last touch of who wakes it
 
-  void insert_after(mailbox_waiter& where) noexcept {
-    before = &where;
-    next = std::exchange(where.next, this);
-    next->before = this;
-  }
-  void unlink() noexcept {
-    before->next = next;
-    next->before = before;
-    next = before = this;
-  }
-  [[nodiscard]] bool is_alone() const noexcept { return next == this; }
   [[nodiscard]] bool was_woken() const noexcept {
     // acquire. Pairs with the release of who wakes it.
     return woken.load(base::order::acquire) != 0;

@@ -3,9 +3,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <bit>
 #include <cerrno>
-#include <cstddef>
 #include <ctime>
 
 namespace rota::base {
@@ -43,12 +41,6 @@ int wake(const void* word, int count) noexcept {
   // or wakes somebody else's sleeper, who looks again; EFAULT means that the page is gone too.
   const long woken = futex(word, FUTEX_WAKE, static_cast<std::uint32_t>(count), nullptr);
   return woken < 0 ? 0 : static_cast<int>(woken);
-}
-
-const void* upper_half(const atomic<std::uint64_t>* word) noexcept {
-  static_assert(sizeof *word == 8 &&
-                (std::endian::native == std::endian::little || std::endian::native == std::endian::big));
-  return reinterpret_cast<const std::byte*>(word) + (std::endian::native == std::endian::little ? 4 : 0);
 }
 
 }  // namespace

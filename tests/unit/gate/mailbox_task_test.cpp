@@ -70,7 +70,8 @@ TEST(mailboxes_and_tasks, a_task_that_waits_hears_of_the_close) {
   auto box = threads.make_mailbox<int>([](int) {}, narrow);
   box.pause();
   auto sender = tasks.spawn(send_several(box.address(), 0, 3));
-  std::this_thread::sleep_for(2ms);  // most often it waits by now
+  while (box.stats().depth == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(2ms);  // most often it waits by now; if not, it finds it closed
   box.close();
   EXPECT_EQ(sender.join(), 1);
 }
