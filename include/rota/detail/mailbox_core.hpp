@@ -9,15 +9,9 @@
 #include <rota/detail/base.hpp>
 #include <rota/detail/gate_flags.hpp>
 #include <rota/detail/mpsc_list.hpp>
+#include <rota/detail/send_status.hpp>
 
 namespace rota::gate {
-
-/// What became of a message.
-enum class [[nodiscard]] send_status : std::uint8_t {
-  sent,    // it is in, and will be handled unless the mailbox is destroyed first
-  full,    // refused: the mailbox holds as many as it may
-  closed,  // refused: no message comes in any more
-};
 
 /// What a send does that finds the mailbox full.
 enum class overflow : std::uint8_t {

@@ -14,6 +14,7 @@
 #include <rota/detail/base_frames.hpp>
 #include <rota/detail/mailbox_core.hpp>
 #include <rota/detail/mailbox_waits.hpp>
+#include <rota/detail/send_status.hpp>
 #include <rota/task.hpp>
 
 namespace rota::gate {
@@ -134,12 +135,6 @@ class mailbox_reference {
 [[noreturn]] ROTA_API void throw_would_deadlock(const char* what);
 
 }  // namespace detail
-
-/// How many of several messages are in, and why not all.
-struct sent_count {
-  std::size_t count = 0;
-  send_status status = send_status::sent;
-};
 
 /// Where to send messages: a reference to a mailbox, which it outlives.
 ///

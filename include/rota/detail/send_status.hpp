@@ -1,0 +1,22 @@
+// What a push, or a send, says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rota::gate {
+
+/// What became of a message.
+enum class [[nodiscard]] send_status : std::uint8_t {
+  sent,    // it is in, and will be handled unless its queue is destroyed first
+  full,    // refused: the queue holds as many as it may
+  closed,  // refused: no message comes in any more
+};
+
+/// How many of several messages are in, and why not all.
+struct sent_count {
+  std::size_t count = 0;
+  send_status status = send_status::sent;
+};
+
+}  // namespace rota::gate
