@@ -3,6 +3,7 @@
 #include "model/exploring.hpp"
 #include "testing/machine.hpp"
 
+#include <rota/gate/fan_in.hpp>
 #include <rota/gate/mailbox.hpp>
 #include <rota/gate/signal_gate.hpp>
 
@@ -125,6 +126,31 @@ TEST(gate_cost_model, a_message_to_a_mailbox) {
           8,
           "and a sleeper: its bit, the summary, the idle word, its bed");
     threads.drain();
+  });
+}
+
+// A fan-in's own: the gate's, and on the consumer's side the room that it gives back.
+TEST(gate_cost_model, an_item_through_a_fan_in) {
+  once("fan_in_cost", [] {
+    fan_in<int> in({.producers = 2, .segment = 64});
+    auto one = in.make_producer();
+    auto two = in.make_producer();
+    const auto push = [](auto& from) { check(from.push(1) == send_status::sent, "there is room"); };
+    const auto drain = [&in](std::size_t count) {
+      check(in.drain([](int) {}) == count, "all that is there");
+    };
+    costs(cost_of([&] { push(one); }), 3, "from idle: flags, word, waker");
+    costs(cost_of([&] { push(two); }), 2, "where the word is not empty: flags, word");
+    costs(cost_of([&] { push(one); }), 1, "to a segment that is ready: flags");
+    costs(cost_of([&] { drain(3); }), 8, "waker, word, and for each of two: begin, room, finish");
+    std::array<int, 32> some{};
+    costs(cost_of([&] { check(one.push_n(some).count == 32, "all"); }), 3, "32 at a time: as one");
+    costs(cost_of([&] { drain(32); }), 6, "waker, word, begin, room twice, finish");
+    push(one);
+    push(one);
+    costs(cost_of([&] { check(in.take().has_value(), "one"); }), 4, "take: waker, word, begin, room");
+    costs(cost_of([&] { check(in.take().has_value(), "one"); }), 1, "the next: room");
+    costs(cost_of([&] { push(one); }), 1, "to a segment whose round is not over: flags");
   });
 }
 

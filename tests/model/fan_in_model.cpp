@@ -1,0 +1,411 @@
+// P6, a queue for each producer: fan-ins with one consumer, which sleeps without a deadline, and producers that block, leave, and take
+// slots again. What was sent is taken, once and in order; what was refused is with its sender; everybody comes to an end.
+#include <rota/testing/explore.hpp>
+#include "model/exploring.hpp"
+
+#include <rota/gate/fan_in.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/futex.hpp"
+
+namespace rota::gate {
+namespace {
+
+using model::at_random;
+using model::exhaustive;
+using model::expect_holds;
+using model::expect_holds_everywhere;
+using testing::check;
+using testing::execution;
+
+/// What is sent: who sent it, and which it is. Counts those that are alive; a moved-from one is none.
+class letter {
+ public:
+  letter(std::size_t from, int number, int& alive) noexcept : from_(from), number_(number), alive_(&alive) {
+    ++*alive_;
+  }
+  letter(letter&& other) noexcept
+      : from_(other.from_), number_(other.number_), alive_(std::exchange(other.alive_, nullptr)) {}
+  letter& operator=(letter&& other) noexcept {
+    check(alive_ == nullptr, "only one that was moved from is given something back");
+    from_ = other.from_;
+    number_ = other.number_;
+    alive_ = std::exchange(other.alive_, nullptr);
+    return *this;
+  }
+  ~letter() {
+    if (alive_ != nullptr) --*alive_;
+  }
+  [[nodiscard]] bool is_there() const noexcept { return alive_ != nullptr; }
+  [[nodiscard]] std::size_t from() const noexcept { return from_; }
+  [[nodiscard]] int number() const noexcept { return number_; }
+
+ private:
+  std::size_t from_;
+  int number_;
+  int* alive_;
+};
+
+/// A word on which a thread of the model waits until it is set.
+struct signal {
+  base::atomic<std::uint32_t> word{0};
+  void set() {
+    word.store(1, base::order::release);
+    base::futex_wake(&word, 64);
+  }
+  void wait() {
+    while (word.load(base::order::acquire) == 0) static_cast<void>(base::futex_wait(word, 0, base::never));
+  }
+};
+
+enum class taking : std::uint8_t { take, drain };
+
+struct hall {
+  std::optional<fan_in<letter>> in;
+  std::array<fan_in<letter>::producer, 3> producers;
+  std::array<int, 4> sent{};
+  std::array<int, 4> taken{};
+  std::array<signal, 2> signals;
+  int alive = 0;
+
+  /// As producer `p`, until it is refused. `full` may only be said where nothing blocks.
+  send_status push(std::size_t p, bool blocks = true) { return push_by(producers.at(p), p, blocks); }
+  send_status push_by(fan_in<letter>::producer& by, std::size_t p, bool blocks = true) {
+    letter one(p, sent.at(p), alive);
+    const send_status said = blocks ? by.push(std::move(one)) : by.try_push(std::move(one));
+    check(one.is_there() == (said != send_status::sent), "it has it back, unless it was sent");  // NOLINT
+    check(!blocks || said != send_status::full, "who blocks is not refused for want of room");
+    if (said == send_status::sent) ++sent.at(p);
+    return said;
+  }
+  sent_count push_two(std::size_t p) {
+    std::array<letter, 2> two{letter(p, sent.at(p), alive), letter(p, sent.at(p) + 1, alive)};
+    const sent_count said = producers.at(p).push_n(two);
+    for (std::size_t i = 0; i < 2; ++i)
+      check(two.at(i).is_there() == (i >= said.count), "those that were not sent are as they were");
+    sent.at(p) += static_cast<int>(said.count);
+    return said;
+  }
+  void leave(std::size_t p) { producers.at(p) = {}; }
+
+  void see(letter&& got) {
+    const letter mine(std::move(got));
+    check(mine.is_there(), "nothing is taken twice");
+    check(mine.number() == taken.at(mine.from()), "in the order of its producer");
+    ++taken.at(mine.from());
+  }
+  void consume_all(taking how) {
+    if (how == taking::take) {
+      while (auto got = in->take()) see(std::move(*got));
+    } else {
+      while (in->wait() != fan_in_state::ended) in->drain([this](letter&& got) { see(std::move(got)); });
+    }
+    check(in->try_take().error() == fan_in_state::ended, "the end is the end");
+  }
+  void check_end() {
+    check(taken == sent, "what was sent was taken");
+    in.reset();
+    producers = {};
+    check(alive == 0, "everything was destroyed once");
+  }
+};
+
+/// Producers with a slot each, and so many items for each of them.
+auto pushing(const fan_in_options& options, std::array<int, 3> items, taking how) {
+  return [=](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(options);
+    for (std::size_t p = 0; p < items.size(); ++p) {
+      if (items.at(p) < 0) continue;
+      h.producers.at(p) = h.in->make_producer();
+      e.thread("producer", [&h, p, count = items.at(p)] {
+        for (int i = 0; i < count; ++i) check(h.push(p) == send_status::sent, "sent, for it is not closed");
+        h.leave(p);
+      });
+    }
+    e.thread("consumer", [&h, how] { h.consume_all(how); });
+    e.finally([&h] { h.check_end(); });
+  };
+}
+
+class fan_in_model : public ::testing::TestWithParam<taking> {
+ protected:
+  [[nodiscard]] std::string named(std::string_view shape) const {
+    return std::string(shape) + (GetParam() == taking::take ? "_take" : "_drain");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(consumers,
+                         fan_in_model,
+                         ::testing::Values(taking::take, taking::drain),
+                         [](const auto& how) {
+                           return std::string(how.param == taking::take ? "take" : "drain");
+                         });
+
+TEST_P(fan_in_model, a_producer_that_leaves) {
+  const std::string name = named("fan_in_one");
+  expect_holds(exhaustive(name, 3), pushing({.producers = 1, .segment = 2}, {1, -1, -1}, GetParam()));
+}
+
+TEST_P(fan_in_model, a_producer_that_waits_for_room) {
+  const std::string name = named("fan_in_room");
+  const auto body = pushing({.producers = 1, .segment = 1}, {3, -1, -1}, GetParam());
+  expect_holds_everywhere(name, body, 3);
+}
+
+// What was taken is room as soon as the consumer has come back with it.
+TEST_P(fan_in_model, a_segment_that_was_emptied_has_all_its_room) {
+  const auto body = [how = GetParam()](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 1, .segment = 4});
+    h.producers[0] = h.in->make_producer();
+    e.thread("producer", [&h] {
+      check(h.push(0) == send_status::sent, "sent");
+      h.signals[0].wait();
+      for (int i = 0; i < 4; ++i) check(h.push(0, false) == send_status::sent, "there is room");
+      h.leave(0);
+    });
+    e.thread("consumer", [&h, how] {
+      if (how == taking::take) {
+        h.see(*h.in->take());
+      } else {
+        check(h.in->wait() == fan_in_state::ready, "it comes");
+        check(h.in->drain([&h](letter&& got) { h.see(std::move(got)); }) == 1, "it is there");
+      }
+      h.signals[0].set();
+      h.consume_all(how);
+    });
+    e.finally([&h] { h.check_end(); });
+  };
+  const std::string name = named("fan_in_whole");
+  expect_holds(exhaustive(name, 2), body);
+}
+
+TEST_P(fan_in_model, two_producers) {
+  const std::string name = named("fan_in_two");
+  expect_holds(exhaustive(name, 2), pushing({.producers = 2, .segment = 1}, {1, 1, -1}, GetParam()));
+}
+
+TEST_P(fan_in_model, a_budget_of_one) {
+  const std::string name = named("fan_in_budget");
+  const auto body = pushing({.producers = 2, .segment = 2, .budget = 1}, {2, 1, -1}, GetParam());
+  expect_holds(exhaustive(name, 1), body);
+  const std::string random = name + "_random";
+  expect_holds(at_random(random, 5'000), body);
+}
+
+TEST_P(fan_in_model, three_producers_at_random) {
+  const std::string name = named("fan_in_random");
+  expect_holds(at_random(name, 5'000),
+               pushing({.producers = 3, .segment = 2, .budget = 2}, {3, 2, 0}, GetParam()));
+}
+
+// The schedule of a producer that has left may come when its slot is another's.
+TEST(fan_in_slots_model, a_slot_is_used_again) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 1, .segment = 1});
+    h.producers[0] = h.in->make_producer();
+    e.thread("first", [&h] {
+      check(h.push(0) == send_status::sent, "sent");
+      h.leave(0);
+    });
+    e.thread("second", [&h] {
+      h.signals[0].wait();
+      h.producers[1] = h.in->make_producer();
+      h.signals[1].set();
+      check(h.push(1) == send_status::sent, "sent");
+      h.leave(1);
+    });
+    e.thread("consumer", [&h] {
+      h.consume_all(taking::take);
+      h.signals[0].set();
+      h.signals[1].wait();
+      h.consume_all(taking::drain);
+    });
+    e.finally([&h] {
+      check(h.taken == h.sent, "what was sent was taken");
+      h.producers[2] = h.in->make_producer();
+      h.leave(2);
+      h.consume_all(taking::take);
+      h.producers[2] = h.in->make_producer();
+      h.check_end();
+    });
+  };
+  expect_holds_everywhere("fan_in_reuse", body, 3);
+}
+
+// Each has a slot for a moment; a consumer that looks rarely sees several of them at once.
+TEST(fan_in_slots_model, a_storm) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 2, .segment = 1});
+    h.producers[2] = h.in->make_producer();
+    for (std::size_t p = 0; p < 2; ++p) {
+      e.thread("producer", [&h, p] {
+        for (int round = 0; round < 2; ++round) {
+          try {
+            h.producers.at(p) = h.in->make_producer();
+          } catch (const std::length_error&) {
+            continue;  // all are taken at the moment
+          }
+          if (round == 0 || p == 0) static_cast<void>(h.push(p, false));
+          h.leave(p);
+        }
+        h.signals.at(p).set();
+      });
+    }
+    e.thread("keeper", [&h] {
+      for (signal& each : h.signals) each.wait();
+      h.leave(2);
+    });
+    e.thread("consumer", [&h] { h.consume_all(taking::take); });
+    e.finally([&h] {
+      check(h.taken == h.sent, "what was sent was taken");
+      h.producers[0] = h.in->make_producer();
+      h.producers[1] = h.in->make_producer();
+      h.check_end();
+    });
+  };
+  expect_holds(exhaustive("fan_in_storm", 1), body);
+  expect_holds(at_random("fan_in_storm_random", 10'000), body);
+}
+
+/// A close, by a thread of its own, beside producers and the consumer.
+template <class Produce>
+auto closed_beside(const fan_in_options& options, unsigned producers, taking how, Produce produce) {
+  return [=](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(options);
+    for (std::size_t p = 0; p < producers; ++p) {
+      h.producers.at(p) = h.in->make_producer();
+      e.thread("producer", [&h, p, produce] { produce(h, p); });
+    }
+    e.thread("closer", [&h] { h.in->close(); });
+    e.thread("consumer", [&h, how] { h.consume_all(how); });
+    e.finally([&h] { h.check_end(); });
+  };
+}
+
+TEST_P(fan_in_model, a_close_beside_a_push) {
+  const std::string name = named("fan_in_close_push");
+  const auto body = closed_beside({.producers = 1, .segment = 2}, 1, GetParam(), [](hall& h, std::size_t p) {
+    if (h.push(p, false) == send_status::sent) static_cast<void>(h.push(p, false));
+  });
+  expect_holds_everywhere(name, body, 3);
+}
+
+TEST_P(fan_in_model, a_close_beside_a_push_that_waits) {
+  const std::string name = named("fan_in_close_wait");
+  const auto body = closed_beside({.producers = 1, .segment = 1}, 1, GetParam(), [](hall& h, std::size_t p) {
+    while (h.push(p) == send_status::sent && h.sent.at(p) < 3) {
+    }
+  });
+  expect_holds_everywhere(name, body, 2);
+}
+
+// Who waits for room hears of the close from whoever closes, and not from a consumer, who may be elsewhere.
+TEST(fan_in_close_model, is_heard_by_a_push_that_waits) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 1, .segment = 1});
+    h.producers[0] = h.in->make_producer();
+    e.thread("producer", [&h] {
+      while (h.push(0) == send_status::sent) {
+      }
+      h.signals[0].set();
+    });
+    e.thread("consumer", [&h] {
+      h.in->close();
+      h.signals[0].wait();
+      h.consume_all(taking::take);
+    });
+    e.finally([&h] { h.check_end(); });
+  };
+  expect_holds_everywhere("fan_in_close_heard", body, 3);
+}
+
+TEST(fan_in_close_model, beside_a_batch) {
+  const auto body =
+      closed_beside({.producers = 1, .segment = 2}, 1, taking::take, [](hall& h, std::size_t p) {
+        if (h.push(p, false) == send_status::sent) static_cast<void>(h.push_two(p));
+        static_cast<void>(h.push_two(p));
+      });
+  expect_holds_everywhere("fan_in_close_batch", body, 3);
+}
+
+TEST(fan_in_close_model, beside_one_that_leaves) {
+  const auto body =
+      closed_beside({.producers = 1, .segment = 2}, 1, taking::take, [](hall& h, std::size_t p) {
+        static_cast<void>(h.push(p));
+        h.leave(p);
+      });
+  expect_holds_everywhere("fan_in_close_leave", body, 3);
+}
+
+TEST(fan_in_close_model, of_one_that_nobody_pushes_to) {
+  const auto body = closed_beside({.producers = 1}, 0, taking::take, [](hall&, std::size_t) {});
+  expect_holds(exhaustive("fan_in_close_alone", 3), body);
+}
+
+// Another producer is another's order: each is known by a number of its own. The keeper's slot stays open until the close.
+TEST(fan_in_close_model, beside_producers_that_come_and_go) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 3, .segment = 1, .budget = 1});
+    h.producers[2] = h.in->make_producer();
+    for (std::size_t p = 0; p < 2; ++p) {
+      e.thread("producer", [&h, p] {
+        for (const std::size_t number : {p, p + 2}) {
+          try {
+            h.producers.at(p) = h.in->make_producer();
+          } catch (const std::length_error&) {
+            return;  // all are taken at the moment
+          }
+          static_cast<void>(h.push_by(h.producers.at(p), number));
+          h.leave(p);
+        }
+      });
+    }
+    e.thread("closer", [&h] { h.in->close(); });
+    e.thread("consumer", [&h] { h.consume_all(taking::drain); });
+    e.finally([&h] { h.check_end(); });
+  };
+  expect_holds(exhaustive("fan_in_close_come", 1), body);
+  expect_holds(at_random("fan_in_close_come_random", 10'000), body);
+}
+
+// Its end, while producers push, and wait for room: they hear of it, and what waits is destroyed.
+TEST(fan_in_close_model, the_end_of_the_fan_in) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 2, .segment = 1});
+    for (std::size_t p = 0; p < 2; ++p) {
+      h.producers.at(p) = h.in->make_producer();
+      e.thread("producer", [&h, p] {
+        while (h.push(p) == send_status::sent) {
+        }
+        h.leave(p);
+      });
+    }
+    e.thread("consumer", [&h] {
+      if (auto got = h.in->take()) h.see(std::move(*got));
+      h.in.reset();
+    });
+    e.finally([&h] { check(h.alive == 0, "everything was destroyed once"); });
+  };
+  expect_holds(exhaustive("fan_in_ends", 1), body);
+  expect_holds(at_random("fan_in_ends_random", 10'000), body);
+}
+
+}  // namespace
+}  // namespace rota::gate
