@@ -7,6 +7,7 @@
 //           kernel's. In the others senders and consumer run beside each other.
 #include "support/subject.hpp"
 
+#include <rota/gate/fan_in.hpp>
 #include <rota/gate/mailbox.hpp>
 #include <rota/gate/signal_gate.hpp>
 
@@ -14,9 +15,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -105,6 +108,26 @@ void fan_in(const job& what) {
       });
     }
     end.wait();
+  });
+}
+
+/// One operation: an item from one of so many threads, each with a segment, which it waits for while it is full.
+template <unsigned Senders>
+void segments(const job& what) {
+  rota::gate::fan_in<std::uint64_t> in({.producers = Senders, .segment = 1024});
+  measured(what, [&](std::uint64_t n) {
+    const std::uint64_t each = (n + Senders - 1) / Senders;
+    std::vector<rota::gate::fan_in<std::uint64_t>::producer> producers;
+    for (unsigned i = 0; i < Senders; ++i) producers.push_back(in.make_producer());
+    std::vector<std::jthread> senders;
+    for (auto& mine : producers) {
+      senders.emplace_back([to = std::move(mine), each]() mutable {
+        for (std::uint64_t m = 0; m < each; ++m) static_cast<void>(to.push(m));
+      });
+    }
+    std::uint64_t left = each * Senders;
+    while (in.wait() != fan_in_state::ended) in.drain([&left](std::uint64_t) { --left; });
+    if (left != 0) std::abort();
   });
 }
 
@@ -204,6 +227,8 @@ constexpr bench::one_case cases[] = {
     {"fan_in_1", "ns", 10'000'000, 2'000'000, fan_in<1>},
     {"fan_in_8", "ns", 10'000'000, 2'000'000, fan_in<8>},
     {"fan_in_64", "ns", 10'000'000, 2'000'000, fan_in<64>},
+    {"segments_1", "ns", 10'000'000, 2'000'000, segments<1>},
+    {"segments_8", "ns", 10'000'000, 2'000'000, segments<8>},
     {"boxes_64", "ns", 10'000'000, 2'000'000, among<64>},
     {"boxes_4032", "ns", 10'000'000, 2'000'000, among<4032>},
     {"boxes_100k", "ns", 10'000'000, 2'000'000, among<100'000>},

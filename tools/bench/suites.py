@@ -80,6 +80,8 @@ SUITES = {
         Case("fan_in_1", "a message from one thread to one mailbox"),
         Case("fan_in_8", "a message from one of 8 threads to one mailbox"),
         Case("fan_in_64", "a message from one of 64 threads to one mailbox"),
+        Case("segments_1", "an item from one thread to one that takes: fan_in, segments of 1024"),
+        Case("segments_8", "an item from one of 8 threads to one that takes, each with a segment"),
         Case("boxes_64", "a message to one of 64 mailboxes"),
         Case("boxes_4032", "a message to one of 64 mailboxes among 4032"),
         Case("boxes_100k", "a message to one of 64 mailboxes among 100000"),
