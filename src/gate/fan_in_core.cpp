@@ -165,8 +165,8 @@ bool fan_in_core::wait_for_room(fan_in_segment& s) noexcept {
   seen |= fan_in_segment::waiting;
   while ((seen & fan_in_segment::waiting) != 0) {
     static_cast<void>(base::futex_wait_upper(s.head_, static_cast<std::uint32_t>(seen >> 32U), base::never));
-    // acquire. As above.
-    seen = s.head_.load(base::order::acquire);
+    // relaxed. Whoever took it away; what the caller looks at next acquires that.
+    seen = s.head_.load(base::order::relaxed);
   }
   return true;
 }

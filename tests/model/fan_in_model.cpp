@@ -223,7 +223,7 @@ TEST(fan_in_slots_model, a_slot_is_used_again) {
       h.signals[0].wait();
       h.producers[1] = h.in->make_producer();
       h.signals[1].set();
-      check(h.push(1) == send_status::sent, "sent");
+      for (int i = 0; i < 2; ++i) check(h.push(1) == send_status::sent, "sent");
       h.leave(1);
     });
     e.thread("consumer", [&h] {
@@ -355,6 +355,22 @@ TEST(fan_in_close_model, beside_one_that_leaves) {
 TEST(fan_in_close_model, of_one_that_nobody_pushes_to) {
   const auto body = closed_beside({.producers = 1}, 0, taking::take, [](hall&, std::size_t) {});
   expect_holds(exhaustive("fan_in_close_alone", 3), body);
+}
+
+// A producer that was made before the close is seen by whoever sees the close.
+TEST(fan_in_close_model, beside_one_that_is_made) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 1, .segment = 1});
+    e.thread("producer", [&h] {
+      h.producers[0] = h.in->make_producer();
+      static_cast<void>(h.push(0));
+    });
+    e.thread("closer", [&h] { h.in->close(); });
+    e.thread("consumer", [&h] { h.consume_all(taking::take); });
+    e.finally([&h] { h.check_end(); });
+  };
+  expect_holds_everywhere("fan_in_close_made", body, 3);
 }
 
 // Another producer is another's order: each is known by a number of its own. The keeper's slot stays open until the close.
