@@ -161,6 +161,8 @@ class ROTA_API runtime_handle {
 
  private:
   friend class runtime;
+  friend struct core::spawner_of<runtime_handle>;
+  friend struct core::spawner_of<const runtime_handle>;
   explicit runtime_handle(detail::runtime_core& core) noexcept;
   [[nodiscard]] core::scheduler& scheduler() const;
   [[nodiscard]] core::scheduler& pool() const;
@@ -236,6 +238,7 @@ class ROTA_API runtime {
   [[nodiscard]] std::string dump() const;
 
  private:
+  friend struct core::spawner_of<runtime>;
   shutdown_report shutdown_within(std::chrono::nanoseconds grace);
   [[nodiscard]] core::scheduler& scheduler() const;
   [[nodiscard]] core::scheduler& pool() const;

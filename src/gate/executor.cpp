@@ -28,23 +28,44 @@ constexpr std::size_t most_capacity = std::size_t{1} << 32U;
                               range);
 }
 
-}  // namespace
-}  // namespace detail
-
-executor::executor(unsigned threads) {
-  if (threads > detail::most_threads)
-    detail::refuse("executor's threads", std::to_string(threads), "0 to 256");
-  if (threads == 0) threads = std::min(base::usable_processors(), detail::most_threads);
-  core_ = &detail::executor_core::create(threads);
+/// How many consumers: 0 means one for each processor.
+unsigned counted(const char* what, unsigned asked) {
+  if (asked > most_threads) refuse(what, std::to_string(asked), "0 to 256");
+  return asked != 0 ? asked : std::min(base::usable_processors(), most_threads);
 }
 
-executor::~executor() {
-  if (core_->runs_here()) ROTA_FATAL("an executor is destroyed on its own thread", 0);
+}  // namespace
+
+tasks_to_make::tasks_to_make(unsigned consumers)
+    : core_(&executor_core::create_for_tasks(counted("executor's consumers", consumers))) {}
+
+tasks_to_make::~tasks_to_make() {
+  if (core_ == nullptr) return;
   core_->shut_down();
   core_->drop_reference();
 }
 
-void executor::check(const mailbox_options& options) {
+std::optional<task<void>> tasks_to_make::next() {
+  if (made_ == core_->consumers()) return std::nullopt;
+  return executor_core::consume(*core_, made_++);
+}
+
+}  // namespace detail
+
+executor::executor(unsigned threads)
+    : core_(&detail::executor_core::create(detail::counted("executor's threads", threads))) {}
+
+executor::~executor() {
+  if (core_->runs_here() || core_->handles_here())
+    ROTA_FATAL("an executor is destroyed in its own handler", 0);
+  core_->shut_down();
+  core_->drop_reference();
+}
+
+void executor::check(const mailbox_options& options, bool gives_tasks) const {
+  if (gives_tasks && !core_->has_tasks())
+    detail::refuse(
+        "the handler", "a coroutine", "a function: this executor has threads of its own, and no runtime");
   if (options.capacity > detail::most_capacity)
     detail::refuse(
         "mailbox_options::capacity", std::to_string(options.capacity), "0 (unbounded) to 4294967296");
@@ -69,13 +90,17 @@ void executor::pause() { core_->pause(); }
 void executor::resume() { core_->resume(); }
 
 void executor::drain() {
-  if (core_->runs_here()) detail::throw_would_deadlock("drain of an executor by one of its handlers");
+  if (core_->would_deadlock()) detail::throw_would_deadlock("drain of an executor where it runs");
   // While nothing was served in a whole pass no handler has sent anything: what was found empty has stayed so.
   std::uint64_t before = 0;
   do {
     before = core_->totals().served;
     core_->wait_until_all_were_empty();
   } while (core_->totals().served != before);
+}
+
+task<void> executor::async_drain() {
+  return detail::executor_core::drain_all(detail::core_reference(*core_));
 }
 
 executor_stats executor::stats() const { return core_->totals(); }

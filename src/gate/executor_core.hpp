@@ -11,9 +11,14 @@
 #include "queue/idle.hpp"
 
 #include <rota/detail/mailbox_core.hpp>
+#include <rota/leaf.hpp>
+#include <rota/spawn.hpp>
+#include <rota/waker.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace rota::gate::detail {
@@ -34,18 +39,65 @@ class bed {
   base::atomic<std::uint32_t> word_{awake};
 };
 
+// PROTOCOL: bed of a consumer that is a task
+//
+//   lie down   the waker is put in, then the consumer announces that it parks: who claims it later takes the waker
+//   call       takes the waker out, then stores `called`, the last touch, then wakes
+//   get up     not claimed: the consumer takes its waker back. Claimed: it waits for `called`, cancelled or not
+class task_bed {
+ public:
+  void lie_down(waker by) noexcept {
+    base::note_write(&by_);
+    by_ = std::move(by);
+  }
+  [[nodiscard]] waker get_up() noexcept {
+    base::note_write(&by_);
+    return std::move(by_);
+  }
+  void call() noexcept {
+    waker sleeper = get_up();
+    // release. Pairs with was_called().
+    called_.store(1, base::order::release);
+    sleeper.wake();
+  }
+  [[nodiscard]] bool was_called() const noexcept {
+    // acquire. Pairs with call(): the bed is the consumer's again.
+    return called_.load(base::order::acquire) != 0;
+  }
+  void answer() noexcept {
+    // relaxed. The next call comes after the next announcement.
+    called_.store(0, base::order::relaxed);
+  }
+
+ private:
+  waker by_;
+  base::atomic<std::uint32_t> called_{0};
+};
+
+class core_reference;
+
 // PROTOCOL: executor. The scheduler's rules (../sched/README.md, Protocol A), with ready lists for rings
 //
 //   publish      push to a list, then look: nobody searches, and somebody is parked: claim one, call it
 //   consumer     its own list; then as a searcher all the others; then announce that it parks, look at all once more, sleep
 //   found        as a searcher: give the token back; who was the last looks whether there is more, and if so at the idle word
 //   took one of several   look at the idle word: what is left needs somebody
+//   gone         no consumer is left, or none looks any more: gone (seq_cst), then sweep: visit what is in the lists. Who publishes
+//                pushes (seq_cst), then looks at gone, and sweeps; so does a consumer that leaves, for it may have taken a list and
+//                served only its first. By then all mailboxes have the order to discard
+//
+// Consumers are threads, or tasks of a runtime. These give their worker back after 64 messages. When the runtime shuts down they are
+// unwound, and the last one that leaves ends all mailboxes: what is sent later is refused.
 //
 // Invariants (tests/model/ready_model.cpp): R1 and R2 of ready_lists.
 class executor_core {
  public:
   /// Throws std::bad_alloc, std::system_error if the threads cannot be had; then none is left.
   static executor_core& create(unsigned threads);
+  /// For as many tasks, each made by consume(). Throws std::bad_alloc.
+  static executor_core& create_for_tasks(unsigned tasks);
+  /// Of each index one. Throws std::bad_alloc.
+  static task<void> consume(executor_core& core, unsigned index);
   executor_core(const executor_core&) = delete;
   executor_core& operator=(const executor_core&) = delete;
 
@@ -55,16 +107,39 @@ class executor_core {
   void enrol(mailbox_core& made) noexcept;
   void strike_off(mailbox_core& ended) noexcept;
   [[nodiscard]] executor_stats totals() noexcept;
+  static task<void> drain_all(core_reference of);
   /// Of those that are there now. Throws std::bad_alloc, and has waited for none.
   void wait_until_all_were_empty();
 
   void pause() noexcept;
   void resume() noexcept;
 
-  /// Ends all mailboxes and all threads. By the owner, once, and by none of its own threads.
+  /// Ends all mailboxes and all consumers. By the owner, once, and inside of none of its own handlers.
   void shut_down() noexcept;
   /// Is this thread one of its consumers?
   [[nodiscard]] bool runs_here() const noexcept;
+  /// Is this thread inside of one of its handlers?
+  [[nodiscard]] bool handles_here() noexcept;
+  /// Would what waits here hold up what it waits for?
+  [[nodiscard]] bool would_deadlock() const noexcept;
+  [[nodiscard]] bool has_tasks() const noexcept { return by_tasks_; }
+  /// As its handlers see it.
+  [[nodiscard]] base::time_point now() const noexcept;
+
+  /// Where its tasks all run on this thread, and it would wait for one of them: runs another. False: it may wait.
+  [[nodiscard]] bool help_once() noexcept;
+
+  /// Around a wait for one of its handlers to come to rest: inside of a task the worker's role is lent meanwhile.
+  class waiting_section {
+   public:
+    waiting_section() noexcept;
+    waiting_section(const waiting_section&) = delete;
+    waiting_section& operator=(const waiting_section&) = delete;
+    ~waiting_section() = default;
+
+   private:
+    std::optional<core::blocking_section> lent_;
+  };
 
   [[nodiscard]] std::uint32_t next_number() noexcept;
   [[nodiscard]] unsigned consumers() const noexcept { return static_cast<unsigned>(consumers_.size()); }
@@ -84,35 +159,72 @@ class executor_core {
     unsigned takes = 0;       // that gave something
     bed rest;
     base::thread thread;
+    task_bed place;  // of one that is a task
   };
+  class seat;
+  class nap_leaf;
+  static task<void> sit(seat mine);
+  struct on_thread;
+  enum class pause_kind : std::uint8_t { turn, nap, stop };
 
-  explicit executor_core(unsigned threads);
+  executor_core(unsigned consumers, bool by_tasks);
   ~executor_core() = default;
 
   static void run_consumer(void* raw) noexcept;
   void serve(consumer& me) noexcept;
-  /// Null: got up without a mailbox; go round.
+  [[nodiscard]] pause_kind serve_for_a_while(consumer& me) noexcept;
+  void leave(consumer& me) noexcept;
+  void call(unsigned index) noexcept;
+  /// After the announcement that it parks.
+  [[nodiscard]] bool has_reason_to_stay() const noexcept;
+  /// Null: there is none.
   mailbox_core* find(consumer& me) noexcept;
   mailbox_core* take(consumer& me, unsigned shard) noexcept;
   void leave_search(consumer& me) noexcept;
   void sleep(consumer& me) noexcept;
   void look() noexcept;
-  void stop_threads() noexcept;
+  void stop_consumers() noexcept;
+  void ask_all_to_end() noexcept;
+  void sweep() noexcept;
+  void sweep_if_gone() noexcept;
+  void wait_until_all_have_ended() noexcept;
+  [[nodiscard]] std::vector<mailbox_core*> all_that_live();
   [[nodiscard]] bool collect(std::vector<mailbox_core*>& all) noexcept;
   static void add(executor_stats& sum, const mailbox_stats& one) noexcept;
   [[nodiscard]] bool is_stopping() const noexcept;
   [[nodiscard]] bool is_paused() const noexcept;
 
+  const bool by_tasks_;
   ready_lists<mailbox_core> ready_;
   queue::idle idle_;
   std::vector<consumer> consumers_;
-  base::atomic<std::uint32_t> orders_{0};  // to_stop, to_pause
+  base::atomic<std::uint32_t> orders_{0};        // to_stop, to_pause, gone, ending
+  base::cell<core::scheduler*> alone_{nullptr};  // of a testing::runtime
+  base::atomic<std::uint32_t> living_{0};        // consumers that are tasks
   base::atomic<std::uint32_t> numbers_{0};
   base::atomic<std::uint32_t> references_{1};
   base::mutex lock_;
-  registry_links alive_;     // under the lock
-  registry_links told_;      // under the lock: to end
-  executor_stats of_ended_;  // under the lock
+  registry_links alive_;                       // under the lock
+  registry_links told_;                        // under the lock: to end
+  executor_stats of_ended_;                    // under the lock
+  base::atomic<std::uint32_t> struck_off_{0};  // under the lock: mailboxes that have ended
+};
+
+/// A counted reference to it.
+class core_reference {
+ public:
+  explicit core_reference(executor_core& core) noexcept : core_(&core) { core.add_reference(); }
+  core_reference(core_reference&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  core_reference& operator=(core_reference&&) = delete;
+  ~core_reference() {
+    if (core_ != nullptr) core_->drop_reference();
+  }
+  [[nodiscard]] executor_core& operator*() const noexcept { return *core_; }
+  [[nodiscard]] executor_core* operator->() const noexcept { return core_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
+
+ private:
+  executor_core* core_;
 };
 
 }  // namespace rota::gate::detail

@@ -6,8 +6,14 @@
 #include "base/tls_slot.hpp"
 #include "gate/executor_core.hpp"
 #include "gate/mailbox_parts.hpp"
+#include "task/header.hpp"
+#include "task/scheduler_here.hpp"
+
+#include <rota/detail/spawn_on.hpp>
+#include <rota/this_task.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace rota::gate::detail {
@@ -63,10 +69,13 @@ struct mailbox_core::visiting {
 bool mailbox_core::runs_here() const noexcept {
   const auto* at = static_cast<const visiting*>(base::this_thread_locals().mailbox);
   while (at != nullptr && at->whose != this) at = static_cast<const visiting*>(at->outer);
-  return at != nullptr;
+  if (at != nullptr) return true;
+  const std::uint64_t task = this_task::id().value;
+  // relaxed. It is ours only if this task has stored it.
+  return task != 0 && parts_->runner_id.load(base::order::relaxed) == task;
 }
 
-bool mailbox_core::would_deadlock() const noexcept { return runs_here() || owner_->runs_here(); }
+bool mailbox_core::would_deadlock() const noexcept { return runs_here() || owner_->would_deadlock(); }
 
 // ---- admission
 
@@ -207,19 +216,31 @@ void mailbox_core::resume() noexcept {
   schedule();
 }
 
-void mailbox_core::abandon() noexcept {
-  // relaxed, both. The schedule that follows releases them to the round that begins after it.
+void mailbox_core::discard_and_close() noexcept {
+  // relaxed, both. The round that runs sees them, or a schedule that follows releases them to the round that begins after it.
   orders_.fetch_or(to_discard, base::order::relaxed);
   const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
   if ((before & waiting) != 0) wake_senders(UINT32_MAX);
+}
+
+bool mailbox_core::ask_to_end() noexcept {
+  discard_and_close();
   switch (flags_.schedule()) {
-    case on_schedule::publish: visit(); break;  // the round is ours
-    case on_schedule::published: break;         // it begins later, and sees the order
+    case on_schedule::publish: visit(); return false;  // the round is ours
+    case on_schedule::published: return false;         // it begins later, and sees the order
     case on_schedule::executing:
-    case on_schedule::executing_on:
-      if (!runs_here()) wait_until(at_rest);
-      break;
+    case on_schedule::executing_on: break;
   }
+  if (runs_here()) return false;
+  cancel_runner();
+  return true;
+}
+
+void mailbox_core::abandon() noexcept {
+  if (!ask_to_end()) return;
+  // The handler may need this worker to come to its end.
+  const executor_core::waiting_section section;
+  wait_until(at_rest);
 }
 
 void mailbox_core::wait_until_ended() noexcept { wait_until(over); }
@@ -229,6 +250,7 @@ void mailbox_core::wait_until(std::uint32_t least) noexcept {
     // acquire. Pairs with come_to().
     const std::uint32_t seen = over_.load(base::order::acquire);
     if (seen >= least) return;
+    if (owner_->help_once()) continue;
     static_cast<void>(base::futex_wait(over_, seen, base::never));
   }
 }
@@ -266,6 +288,7 @@ mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
 void mailbox_core::wait_until_emptied(emptiness asked) noexcept {
   // acquire. Pairs with tell_of_emptiness().
   while (!asked.is_empty && !has_ended() && parts_->emptied.load(base::order::acquire) == asked.seen) {
+    if (owner_->help_once()) continue;
     static_cast<void>(base::futex_wait(parts_->emptied, asked.seen, base::never));
   }
 }
@@ -378,10 +401,7 @@ bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
   parts_->failed.add(1);
   if (parts_->options.error_policy == on_error::skip) return true;
   error_ = std::move(thrown);
-  // relaxed, both. This round sees them, and it looks before it ends.
-  orders_.fetch_or(to_discard, base::order::relaxed);
-  const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
-  if ((before & waiting) != 0) wake_senders(UINT32_MAX);
+  discard_and_close();
   return false;
 }
 
@@ -390,31 +410,43 @@ bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
 bool mailbox_core::try_end(std::uint64_t seen) noexcept {
   while ((seen & closed) != 0 && (seen & count_mask) == 0) {
     const std::uint64_t end = ended | closed;
-    // relaxed. Decided in this word's one order; visit() tells the others. failure: relaxed. The same.
+    // relaxed. Decided in this word's one order; run() tells the others. failure: relaxed. The same.
     if (size_.compare_exchange_weak(seen, end, base::order::relaxed, base::order::relaxed)) return true;
   }
   return false;
 }
 
-void mailbox_core::visit() noexcept {
+std::uint32_t mailbox_core::visit() noexcept {
   flags_.begin(parts_->number);
   parts_->visits.add(1);
+  const std::uint32_t budget = parts_->options.budget;
+  turn t{.left = budget};
+  if (run(t)) go_on_as_task(t);
+  return budget - t.left;
+}
+
+/// True: the handler waits, and the rest of the round is a task's.
+bool mailbox_core::run(turn& t) noexcept {
+  after_round how = after_round::finished;
   {
     // The handler's own objects may be destroyed in here, and own this mailbox.
     const visiting here(*this);
-    if (round()) return;
-    // The end. The gate stays executing, so this is the last round, and nobody publishes it any more.
-    retire();
+    how = round(t);
+    if (how == after_round::ended) retire();
   }
-  owner_->strike_off(*this);
-  come_to(over);
-  tell_of_emptiness(true);
-  drop_reference();
+  if (how == after_round::ended) {
+    // The gate stays executing, so this was the last round, and nobody publishes it any more.
+    owner_->strike_off(*this);
+    come_to(over);
+    tell_of_emptiness(true);
+    drop_reference();
+  }
+  return how == after_round::pending;
 }
 
 /// The slice begins with the first question, and questions with the second chunk: a message on its own asks for no time.
 bool mailbox_core::time_is_up(base::time_point& until) const noexcept {
-  const base::time_point now = base::now();
+  const base::time_point now = owner_->now();
   if (until == base::time_point{}) until = now + parts_->options.time_slice;
   return now >= until;
 }
@@ -431,44 +463,178 @@ bool mailbox_core::give_way() noexcept {
   return false;
 }
 
-/// False: the mailbox has ended. True: the gate was finished, and the mailbox may be anybody's.
-bool mailbox_core::round() noexcept {
-  std::uint32_t left = parts_->options.budget;
-  base::time_point until{};
+void mailbox_core::begin_chunk(turn& t) noexcept {
+  t.is_in_chunk = true;
+  t.discards = is_to_discard();
+  t.rests = !t.discards && is_to_stop();
+  t.count = 0;
+  t.wanted = t.discards ? UINT32_MAX : std::min(t.left, chunk);
+}
+
+mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
   for (;;) {
-    const bool discards = is_to_discard();
-    const bool rests = !discards && is_to_stop();
-    std::uint32_t count = 0;
-    std::uint32_t wanted = std::min(left, chunk);
-    if (discards) {
+    if (!t.is_in_chunk) begin_chunk(t);
+    if (t.discards) {
       // relaxed. Only rounds write it.
       if (over_.load(base::order::relaxed) == 0) come_to(at_rest);
-      wanted = UINT32_MAX;
-      count = destroy_oldest(wanted);
-      note_dropped(count);
-      if (!bounded_ && count != 0) make_room(count);
-    } else if (!rests) {
-      count = serve(wanted);
-      parts_->served.add(count);
-      left -= count;
-      if (!bounded_ && count != 0) make_room(count);
+      t.count = destroy_oldest(t.wanted);
+      note_dropped(t.count);
+    } else if (!t.rests) {
+      t.count += serve(t.wanted - t.count);
+      if (is_pending_) return after_round::pending;
+      parts_->served.add(t.count);
+      t.left -= t.count;
     }
+    if (!bounded_ && t.count != 0) make_room(t.count);
+    t.is_in_chunk = false;
     // relaxed. In this word's one order: a close that comes later schedules.
     const std::uint64_t seen = size_.load(base::order::relaxed);
-    if (try_end(seen)) return false;
+    if (try_end(seen)) return after_round::ended;
     if ((seen & draining) != 0 && (seen & count_mask) == 0) tell_of_emptiness(false);
-    if (!discards && is_to_stop() && !rests) continue;  // an order came meanwhile
-    if (!rests && count == wanted) {
-      if (left != 0 && !time_is_up(until)) continue;
-      if (give_way()) return true;
-      left = parts_->options.budget;
+    if (!t.discards && is_to_stop() && !t.rests) continue;  // an order came meanwhile
+    if (!t.rests && t.count == t.wanted) {
+      if (t.left != 0 && !time_is_up(t.until)) continue;
+      if (give_way()) return after_round::finished;
+      t.left = parts_->options.budget;
       continue;
     }
     // It was seen empty; or rests, and whoever lets it go on schedules.
-    if (!flags_.finish_or_continue(parts_->number)) return true;
+    if (!flags_.finish_or_continue(parts_->number)) return after_round::finished;
     // Somebody has pushed meanwhile. Who keeps doing that has a slice like everybody.
-    if (time_is_up(until) && give_way()) return true;
+    if (time_is_up(t.until) && give_way()) return after_round::finished;
   }
+}
+
+// ---- a round whose handler waits
+
+task<void> mailbox_core::take_pending() { ROTA_FATAL("a handler that gives no tasks has given one", 0); }
+
+/// A round that goes on in a task. In its frame from the beginning, so that it is finished whatever becomes of the task.
+class mailbox_core::runner {
+ public:
+  /// Takes over a reference.
+  runner(mailbox_core& box, const turn& t, std::uint64_t visit) noexcept
+      : box_(&box), turn_(t), visit_(visit) {}
+  runner(runner&& other) noexcept
+      : box_(std::exchange(other.box_, nullptr)), turn_(other.turn_), visit_(other.visit_) {}
+  runner& operator=(runner&&) = delete;
+  ~runner() {
+    if (box_ == nullptr) return;
+    if (box_->parts_->runner_begun.get() == visit_) {
+      box_->cut_off(turn_);
+      leave();
+    } else {
+      box_->drop_reference();  // it has no frame
+    }
+  }
+
+  [[nodiscard]] mailbox_core& box() const noexcept { return *box_; }
+  void note_task() const noexcept {
+    // relaxed. Compared with a task's own id alone.
+    box_->parts_->runner_id.store(this_task::id().value, base::order::relaxed);
+  }
+  [[nodiscard]] bool continues(std::exception_ptr thrown) noexcept {
+    if (box_->continues(turn_, std::move(thrown))) return true;
+    leave();
+    return false;
+  }
+
+ private:
+  void leave() noexcept {
+    mailbox_core* const box = std::exchange(box_, nullptr);
+    {
+      join_handle<void> mine;
+      const base::lock_guard guard(box->parts_->lock);
+      box->parts_->runners_over = std::max(box->parts_->runners_over, visit_);
+      if (box->parts_->runner_visit == visit_) mine = std::move(box->parts_->runner);
+    }
+    box->drop_reference();
+  }
+
+  mailbox_core* box_;
+  turn turn_;
+  std::uint64_t visit_;
+};
+
+task<void> mailbox_core::go_on(runner whole) {
+  whole.note_task();
+  for (;;) {
+    std::exception_ptr thrown;
+    {
+      task<void> work = whole.box().take_pending();
+      try {
+        co_await std::move(work);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }
+    if (!whole.continues(std::move(thrown))) co_return;
+  }
+}
+
+/// No memory for its frame: that is as if the handler had thrown it.
+void mailbox_core::go_on_as_task(turn& t) noexcept {
+  for (;;) {
+    add_reference();  // the task's
+    std::exception_ptr thrown;
+    try {
+      task<void> work = go_on(runner(*this, t, parts_->visits.read()));
+      start_runner(std::move(work));
+      return;
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (!continues(t, std::move(thrown))) return;
+  }
+}
+
+void mailbox_core::start_runner(task<void> work) noexcept {
+  const std::uint64_t visit = parts_->visits.read();
+  add_reference();  // it may have ended when we look again
+  parts_->runner_begun.set(visit);
+  join_handle<void> started = core::spawn_on(core::scheduler_here(), std::move(work));
+  {
+    const base::lock_guard guard(parts_->lock);
+    if (visit > parts_->runners_over && visit > parts_->runner_visit) {
+      parts_->runner_visit = visit;
+      std::swap(parts_->runner, started);
+    }
+  }
+  // Who gave the order before has not found the handle.
+  if (is_to_discard()) cancel_runner();
+  drop_reference();
+}
+
+void mailbox_core::cancel_runner() noexcept {
+  join_handle<void> task;
+  {
+    const base::lock_guard guard(parts_->lock);
+    task = std::move(parts_->runner);
+  }
+  // Its hooks may be anybody's, so not under the lock.
+  task.cancel();
+}
+
+/// After the handler's task, which may have thrown.
+bool mailbox_core::continues(turn& t, std::exception_ptr thrown) noexcept {
+  {
+    const visiting here(*this);
+    is_pending_ = false;
+    drop_pending();
+    if (thrown != nullptr) static_cast<void>(note_failure(std::move(thrown)));
+  }
+  return run(t);
+}
+
+/// The task was cancelled: the mailbox was abandoned, or the runtime shuts down.
+void mailbox_core::cut_off(turn& t) noexcept {
+  {
+    const visiting here(*this);
+    is_pending_ = false;
+    drop_pending();
+  }
+  discard_and_close();
+  static_cast<void>(run(t));
 }
 
 }  // namespace rota::gate::detail

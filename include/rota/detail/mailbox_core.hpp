@@ -10,6 +10,7 @@
 #include <rota/detail/gate_flags.hpp>
 #include <rota/detail/mpsc_list.hpp>
 #include <rota/detail/send_status.hpp>
+#include <rota/task.hpp>
 
 namespace rota::gate {
 
@@ -93,10 +94,15 @@ class ready_lists;
 //   drain      count 0, and then the gate IDLE: no round runs any more that had taken out what was admitted before. Else
 //              fetch_or(draining), then schedule: a round will see it, and the first that leaves a count of 0 tells.
 //   abandon    the order to discard, fetch_or(closed), then schedule. From IDLE: the caller runs the last round itself. It was
-//              SCHEDULED: the round that begins later sees the order. EXECUTING: wait until that round sees it, one message later.
+//              SCHEDULED: the round that begins later sees the order. EXECUTING: wait until that round sees it, one message later;
+//              is it a task, it is cancelled.
 //   drop       as an unbounded one: admit, append; then, as long as the count is above the capacity, take out the oldest; then
 //              schedule. Nobody waits: where nothing can be taken out, somebody is about to append, and trims after that.
 //   wait       fetch_or(waiting) under the lock; look again; into the list. Whoever makes room sees the bit, and takes the lock.
+//
+// A round whose handler has given a task goes on in a task of its own (`go_on`), and the gate stays EXECUTING while that waits. Who
+// abandons it finds the task's handle in `runner`, under the lock, or has given its order before the handle is put there; who puts it
+// there looks at the orders afterwards. The number of the visit says whether that round is over already.
 //
 // Why the end is final: a message that was admitted is counted until it was taken out, so with a count of 0 none is in the queue or
 // on its way into it, and closed admits no further one. One word, so the two are seen at one moment; and only a round looks, so no
@@ -145,6 +151,8 @@ class ROTA_API mailbox_core {
   [[nodiscard]] bool would_deadlock() const noexcept;
   /// Destroys what waits, calls the handler no more, and returns when it does not run.
   void abandon() noexcept;
+  /// The same, and returns at once. True: it runs now, and not here.
+  bool ask_to_end() noexcept;
   [[nodiscard]] bool has_ended() const noexcept {
     // acquire. Pairs with visit(): what the last round did is seen, and the handler is gone.
     return over_.load(base::order::acquire) == over;
@@ -165,7 +173,8 @@ class ROTA_API mailbox_core {
 
   // --- the consumer that took it out of the executor's lists
 
-  void visit() noexcept;
+  /// How many messages it has served.
+  std::uint32_t visit() noexcept;
 
  protected:
   /// Two references: the caller's, and the service's, which is dropped at the end.
@@ -173,8 +182,11 @@ class ROTA_API mailbox_core {
   mailbox_core(executor_core& owner, const mailbox_options& options);
   virtual ~mailbox_core();
 
-  /// Takes out and serves the oldest messages, at most so many. Fewer: no more were found, or is_to_stop().
+  /// Takes out and serves the oldest messages, at most so many. Fewer: no more were found, or is_to_stop(), or is_pending().
   virtual std::uint32_t serve(std::uint32_t most) noexcept = 0;
+  /// Of handlers that give tasks: the one for the message that was taken out last. Its message stays until it is dropped.
+  [[nodiscard]] virtual task<void> take_pending();
+  virtual void drop_pending() noexcept {}
   /// Takes out and destroys the oldest, at most so many.
   virtual std::uint32_t destroy_oldest(std::uint32_t most) noexcept = 0;
   /// Destroys the handler.
@@ -194,6 +206,8 @@ class ROTA_API mailbox_core {
   }
   /// The handler threw. True: go on.
   bool note_failure(std::exception_ptr thrown) noexcept;
+  /// Of serve(): the handler has given a task for the last message, so the round goes on in one.
+  void note_pending() noexcept { is_pending_ = true; }
   /// The handler is to come to rest: asked between messages.
   [[nodiscard]] bool is_to_stop() const noexcept {
     // relaxed. A message; it is seen sooner or later, and after the next begin for certain.
@@ -207,6 +221,7 @@ class ROTA_API mailbox_core {
   friend class room_leaf;
   friend class rest_leaf;
   struct visiting;
+  class runner;
 
   static constexpr std::uint64_t ended = std::uint64_t{1} << 63U;
   static constexpr std::uint64_t closed = std::uint64_t{1} << 62U;
@@ -244,8 +259,34 @@ class ROTA_API mailbox_core {
     return (orders_.load(base::order::relaxed) & to_discard) != 0;
   }
   void note_dropped(std::uint32_t count) noexcept;
-  [[nodiscard]] bool round() noexcept;
   [[nodiscard]] bool try_end(std::uint64_t seen) noexcept;
+  void discard_and_close() noexcept;
+
+  /// A round as it goes on, from one thread to the next if the handler waits.
+  struct turn {
+    std::uint32_t left;  // of the budget
+    std::chrono::steady_clock::time_point until{};
+    // Of its present chunk:
+    bool is_in_chunk = false;
+    bool discards = false;
+    bool rests = false;
+    std::uint32_t wanted = 0;
+    std::uint32_t count = 0;
+  };
+  enum class [[nodiscard]] after_round : std::uint8_t {
+    finished,  // the gate was finished, and the mailbox may be anybody's
+    ended,     // the last round
+    pending,   // it has to go on in a task
+  };
+  [[nodiscard]] after_round round(turn& t) noexcept;
+  void begin_chunk(turn& t) noexcept;
+  [[nodiscard]] bool run(turn& t) noexcept;
+  void go_on_as_task(turn& t) noexcept;
+  void start_runner(task<void> work) noexcept;
+  static task<void> go_on(runner whole);
+  [[nodiscard]] bool continues(turn& t, std::exception_ptr thrown) noexcept;
+  void cut_off(turn& t) noexcept;
+  void cancel_runner() noexcept;
 
   struct parts;  // what only src/gate needs to know
 
@@ -260,6 +301,7 @@ class ROTA_API mailbox_core {
   base::atomic<std::uint32_t> references_{2};
   alignas(64) queue::mpsc_taker taker_;
   base::cell<mailbox_core*> next_ready_{nullptr};  // whoever has it, between publish and begin
+  bool is_pending_ = false;                        // the round's
   alignas(64) queue::mpsc_appender tail_{taker_};
   base::atomic<std::uint64_t> size_{0};
   gate_flags flags_;

@@ -17,6 +17,18 @@ template <class T>
   return join_handle<T>(launch(*work.release(), by, result_vtable_of<T>));
 }
 
+/// Starts a task of the library's own on a runtime: it inherits no deadline of the place.
+template <class Runtime>
+struct spawner_of {
+  static void launch(Runtime& on, task<void> work) {
+    if constexpr (requires { on.scheduler(); }) {
+      static_cast<void>(spawn_on(on.scheduler(), std::move(work)));
+    } else {
+      static_cast<void>(on.spawn(std::move(work)));
+    }
+  }
+};
+
 /// Keeps a callable and its arguments in a frame of their own, for callables with state.
 template <class T, class F, class... Args>
 task<T> invoke_task(F function, Args... arguments) {

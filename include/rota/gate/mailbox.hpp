@@ -1,6 +1,7 @@
-// Mailboxes: queues with a handler that is called for one message at a time, served by the threads of an executor.
+// Mailboxes: queues with a handler that is called for one message at a time, served by an executor: its threads, or a runtime.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -15,6 +16,7 @@
 #include <rota/detail/mailbox_core.hpp>
 #include <rota/detail/mailbox_waits.hpp>
 #include <rota/detail/send_status.hpp>
+#include <rota/detail/spawn_on.hpp>
 #include <rota/task.hpp>
 
 namespace rota::gate {
@@ -47,16 +49,14 @@ void free_node(mailbox_node<T>* made) noexcept {
   }
 }
 
-template <class T, class F>
-class mailbox_of final : public mailbox_core {
+/// The queue of a mailbox, whatever its handler is.
+template <class T>
+class mailbox_queue : public mailbox_core {
   using node = mailbox_node<T>;
 
- public:
-  mailbox_of(executor_core& owner, const mailbox_options& options, F handler)
-      : mailbox_core(owner, options), handler_(std::in_place, std::move(handler)) {}
-
- private:
-  ~mailbox_of() final {
+ protected:
+  using mailbox_core::mailbox_core;
+  ~mailbox_queue() override {
     if (auto* const last = taker().last_served()) free_node(static_cast<node*>(last));
   }
 
@@ -77,21 +77,7 @@ class mailbox_of final : public mailbox_core {
     return true;
   }
 
-  std::uint32_t serve(std::uint32_t most) noexcept final {
-    std::uint32_t count = 0;
-    std::optional<T> message;
-    while (count < most && !is_to_stop() && take_out(message)) {
-      ++count;
-      try {
-        static_cast<void>((*handler_)(std::move(*message)));
-      } catch (...) {
-        if (!note_failure(std::current_exception())) break;
-      }
-      message.reset();
-    }
-    return count;
-  }
-
+ private:
   std::uint32_t destroy_oldest(std::uint32_t most) noexcept final {
     std::uint32_t count = 0;
     std::optional<T> message;
@@ -101,11 +87,79 @@ class mailbox_of final : public mailbox_core {
     }
     return count;
   }
+};
+
+/// With a handler that is a function.
+template <class T, class F>
+class mailbox_of final : public mailbox_queue<T> {
+ public:
+  mailbox_of(executor_core& owner, const mailbox_options& options, F handler)
+      : mailbox_queue<T>(owner, options), handler_(std::in_place, std::move(handler)) {}
+
+ private:
+  ~mailbox_of() final = default;
+
+  std::uint32_t serve(std::uint32_t most) noexcept final {
+    std::uint32_t count = 0;
+    std::optional<T> message;
+    while (count < most && !this->is_to_stop() && this->take_out(message)) {
+      ++count;
+      try {
+        (*handler_)(std::move(*message));
+      } catch (...) {
+        if (!this->note_failure(std::current_exception())) break;
+      }
+      message.reset();
+    }
+    return count;
+  }
 
   void retire() noexcept final { handler_.reset(); }
 
   std::optional<F> handler_;
 };
+
+/// With a handler that is a coroutine.
+template <class T, class F>
+class mailbox_of_tasks final : public mailbox_queue<T> {
+ public:
+  mailbox_of_tasks(executor_core& owner, const mailbox_options& options, F handler)
+      : mailbox_queue<T>(owner, options), handler_(std::in_place, std::move(handler)) {}
+
+ private:
+  ~mailbox_of_tasks() final = default;
+
+  std::uint32_t serve(std::uint32_t most) noexcept final {
+    std::uint32_t count = 0;
+    while (count < most && !this->is_to_stop() && this->take_out(message_)) {
+      ++count;
+      try {
+        pending_.emplace((*handler_)(std::move(*message_)));
+        this->note_pending();
+        break;
+      } catch (...) {
+        message_.reset();
+        if (!this->note_failure(std::current_exception())) break;
+      }
+    }
+    return count;
+  }
+
+  [[nodiscard]] task<void> take_pending() final { return std::move(*pending_); }
+  void drop_pending() noexcept final {
+    pending_.reset();
+    message_.reset();
+  }
+  void retire() noexcept final { handler_.reset(); }
+
+  std::optional<F> handler_;
+  std::optional<T> message_;           // the one that is being handled: the task may refer to it
+  std::optional<task<void>> pending_;  // its task, until that begins
+};
+
+/// What a handler gives.
+template <class F, class T>
+using handled_t = decltype(std::declval<std::decay_t<F>&>()(std::declval<T&&>()));
 
 /// A counted reference to a mailbox.
 class mailbox_reference {
@@ -133,6 +187,31 @@ class mailbox_reference {
 /// What a call on a mailbox that was moved from gets.
 [[noreturn]] ROTA_API void throw_no_mailbox();
 [[noreturn]] ROTA_API void throw_would_deadlock(const char* what);
+
+/// An executor whose consumers are tasks, from its making on.
+class ROTA_API tasks_to_make {
+ public:
+  explicit tasks_to_make(unsigned consumers);
+  tasks_to_make(const tasks_to_make&) = delete;
+  tasks_to_make& operator=(const tasks_to_make&) = delete;
+  /// Not all of them were started: those that were are told to stop.
+  ~tasks_to_make();
+
+  /// Each is to be started. Empty: that was the last.
+  [[nodiscard]] std::optional<task<void>> next();
+  [[nodiscard]] executor_core* release() noexcept { return std::exchange(core_, nullptr); }
+
+ private:
+  executor_core* core_;
+  unsigned made_ = 0;
+};
+
+template <class Runtime>
+[[nodiscard]] executor_core* start_consumers(Runtime& on, unsigned consumers) {
+  tasks_to_make all(consumers);
+  while (auto next = all.next()) core::spawner_of<Runtime>::launch(on, std::move(*next));
+  return all.release();
+}
 
 }  // namespace detail
 
@@ -291,15 +370,20 @@ class address {
 /// A queue of messages with a handler, which an executor calls for one message at a time.
 ///
 /// Threads       Any thread may send, close, pause, resume and read stats. The handler runs on the executor's threads: on one at a
-///               time, and not always on the same.
+///               time, and not always on the same. One that is a coroutine is a task while it waits, and the next message's turn comes
+///               when it has ended; what it was called with lives until then.
 /// Ownership     Owns its handler. Its destructor closes it and returns when the handler does not run and never will: it blocks as
-///               long as that takes, unless it is called by the handler itself. The messages that wait are destroyed unserved
+///               long as that takes, unless it is called by the handler itself. A handler that waits is cancelled, and unwinds:
+///               its frame is gone when the destructor returns, which lends its worker meanwhile. The messages that wait are destroyed unserved
 ///               (`dropped` counts them), and then the handler, at the latest when a thread of the executor comes by, which may be
 ///               after the destructor has returned: what their destructors refer to is declared before the executor. To have all
 ///               messages served: close(), then join(). Two handlers must not destroy each other's mailboxes: each would wait.
 /// Ordering      As address says. What one call of the handler did happens before the next.
-/// Failure       What the handler throws goes to options.error_policy. std::logic_error if it was moved from.
-/// Cost          About 500 bytes. No thread, and nothing at all while it is idle.
+/// Failure       What the handler throws goes to options.error_policy; of a coroutine also std::bad_alloc, if there is no memory
+///               for the task that would wait. std::logic_error if it was moved from. When the runtime under it shuts down, it
+///               ends as if it were destroyed.
+/// Cost          About 500 bytes. No thread, and nothing at all while it is idle. A handler that is a coroutine: a task for each visit,
+///               and a frame for each message.
 /// Example       examples/mailbox.cpp
 template <class T>
 class mailbox {
@@ -331,17 +415,17 @@ class mailbox {
   /// No message comes in any more. Those that are in are served.
   void close() { to_.core().close(); }
   /// Returns when it is closed and all messages are served, or were destroyed for an error. Throws errc::would_deadlock in handlers
-  /// of its executor: they may be what would have to serve it.
+  /// of its executor, which may be what would have to serve it, and where that is on a runtime in every task: async_join() waits there.
   void join() const {
     detail::mailbox_core& core = to_.core();
-    if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox by a thread of its executor");
+    if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox where its executor runs");
     core.wait_until_ended();
   }
   /// Returns when it is empty at one moment, and all that was sent before has been handled; senders who never pause may keep it from
   /// that. Waits for a resume(), where something waits in a mailbox that is paused. Throws as join().
   void drain() const {
     detail::mailbox_core& core = to_.core();
-    if (core.would_deadlock()) detail::throw_would_deadlock("drain of a mailbox by a thread of its executor");
+    if (core.would_deadlock()) detail::throw_would_deadlock("drain of a mailbox where its executor runs");
     core.wait_until_empty();
   }
 
@@ -382,32 +466,48 @@ class mailbox {
   gate::address<T> to_;
 };
 
-/// Threads that serve mailboxes: thousands of them, with a few threads that sleep while nothing is to do.
+/// Serves mailboxes, thousands of them, with a few consumers that sleep while nothing is to do: threads of its own, or tasks of a
+/// runtime.
 ///
-/// Threads       Any thread may make mailboxes and call the others. It is destroyed by none of its own threads.
+/// Threads       Any thread may make mailboxes and call the others. It is destroyed in none of its own handlers.
 /// Ownership     Owns its threads. Its destructor ends all its mailboxes as their own destructors do: drain() first, if what is in
-///               them matters. Their handles and addresses may outlive it.
+///               them matters. Their handles and addresses may outlive it. On a runtime: it may go before that or after. When the
+///               runtime shuts down all mailboxes end, and those that are made later are closed.
 /// Ordering      As mailbox says. In each thread's list a mailbox that is ready is served after those that were ready before it, in
 ///               its band; one visit in 61 takes from another thread's list, so nothing waits for ever behind one that is held up.
-/// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc.
-/// Cost          One thread each; asleep, without any timer, while nothing is ready.
+///               On a runtime a consumer gives its worker back after 64 messages.
+/// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc. On a testing::runtime a wait
+///               runs its tasks; where none can run it ends the program with a sentence.
+/// Cost          One thread each; asleep, without any timer, while nothing is ready. On a runtime: one task each.
 /// Example       examples/mailbox.cpp
 class executor {
  public:
   /// 1 to 256 threads; 0: as many as this process may use processors.
   ROTA_API explicit executor(unsigned threads = 0);
+  /// On a runtime: 1 to 256 of its tasks, 0 as above. `on` is a rota::runtime, a runtime_handle or a testing::runtime. Handlers may be
+  /// coroutines. The tasks inherit no deadline from this place.
+  template <class Runtime>
+    requires requires(Runtime& on, task<void> work) {
+      { on.spawn(std::move(work)) } -> std::same_as<join_handle<void>>;
+    }
+  explicit executor(Runtime& on, unsigned consumers = 0) : core_(detail::start_consumers(on, consumers)) {}
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
   ROTA_API ~executor();
 
-  /// `handler(T&&)` is called for each message. It may block, and keep others from their turn: a thread for each that does.
+  /// `handler(T&&)` is called for each message, and returns nothing. It may block, and keep others from their turn: a thread for each
+  /// that does. On a runtime it may return a task<void>, which may wait and keeps nobody from anything; it must not block then.
   template <class T, class F>
     requires requires(std::decay_t<F>& call, T&& message) { call(std::move(message)); }
   [[nodiscard]] mailbox<T> make_mailbox(F&& handler, const mailbox_options& options = {}) {
-    static_assert(std::is_void_v<decltype(std::declval<std::decay_t<F>&>()(std::declval<T&&>()))>,
-                  "a handler returns nothing: a task that it returned would never run");
-    check(options);
-    auto* const made = new detail::mailbox_of<T, std::decay_t<F>>(*core_, options, std::forward<F>(handler));
+    constexpr bool gives_tasks = std::is_same_v<detail::handled_t<F, T>, task<void>>;
+    static_assert(gives_tasks || std::is_void_v<detail::handled_t<F, T>>,
+                  "a handler returns void, or task<void>");
+    check(options, gives_tasks);
+    using kind = std::conditional_t<gives_tasks,
+                                    detail::mailbox_of_tasks<T, std::decay_t<F>>,
+                                    detail::mailbox_of<T, std::decay_t<F>>>;
+    auto* const made = new kind(*core_, options, std::forward<F>(handler));
     made->enrol();
     return mailbox<T>(*made);
   }
@@ -415,13 +515,15 @@ class executor {
   /// No visit begins any more; those that have begun go on to their end. Then they go on.
   ROTA_API void pause();
   ROTA_API void resume();
-  /// Returns when all mailboxes are empty, those that handlers have sent to meanwhile as well. Throws errc::would_deadlock on one
-  /// of its own threads; std::bad_alloc.
+  /// Returns when all mailboxes are empty, those that handlers have sent to meanwhile as well. Throws errc::would_deadlock as
+  /// mailbox::join(); std::bad_alloc.
   ROTA_API void drain();
+  /// The same for tasks: the task waits. Throws errc::would_deadlock in its own handlers.
+  [[nodiscard]] ROTA_API task<void> async_drain();
   [[nodiscard]] ROTA_API executor_stats stats() const;
 
  private:
-  ROTA_API static void check(const mailbox_options& options);
+  ROTA_API void check(const mailbox_options& options, bool gives_tasks) const;
 
   detail::executor_core* core_;
 };

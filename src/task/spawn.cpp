@@ -1,0 +1,49 @@
+// Spawning from a task, and blocking in one.
+#include <rota/spawn.hpp>
+
+#include "base/tls_slot.hpp"
+#include "task/header.hpp"
+#include "task/thread_ports.hpp"
+
+#include <rota/error.hpp>
+
+#include <utility>
+
+namespace rota::core {
+
+namespace {
+
+header& demand_task() {
+  header* const me = task_in_sight();
+  if (me == nullptr) throw error(errc::no_runtime);
+  return *me;
+}
+
+}  // namespace
+
+scheduler& current_scheduler() { return scheduler_for_children(demand_task()); }
+
+scheduler& current_blocking_pool() {
+  scheduler& tasks = scheduler_for_children(demand_task());
+  scheduler* const pool = tasks.ops->blocking(tasks);
+  if (pool == nullptr) throw error(errc::unsupported);
+  return *pool;
+}
+
+blocking_section::blocking_section() : lent_(current_thread_ports().before_block()) {
+  // Inside, this is a plain thread: block_on may run a task of its own.
+  base::thread_locals& here = base::this_thread_locals();
+  // It may stay for long: reports name it, and a shutdown tells it.
+  if (header* const task = static_cast<header*>(here.task)) enroll_once(*task);
+  task_ = std::exchange(here.task, nullptr);
+  outer_ = std::exchange(here.in_place, task_);
+}
+
+blocking_section::~blocking_section() {
+  base::thread_locals& here = base::this_thread_locals();
+  here.task = task_;
+  here.in_place = outer_;
+  current_thread_ports().after_block(lent_);
+}
+
+}  // namespace rota::core
