@@ -21,6 +21,7 @@ namespace {
 constexpr unsigned most_threads = 256;
 constexpr std::uint32_t most_budget = 65'536;
 constexpr std::chrono::nanoseconds longest_slice = std::chrono::days(1);
+constexpr std::uint32_t most_restarts = 1024;
 constexpr std::size_t most_capacity = std::size_t{1} << 32U;
 
 [[noreturn]] void refuse(const char* field, const std::string& found, const char* range) {
@@ -62,10 +63,19 @@ executor::~executor() {
   core_->drop_reference();
 }
 
-void executor::check(const mailbox_options& options, bool gives_tasks) const {
-  if (gives_tasks && !core_->has_tasks())
+void executor::demand_tasks(bool needed) const {
+  if (needed && !core_->has_tasks())
     detail::refuse(
         "the handler", "a coroutine", "a function: this executor has threads of its own, and no runtime");
+}
+
+void executor::demand_no_copies(const mailbox_options& options) {
+  if (options.error_policy == on_error::restart)
+    detail::refuse(
+        "the handler", "not copyable", "copyable for on_error::restart, which makes it anew from a copy");
+}
+
+void executor::check(const mailbox_options& options) {
   if (options.capacity > detail::most_capacity)
     detail::refuse(
         "mailbox_options::capacity", std::to_string(options.capacity), "0 (unbounded) to 4294967296");
@@ -80,10 +90,22 @@ void executor::check(const mailbox_options& options, bool gives_tasks) const {
   if (static_cast<unsigned>(options.band) >= priority_bands)
     detail::refuse(
         "mailbox_options::band", std::to_string(static_cast<unsigned>(options.band)), "a priority_band");
-  if (static_cast<unsigned>(options.error_policy) > static_cast<unsigned>(on_error::skip))
+  if (static_cast<unsigned>(options.error_policy) > static_cast<unsigned>(on_error::restart))
     detail::refuse("mailbox_options::error_policy",
                    std::to_string(static_cast<unsigned>(options.error_policy)),
                    "an on_error");
+  if (options.error_policy != on_error::restart) return;
+  const restart_options& again = options.restarts;
+  if (again.limit == 0 || again.limit > detail::most_restarts)
+    detail::refuse("restart_options::limit", std::to_string(again.limit), "1 to 1024");
+  if (again.within.count() <= 0 || again.within > detail::longest_slice)
+    detail::refuse(
+        "restart_options::within", std::to_string(again.within.count()) + " ns", "above 0, at most a day");
+  if (again.pause.count() < 0 || again.pause > detail::longest_slice)
+    detail::refuse("restart_options::pause", std::to_string(again.pause.count()) + " ns", "0 to a day");
+  if (again.longest_pause.count() < 0 || again.longest_pause > detail::longest_slice)
+    detail::refuse(
+        "restart_options::longest_pause", std::to_string(again.longest_pause.count()) + " ns", "0 to a day");
 }
 
 void executor::pause() { core_->pause(); }

@@ -4,10 +4,13 @@
 #include "gate/mailbox_parts.hpp"
 #include "task/header.hpp"
 #include "task/ports.hpp"
+#include "task/scheduler_here.hpp"
 
 #include <rota/gate/mailbox.hpp>
 #include <rota/this_task.hpp>
+#include <rota/time.hpp>
 
+#include <algorithm>
 #include <system_error>
 
 namespace rota::gate::detail {
@@ -39,18 +42,24 @@ struct kept_mailboxes {
 
 // ---- bed
 
-void bed::sleep() noexcept {
+bool bed::sleep(base::time_point deadline) noexcept {
   std::uint32_t seen = awake;
   // acq_rel. Same word as call(): what the claimer did is seen. failure: acquire. It was called already: the same.
   if (word_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
     do {
-      // No deadline: a wake that is lost is a bug, and must look like one.
-      static_cast<void>(base::futex_wait(word_, asleep, base::never));
+      // Without a deadline, mostly: a wake that is lost is a bug, and must look like one.
+      if (base::futex_wait(word_, asleep, deadline) == base::wait_result::timed_out) {
+        seen = asleep;
+        // relaxed. Nobody has called. failure: relaxed. The exchange below acquires.
+        if (word_.compare_exchange_strong(seen, awake, base::order::relaxed, base::order::relaxed))
+          return false;
+      }
       // acquire. Pairs with the exchange in call().
     } while (word_.load(base::order::acquire) == asleep);
   }
   // acq_rel. Same word as call(): consumes it.
   word_.exchange(awake, base::order::acq_rel);
+  return true;
 }
 
 void bed::call() noexcept {
@@ -210,6 +219,7 @@ void executor_core::enrol(mailbox_core& made) noexcept {
 void executor_core::strike_off(mailbox_core& ended) noexcept {
   const base::lock_guard guard(lock_);
   ended.parts_->registered.unlink();
+  ended.parts_->resting.unlink();
   add(of_ended_, ended.stats());
   // relaxed. Under the lock. Only an executor that is about to go waits for them.
   struck_off_.fetch_add(1, base::order::relaxed);
@@ -222,6 +232,7 @@ void executor_core::add(executor_stats& sum, const mailbox_stats& one) noexcept 
   sum.failed += one.failed;
   sum.dropped += one.dropped;
   sum.visits += one.visits;
+  sum.restarts += one.restarts;
 }
 
 executor_stats executor_core::totals() noexcept {
@@ -282,6 +293,64 @@ bool executor_core::collect(std::vector<mailbox_core*>& all) noexcept {
     all.push_back(each->whose);
   }
   return true;
+}
+
+// ---- handlers that rest
+
+void executor_core::end_rest_later(mailbox_core& box, base::time_point when) noexcept {
+  if (by_tasks_) {
+    try {
+      static_cast<void>(core::spawn_on(core::scheduler_here(), end_rest_at(kept_mailbox(box), when)));
+    } catch (...) {
+      box.end_rest();
+    }
+    return;
+  }
+  {
+    const base::lock_guard guard(lock_);
+    box.parts_->resting.whose = &box;
+    box.parts_->resting.until = when;
+    box.parts_->resting.insert_after(resting_);
+    set_next_rest();
+  }
+  // A sleeper that knows of no deadline, or of a later one.
+  look();
+}
+
+/// Under the lock.
+void executor_core::set_next_rest() noexcept {
+  base::time_point first = base::never;
+  for (const auto* each = resting_.next; each != &resting_; each = each->next)
+    first = std::min(first, each->until);
+  // seq_cst. Before the look for a sleeper, against the one after its announcement.
+  next_rest_.store(first.time_since_epoch().count(), base::order::seq_cst);
+}
+
+/// Those whose time has come.
+void executor_core::end_rests() noexcept {
+  const base::time_point now = base::now();
+  for (;;) {
+    mailbox_core* due = nullptr;
+    {
+      const base::lock_guard guard(lock_);
+      auto* each = resting_.next;
+      while (each != &resting_ && each->until > now) each = each->next;
+      if (each != &resting_) {
+        each->unlink();
+        due = each->whose;
+        due->add_reference();
+      }
+      set_next_rest();
+    }
+    if (due == nullptr) return;
+    due->end_rest();
+    due->drop_reference();
+  }
+}
+
+task<void> executor_core::end_rest_at(kept_mailbox box, base::time_point when) {
+  co_await sleep_until(when);
+  box->end_rest();
 }
 
 // ---- publish and look
@@ -379,6 +448,10 @@ void executor_core::serve(consumer& me) noexcept {
 
 mailbox_core* executor_core::find(consumer& me) noexcept {
   me.met_holder = false;
+  // relaxed. A guess; who is about to sleep looks again.
+  const base::time_point::rep first = next_rest_.load(base::order::relaxed);
+  if (first != no_rest && base::now().time_since_epoch().count() >= first) [[unlikely]]
+    end_rests();
   if (!is_paused()) {
     // Whoever always has something at home would leave alone what waits behind a consumer that is held up.
     if (me.takes % takes_from_home == takes_from_home - 1 && consumers() > 1) {
@@ -419,11 +492,15 @@ bool executor_core::has_reason_to_stay() const noexcept {
 void executor_core::sleep(consumer& me) noexcept {
   idle_.announce_park(me.index, me.searching);
   me.searching = false;
-  const bool stays = has_reason_to_stay();
-  if (!stays) me.rest.sleep();
+  bool was_called = false;
+  if (!has_reason_to_stay()) {
+    // seq_cst. After the announcement, against who stores it and then looks for a sleeper.
+    const base::time_point deadline{base::time_point::duration(next_rest_.load(base::order::seq_cst))};
+    was_called = me.rest.sleep(deadline);
+  }
   bool first_awake = false;
-  // Claimed: the call has to be consumed, if it was not slept for.
-  if (idle_.rise(me.index, first_awake) == queue::idle::on_rise::claimed && stays) me.rest.sleep();
+  // Claimed: the call has to be consumed.
+  if (idle_.rise(me.index, first_awake) == queue::idle::on_rise::claimed && !was_called) me.rest.sleep();
   me.searching = true;
 }
 

@@ -28,10 +28,11 @@ namespace rota::gate::detail {
 //   awake 0 · asleep 1: it sleeps on this word, or is about to · called 2: it was told to get up, and has not seen it
 //
 // call() exchanges `called`; sleep() moves awake -> asleep and sleeps until it is called, then consumes the call. A consumer is
-// called by whoever has claimed it in the idle word, once for each claim.
+// called by whoever has claimed it in the idle word, once for each claim. There is a deadline only while a handler rests.
 class bed {
  public:
-  void sleep() noexcept;
+  /// False: the deadline came first, and nobody has called.
+  bool sleep(base::time_point deadline = base::never) noexcept;
   void call() noexcept;
 
  private:
@@ -47,11 +48,11 @@ class bed {
 class task_bed {
  public:
   void lie_down(waker by) noexcept {
-    base::note_write(&by_);
+    by_is_mine_.set(true);
     by_ = std::move(by);
   }
   [[nodiscard]] waker get_up() noexcept {
-    base::note_write(&by_);
+    by_is_mine_.set(true);
     return std::move(by_);
   }
   void call() noexcept {
@@ -71,6 +72,7 @@ class task_bed {
 
  private:
   waker by_;
+  base::cell<bool> by_is_mine_{false};  // written by whoever uses it: the model sees who that is
   base::atomic<std::uint32_t> called_{0};
 };
 
@@ -108,6 +110,9 @@ class executor_core {
   void strike_off(mailbox_core& ended) noexcept;
   [[nodiscard]] executor_stats totals() noexcept;
   static task<void> drain_all(core_reference of);
+  /// Calls its end_rest() then. On a runtime without memory for a task: at once.
+  void end_rest_later(mailbox_core& box, base::time_point when) noexcept;
+
   /// Of those that are there now. Throws std::bad_alloc, and has waited for none.
   void wait_until_all_were_empty();
 
@@ -165,6 +170,7 @@ class executor_core {
   class nap_leaf;
   static task<void> sit(seat mine);
   struct on_thread;
+  static constexpr base::time_point::rep no_rest = base::never.time_since_epoch().count();
   enum class pause_kind : std::uint8_t { turn, nap, stop };
 
   executor_core(unsigned consumers, bool by_tasks);
@@ -191,6 +197,9 @@ class executor_core {
   [[nodiscard]] std::vector<mailbox_core*> all_that_live();
   [[nodiscard]] bool collect(std::vector<mailbox_core*>& all) noexcept;
   static void add(executor_stats& sum, const mailbox_stats& one) noexcept;
+  static task<void> end_rest_at(kept_mailbox box, base::time_point when);
+  void end_rests() noexcept;
+  void set_next_rest() noexcept;
   [[nodiscard]] bool is_stopping() const noexcept;
   [[nodiscard]] bool is_paused() const noexcept;
 
@@ -202,10 +211,12 @@ class executor_core {
   base::cell<core::scheduler*> alone_{nullptr};  // of a testing::runtime
   base::atomic<std::uint32_t> living_{0};        // consumers that are tasks
   base::atomic<std::uint32_t> numbers_{0};
+  base::atomic<base::time_point::rep> next_rest_{no_rest};  // when the first of those that rest goes on
   base::atomic<std::uint32_t> references_{1};
   base::mutex lock_;
   registry_links alive_;                       // under the lock
   registry_links told_;                        // under the lock: to end
+  resting_links resting_;                      // under the lock
   executor_stats of_ended_;                    // under the lock
   base::atomic<std::uint32_t> struck_off_{0};  // under the lock: mailboxes that have ended
 };

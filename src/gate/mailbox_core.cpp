@@ -29,8 +29,7 @@ mailbox_core::mailbox_core(executor_core& owner, const mailbox_options& options)
     : bounded_(options.capacity != unbounded),
       drops_(options.capacity != unbounded && options.on_full == overflow::drop_oldest),
       owner_(&owner),
-      parts_(new parts) {
-  parts_->options = options;
+      parts_(new parts(options)) {
   parts_->band = static_cast<unsigned>(options.band);
   parts_->number = owner.next_number();
   parts_->home = parts_->number % owner.consumers();
@@ -71,9 +70,18 @@ bool mailbox_core::runs_here() const noexcept {
   while (at != nullptr && at->whose != this) at = static_cast<const visiting*>(at->outer);
   if (at != nullptr) return true;
   const std::uint64_t task = this_task::id().value;
-  // relaxed. It is ours only if this task has stored it.
-  return task != 0 && parts_->runner_id.load(base::order::relaxed) == task;
+  // relaxed, both. It is ours only if this task has stored it.
+  return task != 0 && (parts_->runner_id.load(base::order::relaxed) == task ||
+                       parts_->helper_id.load(base::order::relaxed) == task);
 }
+
+void mailbox_core::note_helper() noexcept {
+  // relaxed. As above.
+  parts_->helper_id.store(this_task::id().value, base::order::relaxed);
+}
+
+bool mailbox_core::has_tasks() const noexcept { return owner_->has_tasks(); }
+bool mailbox_core::help_once() noexcept { return owner_->help_once(); }
 
 bool mailbox_core::would_deadlock() const noexcept { return runs_here() || owner_->would_deadlock(); }
 
@@ -106,6 +114,13 @@ std::size_t mailbox_core::try_admit(std::size_t wanted, send_status& status) noe
       return granted;
     status = send_status::sent;
   }
+}
+
+bool mailbox_core::admit_regardless() noexcept {
+  // relaxed. As in try_admit().
+  if ((size_.fetch_add(1, base::order::relaxed) & closed) == 0) return true;
+  take_back(1);
+  return false;
 }
 
 std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status& status) noexcept {
@@ -394,14 +409,17 @@ mailbox_stats mailbox_core::stats() const noexcept {
   s.served = parts_->served.read();
   s.failed = parts_->failed.read();
   s.visits = parts_->visits.read();
+  s.restarts = parts_->restarts.read();
   return s;
 }
 
 bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
   parts_->failed.add(1);
   if (parts_->options.error_policy == on_error::skip) return true;
+  if (parts_->options.error_policy == on_error::restart && begin_restart()) return false;
   error_ = std::move(thrown);
   discard_and_close();
+  gave_up(error_);
   return false;
 }
 
@@ -463,10 +481,61 @@ bool mailbox_core::give_way() noexcept {
   return false;
 }
 
+// ---- another handler
+
+/// False: that was once too often.
+bool mailbox_core::begin_restart() noexcept {
+  const restart_options& how = parts_->options.restarts;
+  const base::time_point now = owner_->now();
+  const std::uint64_t before = parts_->restarts.read();
+  const std::uint64_t known = std::min<std::uint64_t>(before, how.limit);
+  std::uint32_t recent = 0;
+  for (std::uint64_t i = before - known; i < before; ++i) {
+    if (now - parts_->restarted[i % how.limit] < how.within) ++recent;
+  }
+  if (recent == how.limit) return false;
+  parts_->restarted[before % how.limit] = now;
+  parts_->restarts.add(1);
+  {
+    const visiting here(*this);
+    retire();
+  }
+  std::chrono::nanoseconds pause = std::min(how.pause, how.longest_pause);
+  while (recent-- != 0 && pause < how.longest_pause) pause = std::min(pause * 2, how.longest_pause);
+  // relaxed. This round sees it.
+  orders_.fetch_or(pause.count() == 0 ? to_remake : to_remake | to_rest, base::order::relaxed);
+  if (pause.count() != 0) owner_->end_rest_later(*this, now + pause);
+  return true;
+}
+
+bool mailbox_core::try_remake() noexcept {
+  try {
+    const visiting here(*this);
+    remake();
+  } catch (...) {
+    static_cast<void>(note_failure(std::current_exception()));
+    return false;
+  }
+  // relaxed. Only rounds read it.
+  orders_.fetch_and(~to_remake, base::order::relaxed);
+  return true;
+}
+
+void mailbox_core::end_rest() noexcept {
+  // relaxed. The schedule that follows releases it to the round that begins after it.
+  orders_.fetch_and(~to_rest, base::order::relaxed);
+  schedule();
+}
+
 void mailbox_core::begin_chunk(turn& t) noexcept {
   t.is_in_chunk = true;
-  t.discards = is_to_discard();
-  t.rests = !t.discards && is_to_stop();
+  for (;;) {
+    // relaxed. As is_to_stop().
+    const std::uint32_t orders = orders_.load(base::order::relaxed);
+    t.discards = (orders & to_discard) != 0;
+    t.rests = !t.discards && (orders & (to_pause | to_rest)) != 0;
+    if (t.discards || t.rests || (orders & to_remake) == 0 || try_remake()) break;
+  }
   t.count = 0;
   t.wanted = t.discards ? UINT32_MAX : std::min(t.left, chunk);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/atomic.hpp"
+#include "base/clock.hpp"
 #include "base/counter.hpp"
 #include "base/mutex.hpp"
 
@@ -9,8 +10,8 @@
 #include <rota/detail/mailbox_waits.hpp>
 #include <rota/join_handle.hpp>
 
-#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace rota::gate::detail {
@@ -20,8 +21,19 @@ struct registry_links : ring_links<registry_links> {
   mailbox_core* whose = nullptr;
 };
 
+/// In the ring of those whose handlers rest, of an executor with threads.
+struct resting_links : ring_links<resting_links> {
+  mailbox_core* whose = nullptr;
+  base::time_point until{};
+};
+
 struct mailbox_core::parts {
-  mailbox_options options;
+  explicit parts(const mailbox_options& given) : options(given) {
+    if (given.error_policy == on_error::restart)
+      restarted = std::make_unique<base::time_point[]>(given.restarts.limit);
+  }
+
+  const mailbox_options options;
   unsigned band = 0;
   unsigned home = 0;
   std::uint32_t number = 0;
@@ -30,6 +42,8 @@ struct mailbox_core::parts {
   base::counter served;
   base::counter failed;
   base::counter visits;
+  base::counter restarts;
+  std::unique_ptr<base::time_point[]> restarted;  // when the last `limit` were, in a ring; the rounds'
   base::atomic<std::uint64_t> dropped{0};
 
   base::mutex lock;         // of those who wait
@@ -43,11 +57,29 @@ struct mailbox_core::parts {
   std::uint64_t runners_over = 0;
   base::cell<std::uint64_t> runner_begun{
       0};  // the visit whose task owns the round: written before that begins
-  base::atomic<std::uint64_t> runner_id{0};  // its task's, while it runs: ids are never used twice
+  // Its task's, and that of one which this waits for: ids are never used twice.
+  base::atomic<std::uint64_t> runner_id{0};
+  base::atomic<std::uint64_t> helper_id{0};
 
   base::atomic<std::uint32_t> emptied{0};  // how often a round that somebody waited for left it empty
 
   registry_links registered;  // the executor's, under its lock
+  resting_links resting;      // the same
+};
+
+/// Keeps it while it lives.
+class kept_mailbox {
+ public:
+  explicit kept_mailbox(mailbox_core& box) noexcept : box_(&box) { box.add_reference(); }
+  kept_mailbox(kept_mailbox&& other) noexcept : box_(std::exchange(other.box_, nullptr)) {}
+  kept_mailbox& operator=(kept_mailbox&&) = delete;
+  ~kept_mailbox() {
+    if (box_ != nullptr) box_->drop_reference();
+  }
+  [[nodiscard]] mailbox_core* operator->() const noexcept { return box_; }
+
+ private:
+  mailbox_core* box_;
 };
 
 }  // namespace rota::gate::detail

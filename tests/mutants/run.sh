@@ -43,10 +43,12 @@ done
 
 # --- what to build
 
-included_rooms() { grep -rhoP '^#include "\K\w+(?=/)' "$@" 2>/dev/null | sort -u; }
+included_rooms() {
+  grep -rhoP '^#include ("\K\w+(?=/)|<rota/\Ktime(?=\.hpp>))' "$@" 2>/dev/null | sort -u
+}
 
 # The rooms that a test includes, that these include, and so on. Public headers are defined in base and testing
-# for all, and in the room of the same name; shields and deadlines in flow. A test of the whole has all of them.
+# for all, and in the room of the same name; time.hpp in time, shields and deadlines in flow. A test of the whole has all of them.
 rooms_of() {
   local rooms='' wanted
   if grep -q '^#include <rota/rota.hpp>' "$root/tests/model/$1.cpp"; then

@@ -33,6 +33,18 @@ inline constexpr unsigned priority_bands = 3;
 enum class on_error : std::uint8_t {
   stop,  // the mailbox closes, what waits in it is destroyed, and error() has the exception
   skip,  // the next message's turn; the exceptions are counted
+  // The handler is destroyed, and after a pause made anew: from a copy that was made of it at the beginning, before any message. The
+  // message that it threw at is done. Too often: as stop.
+  restart,
+};
+
+/// Of on_error::restart.
+struct restart_options {
+  std::uint32_t limit = 3;  // within `within`, 1 to 1024; at the next one it stops
+  std::chrono::nanoseconds within{std::chrono::seconds(5)};  // above 0, at most a day
+  std::chrono::nanoseconds pause{
+      std::chrono::milliseconds(10)};  // 0 to a day; twice as long for each one before it `within`
+  std::chrono::nanoseconds longest_pause{std::chrono::seconds(1)};  // 0 to a day
 };
 
 inline constexpr std::size_t unbounded = 0;
@@ -46,15 +58,17 @@ struct mailbox_options {
   std::chrono::nanoseconds time_slice{std::chrono::milliseconds(1)};
   priority_band band = priority_band::normal;
   gate::on_error error_policy = gate::on_error::stop;
+  restart_options restarts{};
 };
 
 /// Read while it changes: each figure is one that it had.
 struct mailbox_stats {
-  std::uint64_t depth = 0;    // messages that wait, those on their way in included
-  std::uint64_t served = 0;   // for which the handler was called
-  std::uint64_t failed = 0;   // of these: it threw
-  std::uint64_t dropped = 0;  // destroyed unserved: drop_oldest, an error, the end of the mailbox
-  std::uint64_t visits = 0;   // of a consumer
+  std::uint64_t depth = 0;     // messages that wait, those on their way in included
+  std::uint64_t served = 0;    // for which the handler was called
+  std::uint64_t failed = 0;    // of these: it threw
+  std::uint64_t dropped = 0;   // destroyed unserved: drop_oldest, an error, the end of the mailbox
+  std::uint64_t visits = 0;    // of a consumer
+  std::uint64_t restarts = 0;  // of the handler
 };
 
 /// What an executor has done so far; sums of counters that run on while they are read.
@@ -65,6 +79,7 @@ struct executor_stats {
   std::uint64_t failed = 0;
   std::uint64_t dropped = 0;
   std::uint64_t visits = 0;
+  std::uint64_t restarts = 0;
 };
 
 namespace detail {
@@ -119,6 +134,8 @@ class ROTA_API mailbox_core {
 
   // --- producers: whoever has a reference
 
+  /// Room for one message, whatever the capacity is. False: it is closed.
+  [[nodiscard]] bool admit_regardless() noexcept;
   /// Room for at most `wanted` messages; `status` says why not for all. Blocks where the policy is to wait and `may_block`.
   std::size_t admit(std::size_t wanted, bool may_block, send_status& status) noexcept;
   /// What was admitted: a chain, whose last `next` is null.
@@ -147,6 +164,12 @@ class ROTA_API mailbox_core {
   void wait_until_ended() noexcept;
   /// Is this thread inside of its handler, or of that's destructor?
   [[nodiscard]] bool runs_here() const noexcept;
+  /// The task that runs here does what the handler's would.
+  void note_helper() noexcept;
+  /// On a testing::runtime, where it would be waited for: runs one of the tasks. False: wait.
+  bool help_once() noexcept;
+  /// May its handler give tasks?
+  [[nodiscard]] bool has_tasks() const noexcept;
   /// Would it be a consumer of its executor that waits for it?
   [[nodiscard]] bool would_deadlock() const noexcept;
   /// Destroys what waits, calls the handler no more, and returns when it does not run.
@@ -189,8 +212,12 @@ class ROTA_API mailbox_core {
   virtual void drop_pending() noexcept {}
   /// Takes out and destroys the oldest, at most so many.
   virtual std::uint32_t destroy_oldest(std::uint32_t most) noexcept = 0;
-  /// Destroys the handler.
+  /// Destroys the handler, if it is there.
   virtual void retire() noexcept = 0;
+  /// Makes the handler anew, which was destroyed. May throw what its making throws.
+  virtual void remake() = 0;
+  /// It has stopped, for an error.
+  virtual void gave_up(const std::exception_ptr& /*thrown*/) noexcept {}
 
   [[nodiscard]] queue::mpsc_taker& taker() noexcept { return taker_; }
   /// Around each taking out, for senders take out as well where they drop the oldest.
@@ -204,7 +231,7 @@ class ROTA_API mailbox_core {
   void note_taken_out() noexcept {
     if (bounded_) make_room(1);
   }
-  /// The handler threw. True: go on.
+  /// The handler threw. False: it may be gone; the round looks at the orders.
   bool note_failure(std::exception_ptr thrown) noexcept;
   /// Of serve(): the handler has given a task for the last message, so the round goes on in one.
   void note_pending() noexcept { is_pending_ = true; }
@@ -236,6 +263,8 @@ class ROTA_API mailbox_core {
   // orders_
   static constexpr std::uint32_t to_pause = 1;
   static constexpr std::uint32_t to_discard = 2;
+  static constexpr std::uint32_t to_rest = 4;    // between two handlers
+  static constexpr std::uint32_t to_remake = 8;  // the handler, before the next message
 
   [[nodiscard]] std::size_t try_admit(std::size_t wanted, send_status& status) noexcept;
   [[nodiscard]] std::size_t admit_waiting(std::size_t wanted, send_status& status) noexcept;
@@ -259,6 +288,9 @@ class ROTA_API mailbox_core {
     return (orders_.load(base::order::relaxed) & to_discard) != 0;
   }
   void note_dropped(std::uint32_t count) noexcept;
+  [[nodiscard]] bool begin_restart() noexcept;
+  [[nodiscard]] bool try_remake() noexcept;
+  void end_rest() noexcept;
   [[nodiscard]] bool try_end(std::uint64_t seen) noexcept;
   void discard_and_close() noexcept;
 

@@ -89,12 +89,34 @@ class mailbox_queue : public mailbox_core {
   }
 };
 
+/// A handler, and with on_error::restart a copy of it as it was at the beginning.
+template <class F>
+class kept_handler {
+ public:
+  kept_handler(F handler, const mailbox_options& options) {
+    if constexpr (std::is_copy_constructible_v<F>) {
+      if (options.error_policy == on_error::restart) first_.emplace(handler);
+    }
+    present_.emplace(std::move(handler));
+  }
+
+  F& operator*() noexcept { return *present_; }
+  void retire() noexcept { present_.reset(); }
+  void remake() {
+    if constexpr (std::is_copy_constructible_v<F>) present_.emplace(*first_);
+  }
+
+ private:
+  std::optional<F> present_;
+  std::optional<F> first_;
+};
+
 /// With a handler that is a function.
 template <class T, class F>
 class mailbox_of final : public mailbox_queue<T> {
  public:
   mailbox_of(executor_core& owner, const mailbox_options& options, F handler)
-      : mailbox_queue<T>(owner, options), handler_(std::in_place, std::move(handler)) {}
+      : mailbox_queue<T>(owner, options), handler_(std::move(handler), options) {}
 
  private:
   ~mailbox_of() final = default;
@@ -114,9 +136,10 @@ class mailbox_of final : public mailbox_queue<T> {
     return count;
   }
 
-  void retire() noexcept final { handler_.reset(); }
+  void retire() noexcept final { handler_.retire(); }
+  void remake() final { handler_.remake(); }
 
-  std::optional<F> handler_;
+  kept_handler<F> handler_;
 };
 
 /// With a handler that is a coroutine.
@@ -124,7 +147,7 @@ template <class T, class F>
 class mailbox_of_tasks final : public mailbox_queue<T> {
  public:
   mailbox_of_tasks(executor_core& owner, const mailbox_options& options, F handler)
-      : mailbox_queue<T>(owner, options), handler_(std::in_place, std::move(handler)) {}
+      : mailbox_queue<T>(owner, options), handler_(std::move(handler), options) {}
 
  private:
   ~mailbox_of_tasks() final = default;
@@ -150,9 +173,10 @@ class mailbox_of_tasks final : public mailbox_queue<T> {
     pending_.reset();
     message_.reset();
   }
-  void retire() noexcept final { handler_.reset(); }
+  void retire() noexcept final { handler_.retire(); }
+  void remake() final { handler_.remake(); }
 
-  std::optional<F> handler_;
+  kept_handler<F> handler_;
   std::optional<T> message_;           // the one that is being handled: the task may refer to it
   std::optional<task<void>> pending_;  // its task, until that begins
 };
@@ -306,6 +330,8 @@ class address {
  private:
   template <class>
   friend class mailbox;
+  template <class>
+  friend class actor_ref;
   using node = detail::mailbox_node<T>;
 
   explicit address(detail::mailbox_reference to) noexcept : to_(std::move(to)) {}
@@ -503,13 +529,12 @@ class executor {
     constexpr bool gives_tasks = std::is_same_v<detail::handled_t<F, T>, task<void>>;
     static_assert(gives_tasks || std::is_void_v<detail::handled_t<F, T>>,
                   "a handler returns void, or task<void>");
-    check(options, gives_tasks);
+    demand_tasks(gives_tasks);
     using kind = std::conditional_t<gives_tasks,
                                     detail::mailbox_of_tasks<T, std::decay_t<F>>,
                                     detail::mailbox_of<T, std::decay_t<F>>>;
-    auto* const made = new kind(*core_, options, std::forward<F>(handler));
-    made->enrol();
-    return mailbox<T>(*made);
+    if constexpr (!std::is_copy_constructible_v<std::decay_t<F>>) demand_no_copies(options);
+    return make_box<kind, T>(options, std::forward<F>(handler));
   }
 
   /// No visit begins any more; those that have begun go on to their end. Then they go on.
@@ -523,7 +548,19 @@ class executor {
   [[nodiscard]] ROTA_API executor_stats stats() const;
 
  private:
-  ROTA_API void check(const mailbox_options& options, bool gives_tasks) const;
+  template <class>
+  friend class actor;
+
+  template <class Kind, class T, class... Args>
+  [[nodiscard]] mailbox<T> make_box(const mailbox_options& options, Args&&... args) {
+    check(options);
+    auto* const made = new Kind(*core_, options, std::forward<Args>(args)...);
+    made->enrol();
+    return mailbox<T>(*made);
+  }
+  ROTA_API static void check(const mailbox_options& options);
+  ROTA_API static void demand_no_copies(const mailbox_options& options);
+  ROTA_API void demand_tasks(bool needed) const;
 
   detail::executor_core* core_;
 };

@@ -1,0 +1,314 @@
+// Actors: state that only its own messages touch.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/actor_request.hpp>
+#include <rota/error.hpp>
+#include <rota/gate/mailbox.hpp>
+
+namespace rota::gate {
+
+template <class State>
+class actor;
+
+namespace detail {
+
+template <class State, class Make>
+class actor_box final : public mailbox_queue<actor_message> {
+ public:
+  actor_box(executor_core& owner, const mailbox_options& options, Make make, mailbox_reference above)
+      : mailbox_queue<actor_message>(owner, options), make_(std::move(make)), above_(std::move(above)) {
+    if (above_.get() != nullptr) report_.emplace(*new escalation);
+    state_.emplace(make_);
+    if (above_.get() != nullptr) node_ = make_node<actor_message>();
+  }
+
+ private:
+  ~actor_box() final {
+    if (node_ != nullptr) free_node(node_);
+  }
+
+  std::uint32_t serve(std::uint32_t most) noexcept final {
+    std::uint32_t count = 0;
+    while (count < most && !is_to_stop() && take_out(message_)) {
+      ++count;
+      try {
+        pending_ = (*message_)->run(*this, state_->address());
+        if (pending_.has_value()) {
+          note_pending();
+          break;
+        }
+        message_.reset();
+      } catch (...) {
+        message_.reset();
+        if (!note_failure(std::current_exception())) break;
+      }
+    }
+    return count;
+  }
+
+  [[nodiscard]] task<void> take_pending() final { return std::move(*pending_); }
+  void drop_pending() noexcept final {
+    pending_.reset();
+    message_.reset();
+  }
+  void retire() noexcept final { state_.reset(); }
+  void remake() final { state_.emplace(make_); }
+
+  /// Whatever room there is: a failure is not lost.
+  void gave_up(const std::exception_ptr& thrown) noexcept final {
+    if (node_ == nullptr) return;
+    static_cast<escalation&>(**report_).set(thrown);
+    mailbox_core& box = *above_.get();
+    if (!box.admit_regardless()) return;
+    auto* const place = std::exchange(node_, nullptr);
+    ::new (static_cast<void*>(place->storage)) actor_message(std::move(*report_));
+    box.deliver(*place, *place);
+  }
+
+  /// Made where it stays: it need not be movable.
+  class kept_state {
+   public:
+    explicit kept_state(Make& make) : state_(make()) {}
+    [[nodiscard]] void* address() noexcept { return __builtin_addressof(state_); }
+
+   private:
+    State state_;
+  };
+
+  Make make_;
+  std::optional<kept_state> state_;
+  std::optional<actor_message> message_;
+  std::optional<task<void>> pending_;
+  mailbox_reference above_;
+  std::optional<actor_message> report_;          // made beforehand: it needs no memory when it is sent
+  mailbox_node<actor_message>* node_ = nullptr;  // the same
+};
+
+[[noreturn]] ROTA_API void throw_full();
+[[noreturn]] ROTA_API void throw_closed();
+[[noreturn]] ROTA_API void throw_needs_runtime();
+
+template <class State, class F>
+inline constexpr bool gives_task = core::is_task<std::remove_cvref_t<told_t<State, F>>>;
+
+template <class State, class F, bool = gives_task<State, F>>
+struct reply_of {
+  using type = told_t<State, F>;
+  using request_type = question<State, std::decay_t<F>, type>;
+};
+template <class State, class F>
+struct reply_of<State, F, true> {
+  using type = typename std::remove_cvref_t<told_t<State, F>>::value_type;
+  using request_type = inquiry<State, std::decay_t<F>, type>;
+};
+
+}  // namespace detail
+
+/// Where an actor's failure goes when it stops: to another one, which then fails with the same exception, and does what its own policy
+/// says. Made by actor_ref::supervisor(); by default nowhere.
+class supervisor {
+ public:
+  supervisor() noexcept = default;
+
+ private:
+  template <class>
+  friend class actor;
+  template <class>
+  friend class actor_ref;
+  explicit supervisor(detail::mailbox_reference to) noexcept : to_(std::move(to)) {}
+  detail::mailbox_reference to_;
+};
+
+/// For those who talk to an actor: a reference, which the actor may not outlive. Functions are called with its state, one at a time, in
+/// the order in which one sender sent them.
+///
+/// Threads       Any. Also inside of tasks and of actors.
+/// Ownership     Keeps the actor's queue, but not the actor. Of a function and what it captures: by value, until it has been called; what it
+///               captures by reference must live until then, which ask() and call() wait for.
+/// Ordering      As address says. What one function did happens before the next, and before ask() returns its result.
+/// Failure       tell: send_status. ask and call throw errc::closed if the actor ends first, errc::queue_full if it is full and its policy
+///               is to reject, errc::would_deadlock inside of the actor itself; and what the function throws, which is then no failure of
+///               the actor. A function that gives a task needs an executor on a runtime: std::invalid_argument. std::bad_alloc;
+///               std::logic_error if it is empty.
+/// Cost          As a send, and one allocation for the function; ask: two coroutine frames more.
+/// Example       examples/actor.cpp
+template <class State>
+class actor_ref {
+ public:
+  actor_ref() noexcept = default;
+
+  /// Nobody waits for it: `function(State&)` returns nothing, or a task<void>. What it throws is a failure of the actor. Blocks where
+  /// the actor is full and its policy is overflow::wait.
+  template <class F>
+    requires std::is_invocable_v<std::decay_t<F>&, State&>
+  send_status tell(F&& function) const {
+    demand_tasks<F>();
+    return to_.send(notice_of(std::forward<F>(function)));
+  }
+  /// Never blocks.
+  template <class F>
+    requires std::is_invocable_v<std::decay_t<F>&, State&>
+  send_status try_tell(F&& function) const {
+    demand_tasks<F>();
+    return to_.try_send(notice_of(std::forward<F>(function)));
+  }
+  /// For tasks: waits for room where tell() would block.
+  template <class F>
+    requires std::is_invocable_v<std::decay_t<F>&, State&>
+  [[nodiscard]] task<send_status> async_tell(F&& function) const {
+    demand_tasks<F>();
+    return to_.async_send(notice_of(std::forward<F>(function)));
+  }
+
+  /// For tasks: what `function(State&)` returns, or the task that it gives. Cancelled, or timed out, before the actor has begun it: it
+  /// is not called. Later: its task is cancelled, and the asker goes on when it has ended; a function that runs, runs to its end.
+  template <class F>
+    requires std::is_invocable_v<std::decay_t<F>&, State&>
+  [[nodiscard]] auto ask(F&& function) const -> task<typename detail::reply_of<State, F>::type> {
+    demand_tasks<F>();
+    return asks<typename detail::reply_of<State, F>::type, typename detail::reply_of<State, F>::request_type>(
+        to_, std::forward<F>(function));
+  }
+
+  /// For plain threads: as ask(), and blocks. Throws errc::would_deadlock where the actor's executor runs.
+  template <class F>
+    requires std::is_invocable_v<std::decay_t<F>&, State&>
+  auto call(F&& function) const -> typename detail::reply_of<State, F>::type {
+    demand_tasks<F>();
+    if (to_.core().would_deadlock()) detail::throw_would_deadlock("call of an actor where its executor runs");
+    using request_type = typename detail::reply_of<State, F>::request_type;
+    const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
+    demand_sent(to_.send(reply.message()));
+    reply->wait(to_.core());
+    return reply->take();
+  }
+
+  /// For actors below this one.
+  [[nodiscard]] gate::supervisor supervisor() const {
+    static_cast<void>(to_.core());
+    return gate::supervisor(to_.to_);
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(to_); }
+  friend bool operator==(const actor_ref& a, const actor_ref& b) noexcept { return a.to_ == b.to_; }
+
+ private:
+  template <class>
+  friend class actor;
+  explicit actor_ref(address<detail::actor_message> to) noexcept : to_(std::move(to)) {}
+
+  template <class F>
+  void demand_tasks() const {
+    const detail::mailbox_core& box = to_.core();
+    if constexpr (detail::gives_task<State, F>) {
+      if (!box.has_tasks()) detail::throw_needs_runtime();
+    }
+  }
+  static void demand_sent(send_status how) {
+    if (how == send_status::full) detail::throw_full();
+    if (how == send_status::closed) detail::throw_closed();
+  }
+
+  template <class F>
+  static detail::actor_message notice_of(F&& function) {
+    using result = detail::told_t<State, F>;
+    static_assert(std::is_void_v<result> || std::is_same_v<result, task<void>>,
+                  "nobody would get the result: ask, or call");
+    return detail::actor_message(*new detail::notice<State, std::decay_t<F>>(std::forward<F>(function)));
+  }
+
+  template <class R, class Request, class F>
+  static task<R> asks(address<detail::actor_message> to, F function) {
+    if (to.core().runs_here()) detail::throw_would_deadlock("ask of an actor by itself");
+    const detail::kept_reply<Request> reply(*new Request(std::move(function)));
+    detail::actor_message message = reply.message();
+    send_status how = to.try_send(std::move(message));
+    if (how == send_status::full && to.core().lets_wait()) {
+      // Not sent, it is as it was.
+      auto sending = to.async_send(std::move(message));  // NOLINT(bugprone-use-after-move)
+      how = co_await std::move(sending);
+    }
+    demand_sent(how);
+    detail::reply_leaf over(*reply);
+    co_await over;
+    co_return reply->take();
+  }
+
+  address<detail::actor_message> to_;
+};
+
+/// State, and the mailbox through which alone it is reached. It is made by a function, which makes it anew where the policy is
+/// on_error::restart.
+///
+///   rota::gate::actor<account> savings(executor, [] { return account{}; });
+///   savings.tell([](account& it) { it.deposit(5); });
+///   const int balance = co_await savings.ask([](account& it) { return it.balance(); });
+///
+/// Threads       As mailbox.
+/// Ownership     Owns the state. Its destructor is a mailbox's: it closes the actor and returns when no function runs, and none ever will.
+///               Who waits for a reply then hears errc::closed.
+/// Ordering      As mailbox says. The state is made before the constructor returns, and destroyed after the last function.
+/// Failure       What a function of tell() throws goes to options.error_policy: stop; skip, and the state stays as it is; or restart: the
+///               state is destroyed, and after a pause made anew; the functions that wait are called with the new one. What its making
+///               throws then counts as a failure again. When it stops for an error its supervisor fails with that: in its place in the
+///               queue, whatever room there is. The constructor throws what the making throws, and what make_mailbox() throws.
+/// Cost          A mailbox.
+/// Example       examples/actor.cpp
+template <class State>
+class actor {
+ public:
+  actor() noexcept = default;
+  /// `make()` returns the state. `above`: what hears of its failures; it may end before this one.
+  template <class Make>
+    requires std::is_same_v<std::invoke_result_t<std::decay_t<Make>&>, State>
+  actor(executor& on, Make&& make, const mailbox_options& options = {}, const supervisor& above = {})
+      : box_(on.make_box<detail::actor_box<State, std::decay_t<Make>>, detail::actor_message>(
+            options, std::forward<Make>(make), above.to_)) {}
+
+  /// For senders: copies of it outlive the actor.
+  [[nodiscard]] actor_ref<State> ref() const { return actor_ref<State>(box_.address()); }
+
+  template <class F>
+  send_status tell(F&& function) const {
+    return ref().tell(std::forward<F>(function));
+  }
+  template <class F>
+  send_status try_tell(F&& function) const {
+    return ref().try_tell(std::forward<F>(function));
+  }
+  template <class F>
+  [[nodiscard]] task<send_status> async_tell(F&& function) const {
+    return ref().async_tell(std::forward<F>(function));
+  }
+  template <class F>
+  [[nodiscard]] auto ask(F&& function) const {
+    return ref().ask(std::forward<F>(function));
+  }
+  template <class F>
+  auto call(F&& function) const {
+    return ref().call(std::forward<F>(function));
+  }
+
+  /// All as those of mailbox.
+  void close() { box_.close(); }
+  void join() const { box_.join(); }
+  void drain() const { box_.drain(); }
+  [[nodiscard]] task<void> async_join() const { return box_.async_join(); }
+  [[nodiscard]] task<void> async_drain() const { return box_.async_drain(); }
+  void pause() { box_.pause(); }
+  void resume() { box_.resume(); }
+  [[nodiscard]] mailbox_stats stats() const { return box_.stats(); }
+  [[nodiscard]] std::exception_ptr error() const { return box_.error(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(box_); }
+
+ private:
+  mailbox<detail::actor_message> box_;
+};
+
+}  // namespace rota::gate

@@ -1,0 +1,168 @@
+#include <rota/detail/actor_request.hpp>
+
+#include "base/futex.hpp"
+#include "base/mutex.hpp"
+#include "task/header.hpp"
+
+#include <rota/error.hpp>
+#include <rota/gate/actor.hpp>
+
+#include <stdexcept>
+
+namespace rota::gate::detail {
+
+namespace {
+
+constexpr std::uint32_t waiting = 0;
+constexpr std::uint32_t begun = 1;
+constexpr std::uint32_t withdrawn = 2;
+constexpr std::uint32_t done = 3;
+constexpr std::uint32_t closed = 4;
+constexpr std::uint32_t phase = 7;
+constexpr std::uint32_t listens = 8;
+
+}  // namespace
+
+request::~request() = default;
+
+void throw_full() { throw error(errc::queue_full, "a request to an actor"); }
+void throw_closed() { throw error(errc::closed, "a request to an actor"); }
+void throw_needs_runtime() {
+  throw std::invalid_argument(
+      "rota::gate: the function is a coroutine, and must return: the actor's executor has threads of its "
+      "own, and no runtime");
+}
+
+std::optional<task<void>> escalation::run(mailbox_core& /*box*/, void* /*state*/) {
+  std::rethrow_exception(thrown_);
+}
+
+bool reply_core::listen(waker by) noexcept {
+  asker_is_mine_.set(true);
+  asker_ = std::move(by);
+  // acq_rel. release: pairs with end(), which takes the waker; acquire: with end(), if that came first.
+  const std::uint32_t before = word_.fetch_or(listens, base::order::acq_rel);
+  if ((before & phase) < done) return true;
+  asker_ = waker();
+  return false;
+}
+
+bool reply_core::give_up() noexcept {
+  // acquire. Pairs with end().
+  std::uint32_t seen = word_.load(base::order::acquire);
+  while ((seen & phase) == waiting) {
+    // relaxed. Nothing is handed over: the function was not called. failure: acquire. As above.
+    if (word_.compare_exchange_weak(seen, withdrawn, base::order::relaxed, base::order::acquire)) {
+      // Nobody else looks at it any more.
+      asker_is_mine_.set(true);
+      asker_ = waker();
+      return true;
+    }
+  }
+  if ((seen & phase) >= done) return true;
+  stop();
+  return false;
+}
+
+bool reply_core::is_over() const noexcept {
+  // acquire. Pairs with end().
+  return (word_.load(base::order::acquire) & phase) >= done;
+}
+
+void reply_core::wait(mailbox_core& box) noexcept {
+  static_cast<void>(listen(waker()));
+  for (;;) {
+    // acquire. Pairs with end().
+    const std::uint32_t seen = word_.load(base::order::acquire);
+    if ((seen & phase) >= done) return;
+    if (box.help_once()) continue;
+    static_cast<void>(base::futex_wait(word_, seen, base::never));
+  }
+}
+
+void reply_core::demand_reply() const {
+  // relaxed. It is over, as the caller has seen.
+  if ((word_.load(base::order::relaxed) & phase) == closed)
+    throw error(errc::closed, "an actor has ended before it replied");
+}
+
+bool reply_core::begin() noexcept {
+  // relaxed. The mailbox has handed the request over. failure: relaxed. The same.
+  std::uint32_t seen = word_.load(base::order::relaxed);
+  while ((seen & phase) == waiting) {
+    if (word_.compare_exchange_weak(
+            seen, begun | (seen & listens), base::order::relaxed, base::order::relaxed))
+      return true;
+  }
+  return false;
+}
+
+void reply_core::finish() noexcept { end(done); }
+
+void reply_core::abandon() noexcept {
+  // relaxed. Only who may end it writes these phases, and that is the caller; or the asker withdraws, and needs no answer.
+  const std::uint32_t seen = word_.load(base::order::relaxed) & phase;
+  if (seen == waiting || seen == begun) end(closed);
+}
+
+void reply_core::end(std::uint32_t how) noexcept {
+  // relaxed. The exchange decides.
+  std::uint32_t seen = word_.load(base::order::relaxed);
+  do {
+    if ((seen & phase) == withdrawn) return;
+    // acq_rel. release: pairs with is_over(): the reply is there; acquire: with listen(): so is the waker. failure: relaxed. Again.
+  } while (!word_.compare_exchange_weak(seen, how, base::order::acq_rel, base::order::relaxed));
+  if ((seen & listens) == 0) return;
+  asker_is_mine_.set(true);
+  if (asker_) {
+    asker_.wake();
+  } else {
+    base::futex_wake(&word_, 1);
+  }
+}
+
+struct stopper::parts {
+  base::mutex lock;
+  core::header* task = nullptr;  // under the lock: while it runs
+  bool is_stopped = false;       // under the lock
+};
+
+stopper::stopper() : parts_(new parts) {}
+stopper::~stopper() { delete parts_; }
+
+void stopper::stop() noexcept {
+  core::header* task = nullptr;
+  waker kept;
+  {
+    const base::lock_guard guard(parts_->lock);
+    parts_->is_stopped = true;
+    task = parts_->task;
+    if (task != nullptr) kept = core::make_waker(*task);
+  }
+  // Its hooks may be anybody's, so not under the lock. It may have ended meanwhile: its memory stays.
+  if (task != nullptr) static_cast<void>(core::cancel(*task, cancel_reason::user));
+}
+
+stopper::running::running(stopper& by) noexcept : by_(&by) {
+  core::header& me = *core::task_in_sight();
+  bool is_late = false;
+  {
+    const base::lock_guard guard(by.parts_->lock);
+    by.parts_->task = &me;
+    is_late = by.parts_->is_stopped;
+  }
+  if (is_late) static_cast<void>(core::cancel(me, cancel_reason::user));
+}
+
+stopper::running::~running() {
+  const base::lock_guard guard(by_->parts_->lock);
+  by_->parts_->task = nullptr;
+}
+
+bool reply_leaf::start() { return !to_->listen(make_waker()); }
+
+cancel_progress reply_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  return to_->give_up() ? cancel_progress::ended : cancel_progress::pending;
+}
+
+}  // namespace rota::gate::detail

@@ -1,0 +1,234 @@
+// Actors: one reply for each asker, or word that there will be none; askers that give up; handlers that rest and are made anew.
+#include "base/thread.hpp"
+#include "model/whole.hpp"
+
+#include <rota/gate/actor.hpp>
+#include <rota/rota.hpp>
+#include <rota/testing/explore.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace rota::gate {
+namespace {
+
+using model::expect_holds;
+using model::guest;
+using model::one_worker;
+using model::two_workers;
+using model::whole;
+using testing::check;
+using testing::execution;
+
+testing::options uniform(std::string_view name) {
+  testing::options o = model::at_random(name, 3'000);
+  o.steps = 100'000;
+  return o;
+}
+
+void expect_whole(std::string_view name, std::string_view at_random, void (*body)(execution&)) {
+  expect_holds(whole(name), body);
+  expect_holds(uniform(at_random), body);
+}
+
+struct counter {
+  int value = 0;
+};
+counter none() { return {}; }
+
+/// A plain thread that calls while the actor goes.
+struct caller {
+  actor_ref<counter> to;
+  int replies = 0;
+  int refusals = 0;
+  base::thread self{};
+
+  void begin() {
+    auto started =
+        base::thread::start("caller", [](void* me) noexcept { static_cast<caller*>(me)->run(); }, this);
+    check(started.has_value(), "a thread can be had");
+    self = std::move(*started);
+  }
+  void run() noexcept {
+    try {
+      const guest here;
+      replies += to.call([](counter& it) { return ++it.value; });
+    } catch (const error&) {
+      ++refusals;
+    }
+  }
+};
+
+TEST(actor_model, a_thread_calls_an_actor_that_goes) {
+  expect_whole("actor_call", "actor_call_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(1);
+      std::optional<actor<counter>> counts;
+      counts.emplace(threads, none);
+      caller c{.to = counts->ref()};
+      c.begin();
+      if (testing::choose(2) == 0) counts->close();
+      counts.reset();
+      c.self.join();
+      check(c.replies + c.refusals == 1, "one of the two");
+    });
+  });
+}
+
+task<int> asks(actor_ref<counter> to, base::cell<int>& mine) {
+  mine.set(1);
+  const int reply = co_await to.ask([&mine](counter& it) {
+    mine.set(mine.get() + 1);
+    return ++it.value;
+  });
+  co_return reply;
+}
+
+/// The function writes to what is the asker's: it must not run when the asker has gone.
+TEST(actor_model, an_asker_gives_up) {
+  expect_whole("actor_give_up", "actor_give_up_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(1);
+      runtime rt(one_worker());
+      actor<counter> counts(threads, none);
+      base::cell<int> mine;
+      auto asking = rt.spawn(asks(counts.ref(), mine));
+      asking.cancel();
+      int replied = 0;
+      try {
+        replied = asking.join();
+      } catch (const cancelled_error&) {
+        replied = 0;
+      }
+      const int seen = mine.get();
+      check(replied == 0 || seen == 2, "a reply comes after the function");
+      mine.set(0);
+    });
+  });
+}
+
+task<int> asks_who_waits(actor_ref<counter> to, base::cell<int>& mine) {
+  const auto waits = [&mine](counter& it) -> task<int> {
+    const guest here;
+    mine.set(mine.get() + 1);
+    co_await yield();
+    co_await sleep_for(std::chrono::hours::max());
+    co_return it.value;
+  };
+  co_return co_await to.ask(waits);
+}
+
+/// Nothing but the asker's end ends the function's task.
+TEST(actor_model, an_asker_gives_up_a_function_that_waits) {
+  expect_whole("actor_stop", "actor_stop_uniform", [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      executor on_tasks(rt, 1);
+      actor<counter> counts(on_tasks, none);
+      base::cell<int> mine;
+      auto asking = rt.spawn(asks_who_waits(counts.ref(), mine));
+      asking.cancel();
+      try {
+        static_cast<void>(asking.join());
+      } catch (const cancelled_error&) {
+        mine.set(0);
+      }
+      check(counts.call([](counter& it) { return it.value; }) == 0, "the actor goes on");
+    });
+  });
+}
+
+TEST(actor_model, an_actor_goes_before_it_replies) {
+  expect_whole("actor_closed", "actor_closed_uniform", [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(one_worker());
+      executor on_tasks(rt, 1);
+      std::optional<actor<counter>> counts;
+      counts.emplace(on_tasks, none);
+      base::cell<int> mine;
+      auto asking = rt.spawn(asks_who_waits(counts->ref(), mine));
+      counts.reset();
+      bool refused = false;
+      try {
+        static_cast<void>(asking.join());
+      } catch (const error& thrown) {
+        refused = thrown.code() == errc::closed;
+      }
+      check(refused, "it hears that there will be no reply");
+    });
+  });
+}
+
+constexpr mailbox_options restarts{.error_policy = on_error::restart,
+                                   .restarts = {.pause = std::chrono::milliseconds(1)}};
+
+void fail(counter& it) {
+  it.value = 5;
+  throw std::runtime_error("it fails");
+}
+
+/// Two consumers: one knows that a handler rests, and is then held up; the other sleeps without a deadline, until it is told.
+TEST(actor_model, an_actor_rests_and_is_made_anew) {
+  expect_whole("actor_restart", "actor_restart_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(2);
+      model::signal begun;
+      model::signal served;
+      actor<counter> fails(threads, none, restarts);
+      auto blocks = threads.make_mailbox<int>([&served](int) { served.wait(); });
+      // Both are in before it fails: nobody sends to it while it rests.
+      fails.pause();
+      static_cast<void>(fails.tell([&begun](counter& it) {
+        begun.raise();
+        fail(it);
+      }));
+      static_cast<void>(fails.tell([&served](counter& it) {
+        check(it.value == 0, "it is a new one");
+        served.raise();
+      }));
+      fails.resume();
+      begun.wait();
+      static_cast<void>(blocks.send(1));
+      served.wait();
+      check(fails.stats().restarts == 1, "once");
+    });
+  });
+}
+
+/// Two consumers whose deadlines pass at one time: what the first one finds, the second may be called for.
+TEST(actor_model, two_actors_rest) {
+  expect_whole("actor_two_rest", "actor_two_rest_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(2);
+      actor<counter> one(threads, none, restarts);
+      actor<counter> two(threads, none, restarts);
+      static_cast<void>(one.tell(fail));
+      static_cast<void>(two.tell(fail));
+      check(one.call([](counter& it) { return it.value; }) == 0, "it is a new one");
+      check(two.call([](counter& it) { return it.value; }) == 0, "it is a new one");
+    });
+  });
+}
+
+TEST(actor_model, an_actor_goes_while_it_rests) {
+  expect_whole("actor_rest_gone", "actor_rest_gone_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(1);
+      for (int i = 0; i < 2; ++i) {
+        actor<counter> fails(threads, none, restarts);
+        static_cast<void>(fails.tell(fail));
+        if (testing::choose(2) == 0) {
+          fails.close();
+          fails.join();
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rota::gate

@@ -1,0 +1,461 @@
+// Actors: what they are told and asked, and who hears of it when they fail.
+#include "door.hpp"
+
+#include <rota/error.hpp>
+#include <rota/gate/actor.hpp>
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+#include <rota/testing/runtime.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::gate {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct account {
+  int balance = 0;
+};
+account poor() { return {}; }
+
+template <class F>
+void expect_error(errc expected, F&& call) {
+  try {
+    call();
+    ADD_FAILURE() << "it throws";
+  } catch (const error& thrown) {
+    EXPECT_EQ(thrown.code(), expected) << thrown.what();
+  }
+}
+
+TEST(actors, are_told_and_called) {
+  executor threads(2);
+  actor<account> savings(threads, poor);
+  EXPECT_EQ(savings.tell([](account& it) { it.balance += 5; }), send_status::sent);
+  EXPECT_EQ(savings.try_tell([](account& it) { it.balance += 5; }), send_status::sent);
+  EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 10);
+  savings.call([](account& it) { it.balance = 7; });
+  const auto text = savings.call([](account& it) { return std::make_unique<int>(it.balance); });
+  EXPECT_EQ(*text, 7);
+  savings.drain();
+  EXPECT_EQ(savings.stats().served, 5U);
+}
+
+TEST(actors, are_asked_by_tasks) {
+  executor threads(1);
+  runtime tasks({.workers = 2});
+  actor<account> savings(threads, poor);
+  const auto deposits = [ref = savings.ref()](int count) -> task<int> {
+    int last = 0;
+    for (int i = 0; i < count; ++i) {
+      last = co_await ref.ask([](account& it) { return ++it.balance; });
+    }
+    co_return last;
+  };
+  std::vector<join_handle<int>> all;
+  for (int i = 0; i < 4; ++i) all.push_back(tasks.spawn(deposits, 250));
+  int highest = 0;
+  for (auto& each : all) highest = std::max(highest, each.join());
+  EXPECT_EQ(highest, 1000);
+}
+
+TEST(actors, what_a_question_throws_is_the_asker_s) {
+  executor threads(1);
+  actor<account> savings(threads, poor);
+  EXPECT_THROW(savings.call([](account&) -> int { throw std::runtime_error("no"); }), std::runtime_error);
+  runtime tasks({.workers = 1});
+  EXPECT_THROW(tasks.block_on(savings.ask([](account&) -> int { throw std::runtime_error("no"); })),
+               std::runtime_error);
+  EXPECT_EQ(savings.stats().failed, 0U);
+  EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0);
+}
+
+TEST(actors, hear_functions_that_wait_one_after_the_other) {
+  runtime tasks({.workers = 2});
+  executor on_tasks(tasks, 1);
+  struct door_keeper {
+    int inside = 0;
+    int passed = 0;
+  };
+  actor<door_keeper> keeper(on_tasks, [] { return door_keeper{}; });
+  const auto passes = [](door_keeper& it) -> task<int> {
+    EXPECT_EQ(++it.inside, 1);
+    co_await yield();
+    --it.inside;
+    co_return ++it.passed;
+  };
+  const auto enters = [ref = keeper.ref(), passes]() -> task<> {
+    for (int i = 0; i < 50; ++i) {
+      static_cast<void>(co_await ref.ask(passes));
+      static_cast<void>(
+          ref.tell([passes](door_keeper& it) -> task<void> { static_cast<void>(co_await passes(it)); }));
+    }
+  };
+  std::vector<join_handle<void>> all;
+  for (int i = 0; i < 3; ++i) all.push_back(tasks.spawn(enters));
+  for (auto& each : all) each.join();
+  EXPECT_EQ(keeper.call([](door_keeper& it) { return it.passed; }), 300);
+}
+
+TEST(actors, an_asker_that_gives_up_takes_its_question_back) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  actor<account> savings(threads, poor);
+  door busy;
+  EXPECT_EQ(savings.tell([&busy](account&) { busy.pass(); }), send_status::sent);
+  busy.wait_for_somebody();
+  const auto asks = [&]() -> task<bool> {
+    auto limited = timeout(1ms, savings.ask([](account& it) { return it.balance = -1; }));
+    const auto reply = co_await limited;
+    co_return reply.has_value();
+  };
+  EXPECT_FALSE(tasks.block_on(asks));
+  busy.open();
+  EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0) << "the function was not called";
+}
+
+TEST(actors, an_asker_that_gives_up_later_ends_the_function_s_task) {
+  runtime tasks({.workers = 2});
+  executor on_tasks(tasks, 1);
+  actor<account> savings(on_tasks, poor);
+  std::atomic<bool> begun{false};
+  const auto asks = [&]() -> task<bool> {
+    int local = 0;
+    const auto waits = [&](account& it) -> task<int> {
+      struct last {
+        int& there;
+        account& balance;
+        ~last() { balance.balance += ++there; }
+      } const mine{local, it};
+      begun = true;
+      co_await sleep_for(std::chrono::hours::max());
+      co_return 1;
+    };
+    auto limited = timeout(1ms, savings.ask(waits));
+    const auto reply = co_await limited;
+    EXPECT_EQ(local, begun ? 1 : 0) << "what it referred to was still there";
+    co_return reply.has_value();
+  };
+  EXPECT_FALSE(tasks.spawn(asks).join());
+  EXPECT_EQ(savings.call([](account& it) { return it.balance; }), begun ? 1 : 0);
+  EXPECT_EQ(savings.stats().failed, 0U);
+}
+
+TEST(actors, that_go_tell_those_who_wait) {
+  executor threads(1);
+  runtime tasks({.workers = 1});
+  std::optional<actor<account>> savings;
+  savings.emplace(threads, poor);
+  const auto ref = savings->ref();
+  savings->pause();
+  const auto asks = [ref]() -> task<int> {
+    co_return co_await ref.ask([](account& it) { return it.balance; });
+  };
+  auto waiting = tasks.spawn(asks);
+  std::jthread caller([ref] { expect_error(errc::closed, [&ref] { ref.call([](account&) {}); }); });
+  while (savings->stats().depth < 2) std::this_thread::yield();
+  savings.reset();
+  expect_error(errc::closed, [&waiting] { waiting.join(); });
+  caller.join();
+  EXPECT_EQ(ref.tell([](account&) {}), send_status::closed);
+  expect_error(errc::closed, [&ref] { ref.call([](account&) {}); });
+}
+
+TEST(actors, that_are_full_say_so) {
+  executor threads(1);
+  actor<account> savings(threads, poor, {.capacity = 1});
+  savings.pause();
+  EXPECT_EQ(savings.tell([](account&) {}), send_status::sent);
+  EXPECT_EQ(savings.tell([](account&) {}), send_status::full);
+  expect_error(errc::queue_full, [&savings] { savings.call([](account&) {}); });
+  runtime tasks({.workers = 1});
+  expect_error(errc::queue_full, [&] { tasks.block_on(savings.ask([](account&) {})); });
+}
+
+TEST(actors, hold_back_who_asks_much) {
+  executor threads(1);
+  runtime tasks({.workers = 2});
+  actor<account> savings(threads, poor, {.capacity = 2, .on_full = overflow::wait});
+  const auto asks = [ref = savings.ref()]() -> task<> {
+    for (int i = 0; i < 100; ++i) {
+      co_await ref.ask([](account& it) { ++it.balance; });
+      const send_status how = co_await ref.async_tell([](account& it) { ++it.balance; });
+      EXPECT_EQ(how, send_status::sent);
+    }
+  };
+  std::vector<join_handle<void>> all;
+  for (int i = 0; i < 8; ++i) all.push_back(tasks.spawn(asks));
+  for (auto& each : all) each.join();
+  EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 1600);
+}
+
+TEST(actors, do_not_wait_for_themselves) {
+  runtime tasks({.workers = 1});
+  executor on_tasks(tasks, 1);
+  actor<account> savings(on_tasks, poor);
+  std::atomic<int> refused{0};
+  const auto asks_itself = [ref = savings.ref(), &refused](account&) -> task<void> {
+    try {
+      co_await ref.ask([](account&) {});
+    } catch (const error& thrown) {
+      if (thrown.code() == errc::would_deadlock) ++refused;
+    }
+  };
+  EXPECT_EQ(savings.tell(asks_itself), send_status::sent);
+  savings.call(asks_itself);
+  EXPECT_EQ(savings.tell([ref = savings.ref(), &refused](account&) {
+    expect_error(errc::would_deadlock, [&ref] { ref.call([](account&) {}); });
+    ++refused;
+  }),
+            send_status::sent);
+  savings.drain();
+  EXPECT_EQ(refused, 3);
+  EXPECT_EQ(savings.stats().failed, 0U);
+}
+
+TEST(actors, need_a_runtime_for_functions_that_wait) {
+  executor threads(1);
+  actor<account> savings(threads, poor);
+  EXPECT_THROW(static_cast<void>(savings.tell([](account&) -> task<void> { co_return; })),
+               std::invalid_argument);
+  EXPECT_THROW(savings.call([](account&) -> task<int> { co_return 1; }), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(actor_ref<account>().tell([](account&) {})), std::logic_error);
+}
+
+/// How often it was made, and by which one it is.
+struct counted {
+  explicit counted(std::atomic<int>& made) : all(&made), number(++made) {}
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+  ~counted() = default;
+  std::atomic<int>* all;
+  int number;
+};
+
+void fail(counted& it) { throw std::runtime_error(std::to_string(it.number)); }
+
+std::string text_of(const std::exception_ptr& thrown) {
+  try {
+    if (thrown != nullptr) std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+TEST(actors, are_made_anew) {
+  std::atomic<int> made{0};
+  executor threads(1);
+  actor<counted> a(threads,
+                   [&made] { return counted(made); },
+                   {.error_policy = on_error::restart, .restarts = {.limit = 2, .pause = 0ns}});
+  EXPECT_EQ(a.call([](counted& it) { return it.number; }), 1);
+  EXPECT_EQ(a.tell(fail), send_status::sent);
+  EXPECT_EQ(a.call([](counted& it) { return it.number; }), 2);
+  EXPECT_EQ(a.tell(fail), send_status::sent);
+  EXPECT_EQ(a.call([](counted& it) { return it.number; }), 3);
+  EXPECT_EQ(a.tell(fail), send_status::sent);
+  a.join();
+  EXPECT_EQ(text_of(a.error()), "3");
+  EXPECT_EQ(a.stats().restarts, 2U);
+  EXPECT_EQ(a.stats().failed, 3U);
+  EXPECT_EQ(made, 3);
+}
+
+TEST(actors, rest_before_they_are_made_anew) {
+  for (const bool on_a_runtime : {false, true}) {
+    std::atomic<int> made{0};
+    runtime tasks({.workers = 1});
+    std::optional<executor> executor_for;
+    if (on_a_runtime) {
+      executor_for.emplace(tasks, 1);
+    } else {
+      executor_for.emplace(2U);
+    }
+    actor<counted> a(
+        *executor_for,
+        [&made] { return counted(made); },
+        {.error_policy = on_error::restart, .restarts = {.limit = 100, .pause = 1us, .longest_pause = 2ms}});
+    for (int i = 1; i <= 20; ++i) {
+      EXPECT_EQ(a.tell(fail), send_status::sent);
+      EXPECT_EQ(a.call([](counted& it) { return it.number; }), i + 1);
+    }
+    EXPECT_EQ(a.stats().restarts, 20U);
+    EXPECT_EQ(executor_for->stats().restarts, 20U);
+    // It goes while it rests.
+    EXPECT_EQ(a.tell(fail), send_status::sent);
+  }
+}
+
+TEST(actors, rest_for_as_long_as_they_say) {
+  testing::runtime tasks;
+  executor on_tasks(tasks, 1);
+  std::atomic<int> made{0};
+  const restart_options four_a_day{.limit = 4, .within = 24h, .pause = 1h, .longest_pause = 3h};
+  actor<counted> a(on_tasks,
+                   [&made] { return counted(made); },
+                   {.error_policy = on_error::restart, .restarts = four_a_day});
+  const auto fails = [&]() -> task<std::chrono::hours> {
+    const auto before = tasks.now();
+    static_cast<void>(a.tell(fail));
+    static_cast<void>(co_await a.ask([](counted& it) { return it.number; }));
+    co_return std::chrono::duration_cast<std::chrono::hours>(tasks.now() - before);
+  };
+  EXPECT_EQ(tasks.block_on(fails), 1h);
+  EXPECT_EQ(tasks.block_on(fails), 2h);
+  EXPECT_EQ(tasks.block_on(fails), 3h);
+  EXPECT_EQ(tasks.block_on(fails), 3h);
+  tasks.advance(15h);
+  EXPECT_EQ(tasks.block_on(fails), 3h) << "the first was a day ago";
+  tasks.advance(24h);
+  for (int i = 0; i < 4; ++i) EXPECT_LE(tasks.block_on(fails), 3h);
+  static_cast<void>(a.tell(fail));
+  a.join();
+  EXPECT_EQ(a.stats().restarts, 9U);
+  EXPECT_EQ(text_of(a.error()), "10");
+}
+
+TEST(actors, may_fail_to_be_made) {
+  executor threads(1);
+  EXPECT_THROW(actor<account>(threads, []() -> account { throw std::runtime_error("never"); }),
+               std::runtime_error);
+  int made = 0;
+  const auto sometimes = [&made] {
+    if (++made > 1) throw std::runtime_error("no more of them");
+    return account{};
+  };
+  actor<account> a(
+      threads, sometimes, {.error_policy = on_error::restart, .restarts = {.limit = 3, .pause = 0ns}});
+  EXPECT_EQ(a.tell([](account&) { throw std::runtime_error("the first"); }), send_status::sent);
+  a.join();
+  EXPECT_EQ(text_of(a.error()), "no more of them");
+  EXPECT_EQ(made, 4) << "three restarts";
+}
+
+TEST(actors, tell_those_above_them) {
+  std::atomic<int> made{0};
+  executor threads(2);
+  actor<counted> above(threads,
+                       [&made] { return counted(made); },
+                       {.error_policy = on_error::restart, .restarts = {.limit = 1, .pause = 0ns}});
+  {
+    actor<account> below(threads, poor, {}, above.ref().supervisor());
+    EXPECT_EQ(below.tell([](account&) { throw std::runtime_error("from below"); }), send_status::sent);
+    below.join();
+    EXPECT_EQ(text_of(below.error()), "from below");
+  }
+  above.drain();
+  EXPECT_EQ(above.stats().restarts, 1U);
+  EXPECT_EQ(above.call([](counted& it) { return it.number; }), 2);
+  {
+    actor<account> below(threads, poor, {}, above.ref().supervisor());
+    EXPECT_EQ(below.tell([](account&) { throw std::runtime_error("again"); }), send_status::sent);
+    below.join();
+  }
+  above.join();
+  EXPECT_EQ(text_of(above.error()), "again");
+  // Nobody is there any more.
+  actor<account> below(threads, poor, {}, above.ref().supervisor());
+  EXPECT_EQ(below.tell([](account&) { throw std::runtime_error("alone"); }), send_status::sent);
+  below.join();
+}
+
+TEST(actors, are_heard_above_whatever_room_there_is) {
+  executor threads(1);
+  actor<account> above(threads, poor, {.capacity = 1});
+  above.pause();
+  EXPECT_EQ(above.tell([](account& it) { it.balance = 1; }), send_status::sent);
+  actor<account> below(threads, poor, {}, above.ref().supervisor());
+  EXPECT_EQ(below.tell([](account&) { throw std::runtime_error("it is full"); }), send_status::sent);
+  below.join();
+  EXPECT_EQ(above.stats().depth, 2U);
+  above.resume();
+  above.join();
+  EXPECT_EQ(text_of(above.error()), "it is full");
+  EXPECT_EQ(above.stats().served, 2U);
+}
+
+TEST(actors, that_own_others_are_made_anew_with_them) {
+  executor threads(2);
+  struct parent {
+    actor<account> child;
+  };
+  std::optional<supervisor> up;
+  std::atomic<int> made{0};
+  const auto make = [&] {
+    ++made;
+    parent p;
+    if (up.has_value()) p.child = actor<account>(threads, poor, {}, *up);
+    return p;
+  };
+  actor<parent> top(
+      threads, make, {.error_policy = on_error::restart, .restarts = {.limit = 2, .pause = 0ns}});
+  const auto child_of = [](parent& it) { return it.child ? it.child.ref() : actor_ref<account>(); };
+  EXPECT_FALSE(top.call(child_of));
+  up = top.ref().supervisor();
+  EXPECT_EQ(top.tell([](parent&) { throw std::runtime_error("it has no child yet"); }), send_status::sent);
+  const auto first = top.call(child_of);
+  EXPECT_EQ(first.tell([](account&) { throw std::runtime_error("the child fails"); }), send_status::sent);
+  while (made < 3) std::this_thread::yield();
+  const auto second = top.call(child_of);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(second.call([](account& it) { return it.balance; }), 0);
+  top.close();
+  top.join();
+  up.reset();
+}
+
+TEST(mailboxes, whose_handlers_are_made_anew) {
+  executor threads(1);
+  std::vector<int> seen;
+  auto box = threads.make_mailbox<int>(
+      [&seen, count = 0](int value) mutable {
+        if (value < 0) throw std::runtime_error("less than nothing");
+        seen.push_back(value + 100 * count++);
+      },
+      {.error_policy = on_error::restart, .restarts = {.pause = 1us}});
+  for (const int value : {1, 2, -1, 3, 4}) EXPECT_EQ(box.send(value), send_status::sent);
+  box.drain();
+  EXPECT_EQ(seen, (std::vector<int>{1, 102, 3, 104}));
+  EXPECT_EQ(box.stats().restarts, 1U);
+}
+
+TEST(mailboxes, refuse_restarts_out_of_range) {
+  executor threads(1);
+  const auto refused = [&threads](const restart_options& how) {
+    try {
+      auto box = threads.make_mailbox<int>([](int) {}, {.error_policy = on_error::restart, .restarts = how});
+      return std::string("nothing");
+    } catch (const std::invalid_argument& e) {
+      return std::string(e.what());
+    }
+  };
+  EXPECT_NE(refused({.limit = 0}).find("restart_options::limit is 0"), std::string::npos);
+  EXPECT_NE(refused({.limit = 1025}).find("1 to 1024"), std::string::npos);
+  EXPECT_NE(refused({.within = 0s}).find("restart_options::within"), std::string::npos);
+  EXPECT_NE(refused({.pause = -1ns}).find("restart_options::pause"), std::string::npos);
+  EXPECT_NE(refused({.longest_pause = 25h}).find("restart_options::longest_pause"), std::string::npos);
+  auto handler = [kept = std::make_unique<int>(1)](int) { static_cast<void>(*kept); };
+  try {
+    auto box = threads.make_mailbox<int>(std::move(handler), {.error_policy = on_error::restart});
+    FAIL() << "it cannot be copied";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("not copyable"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace rota::gate
