@@ -187,7 +187,7 @@ TEST(an_executor, says_which_option_is_out_of_range) {
   EXPECT_NE(said({.time_slice = std::chrono::nanoseconds::max()}).find("0 to a day"), std::string::npos);
   EXPECT_NE(said({.on_full = overflow{7}}).find("on_full is 7"), std::string::npos);
   EXPECT_NE(said({.band = priority_band{3}}).find("band is 3"), std::string::npos);
-  EXPECT_NE(said({.error_policy = on_error{2}}).find("error_policy is 2"), std::string::npos);
+  EXPECT_NE(said({.error_policy = on_error{3}}).find("error_policy is 3"), std::string::npos);
   EXPECT_EQ(said({.capacity = 1, .budget = 65536, .time_slice = 0ns}), "nothing");
 }
 
