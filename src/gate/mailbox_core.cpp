@@ -195,6 +195,20 @@ void mailbox_core::make_room(std::uint32_t count) noexcept {
   if ((before & waiting) != 0) wake_senders(count);
 }
 
+/// Of an unbounded one, in its round: the word as it is, with what was served taken off if somebody wants to know.
+std::uint64_t mailbox_core::settle() noexcept {
+  // relaxed. In this word's one order: an order that comes later schedules.
+  const std::uint64_t seen = size_.load(base::order::relaxed);
+  if ((seen & (closed | draining)) == 0) return seen;
+  // relaxed. Only rounds write it.
+  const std::uint64_t served = unsettled_.load(base::order::relaxed);
+  if (served == 0) return seen;
+  // relaxed. Before the word: is_at_rest() reads that first, and must not find it settled and this not.
+  unsettled_.store(0, base::order::relaxed);
+  // release. Pairs with is_at_rest().
+  return size_.fetch_sub(served, base::order::release) - served;
+}
+
 void mailbox_core::take_back(std::size_t count) noexcept {
   // relaxed. In this word's one order.
   const std::uint64_t after = size_.fetch_sub(count, base::order::relaxed) - count;
@@ -282,9 +296,11 @@ void mailbox_core::schedule() noexcept {
 
 /// Nothing is in it, and its handler does not run: what was sent before has been handled.
 bool mailbox_core::is_at_rest() const noexcept {
-  // acquire. Pairs with make_room(): whoever took out what was admitted before had begun a round, and the look at the flags that
-  // follows sees that, or its end.
-  return (size_.load(base::order::acquire) & count_mask) == 0 && flags_.is_idle();
+  // acquire. Pairs with make_room() and settle(): whoever took out what was admitted before had begun a round, and the look at the
+  // flags that follows sees that, or its end.
+  const std::uint64_t admitted = size_.load(base::order::acquire) & count_mask;
+  // acquire. Pairs with round().
+  return admitted <= unsettled_.load(base::order::acquire) && flags_.is_idle();
 }
 
 mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
@@ -405,6 +421,8 @@ mailbox_stats mailbox_core::stats() const noexcept {
   mailbox_stats s;
   // relaxed, both. For a report.
   s.depth = size_.load(base::order::relaxed) & count_mask;
+  // relaxed. The same.
+  s.depth -= std::min(s.depth, unsettled_.load(base::order::relaxed));
   s.dropped = parts_->dropped.load(base::order::relaxed);
   s.served = parts_->served.read();
   s.failed = parts_->failed.read();
@@ -554,10 +572,11 @@ mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
       parts_->served.add(t.count);
       t.left -= t.count;
     }
-    if (!bounded_ && t.count != 0) make_room(t.count);
     t.is_in_chunk = false;
+    // relaxed, but for the store: only rounds write it. release. Pairs with is_at_rest(): these were handled.
+    if (!bounded_) unsettled_.store(unsettled_.load(base::order::relaxed) + t.count, base::order::release);
     // relaxed. In this word's one order: a close that comes later schedules.
-    const std::uint64_t seen = size_.load(base::order::relaxed);
+    const std::uint64_t seen = bounded_ ? size_.load(base::order::relaxed) : settle();
     if (try_end(seen)) return after_round::ended;
     if ((seen & draining) != 0 && (seen & count_mask) == 0) tell_of_emptiness(false);
     if (!t.discards && is_to_stop() && !t.rests) continue;  // an order came meanwhile

@@ -3,6 +3,7 @@
 
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
+#include "base/thread.hpp"
 
 #include <array>
 #include <cstdint>
@@ -14,12 +15,14 @@ namespace rota::gate::detail {
 //
 //   shard i:   fresh[band]   a stack, newest first; anybody pushes (Treiber, 1986)
 //              kept[band]    the same items the other way round, oldest first; the holder of the shard's lock
-//              lock          0, 1: held. Only ever tried
+//              lock          0, 1: held. Only tried, but by who has several fresh ones in its hands
 //              has_kept      is there anything in kept? For who looks without the lock
 //
 //   push       CAS on fresh; then look at the idle word (the scheduler's form (b): the push is seq_cst, and so is the look)
-//   take       try the lock; kept is empty: exchange(fresh, null), turn it round, keep it; take the oldest; give the lock back.
-//              Something is left: look at the idle word as a pusher does
+//   take       nothing is kept: exchange(fresh, null). It was one item: that is all, without the lock. Several: wait for the lock,
+//              put them behind what is kept by now, take the oldest, give the lock back.
+//              Something is kept: try the lock; kept is empty: exchange(fresh, null), turn it round, keep it; take the oldest; give
+//              the lock back. Either way: something is left: look at the idle word as a pusher does
 //   re-scan    who is about to sleep, after its announcement: fresh and has_kept of each shard, seq_cst
 //
 // The stack is only ever taken as a whole, so there is no ABA. Order: what became ready first in a shard and band is taken first;
@@ -68,33 +71,11 @@ class ready_lists {
   /// A consumer. From the band `first`, or else from the highest that has something.
   [[nodiscard]] taken take(unsigned where, unsigned first) noexcept {
     shard& here = shards_[where];
-    if (!may_have(here)) return {};
+    // relaxed. A guess: who keeps something meanwhile takes it as well.
+    if (here.has_kept.load(base::order::relaxed) == 0) return take_fresh(here, first);
     // acquire. Pairs with the release below: kept is as its last holder left it.
     if (here.lock.exchange(1, base::order::acquire) != 0) return {.held = true};
-    taken found;
-    unsigned left = 0;
-    for (unsigned i = 0; i < bands; ++i) {
-      // 0 1 2, or 1 0 2, or 2 0 1.
-      const unsigned band = i == 0 ? first : i - (i <= first ? 1 : 0);
-      if (here.kept[band].get() == nullptr) refill(here, band);
-      Item* const oldest = here.kept[band].get();
-      if (oldest == nullptr) continue;
-      if (found.item == nullptr) {
-        found.item = oldest;
-        here.kept[band].set(oldest->next_ready_.get());
-      }
-      left += here.kept[band].get() != nullptr ? 1 : 0;
-    }
-    found.more = left != 0;
-    // relaxed. Only the holder writes it.
-    const bool said = here.has_kept.load(base::order::relaxed) != 0;
-    // seq_cst. The fourth of the four accesses: before the look that follows. To say that nothing is kept orders nothing.
-    if (found.more && !said) here.has_kept.store(1, base::order::seq_cst);
-    // relaxed. As said.
-    if (!found.more && said) here.has_kept.store(0, base::order::relaxed);
-    // release. Pairs with the acquire above.
-    here.lock.store(0, base::order::release);
-    return found;
+    return take_kept(here, first);
   }
 
   /// Who is about to sleep, after a seq_cst RMW of the idle word.
@@ -130,11 +111,66 @@ class ready_lists {
     return false;
   }
 
-  static void refill(shard& here, unsigned band) noexcept {
+  /// The order in which a take that begins at `first` looks: 0 1 2, or 1 0 2, or 2 0 1.
+  [[nodiscard]] static unsigned band_of(unsigned i, unsigned first) noexcept {
+    return i == 0 ? first : i - (i <= first ? 1 : 0);
+  }
+
+  /// All of a stack, newest first.
+  [[nodiscard]] static Item* take_all(shard& here, unsigned band) noexcept {
     // relaxed. A guess: most often there is nothing.
-    if (here.fresh[band].load(base::order::relaxed) == nullptr) return;
+    if (here.fresh[band].load(base::order::relaxed) == nullptr) return nullptr;
     // seq_cst. It acquires the items; and who sees null in its re-scan because of this comes after it.
-    Item* newest = here.fresh[band].exchange(nullptr, base::order::seq_cst);
+    return here.fresh[band].exchange(nullptr, base::order::seq_cst);
+  }
+
+  /// Nothing is kept.
+  [[nodiscard]] taken take_fresh(shard& here, unsigned first) noexcept {
+    for (unsigned i = 0; i < bands; ++i) {
+      const unsigned band = band_of(i, first);
+      Item* const newest = take_all(here, band);
+      if (newest == nullptr) continue;
+      if (newest->next_ready_.get() == nullptr) [[likely]]
+        return {.item = newest, .more = may_have(here)};
+      // acquire. Pairs with the release below.
+      while (here.lock.exchange(1, base::order::acquire) != 0) base::yield_thread();
+      keep(here, band, newest);
+      return take_kept(here, first);
+    }
+    return {};
+  }
+
+  /// Under the lock, which it gives back.
+  [[nodiscard]] taken take_kept(shard& here, unsigned first) noexcept {
+    taken found;
+    bool left = false;
+    for (unsigned i = 0; i < bands; ++i) {
+      const unsigned band = band_of(i, first);
+      if (here.kept[band].get() == nullptr) {
+        if (Item* const newest = take_all(here, band)) keep(here, band, newest);
+      }
+      Item* const oldest = here.kept[band].get();
+      if (oldest == nullptr) continue;
+      if (found.item == nullptr) {
+        found.item = oldest;
+        here.kept[band].set(oldest->next_ready_.get());
+      }
+      left = left || here.kept[band].get() != nullptr;
+    }
+    found.more = left;
+    // relaxed. Only the holder writes it.
+    const bool said = here.has_kept.load(base::order::relaxed) != 0;
+    // seq_cst. The fourth of the four accesses: before the look that follows. To say that nothing is kept orders nothing.
+    if (left && !said) here.has_kept.store(1, base::order::seq_cst);
+    // relaxed. As said.
+    if (!left && said) here.has_kept.store(0, base::order::relaxed);
+    // release. Pairs with the acquire of the lock.
+    here.lock.store(0, base::order::release);
+    return found;
+  }
+
+  /// Under the lock: a stack, behind what is kept already.
+  static void keep(shard& here, unsigned band, Item* newest) noexcept {
     Item* oldest = nullptr;
     while (newest != nullptr) {
       Item* const next = newest->next_ready_.get();
@@ -142,7 +178,13 @@ class ready_lists {
       oldest = newest;
       newest = next;
     }
-    here.kept[band].set(oldest);
+    Item* last = here.kept[band].get();
+    if (last == nullptr) {
+      here.kept[band].set(oldest);
+      return;
+    }
+    while (Item* const next = last->next_ready_.get()) last = next;
+    last->next_ready_.set(oldest);
   }
 
   const unsigned count_;

@@ -129,6 +129,29 @@ TEST(gate_cost_model, a_message_to_a_mailbox) {
   });
 }
 
+// All of a message from one handler to the other, which waits for it: the send, and a visit.
+TEST(gate_cost_model, a_message_from_one_mailbox_to_another) {
+  once("mailbox_hop_cost", [] {
+    executor threads(1);
+    std::array<address<int>, 2> to;
+    std::uint64_t before = 0;
+    const auto pass = [&to, &before](unsigned next) {
+      return [&to, &before, next](int left) {
+        const std::uint64_t now = testing::detail::active->done().modifications;
+        if (left < 5 && left > 0) costs(now - before, 7, "size, tail, flags, list; list, begin, finish");
+        before = now;
+        if (left > 0) static_cast<void>(to[next].send(left - 1));
+      };
+    };
+    auto one = threads.make_mailbox<int>(pass(1));
+    auto two = threads.make_mailbox<int>(pass(0));
+    to[0] = one.address();
+    to[1] = two.address();
+    static_cast<void>(to[0].send(6));
+    threads.drain();
+  });
+}
+
 // A fan-in's own: the gate's, and on the consumer's side the room that it gives back.
 TEST(gate_cost_model, an_item_through_a_fan_in) {
   once("fan_in_cost", [] {

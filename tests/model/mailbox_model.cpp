@@ -437,6 +437,36 @@ TEST(mailbox_model, an_executor_that_goes_beside_a_sender) {
   expect_whole("mailbox_executor_gone", body);
 }
 
+// What the one settles must not look to the other as if nothing waited.
+TEST(mailbox_model, two_drains_of_one_that_is_paused) {
+  const auto body = [](execution& e) {
+    house<int>::inhabit(
+        e,
+        2,
+        [](house<int>& h) {
+          auto made = serving()(h);
+          static_cast<void>(made.send(1));
+          made.drain();
+          static_cast<void>(made.send(2));
+          made.drain();
+          made.pause();
+          static_cast<void>(made.send(3));
+          return made;
+        },
+        [](house<int>& h) { h.box->resume(); },
+        [](house<int>& h) {
+          h.box->drain();
+          check(h.box->stats().depth == 0 && h.served.count() == 3, "it was handled");
+        },
+        [](house<int>&) {});
+  };
+  // Three changes of thread in a stretch of a few lines: priorities find them.
+  testing::options o = model::by_priority("mailbox_settle", 20'000);
+  o.steps = 20'000;
+  expect_holds(o, body);
+  expect_holds(at_random("mailbox_settle_random", 4'000), body);
+}
+
 TEST(mailbox_model, each_of_two_drains_waits_for_its_own) {
   const auto body = [](execution& e) {
     const auto drains = [](house<int>& h) {

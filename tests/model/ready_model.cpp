@@ -90,6 +90,30 @@ TEST(ready_model, each_entry_has_one_taker) {
   expect_holds(exhaustive("ready_takers", 2), body);
 }
 
+// Each finds several fresh ones, while nothing is kept yet: the second puts its own behind the first one's.
+TEST(ready_model, two_takers_find_several) {
+  const auto body = [](execution& e) {
+    auto& r = e.make<room>();
+    r.push(0, 0);
+    r.push(1, 0);
+    e.thread("pusher", [&r] {
+      r.push(2, 0);
+      r.push(3, 0);
+    });
+    for (int i = 0; i < 2; ++i) {
+      e.thread("taker", [&r] {
+        static_cast<void>(r.take(0));
+        static_cast<void>(r.take(0));
+      });
+    }
+    e.finally([&r] { r.check_end(); });
+  };
+  expect_holds(exhaustive("ready_several", 2), body);
+  testing::options o = exhaustive("ready_several_stale", 2);
+  o.stale_reads = 1;
+  expect_holds(o, body);
+}
+
 // Who is about to sleep, beside a pusher and a taker that leaves one behind: it sees it, or is called.
 TEST(ready_model, nobody_sleeps_beside_what_is_ready) {
   const auto body = [](execution& e) {

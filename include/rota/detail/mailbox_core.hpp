@@ -95,18 +95,20 @@ class ready_lists;
 //   | ended | closed | waiting | draining |      count       |
 //   +-------+--------+---------+----------+------------------+
 //
-//   count      messages that were admitted and are not done: from before the append until they are taken out (bounded), or until
-//              the end of the round that has served them
+//   count      bounded: messages that were admitted and are not taken out, from before the append on. Unbounded: those that were
+//              admitted and are not settled: what rounds have served is in `unsettled`, which only they write, until a round sees closed
+//              or draining, and takes it off here. So count - unsettled is what waits
 //   waiting    somebody waits for room. draining: somebody waits until it is empty
 //   closed     nobody is admitted. ended: it is final; the handler is gone
 //
 //   send       fetch_add(1) (bounded: a CAS that refuses when full). closed: take it back; whoever leaves {closed, 0} that is not
 //              ended schedules, since the consumer may have seen the count that was taken back. Else append, schedule.
-//   round      begin; serve; fetch_sub(served). {closed, 0}: CAS to {ended, closed, 0}; it succeeded: the end, and the gate stays
+//   round      begin; serve; settle, if somebody wants to know. {closed, 0}: CAS to {ended, closed, 0}; it succeeded: the end, and the gate stays
 //              EXECUTING for ever, so that no later schedule publishes it. It gives way: finish_and_schedule; then a last look at
 //              the orders, before it publishes: who saw it EXECUTING and gave the order waits for this round.
 //   close      fetch_or(closed), then schedule: a round will see it.
-//   drain      count 0, and then the gate IDLE: no round runs any more that had taken out what was admitted before. Else
+//   drain      count - unsettled 0 (read in this order: a settlement in between makes it too large), and then the gate IDLE: no round
+//              runs any more that had taken out what was admitted before. Else
 //              fetch_or(draining), then schedule: a round will see it, and the first that leaves a count of 0 tells.
 //   abandon    the order to discard, fetch_or(closed), then schedule. From IDLE: the caller runs the last round itself. It was
 //              SCHEDULED: the round that begins later sees the order. EXECUTING: wait until that round sees it, one message later;
@@ -123,7 +125,8 @@ class ready_lists;
 // on its way into it, and closed admits no further one. One word, so the two are seen at one moment; and only a round looks, so no
 // handler runs.
 // Why the end comes: the last of {close, the last round, a refused send} leaves {closed, 0} and schedules, or is in the round that
-// looks afterwards.
+// looks afterwards. Where a refused send finds unsettled messages in the count, the round that settles them is still to come: of
+// close's schedule, or of that of the message itself.
 //
 // Invariants (tests/model/mailbox_model.cpp): B1 what was admitted is served or destroyed, once. B2 closed and nobody inside send:
 // it ends. B3 the end comes once. B4 who waits for room gets it or hears that it is closed.
@@ -271,6 +274,7 @@ class ROTA_API mailbox_core {
   void take_back(std::size_t count) noexcept;
   void trim() noexcept;
   void make_room(std::uint32_t count) noexcept;
+  [[nodiscard]] std::uint64_t settle() noexcept;
   void wake_senders(std::uint32_t count) noexcept;
   void lock_drops() noexcept;
   void unlock_drops() noexcept;
@@ -333,6 +337,7 @@ class ROTA_API mailbox_core {
   base::atomic<std::uint32_t> references_{2};
   alignas(64) queue::mpsc_taker taker_;
   base::cell<mailbox_core*> next_ready_{nullptr};  // whoever has it, between publish and begin
+  base::atomic<std::uint64_t> unsettled_{0};       // the rounds'
   bool is_pending_ = false;                        // the round's
   alignas(64) queue::mpsc_appender tail_{taker_};
   base::atomic<std::uint64_t> size_{0};
