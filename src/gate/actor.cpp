@@ -1,9 +1,11 @@
 #include <rota/detail/actor_request.hpp>
 
+#include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
 #include "task/header.hpp"
 
+#include <rota/detail/chrono.hpp>
 #include <rota/error.hpp>
 #include <rota/gate/actor.hpp>
 
@@ -27,6 +29,11 @@ request::~request() = default;
 
 void throw_full() { throw error(errc::queue_full, "a request to an actor"); }
 void throw_closed() { throw error(errc::closed, "a request to an actor"); }
+void refuse_drops() {
+  throw std::invalid_argument(
+      "rota::gate: mailbox_options::on_full is drop_oldest, and must be reject or wait: an actor drops no "
+      "questions");
+}
 void throw_needs_runtime() {
   throw std::invalid_argument(
       "rota::gate: the function is a coroutine, and must return: the actor's executor has threads of its "
@@ -56,6 +63,7 @@ bool reply_core::give_up() noexcept {
       // Nobody else looks at it any more.
       asker_is_mine_.set(true);
       asker_ = waker();
+      drop_function();
       return true;
     }
   }
@@ -69,15 +77,29 @@ bool reply_core::is_over() const noexcept {
   return (word_.load(base::order::acquire) & phase) >= done;
 }
 
+bool reply_core::was_withdrawn() const noexcept {
+  // relaxed. The asker's own.
+  return (word_.load(base::order::relaxed) & phase) == withdrawn;
+}
+
 void reply_core::wait(mailbox_core& box) noexcept {
   static_cast<void>(listen(waker()));
-  for (;;) {
-    // acquire. Pairs with end().
-    const std::uint32_t seen = word_.load(base::order::acquire);
-    if ((seen & phase) >= done) return;
-    if (box.help_once()) continue;
-    static_cast<void>(base::futex_wait(word_, seen, base::never));
+  while (!is_over()) {
+    if (!box.help_once()) sleep_until(base::never);
   }
+}
+
+bool reply_core::wait_for(std::chrono::nanoseconds limit) noexcept {
+  const base::time_point deadline = rota::detail::saturating_deadline(base::now(), limit);
+  static_cast<void>(listen(waker()));
+  while (!is_over() && base::now() < deadline) sleep_until(deadline);
+  return is_over();
+}
+
+void reply_core::sleep_until(base::time_point deadline) noexcept {
+  // acquire. Pairs with end().
+  const std::uint32_t seen = word_.load(base::order::acquire);
+  if ((seen & phase) < done) static_cast<void>(base::futex_wait(word_, seen, deadline));
 }
 
 void reply_core::demand_reply() const {
@@ -97,12 +119,19 @@ bool reply_core::begin() noexcept {
   return false;
 }
 
-void reply_core::finish() noexcept { end(done); }
+void reply_core::finish() noexcept {
+  drop_function();
+  end(done);
+}
 
 void reply_core::abandon() noexcept {
   // relaxed. Only who may end it writes these phases, and that is the caller; or the asker withdraws, and needs no answer.
   const std::uint32_t seen = word_.load(base::order::relaxed) & phase;
-  if (seen == waiting || seen == begun) end(closed);
+  if (seen != waiting && seen != begun) return;
+  // As if it began: the asker leaves the function alone from now on.
+  if (seen == waiting && !begin()) return;
+  drop_function();
+  end(closed);
 }
 
 void reply_core::end(std::uint32_t how) noexcept {

@@ -46,6 +46,11 @@ tasks_to_make::~tasks_to_make() {
   core_->drop_reference();
 }
 
+void tasks_to_make::note_started(core::header& consumer) noexcept {
+  core_->note_scheduler(consumer);
+  core::drop(&consumer);
+}
+
 std::optional<task<void>> tasks_to_make::next() {
   if (made_ == core_->consumers()) return std::nullopt;
   return executor_core::consume(*core_, made_++);
@@ -69,10 +74,10 @@ void executor::demand_tasks(bool needed) const {
         "the handler", "a coroutine", "a function: this executor has threads of its own, and no runtime");
 }
 
-void executor::demand_no_copies(const mailbox_options& options) {
+void executor::demand_no_restarts(const mailbox_options& options) {
   if (options.error_policy == on_error::restart)
     detail::refuse(
-        "the handler", "not copyable", "copyable for on_error::restart, which makes it anew from a copy");
+        "the handler", "made once", "a rota::gate::made_by for on_error::restart, which makes it anew");
 }
 
 void executor::check(const mailbox_options& options) {

@@ -163,9 +163,11 @@ void executor_core::ask_all_to_end() noexcept {
       const base::lock_guard guard(lock_);
       if (alive_.is_alone()) return;
       registry_links& first = *alive_.next;
+      next = first.whose;
+      // Before it leaves the ring: who finds nobody there sweeps, and a sweep must serve nobody.
+      next->order_to_discard();
       first.unlink();
       first.insert_after(told_);
-      next = first.whose;
       next->add_reference();
     }
     static_cast<void>(next->ask_to_end());
@@ -300,7 +302,7 @@ bool executor_core::collect(std::vector<mailbox_core*>& all) noexcept {
 void executor_core::end_rest_later(mailbox_core& box, base::time_point when) noexcept {
   if (by_tasks_) {
     try {
-      static_cast<void>(core::spawn_on(core::scheduler_here(), end_rest_at(kept_mailbox(box), when)));
+      box.parts_->rest = core::spawn_on(core::scheduler_here(), end_rest_at(kept_mailbox(box), when));
     } catch (...) {
       box.end_rest();
     }
@@ -392,7 +394,8 @@ bool executor_core::handles_here() noexcept {
 }
 
 bool executor_core::would_deadlock() const noexcept {
-  return runs_here() || (by_tasks_ && core::task_in_sight() != nullptr);
+  const auto* const task = static_cast<const core::header*>(base::this_thread_locals().task);
+  return runs_here() || (task != nullptr && task->owner == scheduler_);
 }
 
 base::time_point executor_core::now() const noexcept {
@@ -405,14 +408,18 @@ executor_core::waiting_section::waiting_section() noexcept {
 }
 
 bool executor_core::help_once() noexcept {
-  core::scheduler* const alone = alone_.get();
-  if (alone == nullptr) return false;
-  if (!alone->ops->run_another(*alone))
+  if (alone_ == nullptr) return false;
+  if (!alone_->ops->run_another(*alone_))
     ROTA_FATAL(
         "a wait for mailboxes on a testing::runtime, where nothing can run that would end it: co_await their "
         "async_join() or async_drain()",
         0);
   return true;
+}
+
+void executor_core::note_scheduler(const core::header& consumer) noexcept {
+  scheduler_ = consumer.owner;
+  if (consumer.owner->ops->run_another != nullptr) alone_ = consumer.owner;
 }
 
 /// While this thread plays it; runs of tasks nest.
@@ -522,10 +529,12 @@ class executor_core::seat {
   [[nodiscard]] executor_core& core() const noexcept { return *core_; }
   [[nodiscard]] consumer& me() const noexcept { return core_->consumers_[index_]; }
   void sit_down() const noexcept {
-    core::header& task = *core::task_in_sight();
-    task.deadline = base::never;  // not that of whoever made the executor
-    core::scheduler& by = core::scheduler_for_children(task);
-    if (by.ops->run_another != nullptr) core_->alone_.set(&by);
+    core::disinherit(*core::task_in_sight());  // not what whoever made the executor has
+    try {
+      this_task::set_name("gate consumer");
+    } catch (const std::bad_alloc&) {
+      return;  // then it has none
+    }
   }
   [[nodiscard]] pause_kind serve() const noexcept { return core_->serve_for_a_while(me()); }
 

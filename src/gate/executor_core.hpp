@@ -89,7 +89,8 @@ class core_reference;
 //                served only its first. By then all mailboxes have the order to discard
 //
 // Consumers are threads, or tasks of a runtime. These give their worker back after 64 messages. When the runtime shuts down they are
-// unwound, and the last one that leaves ends all mailboxes: what is sent later is refused.
+// unwound, and the last one that leaves ends all mailboxes: what is sent later is refused. A mailbox has the order to discard before it
+// leaves the ring of those that are alive, so whoever finds that ring empty may sweep.
 //
 // Invariants (tests/model/ready_model.cpp): R1 and R2 of ready_lists.
 class executor_core {
@@ -128,6 +129,8 @@ class executor_core {
   /// Would what waits here hold up what it waits for?
   [[nodiscard]] bool would_deadlock() const noexcept;
   [[nodiscard]] bool has_tasks() const noexcept { return by_tasks_; }
+  /// Of one of its tasks, before anybody else has the executor.
+  void note_scheduler(const core::header& consumer) noexcept;
   /// As its handlers see it.
   [[nodiscard]] base::time_point now() const noexcept;
 
@@ -207,9 +210,11 @@ class executor_core {
   ready_lists<mailbox_core> ready_;
   queue::idle idle_;
   std::vector<consumer> consumers_;
-  base::atomic<std::uint32_t> orders_{0};        // to_stop, to_pause, gone, ending
-  base::cell<core::scheduler*> alone_{nullptr};  // of a testing::runtime
-  base::atomic<std::uint32_t> living_{0};        // consumers that are tasks
+  base::atomic<std::uint32_t> orders_{0};  // to_stop, to_pause, gone, ending
+  // Both written before anybody else has the executor.
+  const core::scheduler* scheduler_ = nullptr;  // of its tasks: it may be gone
+  core::scheduler* alone_ = nullptr;            // a testing::runtime's, which is gone only when all has ended
+  base::atomic<std::uint32_t> living_{0};       // consumers that are tasks
   base::atomic<std::uint32_t> numbers_{0};
   base::atomic<base::time_point::rep> next_rest_{no_rest};  // when the first of those that rest goes on
   base::atomic<std::uint32_t> references_{1};

@@ -22,6 +22,8 @@ namespace {
 
 /// Messages between two looks at the clock, and at orders.
 constexpr std::uint32_t chunk = 16;
+/// Of so many visits one is timed.
+constexpr std::uint64_t visits_for_a_wait = 64;
 
 }  // namespace
 
@@ -50,7 +52,21 @@ void mailbox_core::drop_reference() noexcept {
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
-void mailbox_core::publish() noexcept { owner_->publish(*this); }
+void mailbox_core::publish() noexcept {
+  if (parts_->visits.read() % visits_for_a_wait == 0) parts_->ready_since.set(base::now());
+  owner_->publish(*this);
+}
+
+void mailbox_core::note_wait() noexcept {
+  const base::time_point since = parts_->ready_since.get();
+  if (since == base::time_point{}) [[likely]]
+    return;
+  parts_->ready_since.set(base::time_point{});
+  const auto took = static_cast<std::uint64_t>((base::now() - since).count());
+  parts_->waits.add(1);
+  parts_->waited.add(took);
+  if (took > parts_->longest_wait.read()) parts_->longest_wait.add(took - parts_->longest_wait.read());
+}
 
 /// A visit that this thread is inside of. They nest: a handler may destroy another mailbox, whose last round is run there and then.
 struct mailbox_core::visiting {
@@ -246,8 +262,8 @@ void mailbox_core::resume() noexcept {
 }
 
 void mailbox_core::discard_and_close() noexcept {
-  // relaxed, both. The round that runs sees them, or a schedule that follows releases them to the round that begins after it.
-  orders_.fetch_or(to_discard, base::order::relaxed);
+  order_to_discard();
+  // relaxed. As that.
   const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
   if ((before & waiting) != 0) wake_senders(UINT32_MAX);
 }
@@ -261,6 +277,8 @@ bool mailbox_core::ask_to_end() noexcept {
     case on_schedule::executing_on: break;
   }
   if (runs_here()) return false;
+  // relaxed. The lock that follows hands it to who puts the handle there.
+  orders_.fetch_or(to_cancel, base::order::relaxed);
   cancel_runner();
   return true;
 }
@@ -428,6 +446,9 @@ mailbox_stats mailbox_core::stats() const noexcept {
   s.failed = parts_->failed.read();
   s.visits = parts_->visits.read();
   s.restarts = parts_->restarts.read();
+  s.waits = parts_->waits.read();
+  s.waited = std::chrono::nanoseconds(parts_->waited.read());
+  s.longest_wait = std::chrono::nanoseconds(parts_->longest_wait.read());
   return s;
 }
 
@@ -454,6 +475,7 @@ bool mailbox_core::try_end(std::uint64_t seen) noexcept {
 
 std::uint32_t mailbox_core::visit() noexcept {
   flags_.begin(parts_->number);
+  note_wait();
   parts_->visits.add(1);
   const std::uint32_t budget = parts_->options.budget;
   turn t{.left = budget};
@@ -468,10 +490,12 @@ bool mailbox_core::run(turn& t) noexcept {
     // The handler's own objects may be destroyed in here, and own this mailbox.
     const visiting here(*this);
     how = round(t);
-    if (how == after_round::ended) retire();
+    if (how == after_round::ended) retire_for_good();
   }
   if (how == after_round::ended) {
     // The gate stays executing, so this was the last round, and nobody publishes it any more.
+    parts_->rest.cancel();
+    parts_->rest.detach();
     owner_->strike_off(*this);
     come_to(over);
     tell_of_emptiness(true);
@@ -689,7 +713,8 @@ void mailbox_core::start_runner(task<void> work) noexcept {
     }
   }
   // Who gave the order before has not found the handle.
-  if (is_to_discard()) cancel_runner();
+  // relaxed. As the lock says.
+  if ((orders_.load(base::order::relaxed) & to_cancel) != 0) cancel_runner();
   drop_reference();
 }
 

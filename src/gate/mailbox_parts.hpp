@@ -43,6 +43,11 @@ struct mailbox_core::parts {
   base::counter failed;
   base::counter visits;
   base::counter restarts;
+  base::counter waits;
+  base::counter waited;        // ns
+  base::counter longest_wait;  // ns
+  base::cell<base::time_point>
+      ready_since{};  // who makes it ready, then the round; zero: this one is not timed
   std::unique_ptr<base::time_point[]> restarted;  // when the last `limit` were, in a ring; the rounds'
   base::atomic<std::uint64_t> dropped{0};
 
@@ -56,7 +61,8 @@ struct mailbox_core::parts {
   std::uint64_t runner_visit = 0;
   std::uint64_t runners_over = 0;
   base::cell<std::uint64_t> runner_begun{
-      0};  // the visit whose task owns the round: written before that begins
+      0};                  // the visit whose task owns the round: written before that begins
+  join_handle<void> rest;  // the task that ends the handler's rest; the rounds'
   // Its task's, and that of one which this waits for: ids are never used twice.
   base::atomic<std::uint64_t> runner_id{0};
   base::atomic<std::uint64_t> helper_id{0};

@@ -66,7 +66,10 @@ const core::scheduler_ops scheduler::ops_table{
     .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& { return of(s).shard_; },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
     .blocking = [](core::scheduler& s) noexcept { return &s; },  // it has one thread, and that may block
-    .run_another = [](core::scheduler& s) noexcept { return !of(s).running_ && of(s).run_one(); },
+    .run_another =
+        [](core::scheduler& s) noexcept {
+          return !of(s).running_ && (of(s).run_one() || of(s).move_to_next_timer(base::never));
+        },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 

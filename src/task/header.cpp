@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace rota::core {
 
@@ -82,6 +83,11 @@ void unshare(local_node* chain) noexcept {
     chain->destroy(chain);
     chain = outer;
   }
+}
+
+void disinherit(header& task) noexcept {
+  task.deadline = base::never;
+  unshare(std::exchange(task.locals, nullptr));
 }
 
 header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept {

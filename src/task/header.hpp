@@ -125,6 +125,9 @@ header& make_header_without_type(promise_base& root,
 /// tasks gets none: it is cancelled at once, its arguments are destroyed, and it has never run.
 header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept;
 
+/// The running task lets go of the deadline and the locals of whoever spawned it.
+void disinherit(header& task) noexcept;
+
 /// The task that runs on this thread, or whose blocking section does; null if there is none.
 [[nodiscard]] header* task_in_sight() noexcept;
 

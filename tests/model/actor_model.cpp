@@ -40,11 +40,26 @@ struct counter {
 };
 counter none() { return {}; }
 
+/// What a function has captured: gone when the asker goes on.
+class captured {
+ public:
+  explicit captured(base::cell<int>& there) noexcept : there_(&there) {}
+  captured(captured&& other) noexcept : there_(std::exchange(other.there_, nullptr)) {}
+  captured& operator=(captured&&) = delete;
+  ~captured() {
+    if (there_ != nullptr) there_->set(0);
+  }
+
+ private:
+  base::cell<int>* there_;
+};
+
 /// A plain thread that calls while the actor goes.
 struct caller {
   actor_ref<counter> to;
   int replies = 0;
   int refusals = 0;
+  base::cell<int> mine{1};
   base::thread self{};
 
   void begin() {
@@ -55,11 +70,11 @@ struct caller {
   }
   void run() noexcept {
     try {
-      const guest here;
-      replies += to.call([](counter& it) { return ++it.value; });
+      replies += to.call([c = captured(mine)](counter& it) { return ++it.value; });
     } catch (const error&) {
       ++refusals;
     }
+    check(mine.get() == 0, "what it was called with is gone");
   }
 };
 
@@ -159,6 +174,34 @@ TEST(actor_model, an_actor_goes_before_it_replies) {
         refused = thrown.code() == errc::closed;
       }
       check(refused, "it hears that there will be no reply");
+    });
+  });
+}
+
+task<int> asks_with(actor_ref<counter> to, base::cell<int>& held) {
+  auto reads = [c = captured(held)](counter& it) { return it.value; };
+  co_return co_await to.ask(std::move(reads));
+}
+
+/// One of the two destroys the function.
+TEST(actor_model, an_asker_gives_up_while_the_actor_goes) {
+  expect_whole("actor_both", "actor_both_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(1);
+      runtime rt(one_worker());
+      std::optional<actor<counter>> counts;
+      counts.emplace(threads, none);
+      counts->pause();
+      base::cell<int> held{1};
+      auto asking = rt.spawn(asks_with(counts->ref(), held));
+      while (counts->stats().depth == 0) base::yield_thread();
+      asking.cancel();
+      counts.reset();
+      try {
+        static_cast<void>(asking.join());
+      } catch (const error&) {
+        check(held.get() == 0, "the function is gone");
+      }
     });
   });
 }

@@ -190,5 +190,60 @@ TEST(mailbox_runtime_model, an_executor_goes_beside_a_sender) {
   expect_holds(uniform("mailbox_runtime_late_uniform"), body);
 }
 
+// Both end all mailboxes; who finds them all told sweeps, and must serve none.
+TEST(mailbox_runtime_model, an_executor_goes_beside_a_shutdown) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(one_worker());
+      std::optional<executor> on_tasks;
+      on_tasks.emplace(rt, 1);
+      on_tasks->pause();  // so that both stay in a list
+      auto one = on_tasks->make_mailbox<std::unique_ptr<guest>>(
+          [](std::unique_ptr<guest>&&) -> task<void> { co_await yield(); });
+      auto two = on_tasks->make_mailbox<std::unique_ptr<guest>>(
+          [](std::unique_ptr<guest>&&) -> task<void> { co_await yield(); });
+      static_cast<void>(one.send(std::make_unique<guest>()));
+      static_cast<void>(two.send(std::make_unique<guest>()));
+      beside ends([&rt] { static_cast<void>(rt.shutdown(std::chrono::seconds(0))); });
+      on_tasks.reset();
+      one.join();
+      two.join();
+      ends.join();
+    });
+  };
+  expect_holds(whole("mailbox_runtime_both"), body);
+  expect_holds(uniform("mailbox_runtime_both_uniform"), body);
+}
+
+// It goes on to its end, whoever has its task's handle.
+TEST(mailbox_runtime_model, a_handler_destroys_its_own_mailbox) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(two_workers());
+      base::atomic<int> ended{0};
+      {
+        executor on_tasks(rt, 1);
+        std::optional<mailbox<int>> box;
+        model::signal is_there;
+        model::signal is_gone;
+        box.emplace(on_tasks.make_mailbox<int>([&](int) -> task<void> {
+          is_there.wait();
+          box.reset();
+          co_await yield();
+          ended.store(1, base::order::relaxed);
+          is_gone.raise();
+        }));
+        const auto to = box->address();
+        is_there.raise();
+        static_cast<void>(to.send(1));
+        is_gone.wait();
+      }
+      check(ended.load(base::order::relaxed) == 1, "it was not cancelled");
+    });
+  };
+  expect_holds(whole("mailbox_runtime_own"), body);
+  expect_holds(uniform("mailbox_runtime_own_uniform"), body);
+}
+
 }  // namespace
 }  // namespace rota::gate

@@ -1,6 +1,7 @@
 // What is sent to an actor: a function that is called with its state, and who waits for what it returns.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -101,9 +102,9 @@ class ROTA_API escalation final : public request {
 //
 //   phase: waiting -> begun -> done      the actor: takes it up, puts the reply there
 //                           -> closed    the message goes first: the actor has ended, or was unwound
-//          waiting -> closed             the same
 //          waiting -> withdrawn          the asker gives up before the actor has begun: the function is not called
 //   listens (a bit): the asker's waker is there, or its thread sleeps on this word
+//   The function is destroyed before the asker hears of the end: by the actor before done and closed, by the asker after withdrawn.
 //
 // The asker puts the waker there, then sets the bit: the RMW says whether it is over already. Who ends it exchanges the phase, and
 // wakes if the bit was set; after that the waker is not touched but by the last reference. An asker that gives up after `begun` asks
@@ -121,9 +122,14 @@ class ROTA_API reply_core : public request {
   bool listen(waker by) noexcept;
   /// True: it is over, or will not begin.
   bool give_up() noexcept;
+  [[nodiscard]] bool was_withdrawn() const noexcept;
+  /// Its task was cancelled, because the asker gave up.
+  [[nodiscard]] virtual bool was_stopped() const noexcept { return false; }
   [[nodiscard]] bool is_over() const noexcept;
   /// Blocks the thread, and not where `box` would_deadlock().
   void wait(mailbox_core& box) noexcept;
+  /// The same. False: the time was over first.
+  bool wait_for(std::chrono::nanoseconds limit) noexcept;
   /// Throws errc::closed if there is no reply.
   void demand_reply() const;
 
@@ -134,9 +140,11 @@ class ROTA_API reply_core : public request {
   void finish() noexcept;
   /// Asks the function's task to stop.
   virtual void stop() noexcept {}
+  virtual void drop_function() noexcept = 0;
 
  private:
   void end(std::uint32_t phase) noexcept;
+  void sleep_until(std::chrono::steady_clock::time_point deadline) noexcept;
 
   base::atomic<std::uint32_t> word_{0};
   waker asker_;
@@ -196,16 +204,16 @@ class reply : public reply_core {
 template <class State, class F, class R>
 class question final : public reply<R> {
  public:
-  explicit question(F function) : function_(std::move(function)) {}
+  explicit question(F function) : function_(std::in_place, std::move(function)) {}
 
   std::optional<task<void>> run(mailbox_core& /*box*/, void* state) final {
     if (!this->begin()) return std::nullopt;
     try {
       if constexpr (std::is_void_v<R>) {
-        function_(*static_cast<State*>(state));
+        (*function_)(*static_cast<State*>(state));
         this->result_.emplace();
       } else {
-        this->result_.emplace(function_(*static_cast<State*>(state)));
+        this->result_.emplace((*function_)(*static_cast<State*>(state)));
       }
     } catch (...) {
       this->result_.set_exception(std::current_exception());
@@ -215,32 +223,55 @@ class question final : public reply<R> {
   }
 
  private:
-  F function_;
+  void drop_function() noexcept final { function_.reset(); }
+
+  std::optional<F> function_;
 };
 
 /// One that gives a task.
 template <class State, class F, class R>
 class inquiry final : public reply<R> {
  public:
-  explicit inquiry(F function) : function_(std::move(function)) {}
+  explicit inquiry(F function) : function_(std::in_place, std::move(function)) {}
+
+  [[nodiscard]] bool was_stopped() const noexcept final { return this->result_.is_cancelled(); }
 
   std::optional<task<void>> run(mailbox_core& box, void* state) final {
     if (!this->begin()) return std::nullopt;
-    return answer(box, *static_cast<State*>(state));
+    try {
+      return answer(box, *static_cast<State*>(state));
+    } catch (...) {
+      refuse();
+    }
+    return std::nullopt;
   }
 
  private:
   /// A task of its own, so that the asker can have it cancelled, and no more than it.
   task<void> answer(mailbox_core& box, State& state) {
-    auto work = stoppable<R>(box, stopper_, function_, state);
-    join_handle<R> started = spawn(std::move(work));
+    join_handle<R> started = start(box, state);
+    if (!started) co_return;
     auto end = started.result();
     this->result_ = co_await end;
     this->finish();
   }
+  [[nodiscard]] join_handle<R> start(mailbox_core& box, State& state) noexcept {
+    try {
+      return spawn(stoppable<R>(box, stopper_, *function_, state));
+    } catch (...) {
+      refuse();
+    }
+    return {};
+  }
+  /// There is no memory for a task: that is the asker's to hear.
+  void refuse() noexcept {
+    this->result_.set_exception(std::current_exception());
+    this->finish();
+  }
   void stop() noexcept final { stopper_.stop(); }
+  void drop_function() noexcept final { function_.reset(); }
 
-  F function_;
+  std::optional<F> function_;
   stopper stopper_;
 };
 

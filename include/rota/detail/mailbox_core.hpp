@@ -33,8 +33,8 @@ inline constexpr unsigned priority_bands = 3;
 enum class on_error : std::uint8_t {
   stop,  // the mailbox closes, what waits in it is destroyed, and error() has the exception
   skip,  // the next message's turn; the exceptions are counted
-  // The handler is destroyed, and after a pause made anew: from a copy that was made of it at the beginning, before any message. The
-  // message that it threw at is done. Too often: as stop.
+  // The handler is destroyed, and after a pause made anew: it has to be a made_by. The message that it threw at is done. Too often: as
+  // stop.
   restart,
 };
 
@@ -64,11 +64,15 @@ struct mailbox_options {
 /// Read while it changes: each figure is one that it had.
 struct mailbox_stats {
   std::uint64_t depth = 0;     // messages that wait, those on their way in included
-  std::uint64_t served = 0;    // for which the handler was called
-  std::uint64_t failed = 0;    // of these: it threw
+  std::uint64_t served = 0;    // taken out for the handler
+  std::uint64_t failed = 0;    // times the handler threw, or its making anew
   std::uint64_t dropped = 0;   // destroyed unserved: drop_oldest, an error, the end of the mailbox
   std::uint64_t visits = 0;    // of a consumer
   std::uint64_t restarts = 0;  // of the handler
+  // Between becoming ready and the visit; timed once in 64 visits:
+  std::uint64_t waits = 0;             // how many were timed
+  std::chrono::nanoseconds waited{0};  // their sum
+  std::chrono::nanoseconds longest_wait{0};
 };
 
 /// What an executor has done so far; sums of counters that run on while they are read.
@@ -217,6 +221,8 @@ class ROTA_API mailbox_core {
   virtual std::uint32_t destroy_oldest(std::uint32_t most) noexcept = 0;
   /// Destroys the handler, if it is there.
   virtual void retire() noexcept = 0;
+  /// At the end: and what it would be made anew from.
+  virtual void retire_for_good() noexcept { retire(); }
   /// Makes the handler anew, which was destroyed. May throw what its making throws.
   virtual void remake() = 0;
   /// It has stopped, for an error.
@@ -266,8 +272,9 @@ class ROTA_API mailbox_core {
   // orders_
   static constexpr std::uint32_t to_pause = 1;
   static constexpr std::uint32_t to_discard = 2;
-  static constexpr std::uint32_t to_rest = 4;    // between two handlers
-  static constexpr std::uint32_t to_remake = 8;  // the handler, before the next message
+  static constexpr std::uint32_t to_rest = 4;     // between two handlers
+  static constexpr std::uint32_t to_remake = 8;   // the handler, before the next message
+  static constexpr std::uint32_t to_cancel = 16;  // the runner: who gave it is not inside of the handler
 
   [[nodiscard]] std::size_t try_admit(std::size_t wanted, send_status& status) noexcept;
   [[nodiscard]] std::size_t admit_waiting(std::size_t wanted, send_status& status) noexcept;
@@ -279,6 +286,7 @@ class ROTA_API mailbox_core {
   void lock_drops() noexcept;
   void unlock_drops() noexcept;
   void publish() noexcept;
+  void note_wait() noexcept;
   void tell_of_emptiness(bool at_the_end) noexcept;
   bool wake_a_watcher(std::uint32_t told, bool at_the_end) noexcept;
   [[nodiscard]] bool is_at_rest() const noexcept;
@@ -297,6 +305,10 @@ class ROTA_API mailbox_core {
   void end_rest() noexcept;
   [[nodiscard]] bool try_end(std::uint64_t seen) noexcept;
   void discard_and_close() noexcept;
+  void order_to_discard() noexcept {
+    // relaxed. The round that runs sees it, or a schedule that follows releases it to the round that begins after it.
+    orders_.fetch_or(to_discard, base::order::relaxed);
+  }
 
   /// A round as it goes on, from one thread to the next if the handler waits.
   struct turn {

@@ -17,14 +17,14 @@ template <class T>
   return join_handle<T>(launch(*work.release(), by, result_vtable_of<T>));
 }
 
-/// Starts a task of the library's own on a runtime: it inherits no deadline of the place.
+/// Starts a task of the library's own on a runtime. The caller holds the handle.
 template <class Runtime>
 struct spawner_of {
-  static void launch(Runtime& on, task<void> work) {
+  [[nodiscard]] static header& start(Runtime& on, task<void> work) {
     if constexpr (requires { on.scheduler(); }) {
-      static_cast<void>(spawn_on(on.scheduler(), std::move(work)));
+      return launch(*work.release(), on.scheduler(), result_vtable_of<void>);
     } else {
-      static_cast<void>(on.spawn(std::move(work)));
+      return on.launch(*work.release(), result_vtable_of<void>);
     }
   }
 };

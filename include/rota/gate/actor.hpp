@@ -3,13 +3,16 @@
 
 #include <cstddef>
 #include <exception>
+#include <expected>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <rota/detail/actor_request.hpp>
+#include <rota/detail/chrono.hpp>
 #include <rota/error.hpp>
 #include <rota/gate/mailbox.hpp>
+#include <rota/time.hpp>
 
 namespace rota::gate {
 
@@ -18,20 +21,26 @@ class actor;
 
 namespace detail {
 
+[[noreturn]] ROTA_API void throw_full();
+[[noreturn]] ROTA_API void throw_closed();
+[[noreturn]] ROTA_API void throw_needs_runtime();
+[[noreturn]] ROTA_API void refuse_drops();
+
 template <class State, class Make>
 class actor_box final : public mailbox_queue<actor_message> {
  public:
   actor_box(executor_core& owner, const mailbox_options& options, Make make, mailbox_reference above)
-      : mailbox_queue<actor_message>(owner, options), make_(std::move(make)), above_(std::move(above)) {
+      : mailbox_queue<actor_message>(owner, options),
+        make_(std::in_place, std::move(make)),
+        above_(std::move(above)) {
+    if (options.capacity != unbounded && options.on_full == overflow::drop_oldest) refuse_drops();
     if (above_.get() != nullptr) report_.emplace(*new escalation);
-    state_.emplace(make_);
+    state_.emplace(*make_);
     if (above_.get() != nullptr) node_ = make_node<actor_message>();
   }
 
  private:
-  ~actor_box() final {
-    if (node_ != nullptr) free_node(node_);
-  }
+  ~actor_box() final { drop_report(); }
 
   std::uint32_t serve(std::uint32_t most) noexcept final {
     std::uint32_t count = 0;
@@ -58,7 +67,17 @@ class actor_box final : public mailbox_queue<actor_message> {
     message_.reset();
   }
   void retire() noexcept final { state_.reset(); }
-  void remake() final { state_.emplace(make_); }
+  void retire_for_good() noexcept final {
+    state_.reset();
+    make_.reset();
+    drop_report();
+    above_ = mailbox_reference();
+  }
+  void remake() final { state_.emplace(*make_); }
+  void drop_report() noexcept {
+    report_.reset();
+    if (auto* const place = std::exchange(node_, nullptr)) free_node(place);
+  }
 
   /// Whatever room there is: a failure is not lost.
   void gave_up(const std::exception_ptr& thrown) noexcept final {
@@ -81,7 +100,7 @@ class actor_box final : public mailbox_queue<actor_message> {
     State state_;
   };
 
-  Make make_;
+  std::optional<Make> make_;
   std::optional<kept_state> state_;
   std::optional<actor_message> message_;
   std::optional<task<void>> pending_;
@@ -90,21 +109,21 @@ class actor_box final : public mailbox_queue<actor_message> {
   mailbox_node<actor_message>* node_ = nullptr;  // the same
 };
 
-[[noreturn]] ROTA_API void throw_full();
-[[noreturn]] ROTA_API void throw_closed();
-[[noreturn]] ROTA_API void throw_needs_runtime();
-
 template <class State, class F>
 inline constexpr bool gives_task = core::is_task<std::remove_cvref_t<told_t<State, F>>>;
 
 template <class State, class F, bool = gives_task<State, F>>
 struct reply_of {
   using type = told_t<State, F>;
+  static_assert(!std::is_reference_v<type>,
+                "a reference into the state would be used outside of the actor: return a value");
   using request_type = question<State, std::decay_t<F>, type>;
 };
 template <class State, class F>
 struct reply_of<State, F, true> {
   using type = typename std::remove_cvref_t<told_t<State, F>>::value_type;
+  static_assert(!std::is_reference_v<type>,
+                "a reference into the state would be used outside of the actor: return a value");
   using request_type = inquiry<State, std::decay_t<F>, type>;
 };
 
@@ -125,18 +144,22 @@ class supervisor {
   detail::mailbox_reference to_;
 };
 
-/// For those who talk to an actor: a reference, which the actor may not outlive. Functions are called with its state, one at a time, in
+/// For those who talk to an actor: a reference, which may outlive it. Functions are called with its state, one at a time, in
 /// the order in which one sender sent them.
 ///
 /// Threads       Any. Also inside of tasks and of actors.
-/// Ownership     Keeps the actor's queue, but not the actor. Of a function and what it captures: by value, until it has been called; what it
-///               captures by reference must live until then, which ask() and call() wait for.
-/// Ordering      As address says. What one function did happens before the next, and before ask() returns its result.
-/// Failure       tell: send_status. ask and call throw errc::closed if the actor ends first, errc::queue_full if it is full and its policy
-///               is to reject, errc::would_deadlock inside of the actor itself; and what the function throws, which is then no failure of
-///               the actor. A function that gives a task needs an executor on a runtime: std::invalid_argument. std::bad_alloc;
-///               std::logic_error if it is empty.
-/// Cost          As a send, and one allocation for the function; ask: two coroutine frames more.
+/// Ownership     Keeps the actor's queue, but not the actor. A function and what it captures by value is destroyed when it has been called,
+///               or will not be; for ask() and call() before they return, so what it captures by reference may be the asker's.
+/// Ordering      As address says. ask() sends when it is awaited first. What one function did happens before the next, and before ask()
+///               returns its result.
+/// Failure       tell: send_status. ask and call throw errc::closed if the actor ends first: at the latest when its executor comes by;
+///               errc::queue_full if it is full and its policy is to reject, and where a call inside of a handler would have to wait for
+///               room; errc::would_deadlock inside of the actor itself, call() also in tasks of the executor's runtime; and what the function
+///               throws, which is then no failure of the actor. Not seen, and waited for for ever: an actor's question to itself by way of
+///               another actor, or of a task that its function waits for. A function that gives a task needs an executor on a
+///               runtime: std::invalid_argument. std::bad_alloc; std::logic_error if it is empty.
+/// Cost          As a send, and one allocation for the function; ask: a coroutine frame. A function that gives a task: a task more,
+///               and for each visit another.
 /// Example       examples/actor.cpp
 template <class State>
 class actor_ref {
@@ -168,6 +191,7 @@ class actor_ref {
 
   /// For tasks: what `function(State&)` returns, or the task that it gives. Cancelled, or timed out, before the actor has begun it: it
   /// is not called. Later: its task is cancelled, and the asker goes on when it has ended; a function that runs, runs to its end.
+  /// With g++ 12 name a function that captures by value before the expression that awaits it.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   [[nodiscard]] auto ask(F&& function) const -> task<typename detail::reply_of<State, F>::type> {
@@ -187,6 +211,25 @@ class actor_ref {
     demand_sent(to_.send(reply.message()));
     reply->wait(to_.core());
     return reply->take();
+  }
+  /// The same, for at most `limit`, the wait for room apart; then it gives up as ask() does.
+  template <class Rep, class Period, class F>
+    requires std::is_invocable_v<std::decay_t<F>&, State&>
+  auto call_for(std::chrono::duration<Rep, Period> limit, F&& function) const
+      -> std::expected<typename detail::reply_of<State, F>::type, timed_out> {
+    demand_tasks<F>();
+    if (to_.core().would_deadlock()) detail::throw_would_deadlock("call of an actor where its executor runs");
+    using request_type = typename detail::reply_of<State, F>::request_type;
+    const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
+    demand_sent(to_.send(reply.message()));
+    if (!reply->wait_for(rota::detail::saturating_span(limit)) && !reply->give_up()) reply->wait(to_.core());
+    if (reply->was_withdrawn() || reply->was_stopped()) return std::unexpected(timed_out{});
+    if constexpr (std::is_void_v<typename detail::reply_of<State, F>::type>) {
+      reply->take();
+      return {};
+    } else {
+      return reply->take();
+    }
   }
 
   /// For actors below this one.
@@ -247,7 +290,7 @@ class actor_ref {
 /// on_error::restart.
 ///
 ///   rota::gate::actor<account> savings(executor, [] { return account{}; });
-///   savings.tell([](account& it) { it.deposit(5); });
+///   if (savings.tell([](account& it) { it.deposit(5); }) != rota::gate::send_status::sent) return;
 ///   const int balance = co_await savings.ask([](account& it) { return it.balance(); });
 ///
 /// Threads       As mailbox.
@@ -257,7 +300,8 @@ class actor_ref {
 /// Failure       What a function of tell() throws goes to options.error_policy: stop; skip, and the state stays as it is; or restart: the
 ///               state is destroyed, and after a pause made anew; the functions that wait are called with the new one. What its making
 ///               throws then counts as a failure again. When it stops for an error its supervisor fails with that: in its place in the
-///               queue, whatever room there is. The constructor throws what the making throws, and what make_mailbox() throws.
+///               queue, whatever room there is; one that is closed hears nothing. The constructor throws what the making throws, and what
+///               make_mailbox() throws; std::invalid_argument for overflow::drop_oldest.
 /// Cost          A mailbox.
 /// Example       examples/actor.cpp
 template <class State>
@@ -291,8 +335,12 @@ class actor {
     return ref().ask(std::forward<F>(function));
   }
   template <class F>
-  auto call(F&& function) const {
+  auto call(F&& function) const -> typename detail::reply_of<State, F>::type {
     return ref().call(std::forward<F>(function));
+  }
+  template <class Rep, class Period, class F>
+  auto call_for(std::chrono::duration<Rep, Period> limit, F&& function) const {
+    return ref().call_for(limit, std::forward<F>(function));
   }
 
   /// All as those of mailbox.

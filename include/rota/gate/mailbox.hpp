@@ -21,6 +21,16 @@
 
 namespace rota::gate {
 
+/// A handler for make_mailbox that can be made anew, for on_error::restart: `make()` returns it.
+///
+///   executor.make_mailbox<int>(made_by{[] { return parser{}; }}, {.error_policy = on_error::restart});
+template <class Make>
+struct made_by {
+  Make make;
+};
+template <class Make>
+made_by(Make) -> made_by<Make>;
+
 namespace detail {
 
 template <class T>
@@ -89,34 +99,52 @@ class mailbox_queue : public mailbox_core {
   }
 };
 
-/// A handler, and with on_error::restart a copy of it as it was at the beginning.
+/// A handler that is made once.
 template <class F>
 class kept_handler {
  public:
-  kept_handler(F handler, const mailbox_options& options) {
-    if constexpr (std::is_copy_constructible_v<F>) {
-      if (options.error_policy == on_error::restart) first_.emplace(handler);
-    }
-    present_.emplace(std::move(handler));
-  }
+  using type = F;
+  explicit kept_handler(F handler) : present_(std::in_place, std::move(handler)) {}
 
   F& operator*() noexcept { return *present_; }
   void retire() noexcept { present_.reset(); }
-  void remake() {
-    if constexpr (std::is_copy_constructible_v<F>) present_.emplace(*first_);
-  }
+  void retire_for_good() noexcept { present_.reset(); }
+  void remake() noexcept {}
 
  private:
   std::optional<F> present_;
-  std::optional<F> first_;
 };
+/// One that is made anew.
+template <class Make>
+class kept_handler<made_by<Make>> {
+ public:
+  using type = std::invoke_result_t<Make&>;
+  explicit kept_handler(made_by<Make> by) : make_(std::in_place, std::move(by.make)), present_((*make_)()) {}
+
+  type& operator*() noexcept { return *present_; }
+  void retire() noexcept { present_.reset(); }
+  void retire_for_good() noexcept {
+    present_.reset();
+    make_.reset();
+  }
+  void remake() { present_.emplace((*make_)()); }
+
+ private:
+  std::optional<Make> make_;
+  std::optional<type> present_;
+};
+
+template <class F>
+inline constexpr bool is_made_by = false;
+template <class Make>
+inline constexpr bool is_made_by<made_by<Make>> = true;
 
 /// With a handler that is a function.
 template <class T, class F>
 class mailbox_of final : public mailbox_queue<T> {
  public:
   mailbox_of(executor_core& owner, const mailbox_options& options, F handler)
-      : mailbox_queue<T>(owner, options), handler_(std::move(handler), options) {}
+      : mailbox_queue<T>(owner, options), handler_(std::move(handler)) {}
 
  private:
   ~mailbox_of() final = default;
@@ -137,6 +165,7 @@ class mailbox_of final : public mailbox_queue<T> {
   }
 
   void retire() noexcept final { handler_.retire(); }
+  void retire_for_good() noexcept final { handler_.retire_for_good(); }
   void remake() final { handler_.remake(); }
 
   kept_handler<F> handler_;
@@ -147,7 +176,7 @@ template <class T, class F>
 class mailbox_of_tasks final : public mailbox_queue<T> {
  public:
   mailbox_of_tasks(executor_core& owner, const mailbox_options& options, F handler)
-      : mailbox_queue<T>(owner, options), handler_(std::move(handler), options) {}
+      : mailbox_queue<T>(owner, options), handler_(std::move(handler)) {}
 
  private:
   ~mailbox_of_tasks() final = default;
@@ -174,6 +203,7 @@ class mailbox_of_tasks final : public mailbox_queue<T> {
     message_.reset();
   }
   void retire() noexcept final { handler_.retire(); }
+  void retire_for_good() noexcept final { handler_.retire_for_good(); }
   void remake() final { handler_.remake(); }
 
   kept_handler<F> handler_;
@@ -183,7 +213,8 @@ class mailbox_of_tasks final : public mailbox_queue<T> {
 
 /// What a handler gives.
 template <class F, class T>
-using handled_t = decltype(std::declval<std::decay_t<F>&>()(std::declval<T&&>()));
+using handled_t =
+    decltype(std::declval<typename kept_handler<std::decay_t<F>>::type&>()(std::declval<T&&>()));
 
 /// A counted reference to a mailbox.
 class mailbox_reference {
@@ -223,6 +254,8 @@ class ROTA_API tasks_to_make {
 
   /// Each is to be started. Empty: that was the last.
   [[nodiscard]] std::optional<task<void>> next();
+  /// Takes over its handle.
+  void note_started(core::header& consumer) noexcept;
   [[nodiscard]] executor_core* release() noexcept { return std::exchange(core_, nullptr); }
 
  private:
@@ -233,7 +266,7 @@ class ROTA_API tasks_to_make {
 template <class Runtime>
 [[nodiscard]] executor_core* start_consumers(Runtime& on, unsigned consumers) {
   tasks_to_make all(consumers);
-  while (auto next = all.next()) core::spawner_of<Runtime>::launch(on, std::move(*next));
+  while (auto next = all.next()) all.note_started(core::spawner_of<Runtime>::start(on, std::move(*next)));
   return all.release();
 }
 
@@ -408,7 +441,7 @@ class address {
 /// Failure       What the handler throws goes to options.error_policy; of a coroutine also std::bad_alloc, if there is no memory
 ///               for the task that would wait. std::logic_error if it was moved from. When the runtime under it shuts down, it
 ///               ends as if it were destroyed.
-/// Cost          About 500 bytes. No thread, and nothing at all while it is idle. A handler that is a coroutine: a task for each visit,
+/// Cost          About 600 bytes. No thread, and nothing at all while it is idle. A handler that is a coroutine: a task for each visit,
 ///               and a frame for each message.
 /// Example       examples/mailbox.cpp
 template <class T>
@@ -441,7 +474,8 @@ class mailbox {
   /// No message comes in any more. Those that are in are served.
   void close() { to_.core().close(); }
   /// Returns when it is closed and all messages are served, or were destroyed for an error. Throws errc::would_deadlock in handlers
-  /// of its executor, which may be what would have to serve it, and where that is on a runtime in every task: async_join() waits there.
+  /// of its executor, which may be what would have to serve it, and where that is on a runtime in every task of that:
+  /// async_join() waits there.
   void join() const {
     detail::mailbox_core& core = to_.core();
     if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox where its executor runs");
@@ -455,7 +489,8 @@ class mailbox {
     core.wait_until_empty();
   }
 
-  /// For tasks: as join and drain, and the task waits. It may be cancelled meanwhile.
+  /// For tasks: as join and drain, and the task waits. It may be cancelled meanwhile. Throws errc::would_deadlock in the mailbox's own
+  /// handler.
   [[nodiscard]] task<void> async_join() const {
     static_cast<void>(to_.core());
     return rest(to_.to_, detail::rest_leaf::until::over);
@@ -470,7 +505,7 @@ class mailbox {
   void resume() { to_.core().resume(); }
 
   [[nodiscard]] mailbox_stats stats() const { return to_.core().stats(); }
-  /// After join(): what the handler threw, if on_error::stop has closed it; else null.
+  /// After join(): what the handler threw, if that has closed it; else null.
   [[nodiscard]] std::exception_ptr error() const {
     return to_.core().has_ended() ? to_.core().error() : std::exception_ptr{};
   }
@@ -481,6 +516,7 @@ class mailbox {
   explicit mailbox(detail::mailbox_core& core) noexcept : to_(detail::mailbox_reference(core)) {}
 
   static task<void> rest(detail::mailbox_reference of, detail::rest_leaf::until what) {
+    if (of.get()->runs_here()) detail::throw_would_deadlock("a mailbox that its own handler waits for");
     detail::rest_leaf end(*of.get(), what);
     co_await end;
   }
@@ -501,7 +537,7 @@ class mailbox {
 ///               runtime shuts down all mailboxes end, and those that are made later are closed.
 /// Ordering      As mailbox says. In each thread's list a mailbox that is ready is served after those that were ready before it, in
 ///               its band; one visit in 61 takes from another thread's list, so nothing waits for ever behind one that is held up.
-///               On a runtime a consumer gives its worker back after 64 messages.
+///               On a runtime a consumer gives its worker back after the visit in which it has served the 64th message.
 /// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc. On a testing::runtime a wait
 ///               runs its tasks; where none can run it ends the program with a sentence.
 /// Cost          One thread each; asleep, without any timer, while nothing is ready. On a runtime: one task each.
@@ -523,8 +559,9 @@ class executor {
 
   /// `handler(T&&)` is called for each message, and returns nothing. It may block, and keep others from their turn: a thread for each
   /// that does. On a runtime it may return a task<void>, which may wait and keeps nobody from anything; it must not block then.
+  /// With on_error::restart: `made_by{make}`, where make() returns the handler.
   template <class T, class F>
-    requires requires(std::decay_t<F>& call, T&& message) { call(std::move(message)); }
+    requires requires { typename detail::handled_t<F, T>; }
   [[nodiscard]] mailbox<T> make_mailbox(F&& handler, const mailbox_options& options = {}) {
     constexpr bool gives_tasks = std::is_same_v<detail::handled_t<F, T>, task<void>>;
     static_assert(gives_tasks || std::is_void_v<detail::handled_t<F, T>>,
@@ -533,7 +570,7 @@ class executor {
     using kind = std::conditional_t<gives_tasks,
                                     detail::mailbox_of_tasks<T, std::decay_t<F>>,
                                     detail::mailbox_of<T, std::decay_t<F>>>;
-    if constexpr (!std::is_copy_constructible_v<std::decay_t<F>>) demand_no_copies(options);
+    if constexpr (!detail::is_made_by<std::decay_t<F>>) demand_no_restarts(options);
     return make_box<kind, T>(options, std::forward<F>(handler));
   }
 
@@ -559,7 +596,7 @@ class executor {
     return mailbox<T>(*made);
   }
   ROTA_API static void check(const mailbox_options& options);
-  ROTA_API static void demand_no_copies(const mailbox_options& options);
+  ROTA_API static void demand_no_restarts(const mailbox_options& options);
   ROTA_API void demand_tasks(bool needed) const;
 
   detail::executor_core* core_;

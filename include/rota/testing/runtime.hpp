@@ -98,6 +98,7 @@ class ROTA_API runtime {
   [[nodiscard]] std::string dump() const;
 
  private:
+  friend struct core::spawner_of<runtime>;
   struct dropper {
     runtime& by;
     core::header& task;

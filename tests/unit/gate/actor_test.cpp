@@ -418,15 +418,95 @@ TEST(actors, that_own_others_are_made_anew_with_them) {
   up.reset();
 }
 
+TEST(actors, let_go_of_functions_before_the_asker_goes_on) {
+  executor threads(1);
+  runtime tasks({.workers = 2});
+  executor on_tasks(tasks, 1);
+  actor<account> plain(threads, poor);
+  actor<account> waiting(on_tasks, poor);
+  const auto kept = std::make_shared<int>(1);
+  for (int i = 0; i < 2000; ++i) {
+    plain.call([kept](account&) {});
+    ASSERT_EQ(kept.use_count(), 1);
+    waiting.call([kept](account&) -> task<void> { co_await yield(); });
+    ASSERT_EQ(kept.use_count(), 1);
+  }
+  plain.pause();
+  EXPECT_FALSE(plain.call_for(0ms, [kept](account&) { return *kept; }).has_value());
+  EXPECT_EQ(kept.use_count(), 1) << "it was taken back, and is gone";
+}
+
+TEST(actors, are_called_for_a_limited_time) {
+  runtime tasks({.workers = 1});
+  executor on_tasks(tasks, 1);
+  actor<account> savings(on_tasks, poor);
+  EXPECT_EQ(savings.call_for(1h, [](account& it) { return it.balance; }), 0);
+  EXPECT_TRUE(savings.call_for(1h, [](account&) {}).has_value());
+  std::atomic<int> ended{0};
+  const auto waits = [&ended](account&) -> task<int> {
+    struct last {
+      std::atomic<int>* ended;
+      ~last() { ++*ended; }
+    } const mine{&ended};
+    co_await sleep_for(std::chrono::hours::max());
+    co_return 1;
+  };
+  const auto late = savings.call_for(20ms, waits);
+  EXPECT_FALSE(late.has_value());
+  EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0) << "the actor goes on";
+}
+
+TEST(actors, drop_no_questions) {
+  executor threads(1);
+  EXPECT_THROW(actor<account>(threads, poor, {.capacity = 1, .on_full = overflow::drop_oldest}),
+               std::invalid_argument);
+}
+
+TEST(actors, keep_nothing_when_they_have_ended) {
+  const auto kept = std::make_shared<int>(1);
+  actor_ref<account> late;
+  address<int> late_too;
+  {
+    executor threads(1);
+    actor<account> above(threads, poor);
+    actor<account> savings(threads, [kept] { return account{*kept}; }, {}, above.ref().supervisor());
+    late = savings.ref();
+    auto box = threads.make_mailbox<int>(made_by{[kept] { return [kept](int) {}; }},
+                                         {.error_policy = on_error::restart});
+    late_too = box.address();
+    EXPECT_GT(kept.use_count(), 3);
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST(actors, that_go_while_they_rest_leave_no_task_behind) {
+  testing::runtime tasks;
+  const auto kept = std::make_shared<int>(1);
+  {
+    executor on_tasks(tasks, 1);
+    actor<account> fails(
+        on_tasks,
+        [kept] { return account{*kept}; },
+        {.error_policy = on_error::restart, .restarts = {.pause = 24h, .longest_pause = 24h}});
+    EXPECT_EQ(fails.tell([](account&) { throw std::runtime_error("it fails"); }), send_status::sent);
+    static_cast<void>(tasks.run_until_stalled());
+    EXPECT_EQ(fails.stats().restarts, 1U);
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+  static_cast<void>(tasks.run_until_stalled());
+  EXPECT_EQ(tasks.alive_tasks(), 0U);
+}
+
 TEST(mailboxes, whose_handlers_are_made_anew) {
   executor threads(1);
   std::vector<int> seen;
-  auto box = threads.make_mailbox<int>(
-      [&seen, count = 0](int value) mutable {
-        if (value < 0) throw std::runtime_error("less than nothing");
-        seen.push_back(value + 100 * count++);
-      },
-      {.error_policy = on_error::restart, .restarts = {.pause = 1us}});
+  auto box = threads.make_mailbox<int>(made_by{[&seen] {
+                                         return [&seen, count = 0](int value) mutable {
+                                           if (value < 0) throw std::runtime_error("less than nothing");
+                                           seen.push_back(value + 100 * count++);
+                                         };
+                                       }},
+                                       {.error_policy = on_error::restart, .restarts = {.pause = 1us}});
   for (const int value : {1, 2, -1, 3, 4}) EXPECT_EQ(box.send(value), send_status::sent);
   box.drain();
   EXPECT_EQ(seen, (std::vector<int>{1, 102, 3, 104}));
@@ -437,7 +517,8 @@ TEST(mailboxes, refuse_restarts_out_of_range) {
   executor threads(1);
   const auto refused = [&threads](const restart_options& how) {
     try {
-      auto box = threads.make_mailbox<int>([](int) {}, {.error_policy = on_error::restart, .restarts = how});
+      auto box = threads.make_mailbox<int>(made_by{[] { return [](int) {}; }},
+                                           {.error_policy = on_error::restart, .restarts = how});
       return std::string("nothing");
     } catch (const std::invalid_argument& e) {
       return std::string(e.what());
@@ -451,10 +532,37 @@ TEST(mailboxes, refuse_restarts_out_of_range) {
   auto handler = [kept = std::make_unique<int>(1)](int) { static_cast<void>(*kept); };
   try {
     auto box = threads.make_mailbox<int>(std::move(handler), {.error_policy = on_error::restart});
-    FAIL() << "it cannot be copied";
+    FAIL() << "it is made once";
   } catch (const std::invalid_argument& e) {
-    EXPECT_NE(std::string(e.what()).find("not copyable"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("made_by"), std::string::npos) << e.what();
   }
+}
+
+TEST(mailboxes, time_a_wait_now_and_then) {
+  executor threads(1);
+  auto box = threads.make_mailbox<int>([](int) {});
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(box.send(i), send_status::sent);
+    box.drain();
+  }
+  const mailbox_stats stats = box.stats();
+  EXPECT_GE(stats.waits, 2U);
+  EXPECT_LE(stats.waits, stats.visits);
+  EXPECT_GT(stats.waited.count(), 0);
+  EXPECT_GE(stats.waited, stats.longest_wait);
+  EXPECT_GT(stats.longest_wait.count(), 0);
+}
+
+// Its closure looks as if it could be copied.
+TEST(mailboxes, may_have_handlers_that_cannot_be_copied) {
+  executor threads(1);
+  std::vector<std::unique_ptr<int>> kept;
+  kept.push_back(std::make_unique<int>(0));
+  int& sum = *kept.front();
+  auto box = threads.make_mailbox<int>([kept = std::move(kept)](int value) { *kept.front() += value; });
+  EXPECT_EQ(box.send(5), send_status::sent);
+  box.drain();
+  EXPECT_EQ(sum, 5);
 }
 
 }  // namespace

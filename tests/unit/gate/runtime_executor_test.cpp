@@ -4,6 +4,7 @@
 #include <rota/gate/mailbox.hpp>
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
+#include <rota/task_local.hpp>
 #include <rota/testing/runtime.hpp>
 #include <rota/this_task.hpp>
 #include <rota/time.hpp>
@@ -532,6 +533,76 @@ TEST(executors_on_a_runtime, many_come_and_go) {
     if (round % 2 == 0) boxes.clear();
   }
   EXPECT_EQ(asleep.gone.load(), asleep.begun.load());
+}
+
+TEST(executors_on_a_runtime, are_waited_for_before_they_have_run) {
+  testing::runtime tasks;
+  executor on_tasks(tasks, 1);
+  int seen = 0;
+  auto box = on_tasks.make_mailbox<int>([&seen](int value) -> task<void> {
+    co_await sleep_for(1h);
+    seen = value;
+  });
+  EXPECT_EQ(box.send(5), send_status::sent);
+  box.drain();
+  EXPECT_EQ(seen, 5) << "time goes to the next timer";
+}
+
+TEST(executors_on_a_runtime, may_be_waited_for_where_blocking_is_right) {
+  runtime tasks({.workers = 1});
+  executor on_tasks(tasks, 1);
+  auto box = on_tasks.make_mailbox<int>([](int) {});
+  const auto drains = [&box] {
+    EXPECT_EQ(box.send(1), send_status::sent);
+    box.drain();
+  };
+  tasks.spawn_blocking(drains).join();
+  const auto in_place = [&]() -> task<> {
+    block_in_place(drains);
+    co_return;
+  };
+  tasks.spawn(in_place).join();
+  tasks.block_on([&]() -> task<> {
+    drains();
+    co_return;
+  });
+  // A task of another runtime holds nobody up but its own worker.
+  runtime others({.workers = 1});
+  others
+      .spawn([&]() -> task<> {
+        drains();
+        co_return;
+      })
+      .join();
+  EXPECT_EQ(box.stats().served, 4U);
+}
+
+TEST(executors_on_a_runtime, a_handler_may_not_wait_for_its_own_mailbox) {
+  runtime tasks({.workers = 1});
+  executor on_tasks(tasks, 1);
+  std::optional<mailbox<int>> box;
+  box.emplace(on_tasks.make_mailbox<int>([&box](int) -> task<void> { co_await box->async_drain(); }));
+  EXPECT_EQ(box->send(1), send_status::sent);
+  box->join();
+  EXPECT_THROW(std::rethrow_exception(box->error()), error);
+}
+
+const task_local<int> whose{0};
+
+TEST(executors_on_a_runtime, inherit_no_locals) {
+  runtime tasks({.workers = 1});
+  std::optional<executor> made;
+  const auto make = [&]() -> task<> {
+    const auto mine = whose.set(7);
+    made.emplace(tasks, 1);
+    co_return;
+  };
+  tasks.spawn(make).join();
+  int seen = -1;
+  auto box = made->make_mailbox<int>([&seen](int) { seen = whose.get(); });
+  EXPECT_EQ(box.send(1), send_status::sent);
+  box.drain();
+  EXPECT_EQ(seen, 0);
 }
 
 }  // namespace
