@@ -456,7 +456,7 @@ TEST(mailbox_model, two_drains_of_one_that_is_paused) {
         [](house<int>& h) { h.box->resume(); },
         [](house<int>& h) {
           h.box->drain();
-          check(h.box->stats().depth == 0 && h.served.count() == 3, "it was handled");
+          check(h.served.count() == 3, "it was handled");
         },
         [](house<int>&) {});
   };

@@ -61,7 +61,8 @@ struct mailbox_options {
   restart_options restarts{};
 };
 
-/// Read while it changes: each figure is one that it had.
+/// Read while it changes: each figure is one that it had, but for `depth` while somebody drains or closes: that may count what has just
+/// been served.
 struct mailbox_stats {
   std::uint64_t depth = 0;     // messages that wait, those on their way in included
   std::uint64_t served = 0;    // taken out for the handler
