@@ -1,0 +1,41 @@
+#include "chat/command.hpp"
+
+#include <gtest/gtest.h>
+
+namespace chat {
+namespace {
+
+TEST(parse, what_has_no_slash_is_said) {
+  EXPECT_EQ(parse("hello you"), (command{verb::say, "hello you"}));
+  EXPECT_EQ(parse("  a / b "), (command{verb::say, "a / b"}));
+}
+
+TEST(parse, two_slashes_are_one_that_is_said) {
+  EXPECT_EQ(parse("//quit"), (command{verb::say, "/quit"}));
+  EXPECT_EQ(parse("//"), (command{verb::say, "/"}));
+}
+
+TEST(parse, nothing_is_nothing) {
+  EXPECT_EQ(parse(""), command{});
+  EXPECT_EQ(parse("   "), command{});
+}
+
+TEST(parse, words_with_and_without_an_argument) {
+  EXPECT_EQ(parse("/nick ann"), (command{verb::nick, "ann"}));
+  EXPECT_EQ(parse("/nick"), (command{verb::nick, ""}));
+  EXPECT_EQ(parse("/join   a b  "), (command{verb::join, "a b"}));
+  EXPECT_EQ(parse("/leave").what, verb::leave);
+  EXPECT_EQ(parse("/who").what, verb::who);
+  EXPECT_EQ(parse("/quit").what, verb::quit);
+  EXPECT_EQ(parse(" /help ").what, verb::help);
+}
+
+TEST(parse, other_words_are_unknown) {
+  EXPECT_EQ(parse("/nicks ann"), (command{verb::unknown, "/nicks"}));
+  EXPECT_EQ(parse("/"), (command{verb::unknown, "/"}));
+  EXPECT_EQ(parse("/ join x"), (command{verb::unknown, "/"}));
+  EXPECT_EQ(parse("/NICK x"), (command{verb::unknown, "/NICK"}));
+}
+
+}  // namespace
+}  // namespace chat
