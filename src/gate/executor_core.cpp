@@ -417,9 +417,9 @@ bool executor_core::help_once() noexcept {
   return true;
 }
 
-void executor_core::note_scheduler(const core::header& consumer) noexcept {
-  scheduler_ = consumer.owner;
-  if (consumer.owner->ops->run_another != nullptr) alone_ = consumer.owner;
+void executor_core::note_scheduler(const core::header& task) noexcept {
+  scheduler_ = task.owner;
+  if (task.owner->ops->run_another != nullptr) alone_ = task.owner;
 }
 
 /// While this thread plays it; runs of tasks nest.

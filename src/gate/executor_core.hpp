@@ -130,7 +130,7 @@ class executor_core {
   [[nodiscard]] bool would_deadlock() const noexcept;
   [[nodiscard]] bool has_tasks() const noexcept { return by_tasks_; }
   /// Of one of its tasks, before anybody else has the executor.
-  void note_scheduler(const core::header& consumer) noexcept;
+  void note_scheduler(const core::header& task) noexcept;
   /// As its handlers see it.
   [[nodiscard]] base::time_point now() const noexcept;
 

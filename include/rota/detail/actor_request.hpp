@@ -180,13 +180,6 @@ class ROTA_API stopper {
   parts* parts_;
 };
 
-template <class R, class F, class State>
-task<R> stoppable(mailbox_core& box, stopper& by, F& function, State& state) {
-  box.note_helper();
-  const stopper::running here(by);
-  co_return co_await function(state);
-}
-
 template <class R>
 class reply : public reply_core {
  public:
@@ -255,9 +248,14 @@ class inquiry final : public reply<R> {
     this->result_ = co_await end;
     this->finish();
   }
+  task<R> stoppable(mailbox_core& box, State& state) {
+    box.note_helper();
+    const stopper::running here(stopper_);
+    co_return co_await (*function_)(state);
+  }
   [[nodiscard]] join_handle<R> start(mailbox_core& box, State& state) noexcept {
     try {
-      return spawn(stoppable<R>(box, stopper_, *function_, state));
+      return spawn(stoppable(box, state));
     } catch (...) {
       refuse();
     }
