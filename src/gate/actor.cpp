@@ -58,8 +58,8 @@ bool reply_core::give_up() noexcept {
   // acquire. Pairs with end().
   std::uint32_t seen = word_.load(base::order::acquire);
   while ((seen & phase) == waiting) {
-    // relaxed. Nothing is handed over: the function was not called. failure: acquire. As above.
-    if (word_.compare_exchange_weak(seen, withdrawn, base::order::relaxed, base::order::acquire)) {
+    // acquire. No weaker than the failure. failure: acquire. As above.
+    if (word_.compare_exchange_weak(seen, withdrawn, base::order::acquire, base::order::acquire)) {
       // Nobody else looks at it any more.
       asker_is_mine_.set(true);
       asker_ = waker();
