@@ -1,15 +1,19 @@
 // Many mailboxes, many senders: bounded and not, in every band; some go while others send to them, some throw, some are paused,
-// handlers send on and make mailboxes. Every message is served or dropped, once; one handler call at a time for each mailbox; messages
+// handlers send on and make mailboxes. Every second round on a runtime, where half of the handlers wait, and every eighth of these is
+// shut down while senders send. Every message is served or dropped, once; one handler call at a time for each mailbox; messages
 // of a sender in its order. `--messages N`: that many to 100,000 mailboxes from 8 threads, and the memory after that stays what it
 // was after a tenth.
 #include "stress.hpp"
 
 #include <rota/gate/mailbox.hpp>
+#include <rota/runtime.hpp>
+#include <rota/this_task.hpp>
 
 #include <array>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -43,14 +47,55 @@ struct account {
   std::atomic<bool> inside{false};
   std::atomic<std::uint64_t> served{0};
 
-  void serve(const letter& l) {
+  void begin(const letter& l) {
     if (inside.exchange(true)) ++violations;
     if (l.number <= last.at(l.from)) ++violations;
     last.at(l.from) = l.number;
     ++served;
-    inside = false;
   }
+  void end() { inside = false; }
 };
+
+/// A handler is inside while this lives: also a frame that is unwound gives it back.
+class inside_of {
+ public:
+  inside_of(account& whose, const letter& l) : whose_(&whose) { whose.begin(l); }
+  inside_of(inside_of&& other) noexcept : whose_(std::exchange(other.whose_, nullptr)) {}
+  inside_of& operator=(inside_of&&) = delete;
+  ~inside_of() {
+    if (whose_ != nullptr) whose_->end();
+  }
+
+ private:
+  account* whose_;
+};
+
+void may_throw(bool throws, std::uint32_t number) {
+  if (throws && number % 16 == 0) throw std::runtime_error("now and then");
+}
+
+rota::task<void> waits(inside_of /*here*/, bool throws, std::uint32_t number) {
+  for (std::uint32_t i = number % 4; i != 0; --i) co_await rota::yield();
+  may_throw(throws, number);
+}
+
+mailbox<letter> make(executor& on, account& mine, bool throws, bool is_task, const mailbox_options& options) {
+  if (is_task) {
+    return on.make_mailbox<letter>(made_by{[&mine, throws] {
+                                     return [&mine, throws](letter&& l) {
+                                       return waits(inside_of(mine, l), throws, l.number);
+                                     };
+                                   }},
+                                   options);
+  }
+  return on.make_mailbox<letter>(made_by{[&mine, throws] {
+                                   return [&mine, throws](letter&& l) {
+                                     const inside_of here(mine, l);
+                                     may_throw(throws, l.number);
+                                   };
+                                 }},
+                                 options);
+}
 
 mailbox_options options_of(std::mt19937_64& random) {
   mailbox_options o;
@@ -60,7 +105,8 @@ mailbox_options options_of(std::mt19937_64& random) {
     o.capacity = 1 + random() % 8;
     o.on_full = static_cast<overflow>(random() % 3);
   }
-  o.error_policy = random() % 4 == 0 ? on_error::stop : on_error::skip;
+  o.error_policy = static_cast<on_error>(random() % 3);
+  o.restarts.pause = std::chrono::microseconds(random() % 50);
   return o;
 }
 
@@ -78,19 +124,25 @@ void play(std::uint64_t round, stress::watchdog& dog, sums& all) {
   std::vector<std::unique_ptr<account>> accounts;
   std::atomic<std::uint64_t> sent{0};
   std::atomic<std::uint64_t> refused{0};
-  executor threads(static_cast<unsigned>(1 + round % 4));
+  const bool on_a_runtime = round % 2 == 1;
+  const bool shuts_down = on_a_runtime && round / 2 % 8 == 7;
+  std::optional<rota::runtime> tasks;
+  std::optional<executor> made;
+  if (on_a_runtime) {
+    tasks.emplace(rota::runtime_options{.workers = static_cast<unsigned>(1 + round / 2 % 3)});
+    made.emplace(*tasks, static_cast<unsigned>(1 + round / 4 % 4));
+  } else {
+    made.emplace(static_cast<unsigned>(1 + round / 2 % 4));
+  }
+  executor& threads = *made;
   {
     std::vector<std::optional<mailbox<letter>>> owned(boxes);
     std::vector<address<letter>> to(boxes);
     for (std::size_t b = 0; b < boxes; ++b) {
       accounts.push_back(std::make_unique<account>());
       const bool throws = random() % 8 == 0;
-      owned[b] = threads.make_mailbox<letter>(
-          [&mine = *accounts.back(), throws](letter&& l) {
-            mine.serve(l);
-            if (throws && l.number % 16 == 0) throw std::runtime_error("now and then");
-          },
-          options_of(random));
+      const bool is_task = on_a_runtime && random() % 2 == 0;
+      owned[b] = make(threads, *accounts.back(), throws, is_task, options_of(random));
       to[b] = owned[b]->address();
     }
     std::vector<std::jthread> work;
@@ -119,7 +171,9 @@ void play(std::uint64_t round, stress::watchdog& dog, sums& all) {
             std::this_thread::yield();
             box->resume();
             break;
-          case 3: box->drain(); break;
+          case 3:
+            if (!shuts_down) box->drain();
+            break;
           default:
             threads.pause();
             std::this_thread::yield();
@@ -129,8 +183,9 @@ void play(std::uint64_t round, stress::watchdog& dog, sums& all) {
         ++dog.progress;
       }
     });
+    if (shuts_down) static_cast<void>(tasks->shutdown(std::chrono::seconds(0)));
     work.clear();
-    if (round % 2 == 0) threads.drain();
+    if (round % 4 < 2) threads.drain();
   }
   threads.drain();
   const executor_stats s = threads.stats();
