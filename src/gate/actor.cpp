@@ -83,16 +83,16 @@ bool reply_core::was_withdrawn() const noexcept {
 }
 
 void reply_core::wait(mailbox_core& box) noexcept {
-  static_cast<void>(listen(waker()));
   while (!is_over()) {
     if (!box.help_once()) sleep_until(base::never);
   }
 }
 
-bool reply_core::wait_for(std::chrono::nanoseconds limit) noexcept {
-  const base::time_point deadline = rota::detail::saturating_deadline(base::now(), limit);
-  static_cast<void>(listen(waker()));
-  while (!is_over() && base::now() < deadline) sleep_until(deadline);
+bool reply_core::wait_for(mailbox_core& box, std::chrono::nanoseconds limit) noexcept {
+  const base::time_point deadline = rota::detail::saturating_deadline(box.now(), limit);
+  while (!is_over() && box.help_before(deadline)) {
+  }
+  while (!is_over() && box.now() < deadline && !box.is_alone()) sleep_until(deadline);
   return is_over();
 }
 

@@ -395,10 +395,13 @@ bool executor_core::handles_here() noexcept {
 
 bool executor_core::would_deadlock() const noexcept {
   const auto* const task = static_cast<const core::header*>(base::this_thread_locals().task);
-  return runs_here() || (task != nullptr && task->owner == scheduler_);
+  if (runs_here()) return true;
+  // relaxed. Gone, nobody comes by who could be held up; and another runtime may be where the tasks' own was.
+  return task != nullptr && task->owner == scheduler_ && (orders_.load(base::order::relaxed) & gone) == 0;
 }
 
 base::time_point executor_core::now() const noexcept {
+  if (alone_ != nullptr) return alone_->ops->now(*alone_);
   const auto* const task = static_cast<const core::header*>(base::this_thread_locals().task);
   return by_tasks_ && task != nullptr ? task->owner->ops->now(*task->owner) : base::now();
 }
@@ -409,12 +412,16 @@ executor_core::waiting_section::waiting_section() noexcept {
 
 bool executor_core::help_once() noexcept {
   if (alone_ == nullptr) return false;
-  if (!alone_->ops->run_another(*alone_))
+  if (!alone_->ops->run_another(*alone_, base::never))
     ROTA_FATAL(
         "a wait for mailboxes on a testing::runtime, where nothing can run that would end it: co_await their "
         "async_join() or async_drain()",
         0);
   return true;
+}
+
+bool executor_core::help_before(base::time_point deadline) noexcept {
+  return alone_ != nullptr && alone_->ops->run_another(*alone_, deadline);
 }
 
 void executor_core::note_scheduler(const core::header& task) noexcept {

@@ -136,6 +136,8 @@ class executor_core {
 
   /// Where its tasks all run on this thread, and it would wait for one of them: runs another. False: it may wait.
   [[nodiscard]] bool help_once() noexcept;
+  [[nodiscard]] bool help_before(base::time_point deadline) noexcept;
+  [[nodiscard]] bool is_alone() const noexcept { return alone_ != nullptr; }
 
   /// Around a wait for one of its handlers to come to rest: inside of a task the worker's role is lent meanwhile.
   class waiting_section {

@@ -264,9 +264,10 @@ bool fan_in_core::begin_next(std::chrono::steady_clock::time_point deadline) noe
   while (ready_.get() == 0) {  // a word that is marked may be empty; then it is marked no more
     std::optional<unsigned> marked = waker_.try_take();
     if (!marked.has_value()) {
-      if (deadline == at_once || has_ended()) return false;
+      found_end_.set(has_ended());
+      if (deadline == at_once || found_end_.get()) return false;
       marked = waker_.wait_until(deadline);
-      if (!marked.has_value()) return false;
+      if (!marked.has_value()) return false;  // the time has come
     }
     word_.set(*marked);
     ready_.set(parts_->words[*marked].take());

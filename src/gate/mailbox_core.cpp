@@ -98,6 +98,9 @@ void mailbox_core::note_helper() noexcept {
 
 bool mailbox_core::has_tasks() const noexcept { return owner_->has_tasks(); }
 bool mailbox_core::help_once() noexcept { return owner_->help_once(); }
+bool mailbox_core::help_before(base::time_point deadline) noexcept { return owner_->help_before(deadline); }
+bool mailbox_core::is_alone() const noexcept { return owner_->is_alone(); }
+base::time_point mailbox_core::now() const noexcept { return owner_->now(); }
 
 bool mailbox_core::would_deadlock() const noexcept { return runs_here() || owner_->would_deadlock(); }
 
@@ -437,10 +440,18 @@ cancel_progress rest_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
 
 mailbox_stats mailbox_core::stats() const noexcept {
   mailbox_stats s;
-  // relaxed, both. For a report.
-  s.depth = size_.load(base::order::relaxed) & count_mask;
-  // relaxed. The same.
-  s.depth -= std::min(s.depth, unsettled_.load(base::order::relaxed));
+  // What is served between the two is taken off too early, or not at all: look again, a few times.
+  std::uint64_t done = 0;
+  std::uint64_t again = 0;
+  unsigned tries = 0;
+  do {
+    // acquire, three times. In this order.
+    done = unsettled_.load(base::order::acquire);
+    s.depth = size_.load(base::order::acquire) & count_mask;
+    again = unsettled_.load(base::order::acquire);
+  } while (done != again && ++tries < 4);
+  s.depth -= std::min(s.depth, std::min(done, again));
+  // relaxed. For a report.
   s.dropped = parts_->dropped.load(base::order::relaxed);
   s.served = parts_->served.read();
   s.failed = parts_->failed.read();
@@ -579,7 +590,24 @@ void mailbox_core::begin_chunk(turn& t) noexcept {
     if (t.discards || t.rests || (orders & to_remake) == 0 || try_remake()) break;
   }
   t.count = 0;
+  t.counted = 0;
   t.wanted = t.discards ? UINT32_MAX : std::min(t.left, chunk);
+}
+
+/// Those of this chunk that are not in the account yet. The last one may be what the handler waits in: the gate says that.
+void mailbox_core::count_served(turn& t) noexcept {
+  const std::uint32_t more = t.count - t.counted;
+  if (more == 0) return;
+  parts_->served.add(more);
+  t.left -= more;
+  t.counted = t.count;
+  note_done(more);
+}
+
+void mailbox_core::note_done(std::uint32_t count) noexcept {
+  if (bounded_) return;
+  // relaxed. Only rounds write it. release. Pairs with is_at_rest(): these were handled.
+  unsettled_.store(unsettled_.load(base::order::relaxed) + count, base::order::release);
 }
 
 mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
@@ -590,15 +618,13 @@ mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
       if (over_.load(base::order::relaxed) == 0) come_to(at_rest);
       t.count = destroy_oldest(t.wanted);
       note_dropped(t.count);
+      note_done(t.count);
     } else if (!t.rests) {
       t.count += serve(t.wanted - t.count);
+      count_served(t);
       if (is_pending_) return after_round::pending;
-      parts_->served.add(t.count);
-      t.left -= t.count;
     }
     t.is_in_chunk = false;
-    // relaxed, but for the store: only rounds write it. release. Pairs with is_at_rest(): these were handled.
-    if (!bounded_) unsettled_.store(unsettled_.load(base::order::relaxed) + t.count, base::order::release);
     // relaxed. In this word's one order: a close that comes later schedules.
     const std::uint64_t seen = bounded_ ? size_.load(base::order::relaxed) : settle();
     if (try_end(seen)) return after_round::ended;

@@ -27,6 +27,22 @@ struct resting_links : ring_links<resting_links> {
   base::time_point until{};
 };
 
+/// Only rounds add; who reads it sees what was done before.
+class served_counter {
+ public:
+  void add(std::uint64_t n) noexcept {
+    // relaxed. Rounds come one after the other. release. Pairs with read(): what the handlers have sent is sent.
+    value_.store(value_.load(base::order::relaxed) + n, base::order::release);
+  }
+  [[nodiscard]] std::uint64_t read() const noexcept {
+    // acquire. Pairs with add().
+    return value_.load(base::order::acquire);
+  }
+
+ private:
+  base::atomic<std::uint64_t> value_{0};
+};
+
 struct mailbox_core::parts {
   explicit parts(const mailbox_options& given) : options(given) {
     if (given.error_policy == on_error::restart)
@@ -39,7 +55,7 @@ struct mailbox_core::parts {
   std::uint32_t number = 0;
 
   // Written by rounds, which come one after the other.
-  base::counter served;
+  served_counter served;
   base::counter failed;
   base::counter visits;
   base::counter restarts;

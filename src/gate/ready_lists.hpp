@@ -25,8 +25,8 @@ namespace rota::gate::detail {
 //              the lock back. Either way: something is left: look at the idle word as a pusher does
 //   re-scan    who is about to sleep, after its announcement: fresh and has_kept of each shard, seq_cst
 //
-// The stack is only ever taken as a whole, so there is no ABA. Order: what became ready first in a shard and band is taken first;
-// between shards there is none.
+// The stack is only ever taken as a whole, so there is no ABA. Order: what became ready first in a shard and band is taken first,
+// but for what several consumers take from it at one moment; between shards there is none.
 //
 // Who finds the lock held goes on to the next shard, and comes back before it sleeps: a critical section is a few dozen
 // instructions, and a thread that was preempted in it gets the processor. The holder takes one and, if more is left, looks at the

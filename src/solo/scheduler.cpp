@@ -67,8 +67,8 @@ const core::scheduler_ops scheduler::ops_table{
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
     .blocking = [](core::scheduler& s) noexcept { return &s; },  // it has one thread, and that may block
     .run_another =
-        [](core::scheduler& s) noexcept {
-          return !of(s).running_ && (of(s).run_one() || of(s).move_to_next_timer(base::never));
+        [](core::scheduler& s, base::time_point limit) noexcept {
+          return !of(s).running_ && (of(s).run_one() || of(s).move_to_next_timer(limit));
         },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };

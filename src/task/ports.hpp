@@ -92,9 +92,9 @@ struct scheduler_ops {
   void (*forked)(scheduler& self) noexcept = [](scheduler&) noexcept {};
   /// Do tasks wait on this thread that others may take?
   bool (*has_waiting)(scheduler& self) noexcept = [](scheduler&) noexcept { return false; };
-  /// Of a scheduler whose tasks all run on one thread, which would block for one of them: runs another, if this place may. False:
-  /// there is none. Null: it has more threads.
-  bool (*run_another)(scheduler& self) noexcept = nullptr;
+  /// Of a scheduler whose tasks all run on one thread, which would block for one of them: runs another, if this place may, or
+  /// moves time to the next timer that is not after `limit`. False: there is none. Null: it has more threads.
+  bool (*run_another)(scheduler& self, base::time_point limit) noexcept = nullptr;
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
   void (*freed)(scheduler& self) noexcept;
 };

@@ -273,5 +273,20 @@ TEST(actor_model, an_actor_goes_while_it_rests) {
   });
 }
 
+/// The time is over while the function runs, or before, or after.
+TEST(actor_model, a_thread_waits_for_a_limited_time) {
+  expect_whole("actor_call_for", "actor_call_for_uniform", [](execution& e) {
+    e.thread("root", [] {
+      executor threads(1);
+      actor<counter> counts(threads, none);
+      base::cell<int> mine{1};
+      const auto end = counts.call_for(std::chrono::nanoseconds(0),
+                                       [c = captured(mine)](counter& it) { return ++it.value; });
+      check(!end.has_value() || *end == 1, "a reply, or none");
+      check(mine.get() == 0, "what it was called with is gone");
+    });
+  });
+}
+
 }  // namespace
 }  // namespace rota::gate

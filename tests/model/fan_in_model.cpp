@@ -423,5 +423,22 @@ TEST(fan_in_close_model, the_end_of_the_fan_in) {
   expect_holds(at_random("fan_in_ends_random", 10'000), body);
 }
 
+// The first one's end is taken back, by another producer, while the consumer looks.
+TEST(fan_in_model, a_wait_without_a_deadline_never_says_empty) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<hall>();
+    h.in.emplace(fan_in_options{.producers = 2, .segment = 1});
+    h.producers[0] = h.in->make_producer();
+    e.thread("first", [&h] { h.leave(0); });
+    e.thread("second", [&h] {
+      h.producers[1] = h.in->make_producer();
+      h.leave(1);
+    });
+    e.thread("consumer", [&h] { check(h.in->wait() != fan_in_state::empty, "ready, or ended"); });
+    e.finally([&h] { h.check_end(); });
+  };
+  expect_holds(exhaustive("fan_in_wait", 2), body);
+}
+
 }  // namespace
 }  // namespace rota::gate

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/futex.hpp"
+#include "base/thread.hpp"
 
 namespace rota::gate {
 namespace {
@@ -531,6 +532,27 @@ TEST(mailbox_model, a_handler_that_throws_closes_it) {
         });
   };
   expect_whole("mailbox_throws", body);
+}
+
+// It asks the second mailbox first, before it knows of anything that the first one's handler has done but that it was called.
+TEST(mailbox_model, a_drain_sees_what_a_handler_has_sent) {
+  const auto body = [](execution& e) {
+    e.thread("owner", [] {
+      account served;
+      executor threads(1);
+      address<int> to;
+      auto first = threads.make_mailbox<int>([&to](int n) { static_cast<void>(to.send(n)); });
+      auto second = threads.make_mailbox<int>([&served](int) { served.serve(); });
+      to = second.address();
+      static_cast<void>(first.send(1));
+      while (first.stats().served == 0) base::yield_thread();
+      threads.drain();
+      check(served.count() == 1, "what a handler sent was served");
+    });
+  };
+  testing::options o = model::exhaustive("mailbox_drain_stale", 1);
+  o.stale_reads = 4;
+  expect_holds(o, body);
 }
 
 }  // namespace

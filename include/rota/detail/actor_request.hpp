@@ -126,10 +126,12 @@ class ROTA_API reply_core : public request {
   /// Its task was cancelled, because the asker gave up.
   [[nodiscard]] virtual bool was_stopped() const noexcept { return false; }
   [[nodiscard]] bool is_over() const noexcept;
+  /// Once, before the others: this thread will wait.
+  void listen_here() noexcept { static_cast<void>(listen(waker())); }
   /// Blocks the thread, and not where `box` would_deadlock().
   void wait(mailbox_core& box) noexcept;
   /// The same. False: the time was over first.
-  bool wait_for(std::chrono::nanoseconds limit) noexcept;
+  bool wait_for(mailbox_core& box, std::chrono::nanoseconds limit) noexcept;
   /// Throws errc::closed if there is no reply.
   void demand_reply() const;
 

@@ -183,6 +183,8 @@ class ROTA_API fan_in_core {
     if (s != nullptr && s->taken_.get() != s->given_.get()) make_room(*s);
   }
   [[nodiscard]] bool has_ended() const noexcept;
+  /// After a find() that found nothing: because it had ended?
+  [[nodiscard]] bool found_end() const noexcept { return found_end_.get(); }
 
  private:
   struct parts;  // what only src/gate needs to know
@@ -221,6 +223,7 @@ class ROTA_API fan_in_core {
   base::cell<std::uint32_t> left_{0};                         // of its budget
   base::cell<unsigned> word_{0};
   base::cell<std::uint64_t> ready_{0};  // bits that were taken out of that word, and have not had their turn
+  base::cell<bool> found_end_{false};   // by the last look for something
   base::cell<bool> had_{false};         // a producer has been here, and left
 
   signal_waker waker_;

@@ -61,8 +61,7 @@ struct mailbox_options {
   restart_options restarts{};
 };
 
-/// Read while it changes: each figure is one that it had, but for `depth` while somebody drains or closes: that may count what has just
-/// been served.
+/// Read while it changes: each figure is one that it had, but for `depth`: that may count what has just been served.
 struct mailbox_stats {
   std::uint64_t depth = 0;     // messages that wait, those on their way in included
   std::uint64_t served = 0;    // taken out for the handler
@@ -176,6 +175,11 @@ class ROTA_API mailbox_core {
   void note_helper() noexcept;
   /// On a testing::runtime, where it would be waited for: runs one of the tasks. False: wait.
   bool help_once() noexcept;
+  /// There: the same, but no timer after `deadline` fires. False elsewhere, and where nothing can run until then.
+  bool help_before(std::chrono::steady_clock::time_point deadline) noexcept;
+  [[nodiscard]] bool is_alone() const noexcept;
+  /// As its executor's handlers see it.
+  [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept;
   /// May its handler give tasks?
   [[nodiscard]] bool has_tasks() const noexcept;
   /// Would it be a consumer of its executor that waits for it?
@@ -321,6 +325,7 @@ class ROTA_API mailbox_core {
     bool rests = false;
     std::uint32_t wanted = 0;
     std::uint32_t count = 0;
+    std::uint32_t counted = 0;  // of these, in the account
   };
   enum class [[nodiscard]] after_round : std::uint8_t {
     finished,  // the gate was finished, and the mailbox may be anybody's
@@ -329,6 +334,8 @@ class ROTA_API mailbox_core {
   };
   [[nodiscard]] after_round round(turn& t) noexcept;
   void begin_chunk(turn& t) noexcept;
+  void count_served(turn& t) noexcept;
+  void note_done(std::uint32_t count) noexcept;
   [[nodiscard]] bool run(turn& t) noexcept;
   void go_on_as_task(turn& t) noexcept;
   void start_runner(task<void> work) noexcept;

@@ -209,6 +209,7 @@ class actor_ref {
     using request_type = typename detail::reply_of<State, F>::request_type;
     const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
     demand_sent(to_.send(reply.message()));
+    reply->listen_here();
     reply->wait(to_.core());
     return reply->take();
   }
@@ -222,7 +223,9 @@ class actor_ref {
     using request_type = typename detail::reply_of<State, F>::request_type;
     const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
     demand_sent(to_.send(reply.message()));
-    if (!reply->wait_for(rota::detail::saturating_span(limit)) && !reply->give_up()) reply->wait(to_.core());
+    reply->listen_here();
+    if (!reply->wait_for(to_.core(), rota::detail::saturating_span(limit)) && !reply->give_up())
+      reply->wait(to_.core());
     if (reply->was_withdrawn() || reply->was_stopped()) return std::unexpected(timed_out{});
     if constexpr (std::is_void_v<typename detail::reply_of<State, F>::type>) {
       reply->take();

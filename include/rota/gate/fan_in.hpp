@@ -53,7 +53,7 @@ struct fan_in_items {
 ///
 /// Threads       make_producer, close: any. A producer: one at a time. The others, and the destructor: one at a time, the consumer.
 /// Ownership     Owns what was sent. The destructor closes it and destroys what waits; producers may outlive it. At the end nobody
-///               may be in one of its other calls, but close().
+///               may be in one of its other calls, but in that close() from which the consumer has heard of the end.
 /// Ordering      Items of one producer are taken in the order in which it pushed them; of several, in turns. What a producer did
 ///               before a push happens before its item is taken.
 /// Failure       std::invalid_argument, std::length_error, std::bad_alloc, as each call says.
@@ -160,7 +160,7 @@ class fan_in {
     return take_out(s);
   }
   [[nodiscard]] fan_in_state why_none() const noexcept {
-    return core_->has_ended() ? fan_in_state::ended : fan_in_state::empty;
+    return core_->found_end() ? fan_in_state::ended : fan_in_state::empty;
   }
 
   detail::fan_in_core* core_;

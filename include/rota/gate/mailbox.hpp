@@ -119,19 +119,27 @@ template <class Make>
 class kept_handler<made_by<Make>> {
  public:
   using type = std::invoke_result_t<Make&>;
-  explicit kept_handler(made_by<Make> by) : make_(std::in_place, std::move(by.make)), present_((*make_)()) {}
+  static_assert(!std::is_reference_v<type>, "make() returns the handler itself");
+  explicit kept_handler(made_by<Make> by) : make_(std::in_place, std::move(by.make)) {
+    present_.emplace(*make_);
+  }
 
-  type& operator*() noexcept { return *present_; }
+  type& operator*() noexcept { return present_->handler; }
   void retire() noexcept { present_.reset(); }
   void retire_for_good() noexcept {
     present_.reset();
     make_.reset();
   }
-  void remake() { present_.emplace((*make_)()); }
+  void remake() { present_.emplace(*make_); }
 
  private:
+  /// Made where it stays: it need not be movable.
+  struct place {
+    explicit place(Make& make) : handler(make()) {}
+    type handler;
+  };
   std::optional<Make> make_;
-  std::optional<type> present_;
+  std::optional<place> present_;
 };
 
 template <class F>

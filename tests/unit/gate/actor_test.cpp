@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -456,6 +457,19 @@ TEST(actors, are_called_for_a_limited_time) {
   EXPECT_EQ(savings.call([](account& it) { return it.balance; }), 0) << "the actor goes on";
 }
 
+TEST(actors, are_called_for_a_limited_time_in_a_test) {
+  testing::runtime tasks;
+  executor on_tasks(tasks, 1);
+  actor<account> savings(on_tasks, poor);
+  const auto in_an_hour = [](account& it) -> task<int> {
+    co_await sleep_for(1h);
+    co_return it.balance + 1;
+  };
+  EXPECT_EQ(savings.call_for(2h, in_an_hour), 1);
+  EXPECT_FALSE(savings.call_for(1min, in_an_hour).has_value());
+  EXPECT_LT(tasks.now(), testing::runtime::beginning + 2h);
+}
+
 TEST(actors, drop_no_questions) {
   executor threads(1);
   EXPECT_THROW(actor<account>(threads, poor, {.capacity = 1, .on_full = overflow::drop_oldest}),
@@ -551,6 +565,42 @@ TEST(mailboxes, time_a_wait_now_and_then) {
   EXPECT_GT(stats.waited.count(), 0);
   EXPECT_GE(stats.waited, stats.longest_wait);
   EXPECT_GT(stats.longest_wait.count(), 0);
+}
+
+TEST(mailboxes, whose_handlers_cannot_be_moved) {
+  struct handler {
+    handler() = default;
+    handler(const handler&) = delete;
+    handler& operator=(const handler&) = delete;
+    ~handler() = default;
+    void operator()(int value) { sum += value; }
+    int sum = 0;
+  };
+  executor threads(1);
+  auto box = threads.make_mailbox<int>(made_by{[] { return handler(); }});
+  EXPECT_EQ(box.send(1), send_status::sent);
+  box.drain();
+  EXPECT_EQ(box.stats().served, 1U);
+}
+
+// A thousand wait at every moment, beside one that is handled.
+TEST(mailboxes, say_how_many_wait) {
+  executor threads(1);
+  address<int> itself;
+  auto box = threads.make_mailbox<int>([&itself](int value) { static_cast<void>(itself.send(value)); });
+  itself = box.address();
+  box.pause();
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(box.send(i), send_status::sent);
+  box.resume();
+  std::uint64_t least = 1000;
+  std::uint64_t most = 1000;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t depth = box.stats().depth;
+    least = std::min(least, depth);
+    most = std::max(most, depth);
+  }
+  EXPECT_GT(least, 500U);
+  EXPECT_LT(most, 1500U);
 }
 
 // Its closure looks as if it could be copied.

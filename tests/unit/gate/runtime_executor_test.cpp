@@ -605,5 +605,39 @@ TEST(executors_on_a_runtime, inherit_no_locals) {
   EXPECT_EQ(seen, 0);
 }
 
+TEST(executors_on_a_runtime, count_a_message_that_is_being_handled_as_served) {
+  runtime tasks({.workers = 1});
+  sleeper asleep;
+  executor on_tasks(tasks, 1);
+  for (const std::size_t capacity : {unbounded, std::size_t{100}}) {
+    asleep.begun = 0;
+    auto box =
+        on_tasks.make_mailbox<int>([&asleep](int value) { return asleep(value); }, {.capacity = capacity});
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(box.send(i), send_status::sent);
+    asleep.wait_for(1);
+    // The account is made before the handler's task begins.
+    EXPECT_EQ(box.stats().served, 1U);
+    EXPECT_EQ(box.stats().depth, 9U);
+  }
+}
+
+TEST(executors_on_a_runtime, that_is_gone_hold_up_nobody) {
+  for (int round = 0; round < 20; ++round) {
+    std::optional<runtime> first;
+    first.emplace(runtime_options{.workers = 1});
+    executor on_tasks(*first, 1);
+    auto box = on_tasks.make_mailbox<int>([](int) {});
+    first.reset();
+    runtime second({.workers = 1});
+    const auto joins = [&]() -> task<> {
+      box.join();
+      box.drain();
+      on_tasks.drain();
+      co_return;
+    };
+    second.spawn(joins).join();
+  }
+}
+
 }  // namespace
 }  // namespace rota::gate
