@@ -80,6 +80,7 @@ std::uint32_t fork_group::place_for(header& me) const noexcept {
 /// Nothing is left to be started in place.
 std::coroutine_handle<> fork_group::leave(fork_context& here) noexcept {
   hand_back(here);
+  start_flat(*frame_->root);
   if (mixed_ && stolen_ != 0) return join();
   return transfer(*frame_->root, *frame_);
 }

@@ -87,10 +87,10 @@ std::coroutine_handle<> transfer(strand& /*running*/, Promise& to) noexcept {
 }
 #else
 /// g++ does so only when it optimises, and never under ASan or TSan: bounce off the trampoline now and then.
+inline constexpr unsigned char most_transfers = 64;
 template <class Promise>
 std::coroutine_handle<> transfer(strand& running, Promise& to) noexcept {
-  constexpr unsigned char most = 64;
-  if (++running.transfers < most) return to.handle();
+  if (++running.transfers < most_transfers) return to.handle();
   running.innermost.set(&to);
   running.why = stop_reason::bounce;
   return std::noop_coroutine();

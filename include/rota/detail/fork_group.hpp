@@ -122,7 +122,7 @@ class ROTA_API fork_group : public leaf, public family {
     if (next == nullptr) [[unlikely]]
       return go_on_without_the_stolen(here);
     ROTA_ASSERT(next == members_[next_]);
-    const strand& before = *static_cast<strand*>(members_[next_ - 1]->room());
+    const strand& before = last_in_place();
     ++next_;
     return begin_in_place(*next, here, before);
   }
@@ -201,18 +201,33 @@ class ROTA_API fork_group : public leaf, public family {
     child.group = this;
     return begin_in_place(child, here, *frame_->root);
   }
+  /// Strands that go on in each other's place have one native stack, and one count of what may have grown it.
+  [[gnu::always_inline]] static void carry_on([[maybe_unused]] const strand& from,
+                                              [[maybe_unused]] strand& to) noexcept {
+#if !defined(__clang__)
+    to.transfers = from.transfers;
+#endif
+  }
+  /// The same where nobody knows what ran before: the next transfer goes by way of the trampoline.
+  static void start_flat([[maybe_unused]] strand& next) noexcept {
+#if !defined(__clang__)
+    next.transfers = most_transfers - 1;
+#endif
+  }
+  /// The strand of the child that was started last.
+  [[nodiscard, gnu::always_inline]] const strand& last_in_place() const noexcept {
+    return *static_cast<const strand*>(members_[next_ - 1]->room());
+  }
   /// Not a header, but what is in front of one.
-  [[gnu::always_inline]] static std::coroutine_handle<> begin_in_place(
-      promise_base& child, fork_context& here, [[maybe_unused]] const strand& before) noexcept {
+  [[gnu::always_inline]] static std::coroutine_handle<> begin_in_place(promise_base& child,
+                                                                       fork_context& here,
+                                                                       const strand& before) noexcept {
     strand* const front = static_cast<strand*>(child.room());
     // relaxed. Its own.
     front->forks.store(&here, base::order::relaxed);
     front->why = stop_reason::none;
-#if defined(__clang__)
     front->transfers = 0;
-#else
-    front->transfers = before.transfers;  // the native stack is one
-#endif
+    carry_on(before, *front);
     front->in_place = true;
     front->budget = leaf_budget;
     child.root = front;
@@ -223,6 +238,7 @@ class ROTA_API fork_group : public leaf, public family {
     if (mixed_ || !frame_->root->in_place) [[unlikely]]
       return leave(here);
     here.running = frame_->root;
+    carry_on(last_in_place(), *frame_->root);
     return transfer(*frame_->root, *frame_);
   }
 

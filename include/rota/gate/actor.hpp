@@ -224,9 +224,10 @@ class actor_ref {
     const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
     demand_sent(to_.send(reply.message()));
     reply->listen_here();
-    if (!reply->wait_for(to_.core(), rota::detail::saturating_span(limit)) && !reply->give_up())
-      reply->wait(to_.core());
-    if (reply->was_withdrawn() || reply->was_stopped()) return std::unexpected(timed_out{});
+    const bool late = !reply->wait_for(to_.core(), rota::detail::saturating_span(limit));
+    if (late && !reply->give_up()) reply->wait(to_.core());
+    // A task that somebody else has cancelled, as a shutdown does, has not run out of time.
+    if (late && (reply->was_withdrawn() || reply->was_stopped())) return std::unexpected(timed_out{});
     if constexpr (std::is_void_v<typename detail::reply_of<State, F>::type>) {
       reply->take();
       return {};

@@ -1,4 +1,5 @@
 // Children that run in their parent's place, on a real runtime: what a program can see of it, and what it cannot.
+#include <rota/inplace_vector.hpp>
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
 #include <rota/spawn.hpp>
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <latch>
@@ -55,6 +57,57 @@ task<int> deep(int levels) {
 }
 
 TEST_P(fork_on, a_hundred_thousand_levels) { EXPECT_EQ(r.spawn(deep(100'000)).join(), 100'000); }
+
+/// How much of their threads' stacks those who called here have taken, at most.
+class stack_use {
+ public:
+  [[gnu::noinline]] void look() {
+    const auto address = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    static thread_local std::uintptr_t lowest = 0;
+    static thread_local std::uintptr_t highest = 0;
+    static thread_local const stack_use* whose = nullptr;
+    if (std::exchange(whose, this) != this) lowest = highest = address;
+    lowest = std::min(lowest, address);
+    highest = std::max(highest, address);
+    std::uintptr_t seen = most_.load();
+    while (highest - lowest > seen && !most_.compare_exchange_weak(seen, highest - lowest)) {
+    }
+  }
+  [[nodiscard]] std::uintptr_t most() const { return most_; }
+
+ private:
+  std::atomic<std::uintptr_t> most_ = 0;
+};
+
+/// `fails`: one leaf in three.
+task<unsigned> wide(unsigned levels, bool fails, stack_use& stack) {
+  stack.look();
+  if (levels == 0) {
+    static std::atomic<unsigned> leaves = 0;
+    if (fails && ++leaves % 3 == 0) throw std::runtime_error("a leaf");
+    co_return 1U;
+  }
+  inplace_vector<task<unsigned>, 6> children;
+  for (int i = 0; i < 6; ++i) children.push_back(wide(levels - 1, fails, stack));
+  unsigned total = 0;
+  if (fails) {
+    const auto ends = co_await when_all_settled(std::move(children));
+    for (const auto& end : ends) total += end.has_value() ? end.value() : 1;
+  } else {
+    const auto values = co_await when_all(std::move(children));
+    for (const unsigned each : values) total += each;
+  }
+  co_return total;
+}
+
+TEST_P(fork_on, a_wide_tree_takes_little_stack) {
+  constexpr std::uintptr_t little = 256U * 1024;
+  for (const bool fails : {false, true}) {
+    stack_use stack;
+    EXPECT_EQ(r.spawn(wide(6, fails, stack)).join(), 46'656U);
+    EXPECT_LT(stack.most(), little) << "after 55,987 tasks, one in the place of the other; fails: " << fails;
+  }
+}
 
 task<int> number(int n) { co_return n; }
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -468,6 +469,24 @@ TEST(actors, are_called_for_a_limited_time_in_a_test) {
   EXPECT_EQ(savings.call_for(2h, in_an_hour), 1);
   EXPECT_FALSE(savings.call_for(1min, in_an_hour).has_value());
   EXPECT_LT(tasks.now(), testing::runtime::beginning + 2h);
+}
+
+TEST(actors, whose_function_a_shutdown_cancels_have_not_run_out_of_time) {
+  runtime tasks({.workers = 1});
+  executor on_tasks(tasks, 1);
+  actor<account> savings(on_tasks, poor);
+  std::promise<void> begun;
+  const auto waits = [&begun](account&) -> task<int> {
+    begun.set_value();
+    co_await sleep_for(std::chrono::hours::max());
+    co_return 1;
+  };
+  std::thread stops([&] {
+    begun.get_future().wait();
+    tasks.shutdown(0s);
+  });
+  EXPECT_THROW(static_cast<void>(savings.call_for(24h, waits)), error);
+  stops.join();
 }
 
 TEST(actors, drop_no_questions) {
