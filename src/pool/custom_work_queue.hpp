@@ -52,6 +52,8 @@ class custom_work_queue final : public work_queue {
 
   /// For reports: how many works were taken over so far because the queue did not take them, or did not give them out.
   [[nodiscard]] std::uint64_t taken_over() const noexcept { return taken_over_; }
+  /// For tests: how many names the user's queue may have, of removed works too.
+  [[nodiscard]] std::size_t names() const noexcept { return in_user_; }
 
  private:
   enum class state : std::uint8_t { free, in, removed };

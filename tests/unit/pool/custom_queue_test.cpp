@@ -158,6 +158,13 @@ TEST_F(custom_queue_test, a_steal_and_a_discard_that_throw_give_nothing_this_tim
   EXPECT_EQ(queue_.steal({}), &made_[1]);
 }
 
+TEST_F(custom_queue_test, a_name_that_the_queue_refused_takes_no_room) {
+  mood.set_throws = true;
+  for (int i = 0; i < 10; ++i) queue_.set(made_.make(0));
+  EXPECT_EQ(queue_.names(), 0U);
+  EXPECT_EQ(drain(queue_, way::get).size(), 10U);
+}
+
 TEST_F(custom_queue_test, what_was_removed_is_passed_over) {
   for (int i = 0; i < 4; ++i) queue_.set(made_.make(0));
   queue_.remove(made_[1]);
@@ -194,6 +201,7 @@ TEST(custom_queue, what_the_queue_has_lost_is_found) {
     }
     while (queue_item* const item = queue.get({})) EXPECT_EQ(in.erase(item->id), 1U);
     EXPECT_TRUE(in.empty());
+    EXPECT_EQ(queue.names(), 0U) << "names that never come out take no room for ever";
     EXPECT_EQ(queue.taken_over(), 10U * static_cast<unsigned>(round + 1));
   }
 }
@@ -281,6 +289,19 @@ void get_two() {
 TEST(custom_queue_death, a_work_that_comes_twice) {
   EXPECT_DEATH(get_two<gives_the_first_again>(),
                "a custom queue gave out a work that is not in it, or gave it out twice");
+}
+
+TEST(custom_queue_death, a_work_that_comes_again_when_its_place_is_anothers) {
+  EXPECT_DEATH(
+      {
+        items made;
+        custom_work_queue queue(custom_queue::of<gives_the_first_again>());
+        queue.set(made.make(0));
+        static_cast<void>(queue.get({}));
+        queue.set(made.make(0));
+        static_cast<void>(queue.get({}));
+      },
+      "a custom queue gave out a work that is not in it, or gave it out twice");
 }
 
 TEST(custom_queue_death, a_work_that_was_never_put_in) {

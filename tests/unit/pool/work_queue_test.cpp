@@ -361,6 +361,44 @@ TEST(work_queue, the_tree_stays_flat) {
     EXPECT_LE(most_steps(65'536, stride), 60U) << stride;
 }
 
+/// The steps to each of the priorities -count .. count - 1, which are all in.
+std::vector<std::uint64_t> depths(priority_queue& queue, items& made, int count) {
+  std::vector<std::uint64_t> found;
+  for (int priority = -count; priority < count; ++priority) {
+    queue_item& item = made.make(priority);
+    const std::uint64_t before = queue.tree().steps();
+    queue.set(item);
+    found.push_back(queue.tree().steps() - before);
+    queue.remove(item);
+  }
+  return found;
+}
+
+TEST(work_queue, the_tree_has_the_same_shape_whatever_came_and_went) {
+  constexpr int count = 100;
+  items made;
+  priority_queue plain(queue_order::fifo);
+  priority_queue stirred(queue_order::fifo);
+  std::vector<queue_item*> in;
+  for (int priority = -count; priority < count; ++priority) {
+    plain.set(made.make(priority));
+    stirred.set(*in.emplace_back(&made.make(priority)));
+  }
+  base::random chance(3);
+  for (int round = 0; round < 1'000; ++round) {
+    std::vector<queue_item*> out;
+    for (int i = 0; i < 50; ++i) {
+      queue_item& item = *in[chance.below(2 * count)];
+      if (item.in == nullptr) continue;
+      stirred.remove(item);
+      out.push_back(&item);
+    }
+    for (queue_item* const item : out) stirred.set(*item);
+  }
+  EXPECT_EQ(depths(stirred, made, count), depths(plain, made, count));
+  EXPECT_EQ(drain(stirred, way::get).size(), drain(plain, way::get).size());
+}
+
 TEST(work_queue, a_pop_that_ages_costs_a_step_for_each_priority) {
   items made;
   priority_queue queue(queue_order::fifo, 1s);
