@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <rota/detail/config.hpp>
+#include <rota/detail/pool_token.hpp>
 
 namespace rota {
 
@@ -62,3 +63,29 @@ class ROTA_API [[nodiscard]] stop_link {
 [[nodiscard]] inline stop_link link(std::stop_token token) { return stop_link(std::move(token)); }
 
 }  // namespace rota
+
+namespace rota::pool::detail {
+
+struct source_hook : stop_hook {
+  std::stop_source source;
+
+  source_hook()
+      : stop_hook{[](stop_hook& self) noexcept { static_cast<source_hook&>(self).source.request_stop(); },
+                  [](stop_hook* self) noexcept { delete static_cast<source_hook*>(self); }} {}
+};
+
+/// The last parameter of a function that a pool runs. A stop is requested on it as soon as somebody asks the work to stop: on the
+/// thread that asks. Attempts share it. Two allocations, for works whose function takes one.
+template <>
+struct token_of<std::stop_token> {
+  static std::stop_token make(work_core& work) {
+    stop_hook* hook = hook_of(work);
+    if (hook == nullptr) {
+      hook = new source_hook;
+      set_hook(work, *hook);
+    }
+    return static_cast<source_hook*>(hook)->source.get_token();
+  }
+};
+
+}  // namespace rota::pool::detail

@@ -50,6 +50,9 @@ void watch_for_exit() noexcept;
 /// A thread has called exit() in the middle of a task: the process ends, and that task never will.
 [[nodiscard]] bool exits_inside_a_task() noexcept;
 
+/// The niceness of this thread, -20 .. 19; lower is more of the processor. False: the system does not allow it.
+bool set_niceness(int nice) noexcept;
+
 /// Gives the processor away once.
 void yield_thread() noexcept;
 

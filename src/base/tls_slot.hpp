@@ -24,6 +24,8 @@ struct thread_locals {
   void* hooks = nullptr;     // task: the cancel hooks that this thread is about to call, while it calls them
   void* consumer = nullptr;  // gate: the consumer of an executor that this thread is
   void* mailbox = nullptr;   // gate: the mailbox whose handler runs here
+  void* seat = nullptr;      // pool: the seat of a thread of a crew's
+  void* work = nullptr;      // pool: the work that runs here
   bool frames_closed = false;  // base: this thread is ending
 };
 

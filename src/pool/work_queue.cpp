@@ -7,6 +7,7 @@
 namespace rota::pool::detail {
 
 std::optional<std::int64_t> work_queue::highest(base::time_point) const noexcept { return std::nullopt; }
+std::optional<int> work_queue::lowest() const noexcept { return std::nullopt; }
 
 priority_queue::priority_queue(queue_order order, base::nanoseconds aging) noexcept
     : order_(order), aging_(aging) {
@@ -49,6 +50,12 @@ std::optional<std::int64_t> priority_queue::highest(base::time_point now) const 
   const queue_item* const first = ages() ? heaviest(now) : tree_.top();
   if (first == nullptr) return std::nullopt;
   return weight(*first, now);
+}
+
+std::optional<int> priority_queue::lowest() const noexcept {
+  const queue_item* const last = tree_.bottom();
+  if (last == nullptr) return std::nullopt;
+  return last->priority;
 }
 
 std::int64_t priority_queue::weight(const queue_item& item, base::time_point now) const noexcept {

@@ -36,6 +36,8 @@ class work_queue {
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
   /// The priority that get() would look for, with what it has gained by waiting. Nothing: empty, or not known (custom queues).
   [[nodiscard]] virtual std::optional<std::int64_t> highest(base::time_point now) const noexcept;
+  /// The priority that discard() would look for. Nothing: as above.
+  [[nodiscard]] virtual std::optional<int> lowest() const noexcept;
 };
 
 /// The three orders. The larger priority first; within one priority, as its order says.
@@ -61,6 +63,7 @@ class priority_queue final : public work_queue {
   void remove(queue_item& item) noexcept override;
   [[nodiscard]] std::size_t size() const noexcept override { return size_; }
   [[nodiscard]] std::optional<std::int64_t> highest(base::time_point now) const noexcept override;
+  [[nodiscard]] std::optional<int> lowest() const noexcept override;
 
   /// For tests.
   [[nodiscard]] const priority_tree& tree() const noexcept { return tree_; }

@@ -1,18 +1,92 @@
-// How many threads a pool may have, and how long they stay.
+// How many threads a pool may have, how long they stay, what waits for them, and what happens when too much does.
 #pragma once
 
-#include <rota/detail/chrono.hpp>
-
+#include <chrono>
 #include <cstddef>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/shared_function.hpp>
+#include <rota/pool/custom_queue.hpp>
+#include <rota/pool/queue_order.hpp>
+#include <rota/pool/work_options.hpp>
 
 namespace rota::pool {
 
-/// For threads that may block. Checked where the pool is made: std::invalid_argument names the field and its range.
+/// Whose queue a priority counts in.
+enum class priority_scope : unsigned char {
+  per_worker,  // each thread has a queue, and steals when that is empty; threads above twice the processors share them
+  global,  // one queue: the larger priority is always first, at the price of one lock for all threads
+};
+
+/// What a thread without work takes from another's queue.
+enum class steal_amount : unsigned char { half, one };
+
+/// What happens to a work for which there is no place.
+enum class rejection : unsigned char {
+  abort,  // submit() throws errc::queue_full
+  caller_runs,  // the submitting thread runs it, before submit() returns; of a coroutine what it does until it first waits
+  discard_newest,  // it ends as `discarded`
+  discard_queued,  // the one that waits with the lowest priority ends as `discarded`, and it takes its place
+  block,   // submit() waits for a place: first come, first served; on a thread of the pool: caller_runs
+  custom,  // as `choose_rejection` says
+};
+
+enum class start_mode : unsigned char {
+  running,
+  suspended,  // works are held until start()
+};
+
+/// What pause() of the pool, of a group or of a work holds.
+enum class pause_mode : unsigned char {
+  running_only,  // what runs waits at its next checkpoint; what is queued still begins
+  queued_too,    // what is queued does not begin either
+};
+
+struct running_timer_options {
+  std::chrono::nanoseconds interval{0};  // 0: none; not negative
+  /// Called by one thread of the library's own while works are outstanding; for how long they have been.
+  rota::detail::shared_function<void(std::chrono::nanoseconds)> elapsed{};
+};
+
+/// For threads that may block. Checked where the pool is made: std::invalid_argument names the field and its range. A runtime's
+/// own pool (runtime_options::blocking) takes the first eight; the others must be as they are here.
 struct pool_options {
   unsigned min_threads = 0;    // kept even when idle; 0 .. max_threads
   unsigned max_threads = 512;  // 1 .. 65536; more work than that waits
   std::chrono::nanoseconds keep_alive =
       std::chrono::seconds(10);  // an idle thread leaves after it; not negative
+  int nice = 0;                  // of its threads; -20 .. 19, as far as the system allows it
+  // Works in queues for which there is no thread, of the whole pool; 0: no limit. Asked of what is submitted, but for works that have
+  // an `after` or are long: works that come back to a queue are counted, and never refused.
+  std::size_t queue_limit = 0;
+  rejection on_full = rejection::abort;  // a runtime's pool: abort or block
+  rota::detail::shared_function<void(unsigned)>
+      on_thread_start{};  // on each thread, with its number: for affinity and names
+  rota::detail::shared_function<void(unsigned)> on_thread_end{};
+
+  std::size_t worker_queue_limit = 0;  // the same, for each queue: on average; 0: no limit
+  queue_order queue = queue_order::fifo;
+  custom_queue custom{};  // instead of `queue`: one of them for each
+  priority_scope priorities = priority_scope::per_worker;
+  std::chrono::nanoseconds aging{
+      0};  // a waiting work counts one priority more for each; 0: never; not negative
+  steal_amount steal = steal_amount::half;
+  start_mode start = start_mode::running;
+  pause_mode pause = pause_mode::running_only;
+  rota::detail::shared_function<rejection(int priority, std::size_t waiting)>
+      choose_rejection{};  // any answer but `custom`
+
+  unsigned time_one_in = 64;       // one in about so many works is timed, for the statistics; 1: all; 0: none
+  timeout_options work_timeout{};  // of works that name none
+  timeout_options total_timeout{};  // from the first work to the pool's being idle; `from` means nothing here
+  running_timer_options running_timer{};
+  work_callback default_callback{};  // of works that name none
+
+  std::chrono::nanoseconds force_grace =
+      std::chrono::seconds(1);  // from force_stop until a work is abandoned; not negative
+  unsigned max_abandoned = 16;  // threads that the pool may lose to abandoned works; 0 .. 4096
+  std::chrono::nanoseconds shutdown_grace =
+      std::chrono::seconds(5);  // from stop to force_stop in ~thread_pool; not negative
 };
 
 }  // namespace rota::pool

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
@@ -116,6 +117,10 @@ void thread::join_native(std::uint64_t native) noexcept {
 
 void thread::detach_native(std::uint64_t native) noexcept {
   ::pthread_detach(static_cast<pthread_t>(native));
+}
+
+bool set_niceness(int nice) noexcept {
+  return ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) == 0;
 }
 
 unsigned usable_processors() noexcept {

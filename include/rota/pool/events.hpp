@@ -1,0 +1,110 @@
+// What a pool tells those who listen.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include <rota/detail/config.hpp>
+#include <rota/pool/pool_options.hpp>
+#include <rota/pool/work_end.hpp>
+
+namespace rota::pool {
+
+/// Where an exception was thrown that nobody else sees.
+enum class error_from : unsigned char {
+  work,
+  callback,
+  default_callback,
+  pool_started,
+  pool_idle,
+  running_changed,
+  work_started,
+  work_ended,
+  work_stopped,
+  work_cancelled,
+  work_timed_out,
+  pool_timed_out,
+  work_rejected,
+  work_discarded,
+  work_abandoned,
+  running_timer,
+  thread_hook,
+  rejection_choice,
+  retry_filter,
+};
+
+struct pool_error {
+  error_from from;
+  work_id id;  // none: of no work
+  std::exception_ptr exception;
+};
+
+/// From the first work to the end of the last.
+struct pool_span {
+  std::chrono::steady_clock::time_point started, ended;
+};
+
+/// Derive from it, override what you need, and give it to thread_pool::subscribe().
+///
+/// Threads       A handler runs on the thread where the thing happened: one of the pool's, its keeper's, or the one that submits or
+///               cancels. Several may run at once.
+/// Ownership     The observer outlives its subscription.
+/// Ordering      Of one work: started, then for each attempt ended, then its callback, then those that wait go on. Started and idle
+///               take turns.
+/// Failure       What a handler throws goes to error() of every observer, and harms nobody; what error() throws is counted.
+/// Cost          Without observers: one load for each event.
+/// Example       examples/pool_events.cpp
+class ROTA_API observer {
+ public:
+  observer() = default;
+  observer(const observer&) = delete;
+  observer& operator=(const observer&) = delete;
+  virtual ~observer();
+
+  virtual void pool_started() {}
+  virtual void pool_idle(const pool_span& /*span*/) {}
+  virtual void running_changed(unsigned /*before*/, unsigned /*now*/) {}
+  virtual void work_started(work_id /*id*/) {}
+  /// Succeeded or failed; also each attempt that failed.
+  virtual void work_ended(const work_end& /*end*/) {}
+  /// Stopped or force stopped.
+  virtual void work_stopped(const work_end& /*end*/) {}
+  virtual void work_cancelled(const work_end& /*end*/) {}
+  virtual void work_timed_out(work_id /*id*/) {}
+  virtual void pool_timed_out() {}
+  /// Before the policy is followed.
+  virtual void work_rejected(work_id /*id*/, rejection /*policy*/) {}
+  virtual void work_discarded(const work_end& /*end*/) {}
+  virtual void work_abandoned(const work_end& /*end*/) {}
+  virtual void error(const pool_error& /*what*/) {}
+};
+
+namespace detail {
+class pool_core;
+struct listener;
+ROTA_API void unsubscribe(listener& whom) noexcept;
+}  // namespace detail
+
+/// While it lives its observer is told. Its end waits for handlers that run, but not for the one that it is called by.
+class [[nodiscard]] subscription {
+ public:
+  subscription() noexcept = default;
+  explicit subscription(detail::listener& to) noexcept : to_(&to) {}
+  subscription(subscription&& other) noexcept : to_(std::exchange(other.to_, nullptr)) {}
+  subscription& operator=(subscription&& other) noexcept {
+    subscription old(std::move(*this));
+    to_ = std::exchange(other.to_, nullptr);
+    return *this;
+  }
+  subscription(const subscription&) = delete;
+  subscription& operator=(const subscription&) = delete;
+  ~subscription() {
+    if (to_ != nullptr) detail::unsubscribe(*to_);
+  }
+
+ private:
+  detail::listener* to_ = nullptr;
+};
+
+}  // namespace rota::pool

@@ -1,0 +1,201 @@
+// Loops over a pool's threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <rota/pool/thread_pool.hpp>
+
+namespace rota::pool {
+
+/// How the indices of a loop are handed out.
+enum class chunking : unsigned char {
+  fixed,    // one equal piece for each thread: for bodies that take equally long
+  dynamic,  // pieces of `grain`, to whoever is free
+  guided,   // pieces that become smaller, none smaller than `grain`
+};
+
+/// What a body may return instead of nothing.
+enum class loop : unsigned char { go_on, stop };
+
+struct loop_options {
+  chunking how = chunking::guided;
+  std::size_t grain = 1;  // indices; at least 1
+  unsigned threads = 0;   // that take part, the calling one included; 0: as many as the pool may have
+  std::ptrdiff_t step =
+      0;             // from one index to the next; 0: 1 or -1, whichever leads from the first to the last
+  int priority = 0;  // of the works that help
+  std::string group{};
+};
+
+/// Thrown by a loop of which several bodies threw. If one did, its exception is thrown as it is.
+class ROTA_API loop_error : public error {
+ public:
+  explicit loop_error(std::vector<std::exception_ptr> all)
+      : error(errc::cancelled, "several bodies of a loop threw"), all_(std::move(all)) {}
+
+  /// In the order in which they were thrown.
+  [[nodiscard]] const std::vector<std::exception_ptr>& all() const noexcept { return all_; }
+
+ private:
+  std::vector<std::exception_ptr> all_;
+};
+
+namespace detail {
+
+/// Runs `count` turns on this thread and on those of the pool; `run(body, thread, first, last)` does some of them, and says whether to
+/// go on. `threads`: at most so many values of `thread`, from 0.
+struct loop_plan {
+  void* body;
+  bool (*run)(void* body, unsigned thread, std::size_t first, std::size_t last);
+  std::size_t count;
+  unsigned threads = 0;  // 0: threads_of_loop()
+};
+ROTA_API void run_loop(thread_pool& pool, const loop_plan& plan, const loop_options& options);
+[[nodiscard]] ROTA_API unsigned threads_of_loop(const thread_pool& pool, const loop_options& options);
+/// How many indices from `first` to `last`, without that, and the step. Throws std::invalid_argument.
+[[nodiscard]] ROTA_API std::size_t turns_of_loop(std::int64_t first, std::int64_t last, std::ptrdiff_t& step);
+
+/// Unsigned, since the turns of a wide loop are more than a signed number holds.
+template <class Index>
+Index index_at(Index first, std::size_t turn, std::ptrdiff_t step) noexcept {
+  return static_cast<Index>(static_cast<std::uint64_t>(first) + turn * static_cast<std::uint64_t>(step));
+}
+
+template <class F, class... Args>
+bool goes_on(F& body, Args&&... args) {
+  if constexpr (std::is_same_v<std::invoke_result_t<F&, Args...>, loop>) {
+    return body(std::forward<Args>(args)...) == loop::go_on;
+  } else {
+    body(std::forward<Args>(args)...);
+    return true;
+  }
+}
+
+template <class F>
+void run_turns(
+    thread_pool& pool, std::size_t count, F turn, const loop_options& options, unsigned threads = 0) {
+  run_loop(pool,
+           {.body = &turn,
+            .run =
+                [](void* body, unsigned thread, std::size_t first, std::size_t last) {
+                  for (; first != last; ++first) {
+                    if (!(*static_cast<F*>(body))(thread, first)) return false;
+                  }
+                  return true;
+                },
+            .count = count,
+            .threads = threads},
+           options);
+}
+
+}  // namespace detail
+
+/// Calls `body(i)` for each index from `first` to `last`, without that: on this thread and on threads of the pool, in no order.
+///
+/// Threads       Any, also inside of works of the pool. Blocks until every body that began has returned.
+/// Ownership     `body` and what it refers to stay the caller's.
+/// Ordering      What the bodies did happens before the return.
+/// Failure       What one throws ends the loop: no other begins, and it is thrown when those that run have returned; of several:
+///               loop_error. A body that returns loop::stop ends it as well, without an exception. A work that is asked to stop
+///               meanwhile begins no other body, and throws work_stopped. std::invalid_argument for a grain of 0 or a step that does
+///               not lead there, and what submit() throws: then nothing has begun.
+/// Cost          One work for each thread that helps; those that come too late are taken back.
+/// Example       examples/pool_loops.cpp
+template <std::integral Index, class F>
+void for_index(thread_pool& pool, Index first, Index last, const loop_options& options, F&& body) {
+  std::ptrdiff_t step = options.step;
+  const std::size_t turns =
+      detail::turns_of_loop(static_cast<std::int64_t>(first), static_cast<std::int64_t>(last), step);
+  detail::run_turns(
+      pool,
+      turns,
+      [&](unsigned, std::size_t turn) {
+        const auto index = detail::index_at(first, turn, step);
+        return detail::goes_on(body, index);
+      },
+      options);
+}
+template <std::integral Index, class F>
+void for_index(thread_pool& pool, Index first, Index last, F&& body) {
+  const loop_options options{};
+  for_index(pool, first, last, options, std::forward<F>(body));
+}
+
+/// Calls `body(item)`, or `body(item, position)`, for each of a range that has a size and can be indexed.
+template <class Range, class F>
+void for_each(thread_pool& pool, Range&& range, const loop_options& options, F&& body) {
+  const auto begin = range.begin();
+  detail::run_turns(
+      pool,
+      static_cast<std::size_t>(range.end() - begin),
+      [&](unsigned, std::size_t position) {
+        auto&& item = begin[static_cast<std::ptrdiff_t>(position)];
+        if constexpr (std::is_invocable_v<F&, decltype(item), std::size_t>) {
+          return detail::goes_on(body, item, position);
+        } else {
+          return detail::goes_on(body, item);
+        }
+      },
+      options);
+}
+template <class Range, class F>
+void for_each(thread_pool& pool, Range&& range, F&& body) {
+  const loop_options options{};
+  for_each(pool, std::forward<Range>(range), options, std::forward<F>(body));
+}
+
+/// `combine` of `map(i)` for all indices, from `identity`: in no order, so that it must be associative and commutative.
+template <std::integral Index, class T, class Map, class Combine>
+// NOLINTNEXTLINE(readability-function-size): what a loop takes, and what a sum does
+[[nodiscard]] T reduce(thread_pool& pool,
+                       Index first,
+                       Index last,
+                       T identity,
+                       const loop_options& options,
+                       Map&& map,
+                       Combine&& combine) {
+  std::ptrdiff_t step = options.step;
+  const std::size_t turns =
+      detail::turns_of_loop(static_cast<std::int64_t>(first), static_cast<std::int64_t>(last), step);
+  struct alignas(64) part {
+    std::optional<T> sum;
+  };
+  const unsigned threads = detail::threads_of_loop(pool, options);
+  std::vector<part> parts(threads);
+  detail::run_turns(
+      pool,
+      turns,
+      [&](unsigned thread, std::size_t turn) {
+        const auto index = detail::index_at(first, turn, step);
+        std::optional<T>& sum = parts[thread].sum;
+        sum.emplace(combine(sum.has_value() ? std::move(*sum) : identity, map(index)));
+        return true;
+      },
+      options,
+      threads);
+  T total = std::move(identity);
+  for (part& each : parts) {
+    if (each.sum.has_value()) total = combine(std::move(total), std::move(*each.sum));
+  }
+  return total;
+}
+template <std::integral Index, class T, class Map, class Combine>
+[[nodiscard]] T reduce(thread_pool& pool, Index first, Index last, T identity, Map&& map, Combine&& combine) {
+  const loop_options options{};
+  return reduce(pool,
+                first,
+                last,
+                std::move(identity),
+                options,
+                std::forward<Map>(map),
+                std::forward<Combine>(combine));
+}
+
+}  // namespace rota::pool

@@ -1,0 +1,321 @@
+// Threads that come and go, for work that may block and that somebody wants to be in control of.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <rota/detail/pool_work.hpp>
+#include <rota/pool/errors.hpp>
+#include <rota/pool/pool_options.hpp>
+#include <rota/pool/work.hpp>
+#include <rota/pool/work_options.hpp>
+#include <rota/pool/work_status.hpp>
+
+namespace rota::pool {
+
+class observer;
+class subscription;
+
+namespace detail {
+
+struct draft {
+  work_core* work;
+  void* body;
+};
+/// Memory for a work. Throws std::bad_alloc, and errc::shut_down.
+[[nodiscard]] ROTA_API draft draw(pool_core& pool, const body_type& type, const work_options* options);
+/// The body was not made.
+ROTA_API void give_back(const draft& place) noexcept;
+/// The body is made: hands the work to its pool. Throws what submit() does; the body is destroyed then.
+[[nodiscard]] ROTA_API work_core& enter(const draft& place, const work_options* options);
+[[noreturn]] ROTA_API void throw_empty_function();
+/// Looks for it by id; null: it is over, and not stored. The caller owns a reference.
+[[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id) noexcept;
+/// The pool need not keep its result any longer. False: it does not.
+ROTA_API bool forget(work_core& work) noexcept;
+
+}  // namespace detail
+
+/// Of the works that were timed; see pool_options::time_one_in. At most an eighth too long, but the longest, which is exact.
+struct time_summary {
+  std::uint64_t count = 0;
+  std::chrono::nanoseconds median{0}, p90{0}, p99{0}, longest{0};
+};
+
+/// Counts of one moment; those that are totals only grow.
+struct pool_stats {
+  unsigned threads = 0;           // alive, the lost ones apart
+  unsigned idle = 0;              // of these
+  unsigned running = 0;           // works that hold a thread
+  unsigned long_running = 0;      // of these
+  unsigned in_regions = 0;        // threads inside of a blocking_region, or of a wait for another work
+  unsigned abandoned = 0;         // threads that an abandoned work still holds
+  std::uint64_t waiting = 0;      // accepted, and not begun: blocked and suspended ones, too
+  std::uint64_t outstanding = 0;  // accepted, and not over
+  std::uint64_t coroutines = 0;   // begun, and not over
+  std::uint64_t submitted = 0;    // totals from here on
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t stopped = 0;
+  std::uint64_t force_stopped = 0;
+  std::uint64_t abandoned_works = 0;
+  std::uint64_t discarded = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t attempts = 0;  // executions that were begun
+  std::uint64_t stolen = 0;
+  std::uint64_t threads_started = 0;
+  std::uint64_t threads_retired = 0;
+  std::uint64_t start_failures = 0;    // times the system gave no thread
+  std::uint64_t handler_failures = 0;  // exceptions that error() of an observer threw
+  time_summary queue_time;             // from the queue to the first attempt
+  time_summary run_time;               // of the first attempt; of functions, not of coroutines
+};
+
+/// What was left when a pool ended.
+struct pool_report {
+  std::uint64_t cancelled = 0;  // ended without having begun
+  std::uint64_t ended = 0;      // ran when the end began, and came to an end
+  std::vector<work_id> abandoned;
+};
+
+/// A pool of threads for works.
+///
+/// Threads       All members may be called by any thread, also inside of works, callbacks and events; the destructor and shutdown() by
+///               none of the pool's own: that ends the program with a sentence.
+/// Ownership     Owns its threads and its works. ~thread_pool is shutdown(shutdown_grace).
+/// Ordering      What a thread did before submit() happens before the work's first line. Works of one queue begin by priority, and in
+///               the order of queue_order among equals.
+/// Failure       The constructor: std::invalid_argument for an option out of range, std::bad_alloc. submit(): std::invalid_argument for
+///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
+///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; std::bad_alloc. Then nothing has
+///               changed. A thread that the system does not give is tried for again; the pool goes on with those it has.
+/// Cost          A work is memory of the pool's own that is used again: no other allocation for functions and results of up to 128
+///               bytes and default options. Idle threads sleep without a timeout, but the keep-alive of those above `min_threads`.
+/// Example       examples/pool.cpp
+class ROTA_API thread_pool {
+ public:
+  /// While it lives the pool is not idle: for who submits many works one by one.
+  class ROTA_API [[nodiscard]] busy_guard {
+   public:
+    explicit busy_guard(thread_pool& pool);
+    busy_guard(const busy_guard&) = delete;
+    busy_guard& operator=(const busy_guard&) = delete;
+    ~busy_guard();
+
+   private:
+    detail::work_core* holder_;
+  };
+
+  thread_pool();
+  explicit thread_pool(pool_options options);
+  thread_pool(const thread_pool&) = delete;
+  thread_pool& operator=(const thread_pool&) = delete;
+  ~thread_pool();
+
+  // ---- submit
+
+  /// A function, or one that gives a task: then the work ends with the task, and each of its segments is run by the pool.
+  template <class F>
+    requires detail::callable<std::decay_t<F>>
+  auto submit(F&& function) {
+    return make<detail::call_body<std::decay_t<F>>>(nullptr, std::forward<F>(function));
+  }
+  template <class F>
+    requires detail::callable<std::decay_t<F>>
+  auto submit(F&& function, const work_options& options) {
+    return make<detail::call_body<std::decay_t<F>>>(&options, std::forward<F>(function));
+  }
+  template <class T>
+  work<T> submit(task<T> work) {
+    return make<detail::call_body<detail::given_task<T>>>(nullptr, checked(std::move(work)));
+  }
+  template <class T>
+  work<T> submit(task<T> work, const work_options& options) {
+    return make<detail::call_body<detail::given_task<T>>>(&options, checked(std::move(work)));
+  }
+  /// With arguments, which are copied or moved into the work.
+  template <class F, class... Args>
+  auto submit_with(const work_options& options, F&& function, Args&&... args) {
+    return make<detail::call_body<std::decay_t<F>, std::decay_t<Args>...>>(
+        &options, std::forward<F>(function), std::forward<Args>(args)...);
+  }
+  /// A function of what other works return: starts when they have ended well, with a `const T&` for each that returns something. Their
+  /// results must stay where they are until it has ended: do not fetch them.
+  template <class F, class... T>
+  auto submit_when(const work_options& options, F&& function, const work<T>&... after) {
+    work_options wanted = options;
+    (wanted.after.push_back(after.id()), ...);
+    return submit(detail::joined<std::decay_t<F>, T...>(std::forward<F>(function), after.demand()...),
+                  wanted);
+  }
+  /// `count` works, of `function(i)` each. The pool is not idle in between.
+  template <class F>
+  auto submit_bulk(std::size_t count, const F& function, const work_options& options) {
+    std::vector<work<std::invoke_result_t<const F&, std::size_t>>> all;
+    all.reserve(count);
+    const busy_guard busy(*this);
+    for (std::size_t i = 0; i < count; ++i)
+      all.push_back(submit([function, i] { return function(i); }, options));
+    return all;
+  }
+  /// Submits, and lets go.
+  template <class F>
+  thread_pool& operator|(F&& function) {
+    static_cast<void>(submit(std::forward<F>(function)));
+    return *this;
+  }
+  template <class F>
+  work_id operator+(F&& function) {
+    return submit(std::forward<F>(function)).id();
+  }
+
+  /// An id for a work that is yet to come: others may name it in `after`, and then it is submitted with work_options::id. Throws
+  /// std::bad_alloc, errc::shut_down.
+  [[nodiscard]] work_id reserve();
+  /// Lets the works go that a pool with start_mode::suspended holds. Without effect on one that has started.
+  void start();
+
+  // ---- control. By id: false if there is no such work, or not in a state to be told. A list: the ids for which it was false. A
+  // group: those of its relations, too; how many works it was true for. Without arguments: all of the pool.
+
+  /// Takes back what has not begun.
+  bool cancel(work_id id) noexcept;
+  std::vector<work_id> cancel(std::span<const work_id> ids);
+  std::size_t cancel(std::string_view group);
+  std::size_t cancel_all();
+  /// Takes back what has not begun, and asks what runs to stop: a coroutine is cancelled, a function finds out by stop_requested(),
+  /// stop_if_requested(), its std::stop_token, and by a sleep or a pause. It ends no wait for another work: see docs/pool.md.
+  bool stop(work_id id) noexcept;
+  std::vector<work_id> stop(std::span<const work_id> ids);
+  std::size_t stop(std::string_view group);
+  std::size_t stop_all();
+  /// The same; every blocking point of the library throws force_stopped, and what has not ended after `force_grace` is abandoned: it
+  /// ends as `abandoned`, its thread is no longer the pool's, and another one takes its place. There is no way to end a thread that does
+  /// not end: what it refers to must live on.
+  bool force_stop(work_id id) noexcept;
+  std::vector<work_id> force_stop(std::span<const work_id> ids);
+  std::size_t force_stop(std::string_view group);
+  std::size_t force_stop_all();
+  bool pause(work_id id) noexcept;
+  std::vector<work_id> pause(std::span<const work_id> ids);
+  /// Also those that join the group later.
+  void pause(std::string_view group);
+  void pause_all();
+  bool resume(work_id id) noexcept;
+  std::vector<work_id> resume(std::span<const work_id> ids);
+  /// Not those that were paused one by one.
+  void resume(std::string_view group);
+  void resume_all();
+
+  /// Blocks until the work is over; false: there is none.
+  bool wait(work_id id);
+  std::vector<work_id> wait(std::span<const work_id> ids);
+  /// Until nothing of the group is outstanding, what joins it meanwhile included.
+  void wait(std::string_view group);
+  /// False: the time was over first.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::string_view group, std::chrono::duration<Rep, Period> limit) {
+    return wait_group(group, detail::deadline_after(rota::detail::saturating_span(limit)));
+  }
+  /// The first of them that is over, and which.
+  [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
+  /// Blocks until nothing is outstanding. Inside of a work of the pool: errc::would_deadlock.
+  void wait_idle() { static_cast<void>(wait_idle_until(std::chrono::steady_clock::time_point::max())); }
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_idle(std::chrono::duration<Rep, Period> limit) {
+    return wait_idle_until(detail::deadline_after(rota::detail::saturating_span(limit)));
+  }
+  /// Runs works on this thread until nothing is outstanding.
+  void wait_idle(help_t how);
+
+  /// The outcome of a work that is stored, or not over: waits for it. Empty: there is none. Throws std::invalid_argument if its
+  /// result is no T. The pool then keeps it no longer.
+  template <class T>
+  [[nodiscard]] std::optional<outcome<T>> fetch(work_id id);
+  /// Works that are over and stored: forgets their results. How many.
+  std::size_t clear_results() noexcept;
+
+  // ---- groups
+
+  /// At most `limit` works of the group run at once; 0: as many as will. Throws std::bad_alloc.
+  void limit_group(std::string_view group, unsigned limit);
+  /// What is done to `parent` is done to `child`, too. Throws errc::cycle.
+  void relate(std::string_view parent, std::string_view child);
+  void unrelate(std::string_view parent, std::string_view child) noexcept;
+  [[nodiscard]] std::vector<work_id> members(std::string_view group) const;
+
+  // ---- threads
+
+  /// At once. Throws std::invalid_argument.
+  void resize(unsigned min_threads, unsigned max_threads);
+  /// Cancels what has not begun, stops what runs, and after `grace` force stops it. Blocks until all threads have ended, but those of
+  /// abandoned works. Idempotent.
+  template <class Rep, class Period>
+  pool_report shutdown(std::chrono::duration<Rep, Period> grace) {
+    return shutdown_within(rota::detail::saturating_span(grace));
+  }
+
+  [[nodiscard]] unsigned min_threads() const noexcept;
+  [[nodiscard]] unsigned max_threads() const noexcept;
+
+  // ---- to be looked at
+
+  /// See <rota/pool/events.hpp>.
+  [[nodiscard]] subscription subscribe(observer& whom);
+  [[nodiscard]] pool_stats stats() const;
+  [[nodiscard]] work_status status(work_id id) const noexcept;  // created: there is none, or it is over
+  [[nodiscard]] work_id find(std::string_view name) const noexcept;
+  /// Those that are accepted, and have not begun.
+  [[nodiscard]] std::vector<work_id> waiting() const;
+
+ private:
+  template <class Body, class F, class... Args>
+  auto make(const work_options* options, F&& function, Args&&... args) -> work<typename Body::value_type> {
+    // A function itself is never empty, and g++ warns where one is compared.
+    if constexpr (!std::is_function_v<std::remove_reference_t<F>> &&
+                  requires { static_cast<bool>(function == nullptr); }) {
+      if (function == nullptr) detail::throw_empty_function();
+    }
+    static_assert(alignof(Body) <= 16, "aligned to more than 16: keep it by pointer");
+    const detail::draft place = detail::draw(*core_, Body::type, options);
+    try {
+      ::new (place.body) Body(std::forward<F>(function), std::forward<Args>(args)...);
+    } catch (...) {
+      detail::give_back(place);
+      throw;
+    }
+    return work<typename Body::value_type>(detail::enter(place, options));
+  }
+  template <class T>
+  static detail::given_task<T> checked(task<T> work) {
+    if (!work) detail::throw_empty_function();
+    return detail::given_task<T>(std::move(work));
+  }
+  bool wait_idle_until(std::chrono::steady_clock::time_point deadline);
+  bool wait_group(std::string_view group, std::chrono::steady_clock::time_point deadline);
+  pool_report shutdown_within(std::chrono::nanoseconds grace);
+
+  detail::pool_core* core_;
+};
+
+template <class T>
+std::optional<outcome<T>> thread_pool::fetch(work_id id) {
+  detail::work_core* const found = detail::find(*core_, id);
+  if (found == nullptr) return std::nullopt;
+  const work<T> kept(*found);
+  kept.wait();
+  std::optional<outcome<T>> taken = detail::try_take_outcome<T>(*found);
+  detail::forget(*found);
+  return taken;
+}
+
+}  // namespace rota::pool

@@ -1,0 +1,91 @@
+// How a work is to be run.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/deadline.hpp>
+#include <rota/detail/shared_function.hpp>
+#include <rota/pool/work_end.hpp>
+#include <rota/pool/work_status.hpp>
+
+namespace rota::pool {
+
+/// What follows when the time of a work, or of a pool, is over. Its event comes first, whatever follows.
+enum class on_timeout : unsigned char {
+  notify,      // nothing but the event
+  stop,        // as stop()
+  force_stop,  // as force_stop()
+};
+
+/// From when on the time of a work counts.
+enum class timeout_from : unsigned char {
+  start,   // its first attempt; all attempts and segments share it
+  submit,  // includes the time in queues
+};
+
+struct timeout_options {
+  std::chrono::nanoseconds limit{0};  // 0: none; not negative
+  on_timeout then = on_timeout::stop;
+  timeout_from from = timeout_from::start;
+
+  timeout_options() noexcept = default;
+  template <class Rep, class Period>
+  timeout_options(std::chrono::duration<Rep, Period> after,
+                  on_timeout follows = on_timeout::stop,
+                  timeout_from since = timeout_from::start) noexcept
+      : limit(rota::detail::saturating_span(after)), then(follows), from(since) {}
+};
+
+/// Where the next attempt begins.
+enum class retry_where : unsigned char {
+  immediately,  // on the same thread, after the back-off; nobody else can take it back meanwhile but by stop
+  requeued,     // behind its equals in a queue, where cancel() reaches it
+};
+
+/// For works that throw. Their function must be callable more than once.
+struct retry_options {
+  static constexpr unsigned unlimited = 0xFFFF'FFFFU;
+
+  unsigned limit = 0;  // attempts after the first
+  std::chrono::nanoseconds backoff{
+      0};  // before the second attempt; twice that before the third, and so on; not negative
+  std::chrono::nanoseconds max_backoff = std::chrono::minutes(1);  // never longer; not negative
+  bool jitter = false;  // a random part of the back-off instead of the whole
+  retry_where where = retry_where::immediately;
+  rota::detail::shared_function<bool(const std::exception_ptr&)>
+      only_if{};  // false: this failure is the last; empty: always true
+};
+
+/// Which queue a new work goes to, where there is one for each thread.
+enum class placement : unsigned char {
+  idle_then_least_loaded,  // an idle thread, else a new one, else the shortest queue
+  idle_then_local,         // the same, but last the submitting thread's own
+  local,                   // the submitting thread's own, if it is one of the pool's
+};
+
+/// Does the end of a work in `after` that was stopped count as a failure?
+enum class stopped_counts : unsigned char { as_failure, as_success };
+
+/// Every field has an initialiser. submit() checks them before anything changes: std::invalid_argument names the field.
+struct work_options {
+  int priority = 0;              // the larger first
+  std::string name{};            // unique among the works of the pool that have not ended; empty: none
+  std::string group{};           // empty: none
+  work_id id{};                  // one from reserve(); none: a new one
+  std::vector<work_id> after{};  // starts when all these have ended well
+  stopped_counts if_stopped = stopped_counts::as_failure;
+  timeout_options timeout{};  // none: the pool's default
+  retry_options retry{};
+  work_callback callback{};  // none: the pool's default
+  placement where = placement::idle_then_least_loaded;
+  bool long_running = false;  // never waits behind others; runs on a thread above `max_threads`
+  bool store_result = false;  // fetch(id) finds it after its handle has gone, until it is fetched or cleared
+  int nice = 0;  // of the thread while it runs; 0: the pool's; -20 .. 19, as far as the system allows it
+};
+
+}  // namespace rota::pool

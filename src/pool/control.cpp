@@ -1,0 +1,257 @@
+// What is done to works from outside: cancel, stop, force stop, pause.
+#include <rota/pool/this_work.hpp>
+#include "base/tls_slot.hpp"
+#include "pool/coroutine_part.hpp"
+#include "pool/pool_core.hpp"
+
+#include <rota/detail/deadline.hpp>
+#include <rota/error.hpp>
+
+#include <utility>
+
+namespace rota::pool::detail {
+
+bool pool_core::cancel(work_core& w, std::uint64_t why) noexcept {
+  word seen{};
+  if (!w.apply<rule::take_back>(seen, work_status::cancelled, why)) return false;
+  if (seen.is(work_status::queued)) {
+    take_out(w);
+    note_waiting(-1);
+  }
+  finish(w);
+  return true;
+}
+
+bool pool_core::stop(work_core& w, std::uint64_t how) noexcept {
+  for (;;) {
+    if (cancel(w, how & (timed_out | ending))) return true;
+    word seen{};
+    if (!w.apply<rule::ask>(seen, how | stop_asked)) {
+      // Between the two it went from running to a queue, for another attempt.
+      if (seen.waits_to_begin()) continue;
+      // Its time is over before it is in a queue: who submits it looks afterwards.
+      return w.apply<rule::ask_early>(seen, how | stop_asked);
+    }
+    if (seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+    if (seen.has(hooked)) w.hook->request(*w.hook);
+    if (w.coroutine != nullptr) w.coroutine->stop();
+    if ((how & force_asked) != 0) rouse_waiting(w);
+    if ((how & force_asked) != 0 && !seen.has(force_asked)) arm_grace(w);
+    return true;
+  }
+}
+
+/// It may block until another one is over: that one's word turns, so that it looks at its own.
+void pool_core::rouse_waiting(work_core& w) noexcept {
+  work_core* target = nullptr;
+  {
+    const base::lock_guard guard(w.lock);
+    target = w.waits_for;
+    if (target != nullptr) target->retain();
+    if (w.waits_on != nullptr) {
+      // release. Pairs with who waits: it reads the count, and then its own word.
+      w.waits_on->fetch_add(1, base::order::release);
+      base::futex_wake(w.waits_on, 1 << 20);
+    }
+  }
+  if (target == nullptr) return;
+  word seen{};
+  static_cast<void>(target->apply<rule::nudge>(seen));
+  base::futex_wake_upper(&target->state, 1 << 20);
+  drop(*target);
+}
+
+/// Without memory for it nothing is abandoned.
+void pool_core::arm_grace(work_core& w) noexcept {
+  // relaxed. Only the first of those that ask by force comes here.
+  timing::timer_node* timer = w.grace.load(base::order::relaxed);
+  if (timer == nullptr) {
+    timer = new (std::nothrow) timing::timer_node;
+    if (timer == nullptr) return;
+    // release. Pairs with disarm_grace().
+    w.grace.store(timer, base::order::release);
+  }
+  w.retain();
+  clock.arm(*timer,
+            rota::detail::saturating_deadline(base::now(), options.force_grace),
+            timer_waker<&pool_core::on_grace>(w));
+  // acq_rel. Before say_over(), which then sees the timer; or after it.
+  if (word{w.state.fetch_add(0, base::order::acq_rel)}.has(over)) disarm_grace(w);
+}
+
+void pool_core::disarm_grace(work_core& w) noexcept {
+  // acquire. Pairs with arm_grace().
+  if (timing::timer_node* const timer = w.grace.load(base::order::acquire); timer != nullptr)
+    keeper::cancel(*timer);
+}
+
+void pool_core::on_grace(work_core& w) noexcept {
+  pool_core& self = *w.pool;
+  self.abandon(w);
+  self.drop(w);
+}
+
+void pool_core::abandon(work_core& w) noexcept {
+  const auto give_up = [](void* job) noexcept {
+    word seen{};
+    return static_cast<work_core*>(job)->apply<rule::give_up>(seen);
+  };
+  // relaxed. At the pool's end the number does not count.
+  const unsigned most = closing_.load(base::order::relaxed) ? ~0U : options.max_abandoned;
+  // acquire. Pairs with run(): a thread that runs it is found; or that one finds that it was given up.
+  static_cast<void>(w.state.fetch_add(0, base::order::acquire));
+  const crew::on_lose how = threads.lose(&w, most, give_up);
+  // Between two segments, or inside of something else that its thread does: no thread is lost with it.
+  if (how == crew::on_lose::lost) return finish(w);
+  if (how != crew::on_lose::no_thread || !give_up(&w)) return;
+  // A thread may have come for it in between. Then it is lost all the same; or it finds out before it begins.
+  if (w.coroutine == nullptr) static_cast<void>(threads.lose(&w, ~0U, [](void*) noexcept { return true; }));
+  finish(w);
+}
+
+void pool_core::on_timeout(work_core& w) noexcept {
+  pool_core& self = *w.pool;
+  const on_timeout_action then = w.extras->options.timeout.then;
+  if (!is_final(w.load().status())) {
+    self.events.tell(
+        error_from::work_timed_out, {w.id}, [&](observer& each) { each.work_timed_out({w.id}); });
+    if (then == on_timeout_action::stop) self.stop(w, timed_out);
+    if (then == on_timeout_action::force_stop) self.stop(w, timed_out | force_asked);
+  }
+  self.drop(w);
+}
+
+void pool_core::on_backoff(work_core& w) noexcept { w.pool->place(w); }
+
+// ---- pauses ---------------------------------------------------------------------------------------------------------
+
+bool pool_core::is_paused(work_core& w) noexcept {
+  // relaxed. Who resumes turns the word of each that sleeps; see go_on().
+  if (pauses_.load(base::order::relaxed) == 0) return false;
+  if (paused_.load(base::order::relaxed) || w.load().has(held)) return true;
+  return w.extras != nullptr && w.extras->group != nullptr && circles.is_paused(*w.extras->group);
+}
+
+bool pool_core::pause(work_core& w) noexcept {
+  word seen{};
+  if (!w.apply<rule::set>(seen, std::uint64_t{held})) return false;
+  // acq_rel. Pairs with hold_if_paused().
+  if (!seen.has(held)) pauses_.fetch_add(1, base::order::acq_rel);
+  return true;
+}
+
+bool pool_core::resume(work_core& w) noexcept {
+  word seen{};
+  if (!w.apply<rule::clear>(seen, std::uint64_t{held}) || !seen.has(held)) return false;
+  // acq_rel. As above.
+  pauses_.fetch_sub(1, base::order::acq_rel);
+  go_on(w);
+  release_held();
+  return true;
+}
+
+/// Something that it may sleep for was resumed. It looks at that after it has said that it sleeps, or its word turns after that.
+void pool_core::go_on(work_core& w) noexcept {
+  word seen{};
+  if (w.apply<rule::nudge>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+  if (w.coroutine != nullptr) w.coroutine->go_on();
+}
+
+/// Those that did not begin since something was paused try again.
+void pool_core::release_held() noexcept {
+  work_core* list = nullptr;
+  {
+    const base::lock_guard guard(lock_);
+    list = std::exchange(paused_list_, nullptr);
+  }
+  place_all(list);
+}
+
+void pool_core::pause_all() noexcept {
+  // acq_rel, both. Pairs with hold_if_paused().
+  if (!paused_.exchange(true, base::order::acq_rel)) pauses_.fetch_add(1, base::order::acq_rel);
+}
+
+void pool_core::resume_all() noexcept {
+  // acq_rel, both.
+  if (!paused_.exchange(false, base::order::acq_rel)) return;
+  pauses_.fetch_sub(1, base::order::acq_rel);
+  memory.for_each([this](work_core& w) {
+    if (w.load().is_running()) go_on(w);
+    drop(w);
+  });
+  release_held();
+}
+
+void pool_core::pause_group(std::string_view name) {
+  // acq_rel. As above.
+  if (circles.set_paused(circles.at(name), true)) pauses_.fetch_add(1, base::order::acq_rel);
+}
+
+void pool_core::resume_group(std::string_view name) {
+  group_core* const g = circles.find(name);
+  if (g == nullptr || !circles.set_paused(*g, false)) return;
+  // acq_rel. As above.
+  pauses_.fetch_sub(1, base::order::acq_rel);
+  for (work_core* const each : circles.snapshot(name)) {
+    go_on(*each);
+    drop(*each);
+  }
+  release_held();
+}
+
+void pool_core::unrelate(std::string_view parent, std::string_view child) noexcept {
+  circles.unrelate(parent, child);
+  // What the parent's pause held, nobody holds any more.
+  try {
+    for (work_core* const each : circles.snapshot(child)) {
+      go_on(*each);
+      drop(*each);
+    }
+  } catch (...) {  // no memory for a list: each of the pool looks again
+    memory.for_each([this](work_core& w) {
+      if (w.load().is_running()) go_on(w);
+      drop(w);
+    });
+  }
+  release_held();
+}
+
+void pool_core::limit_group(std::string_view name, unsigned most) {
+  group_core& g = circles.at(name);
+  circles.limit(g, most);
+  while (work_core* const next = circles.next_parked(g)) place(*next);
+}
+
+// ---- what a work does when it is told -------------------------------------------------------------------------------
+
+void pool_core::checkpoint(work_core& w) {
+  for (;;) {
+    word now = w.load();
+    if (now.has(force_asked)) throw force_stopped();
+    if (!is_paused(w)) return;
+    if (now.has(stop_asked)) throw work_stopped();
+    word seen{};
+    if (!w.apply<rule::pause_here>(seen)) throw force_stopped();  // it was abandoned
+    static_cast<void>(w.apply<rule::sleep_on>(seen));
+    // After the word said that it sleeps: who resumes later turns the word.
+    now = w.load();
+    if (is_paused(w) && !now.has(stop_asked))
+      static_cast<void>(base::futex_wait_upper(w.state, now.upper(), base::never));
+    if (!w.apply<rule::go_on>(seen)) throw force_stopped();
+  }
+}
+
+void pool_core::sleep(work_core& w, base::time_point until) {
+  for (;;) {
+    word seen{};
+    static_cast<void>(w.apply<rule::sleep_on>(seen));
+    const word now = w.load();
+    if (now.has(force_asked) || is_final(now.status())) throw force_stopped();
+    if (now.has(stop_asked)) throw work_stopped();
+    if (base::futex_wait_upper(w.state, now.upper(), until) == base::wait_result::timed_out) return;
+    if (base::now() >= until) return;
+  }
+}
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,171 @@
+#include "pool/coroutine_part.hpp"
+
+#include "pool/pool_core.hpp"
+#include "task/harness.hpp"
+
+#include <rota/join_handle.hpp>
+
+#include <utility>
+
+namespace rota::pool::detail {
+
+const core::scheduler_ops coroutine_part::ops_table{
+    .admit =
+        [](core::scheduler& s) noexcept {
+          coroutine_part& self = of(s);
+          self.work_.retain();
+          const base::lock_guard guard(self.lock_);
+          ++self.alive_;
+          return true;
+        },
+    .schedule = [](core::header& task) noexcept { of(*task.owner).push(task); },
+    .reschedule = [](core::header& task) noexcept { of(*task.owner).push(task); },
+    .take_entry = [](core::header&) noexcept { return core::on_take::not_here; },
+    .enroll = [](core::scheduler& s,
+                 core::header& task) noexcept { of(s).work_.pool->tasks.enroll(task, 0); },
+    .withdraw = [](core::scheduler& s,
+                   core::header& task) noexcept { of(s).work_.pool->tasks.withdraw(task); },
+    .rename = [](core::scheduler& s,
+                 core::header& task,
+                 char* name) noexcept { of(s).work_.pool->tasks.rename(task, name); },
+    .ended =
+        [](core::scheduler& s, core::header& task, bool was_cancelled) noexcept {
+          coroutine_part& self = of(s);
+          const base::lock_guard guard(self.lock_);
+          --self.alive_;
+          if (&task == self.root_) self.root_cancelled_ = was_cancelled;
+        },
+    .unhandled =
+        [](core::scheduler& s, core::header&, std::exception_ptr what) noexcept {
+          const work_core& w = of(s).work_;
+          w.pool->events.report(error_from::work, {w.id}, std::move(what));
+        },
+    .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
+    .now = [](const core::scheduler&) noexcept { return base::now(); },
+    .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& {
+      return of(s).work_.pool->clock.shard();
+    },
+    .deadline_moved = [](core::scheduler& s, base::time_point) noexcept { of(s).work_.pool->clock.moved(); },
+    .freed = [](core::scheduler& s) noexcept { of(s).work_.pool->drop(of(s).work_); },
+};
+
+void coroutine_part::push(core::header& task) noexcept {
+  bool queues;
+  {
+    const base::lock_guard guard(lock_);
+    task.next.set(nullptr);
+    last_ == nullptr ? static_cast<void>(first_ = &task) : last_->next.set(&task);
+    last_ = &task;
+    queues = !queued_ && !running_ && !paused_;
+    if (queues) queued_ = true;
+  }
+  if (queues) work_.pool->push_segment(work_);
+}
+
+/// Under the lock.
+core::header* coroutine_part::take_first() noexcept {
+  core::header* const task = first_;
+  if (task == nullptr) return nullptr;
+  first_ = task->next.get();
+  if (first_ == nullptr) last_ = nullptr;
+  return task;
+}
+
+bool coroutine_part::has_begun() noexcept {
+  const base::lock_guard guard(lock_);
+  queued_ = false;
+  running_ = true;
+  return root_ != nullptr;
+}
+
+void coroutine_part::begin(task<void> root) noexcept {
+  core::header& made = core::launch(*root.release(), *this, core::result_vtable_of<void>);
+  {
+    const base::lock_guard guard(lock_);
+    root_ = &made;
+  }
+  // Who stops looks for the root after it has said so; here it is the other way round.
+  if (work_.load().has(stop_asked)) stop();
+}
+
+coroutine_part::on_segment coroutine_part::run() noexcept {
+  pool_core& pool = *work_.pool;
+  constexpr unsigned turns = 64;  // then others have a turn
+  for (unsigned turn = 0;; ++turn) {
+    const bool pauses = pool.is_paused(work_) && !work_.load().has(stop_asked);
+    core::header* next = nullptr;
+    bool yields = false;
+    {
+      const base::lock_guard guard(lock_);
+      if (alive_ == 0) return on_segment::ended;
+      yields = !pauses && first_ != nullptr && turn >= turns;
+      if (pauses) {
+        paused_ = true;
+        word seen{};
+        static_cast<void>(work_.apply<rule::pause_here>(seen));
+      }
+      if (!pauses && !yields) next = take_first();
+      if (next == nullptr) {
+        // Before it is another's.
+        if (work_extras* const e = work_.extras; e != nullptr) e->run_time += base::now() - e->segment_began;
+        pool_core::leave_seat(work_);
+        running_ = false;
+        queued_ = yields;
+      }
+    }
+    if (next != nullptr) {
+      core::run_entry(*next);
+      continue;
+    }
+    // After the lock under which it said so: who has resumed before is seen here, who does later finds it.
+    if (pauses && (!pool.is_paused(work_) || work_.load().has(stop_asked))) go_on();
+    if (yields) pool.push_segment(work_);
+    return on_segment::waits;
+  }
+}
+
+bool coroutine_part::take_end() noexcept {
+  core::header* root = nullptr;
+  bool was_cancelled;
+  {
+    const base::lock_guard guard(lock_);
+    root = std::exchange(root_, nullptr);
+    was_cancelled = std::exchange(root_cancelled_, false);
+    running_ = false;
+    queued_ = true;  // for another attempt
+  }
+  if (root != nullptr) core::drop(root);
+  return was_cancelled;
+}
+
+void coroutine_part::stop() noexcept {
+  core::header* root = nullptr;
+  {
+    const base::lock_guard guard(lock_);
+    root = root_;
+    if (root != nullptr) root->word.retain();
+  }
+  if (root != nullptr) {
+    core::cancel(*root, cancel_reason::user);
+    core::release(*root);
+  }
+  go_on();
+}
+
+void coroutine_part::go_on() noexcept {
+  bool queues;
+  {
+    const base::lock_guard guard(lock_);
+    if (!paused_) return;
+    paused_ = false;
+    queues = !queued_ && !running_ && first_ != nullptr;
+    if (queues) queued_ = true;
+    word seen{};
+    static_cast<void>(work_.apply<rule::go_on>(seen));
+  }
+  if (queues) work_.pool->push_segment(work_);
+}
+
+void end_coroutine(coroutine_part* part) noexcept { delete part; }
+
+}  // namespace rota::pool::detail

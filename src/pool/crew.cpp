@@ -1,0 +1,488 @@
+#include "pool/crew.hpp"
+
+#include "base/tls_slot.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace rota::pool::detail {
+
+namespace {
+
+/// Looks of a thread that has run out of work, before it sleeps: about as long as it takes to wake one.
+unsigned looks_before_sleep() noexcept {
+#if ROTA_MODEL
+  return 0;
+#else
+  return base::usable_processors() == 1 ? 0 : 200;
+#endif
+}
+
+}  // namespace
+
+crew::crew(crew_client& client, const char* name, limits how) noexcept
+    : client_(client),
+      name_(name),
+      keep_alive_(how.keep_alive),
+      spins_(looks_before_sleep()),
+      min_(how.min),
+      max_(how.max) {
+  const base::lock_guard guard(mutex_);
+  update();
+}
+
+crew::~crew() { ROTA_ASSERT(seats_.empty()); }
+
+seat* crew::here() noexcept { return static_cast<seat*>(base::this_thread_locals().seat); }
+
+/// Under the lock, after threads_, max_ or extra_ changed.
+void crew::update() noexcept {
+  // relaxed, both. Hints.
+  about_.store(threads_, base::order::relaxed);
+  growth_.store(threads_ < cap() && !stopping_ ? cap() - threads_ : 0, base::order::relaxed);
+  std::uint64_t now = 0;
+  if (threads_ < cap() && !stopping_) now = may_grow;
+  if (threads_ > cap()) now = over;
+  if (now == bits_) return;
+  // acq_rel. See the protocol: who leaves looks into the queues afterwards.
+  word_.fetch_add(now - bits_, base::order::acq_rel);
+  bits_ = now;
+}
+
+// ---- who comes ------------------------------------------------------------------------------------------------------
+
+/// Under the lock: who is to come for work that nobody looks for. It searches from now on.
+crew::on_call crew::call(seat*& whom) noexcept {
+  if (idle_ != nullptr) {
+    whom = idle_;
+    drop_idle(*whom);
+    // acq_rel. It is counted as searching before anybody hears that it no longer sleeps.
+    word_.fetch_add(one_searching - one_idle, base::order::acq_rel);
+    // relaxed. The lock orders it; the sleeper only compares.
+    whom->signal.fetch_add(1, base::order::relaxed);
+    return on_call::wake;
+  }
+  if (threads_ >= cap() || stopping_) return on_call::nothing;
+  ++threads_;
+  // acq_rel. As above.
+  word_.fetch_add(one_searching, base::order::acq_rel);
+  update();
+  return on_call::start;
+}
+
+void crew::carry_out(on_call duty, seat* whom) noexcept {
+  if (duty == on_call::wake) base::futex_wake(&whom->signal, 1);
+  if (duty == on_call::start && !start_thread()) client_.missing();
+}
+
+void crew::attract_slowly() noexcept {
+  seat* whom = nullptr;
+  on_call duty = on_call::nothing;
+  {
+    const base::lock_guard guard(mutex_);
+    // acquire. As in attract().
+    if ((word_.load(base::order::acquire) & searching_mask) == 0) duty = call(whom);
+  }
+  carry_out(duty, whom);
+}
+
+/// One more is counted, and searches: the caller starts it. False: there are as many as shall be, or as may be.
+bool crew::count_in(up_to limit) noexcept {
+  const base::lock_guard guard(mutex_);
+  if (threads_ >= (limit == up_to::floor ? min_ : cap()) || stopping_) return false;
+  ++threads_;
+  // acq_rel. As in call().
+  word_.fetch_add(one_searching, base::order::acq_rel);
+  update();
+  return true;
+}
+
+bool crew::grow() noexcept {
+  for (up_to limit = up_to::cap; count_in(limit); limit = up_to::floor) {
+    if (!start_thread()) return false;
+  }
+  return true;
+}
+
+void crew::fill() noexcept {
+  while (count_in(up_to::floor)) {
+    if (!start_thread()) return client_.missing();
+  }
+}
+
+/// The caller has counted it, as a thread and as searching.
+bool crew::start_thread() noexcept {
+  reap();
+  std::unique_ptr<seat> made(new (std::nothrow) seat);
+  bool started = false;
+  {
+    const base::lock_guard guard(mutex_);
+    if (made != nullptr && !stopping_) {
+      made->of = this;
+      const auto place = std::find(seats_.begin(), seats_.end(), nullptr);
+      made->index = static_cast<unsigned>(place - seats_.begin());
+      try {
+        if (place == seats_.end()) seats_.emplace_back();
+        // Under the lock, so that the thread finds its own handle in its seat when it ends.
+        auto thread = base::thread::start(name_, thread_main, made.get());
+        if (thread.has_value()) {
+          made->thread = std::move(*thread);
+          ++started_;
+          seats_[made->index] = std::move(made);
+          started = true;
+        }
+      } catch (...) {  // no memory for its place
+      }
+    }
+    if (!started) {
+      --threads_;
+      if (!stopping_) ++failures_;
+      // acq_rel. As in sleep().
+      word_.fetch_sub(one_searching, base::order::acq_rel);
+      update();
+    }
+    if (stopping_) return true;
+  }
+  // What was published meanwhile was left to it. Whoever fell asleep before that can come; if all are busy they look later, and if
+  // nobody is there: see missing().
+  if (!started) wake_idle(1);
+  return started;
+}
+
+/// Joins threads that have ended.
+void crew::reap() noexcept {
+  for (;;) {
+    std::unique_ptr<seat> done;
+    {
+      const base::lock_guard guard(mutex_);
+      const auto found =
+          std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s != nullptr && s->ended; });
+      if (found == seats_.end()) return;
+      done = std::move(*found);
+    }
+    done->thread.join();
+  }
+}
+
+void crew::wake_idle(unsigned count) noexcept {
+  for (; count != 0; --count) {
+    seat* whom = nullptr;
+    {
+      const base::lock_guard guard(mutex_);
+      if (idle_ == nullptr) return;
+      whom = idle_;
+      drop_idle(*whom);
+      // acq_rel. As in call().
+      word_.fetch_add(one_searching - one_idle, base::order::acq_rel);
+      // relaxed. The lock orders it.
+      whom->signal.fetch_add(1, base::order::relaxed);
+    }
+    base::futex_wake(&whom->signal, 1);
+  }
+}
+
+/// Under the lock: those that sleep look again how long they may.
+void crew::remind_idle() noexcept {
+  for (seat* each = idle_; each != nullptr; each = each->below) {
+    // relaxed. The lock orders it.
+    each->signal.fetch_add(1, base::order::relaxed);
+    base::futex_wake(&each->signal, 1);
+  }
+}
+
+// ---- a thread -------------------------------------------------------------------------------------------------------
+
+void crew::thread_main(void* seat_address) noexcept {
+  seat& here = *static_cast<seat*>(seat_address);
+  base::this_thread_locals().seat = &here;
+  here.of->serve(here);
+}
+
+/// It searches when it comes.
+void crew::serve(seat& here) noexcept {
+  client_.begins(here);
+  bool searching = true;
+  for (;;) {
+    if (void* const job = searching ? search(here) : client_.take(here); job != nullptr) {
+      if (searching) found();
+      searching = false;
+      if (client_.run(here, job) == crew_client::on_run::given_up) return forget(here, job);
+      if (is_over() && retire(here)) return;
+    } else if (!searching) {
+      searching = true;
+      // acq_rel. Who reads it may leave work to this thread, and so to the look that follows.
+      word_.fetch_add(one_searching, base::order::acq_rel);
+    } else if (sleep(here) == on_sleep::leave) {
+      return;
+    }
+  }
+}
+
+void* crew::search(seat& here) noexcept {
+  for (unsigned look = 0;; ++look) {
+    if (void* const job = client_.take(here); job != nullptr) return job;
+    if (look >= spins_) return nullptr;
+    if (look % 16 == 15) base::yield_thread();
+  }
+}
+
+void crew::found() noexcept {
+  // acq_rel. What was published while it searched, and for which nobody was woken, is found now.
+  word_.fetch_sub(one_searching, base::order::acq_rel);
+  if (client_.has_work()) attract();
+}
+
+/// Called by one that searches. Afterwards it searches again, or has left.
+crew::on_sleep crew::sleep(seat& here) noexcept {
+  std::uint32_t seen = 0;
+  bool leaves;
+  bool stays;
+  {
+    const base::lock_guard guard(mutex_);
+    leaves = stopping_ || threads_ > cap();
+    stays = threads_ <= min_;
+    if (leaves) {
+      uncount();
+      // acq_rel. See the protocol: the look into the queues comes after it.
+      word_.fetch_sub(one_searching, base::order::acq_rel);
+    } else {
+      push_idle(here);
+      // acq_rel. The announcement: the same.
+      word_.fetch_add(one_idle - one_searching, base::order::acq_rel);
+    }
+    // relaxed. Raised under the same lock.
+    seen = here.signal.load(base::order::relaxed);
+  }
+  if (leaves) return depart(here);
+  if (client_.has_work()) {
+    const base::lock_guard guard(mutex_);
+    rouse(here);
+    return on_sleep::look_again;
+  }
+  for (;;) {
+    const base::time_point until =
+        stays ? base::never : rota::detail::saturating_deadline(base::now(), keep_alive_);
+    const bool timed_out = base::futex_wait(here.signal, seen, until) == base::wait_result::timed_out;
+    {
+      const base::lock_guard guard(mutex_);
+      if (!here.idle) return on_sleep::look_again;
+      // Several may have timed out together, and the floor may be another one by now: those that are to be kept stay.
+      stays = threads_ <= min_;
+      // relaxed. Raised under the same lock.
+      seen = here.signal.load(base::order::relaxed);
+      if (stays || !timed_out) continue;
+      drop_idle(here);
+      uncount();
+      // acq_rel. See the protocol.
+      word_.fetch_sub(one_idle, base::order::acq_rel);
+    }
+    return depart(here);
+  }
+}
+
+/// Under the lock: it leaves.
+void crew::uncount() noexcept {
+  --threads_;
+  ++retired_;
+  update();
+}
+
+/// It is no longer counted. What it was not there for others must come for.
+crew::on_sleep crew::depart(seat& here) noexcept {
+  if (client_.has_work()) attract();
+  client_.ends(here);
+  {
+    const base::lock_guard guard(mutex_);
+    here.ended = true;
+    note_left();
+  }
+  base::futex_wake(&left_, 1);
+  return on_sleep::leave;
+}
+
+/// Under the lock: for stop().
+void crew::note_left() noexcept {
+  if (!stopping_) return;
+  // release. Pairs with stop().
+  left_.fetch_add(1, base::order::release);
+}
+
+/// There are more threads than there may be: is this one to go?
+bool crew::retire(seat& here) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    if (threads_ <= cap()) return false;
+    uncount();
+  }
+  static_cast<void>(depart(here));
+  return true;
+}
+
+// ---- the list of idle ones, under the lock --------------------------------------------------------------------------
+
+void crew::push_idle(seat& here) noexcept {
+  here.idle = true;
+  here.above = nullptr;
+  here.below = idle_;
+  if (idle_ != nullptr) idle_->above = &here;
+  idle_ = &here;
+}
+
+void crew::drop_idle(seat& here) noexcept {
+  (here.above != nullptr ? here.above->below : idle_) = here.below;
+  if (here.below != nullptr) here.below->above = here.above;
+  here.idle = false;
+}
+
+/// It has found something to do by itself. Who has called it meanwhile has done the same.
+void crew::rouse(seat& here) noexcept {
+  if (!here.idle) return;
+  drop_idle(here);
+  // acq_rel. As in call().
+  word_.fetch_add(one_searching - one_idle, base::order::acq_rel);
+}
+
+// ---- how many there may be ------------------------------------------------------------------------------------------
+
+void crew::resize(unsigned min, unsigned max) noexcept {
+  unsigned surplus;
+  {
+    const base::lock_guard guard(mutex_);
+    if (min < min_) remind_idle();
+    min_ = min;
+    max_ = max;
+    update();
+    surplus = threads_ > cap() ? threads_ - cap() : 0;
+  }
+  wake_idle(surplus);
+  fill();
+  if (client_.has_work()) attract();
+}
+
+/// Under the lock.
+void crew::count_extra(int by) noexcept {
+  extra_ += static_cast<unsigned>(by);
+  update();
+}
+
+void crew::add_extra() noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    count_extra(+1);
+  }
+  if (client_.has_work()) attract();
+}
+
+void crew::remove_extra() noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    count_extra(-1);
+    if (threads_ <= cap()) return;
+  }
+  wake_idle(1);
+}
+
+void crew::enter_region(seat& here) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    // relaxed. Under the lock. Who is lost is counted nowhere.
+    if (here.regions++ != 0 || here.lost.load(base::order::relaxed)) return;
+    ++regions_;
+    count_extra(+1);
+  }
+  if (client_.has_work()) attract();
+}
+
+void crew::leave_region(seat& here) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    // relaxed. As above; it may have been lost in between.
+    if (--here.regions != 0 || here.lost.load(base::order::relaxed)) return;
+    --regions_;
+    count_extra(-1);
+    if (threads_ <= cap()) return;
+  }
+  wake_idle(1);
+}
+
+crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) noexcept) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    const auto found = std::find_if(seats_.begin(), seats_.end(), [job](const auto& s) {
+      // relaxed. If it has gone on, giving up fails.
+      return s != nullptr && s->job.load(base::order::relaxed) == job;
+    });
+    if (found == seats_.end()) return on_lose::no_thread;
+    if (lost_ >= most || !give_up(job)) return on_lose::refused;
+    seat* const here = found->release();
+    here->thread.detach();
+    // release. Pairs with forget().
+    here->lost.store(true, base::order::release);
+    --threads_;
+    ++lost_;
+    if (here->regions != 0) --regions_, --extra_;
+    update();
+    note_left();
+  }
+  base::futex_wake(&left_, 1);
+  fill();
+  if (client_.has_work()) attract();
+  return on_lose::lost;
+}
+
+/// Its work was given up, and has come back after all: nothing of it is the crew's but the count.
+void crew::forget(seat& here, void* job) noexcept {
+  crew_client& client = client_;
+  base::this_thread_locals().seat = nullptr;
+  {
+    // The lock of whoever gave it up: the seat is this thread's from here on.
+    const base::lock_guard guard(mutex_);
+    --lost_;
+  }
+  delete &here;
+  // The last touch: the crew may go with it.
+  client.gone(job);
+}
+
+void crew::stop() noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    stopping_ = true;
+    update();
+  }
+  wake_idle(~0U);
+  for (;;) {
+    // acquire. Before the look: who leaves after it raises it again.
+    const std::uint32_t seen = left_.load(base::order::acquire);
+    reap();
+    {
+      const base::lock_guard guard(mutex_);
+      if (std::all_of(seats_.begin(), seats_.end(), [](const auto& s) { return s == nullptr; })) break;
+    }
+    static_cast<void>(base::futex_wait(left_, seen, base::never));
+  }
+  seats_.clear();
+}
+
+crew::counts crew::count() noexcept {
+  const base::lock_guard guard(mutex_);
+  // relaxed. A report.
+  return {.threads = threads_,
+          .idle = static_cast<unsigned>(word_.load(base::order::relaxed) & idle_mask),
+          .extra = extra_,
+          .regions = regions_,
+          .lost = lost_,
+          .started = started_,
+          .retired = retired_,
+          .failures = failures_};
+}
+
+crew::limits crew::bounds() noexcept {
+  const base::lock_guard guard(mutex_);
+  return {min_, max_, keep_alive_};
+}
+
+}  // namespace rota::pool::detail

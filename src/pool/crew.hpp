@@ -1,0 +1,237 @@
+// Threads that come and go: how many there are, which of them sleep, and who is woken for new work.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "base/clock.hpp"
+#include "base/futex.hpp"
+#include "base/mutex.hpp"
+#include "base/thread.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rota::pool::detail {
+
+class crew;
+
+/// What a thread of a crew is to its client. Owned by the crew, and by its thread once that is lost.
+struct alignas(base::cache_line) seat {
+  crew* of = nullptr;
+  unsigned index = 0;
+  base::atomic<void*> job{nullptr};  // the client's: what runs here; written by its thread
+
+  // The crew's, under its lock.
+  base::thread thread;
+  base::atomic<std::uint32_t> signal{0};
+  seat* above = nullptr;  // in the list of idle ones
+  seat* below = nullptr;
+  bool idle = false;
+  bool ended = false;  // it will not touch the crew again: join it
+  unsigned regions = 0;
+  base::atomic<bool> lost{false};  // its thread is nobody's
+};
+
+// PROTOCOL: crew
+//   mutex_ guards every plain member, and the fields of seats that say so. word_ says in one word what a submitter must know:
+//
+//   63   62    61       48 47         24 23       0
+//   +----+----+-----------+-------------+----------+
+//   |over|grow|     0     |  searching  |   idle   |
+//   +----+----+-----------+-------------+----------+
+//
+//   idle       threads in the list of idle ones             under mutex_
+//   searching  threads that look for work, and will look once more, at everything, before they sleep; a woken or a new one from
+//              the moment when it was chosen                +: under mutex_, or by a thread that has run out of work
+//   grow       there may be more threads                    under mutex_
+//   over       there are more than there may be             under mutex_
+//
+//   Publish: the work is in its queue, under the queue's lock, before word_ is read. Nobody searches, and somebody sleeps or there
+//   may be more threads: one is woken, or started.
+//   Sleep: announced by a read-modify-write of word_ (idle up, searching down), then every queue is looked into, each under its
+//   lock. Who published before that look is found; who publishes after it takes the queue's lock later, so the announcement is
+//   in what it reads. Leaving is the same with `grow` instead of `idle`, and who leaves has left the list before.
+//   Who finds work while it searches no longer does, and then looks whether there is more: for work that was published while it
+//   searched nobody was woken.
+//
+//   C1  min <= threads once so many were had, unless the system gives none; threads <= max + extra. `extra`: one for each long work and
+//       each blocking region.
+//   C2  A thread that leaves is no longer counted when the lock is given back under which it decided so: of several that time out
+//       together no more leave than may.
+//   C3  A thread that cannot be started is counted back before anybody is told. Who published meanwhile has left his work to it:
+//       one of those that sleep is woken for that. So nothing waits for a clock while a thread is there.
+
+/// What a crew works for.
+class crew_client {
+ public:
+  crew_client() = default;
+  crew_client(const crew_client&) = delete;
+  crew_client& operator=(const crew_client&) = delete;
+
+  /// Takes work for this thread; null: found none. A look that may miss some.
+  [[nodiscard]] virtual void* take(seat& here) noexcept = 0;
+  /// Runs it. Given up: see lose().
+  enum class [[nodiscard]] on_run : std::uint8_t { done, given_up };
+  virtual on_run run(seat& here, void* job) noexcept = 0;
+  /// Is there any? Every queue is looked into under its lock.
+  [[nodiscard]] virtual bool has_work() noexcept = 0;
+  /// On the thread: it begins, or is about to end.
+  virtual void begins(seat& here) noexcept = 0;
+  virtual void ends(seat& here) noexcept = 0;
+  /// On a thread that was given up, as its last act.
+  virtual void gone(void* job) noexcept = 0;
+  /// A thread could not be started: try again later, by grow().
+  virtual void missing() noexcept = 0;
+
+ protected:
+  ~crew_client() = default;
+};
+
+class crew {
+ public:
+  struct limits {
+    unsigned min;
+    unsigned max;
+    base::nanoseconds keep_alive;
+  };
+  struct counts {
+    unsigned threads = 0;
+    unsigned idle = 0;
+    unsigned extra = 0;
+    unsigned regions = 0;
+    unsigned lost = 0;
+    std::uint64_t started = 0;
+    std::uint64_t retired = 0;
+    std::uint64_t failures = 0;
+  };
+
+  crew(crew_client& client, const char* name, limits how) noexcept;
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+  ~crew();
+
+  /// Starts `min` threads, as far as the system gives them.
+  void fill() noexcept;
+  /// After work was published: sees to it that somebody comes.
+  void attract() noexcept {
+    // acquire. Pairs with the read-modify-writes of those that announce; see the protocol.
+    const std::uint64_t seen = word_.load(base::order::acquire);
+    if ((seen & searching_mask) != 0 || (seen & (idle_mask | may_grow)) == 0) return;
+    attract_slowly();
+  }
+  /// How many works find a thread that has none: those that sleep, look for work, or may yet be started. Right while nothing moves.
+  [[nodiscard]] unsigned room() const noexcept {
+    // relaxed. A guess, if threads come and go meanwhile.
+    const std::uint64_t seen = word_.load(base::order::relaxed);
+    return static_cast<unsigned>((seen & idle_mask) + (seen & searching_mask) / one_searching) +
+           growth_.load(base::order::relaxed);
+  }
+  /// Would a thread come for a work that is published now? A guess.
+  [[nodiscard]] bool has_room() const noexcept {
+    // acquire. As in attract().
+    return (word_.load(base::order::acquire) & (idle_mask | may_grow)) != 0;
+  }
+  [[nodiscard]] unsigned about_how_many() const noexcept {
+    // relaxed. A guess.
+    return about_.load(base::order::relaxed);
+  }
+  /// A thread was missing: tries again, and then for the others up to `min`. False: it still is.
+  bool grow() noexcept;
+
+  void resize(unsigned min, unsigned max) noexcept;
+  /// One thread more may be there, or no longer.
+  void add_extra() noexcept;
+  void remove_extra() noexcept;
+  /// The thread that sits here may block, until it says otherwise.
+  void enter_region(seat& here) noexcept;
+  void leave_region(seat& here) noexcept;
+  /// Gives up the thread that runs `job`, if `give_up(job)` says, under the lock, that it has not come to its end; its run() will say
+  /// so, and then it ends without the crew. Refused: it has, or `most` are lost. No thread here runs it, as its one job.
+  enum class [[nodiscard]] on_lose : std::uint8_t { lost, refused, no_thread };
+  on_lose lose(void* job, unsigned most, bool (*give_up)(void* job) noexcept) noexcept;
+
+  /// Was the thread that sits here given up? Asked by itself.
+  [[nodiscard]] bool is_lost(seat& here) noexcept {
+    // Under the lock of whoever does that.
+    const base::lock_guard guard(mutex_);
+    // relaxed. The lock orders it.
+    return here.lost.load(base::order::relaxed);
+  }
+  /// Has the calling thread, whose seat this is, to leave before it takes more work?
+  [[nodiscard]] bool is_over() const noexcept {
+    // relaxed. Decided under the lock.
+    return (word_.load(base::order::relaxed) & over) != 0;
+  }
+
+  /// No thread is started any more, and each ends when it finds no work. Blocks until all have, but the lost ones.
+  void stop() noexcept;
+  [[nodiscard]] counts count() noexcept;
+  [[nodiscard]] limits bounds() noexcept;
+
+  /// The seat of this thread, if it is one of any crew's.
+  [[nodiscard]] static seat* here() noexcept;
+
+ private:
+  static constexpr std::uint64_t one_idle = 1;
+  static constexpr std::uint64_t idle_mask = 0xFF'FFFFU;
+  static constexpr std::uint64_t one_searching = 1U << 24U;
+  static constexpr std::uint64_t searching_mask = idle_mask << 24U;
+  static constexpr std::uint64_t may_grow = std::uint64_t{1} << 62U;
+  static constexpr std::uint64_t over = std::uint64_t{1} << 63U;
+
+  enum class [[nodiscard]] on_sleep : std::uint8_t { look_again, leave };
+  enum class [[nodiscard]] on_call : std::uint8_t { nothing, wake, start };
+  enum class up_to : std::uint8_t { floor, cap };
+
+  static void thread_main(void* seat_address) noexcept;
+  void serve(seat& here) noexcept;
+  [[nodiscard]] void* search(seat& here) noexcept;
+  void found() noexcept;
+  on_sleep sleep(seat& here) noexcept;
+  on_sleep depart(seat& here) noexcept;
+  void uncount() noexcept;
+  void note_left() noexcept;
+  void rouse(seat& here) noexcept;
+  void forget(seat& here, void* job) noexcept;
+  [[nodiscard]] bool retire(seat& here) noexcept;
+  void attract_slowly() noexcept;
+  on_call call(seat*& whom) noexcept;
+  void carry_out(on_call duty, seat* whom) noexcept;
+  void wake_idle(unsigned count) noexcept;
+  void remind_idle() noexcept;
+  [[nodiscard]] bool count_in(up_to limit) noexcept;
+  void count_extra(int by) noexcept;
+  [[nodiscard]] bool start_thread() noexcept;
+  void reap() noexcept;
+  void push_idle(seat& here) noexcept;
+  void drop_idle(seat& here) noexcept;
+  void update() noexcept;
+  [[nodiscard]] unsigned cap() const noexcept { return max_ + extra_; }
+
+  crew_client& client_;
+  const char* const name_;
+  const base::nanoseconds keep_alive_;
+  const unsigned spins_;
+
+  alignas(base::cache_line) base::atomic<std::uint64_t> word_{0};
+  base::atomic<unsigned> about_{0};   // threads_, for those without the lock
+  base::atomic<unsigned> growth_{0};  // how many more there may be
+  alignas(base::cache_line) base::mutex mutex_;
+  unsigned min_;
+  unsigned max_;
+  unsigned extra_ = 0;
+  unsigned regions_ = 0;
+  unsigned threads_ = 0;
+  std::uint64_t bits_ = 0;  // `grow` and `over` as they are in word_
+  unsigned lost_ = 0;
+  bool stopping_ = false;
+  seat* idle_ = nullptr;  // the one that fell asleep last
+  std::uint64_t started_ = 0;
+  std::uint64_t retired_ = 0;
+  std::uint64_t failures_ = 0;
+  base::atomic<std::uint32_t> left_{0};       // how many have left since stop() began
+  std::vector<std::unique_ptr<seat>> seats_;  // by index
+};
+
+}  // namespace rota::pool::detail

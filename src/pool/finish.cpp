@@ -1,0 +1,295 @@
+// What the end of a work brings with it.
+#include <rota/pool/this_work.hpp>
+#include "base/tls_slot.hpp"
+#include "pool/coroutine_part.hpp"
+#include "pool/pool_core.hpp"
+
+#include <rota/error.hpp>
+#include <rota/pool/errors.hpp>
+
+#include <utility>
+
+namespace rota::pool {
+
+dependency_failed::~dependency_failed() = default;
+cycle_error::~cycle_error() = default;
+
+namespace detail {
+
+struct end_access {
+  static void refer(work_end& end, work_core& w) noexcept { end.work_ = &w; }
+};
+
+work_end pool_core::end_of(work_core& w, work_status how) const noexcept {
+  work_end end;
+  end_access::refer(end, w);
+  end.id = {w.id};
+  end.status = how;
+  if (how != work_status::succeeded && how != work_status::failed) end.reason = reason_of(w);
+  if (how == work_status::failed) end.exception = w.type->exception(w.body);
+  if (const work_extras* const e = w.extras; e != nullptr) {
+    end.name = e->name;
+    if (e->group != nullptr) end.group = e->group->name;
+    end.ended = base::now();
+    if (how == work_status::abandoned) return end;  // the rest is its runner's
+    end.attempt = e->attempt;
+    end.queued = w.queued_at;
+    end.started = w.began_at;
+    end.run_time = e->run_time;
+  }
+  return end;
+}
+
+/// Of an attempt that is not the last.
+void pool_core::tell_of_attempt(work_core& w) noexcept {
+  work_end end = end_of(w, work_status::failed);
+  end.will_retry = true;
+  events.tell(error_from::work_ended, end.id, [&](observer& each) { each.work_ended(end); });
+  events.report(error_from::work, end.id, end.exception);
+  call_back(w, end);
+}
+
+void pool_core::call_back(work_core& w, const work_end& end) noexcept {
+  const bool own = w.extras != nullptr && w.extras->options.callback;
+  if (!own && !options.default_callback) return;
+  try {
+    (own ? w.extras->options.callback : options.default_callback)(end);
+  } catch (...) {
+    events.report(
+        own ? error_from::callback : error_from::default_callback, end.id, std::current_exception());
+  }
+}
+
+void pool_core::tell(work_core& w, work_status how) noexcept {
+  if (!events.any() && !options.default_callback && (w.extras == nullptr || !w.extras->options.callback))
+    return;
+  const work_end end = end_of(w, how);
+  switch (how) {
+    case work_status::succeeded:
+    case work_status::failed:
+      events.tell(error_from::work_ended, end.id, [&](observer& each) { each.work_ended(end); });
+      break;
+    case work_status::stopped:
+    case work_status::force_stopped:
+      events.tell(error_from::work_stopped, end.id, [&](observer& each) { each.work_stopped(end); });
+      break;
+    case work_status::cancelled:
+      events.tell(error_from::work_cancelled, end.id, [&](observer& each) { each.work_cancelled(end); });
+      break;
+    case work_status::discarded:
+      events.tell(error_from::work_discarded, end.id, [&](observer& each) { each.work_discarded(end); });
+      break;
+    case work_status::abandoned:
+      events.tell(error_from::work_abandoned, end.id, [&](observer& each) { each.work_abandoned(end); });
+      break;
+    default: break;
+  }
+  if (how == work_status::failed) events.report(error_from::work, end.id, end.exception);
+  call_back(w, end);
+}
+
+void pool_core::finish(work_core& w) noexcept {
+  work_core* failed = nullptr;
+  finish_one(w, failed);
+  finish_failed(failed);
+}
+
+/// One after the other, however long the chain is.
+void pool_core::finish_failed(work_core* failed) noexcept {
+  while (failed != nullptr) {
+    work_core& w = *failed;
+    failed = w.link;
+    // relaxed. Set before the work was claimed to fail.
+    const work_id root{w.extras->failed_after.load(base::order::relaxed)};
+    w.type->set_exception(w.body, std::make_exception_ptr(dependency_failed(root)));
+    word seen{};
+    static_cast<void>(w.apply<rule::end>(seen, work_status::failed));
+    finish_one(w, failed);
+    drop(w);
+  }
+}
+
+/// `failed`: those that end because this one did not end well are put in front of it.
+void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
+  const word how = w.load();
+  const work_status status = how.status();
+  work_extras* const e = w.extras;
+  if (e != nullptr) {
+    keeper::cancel(e->timeout);
+    keeper::cancel(e->backoff);
+  }
+  if (status != work_status::abandoned) w.type->destroy_function(w.body);
+  tell(w, status);
+  note_end(status);
+  // relaxed. A total.
+  if (!how.has(begun)) books().unbegun.fetch_add(1, base::order::relaxed);
+  if (status != work_status::succeeded) remember(w, status);
+  if (e != nullptr) {
+    leave_names(w);
+    give_place_on(w);
+    // relaxed. See count_long().
+    if (e->thread_more.exchange(work_extras::extra::over, base::order::relaxed) ==
+        work_extras::extra::counted)
+      threads.remove_extra();
+  }
+  if (e != nullptr && e->group != nullptr) circles.leave(*e->group, w);
+  // acq_rel. One that is paused is counted as long as it may be resumed.
+  if (how.has(held)) pauses_.fetch_sub(1, base::order::acq_rel);
+  announce(w, how, failed);
+  count_out();
+}
+
+/// It is over.
+void pool_core::announce(work_core& w, word how, work_core*& failed) noexcept {
+  word seen{};
+  static_cast<void>(w.apply<rule::say_over>(seen));
+  if (seen.has(force_asked)) disarm_grace(w);
+  if (seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+  if (seen.has(listed)) release_waiting(w, how, failed);
+}
+
+namespace {
+
+/// In the order in which they came. Nobody comes any more.
+void reverse_waiting(work_core& w) noexcept {
+  const base::lock_guard guard(w.lock);
+  waiting_node* back = nullptr;
+  while (w.waiting != nullptr) {
+    waiting_node* const next = std::exchange(w.waiting->next, back);
+    back = std::exchange(w.waiting, next);
+  }
+  w.waiting = back;
+}
+
+}  // namespace
+
+void pool_core::release_waiting(work_core& w, word how, work_core*& failed) noexcept {
+  const std::uint64_t root = root_of_failure(w);
+  reverse_waiting(w);
+  for (;;) {
+    waker wake;
+    work_core* successor = nullptr;
+    {
+      // Each is taken out under the lock, and not touched after it: a task may have left meanwhile, and its node with it.
+      const base::lock_guard guard(w.lock);
+      waiting_node* const node = w.waiting;
+      if (node == nullptr) return;
+      w.waiting = node->next;
+      node->is_in = false;
+      wake = std::move(node->wake);
+      successor = node->successor;
+    }
+    wake.wake();
+    if (successor != nullptr) resolve(*successor, root, how, failed);
+  }
+}
+
+std::uint64_t pool_core::root_of_failure(const work_core& w) noexcept {
+  // relaxed. Written before the work's word became final.
+  const std::uint64_t before = w.extras == nullptr ? 0 : w.extras->failed_after.load(base::order::relaxed);
+  return before == 0 ? w.id : before;
+}
+
+/// One of those that `w` comes after has ended; `root`: it, or the one because of which it failed. Takes the edge's reference.
+void pool_core::resolve(work_core& w, std::uint64_t root, word how, work_core*& failed) noexcept {
+  work_extras& e = *w.extras;
+  const bool was_stopped = how.is(work_status::stopped) || how.is(work_status::force_stopped);
+  const bool well =
+      how.is(work_status::succeeded) || (was_stopped && e.options.if_stopped == stopped_counts::as_success);
+  if (!well) {
+    std::uint64_t none = 0;
+    // relaxed. Published by the claim below, which one of those that failed wins. failure: relaxed. Another one was first.
+    static_cast<void>(
+        e.failed_after.compare_exchange_strong(none, root, base::order::relaxed, base::order::relaxed));
+    word seen{};
+    if (w.apply<rule::claim_to_fail>(seen)) {
+      w.retain();
+      w.link = failed;
+      failed = &w;
+    }
+  }
+  // acq_rel. The last one sees what all the others did.
+  if (e.missing.fetch_sub(1, base::order::acq_rel) == 1) {
+    // relaxed. Ordered by the count.
+    if (e.failed_after.load(base::order::relaxed) == 0) {
+      place(w);
+    } else {
+      drop(w);
+    }
+  }
+  drop(w);
+}
+
+/// It is over, or leaves for another attempt: its group may let others go. One that was taken back meanwhile takes nobody's place.
+void pool_core::give_place_on(work_core& w) noexcept {
+  if (w.extras == nullptr || w.extras->group == nullptr) return;
+  group_core& g = *w.extras->group;
+  if (circles.yield(g, w)) drop(w);
+  while (work_core* const next = circles.next_parked(g)) place(*next);
+}
+
+// ---- books ----------------------------------------------------------------------------------------------------------
+
+tally& pool_core::books() noexcept {
+  return outside_[crew::here() == nullptr ? 0 : 1 + crew::here()->index % (outside_.size() - 1)];
+}
+
+void pool_core::note_end(work_status how) noexcept {
+  // relaxed. A total.
+  books().ends[static_cast<unsigned>(how)].fetch_add(1, base::order::relaxed);
+}
+
+/// For works that come after it when its memory is somebody else's.
+void pool_core::remember(work_core& w, work_status how) noexcept {
+  constexpr std::size_t most = 65536;
+  const base::lock_guard guard(lock_);
+  try {
+    failures_.try_emplace(w.id, how);
+    failure_order_.push_back(w.id);
+    if (failure_order_.size() > most) {
+      failures_.erase(failure_order_.front());
+      failure_order_.pop_front();
+    }
+  } catch (...) {  // no memory: it will count as succeeded
+  }
+}
+
+void pool_core::count_out() noexcept {
+  // acq_rel. Who sees that nothing is outstanding sees what all works did.
+  const std::uint64_t before = outstanding_.fetch_sub(1, base::order::acq_rel);
+  if ((before & count_mask) != 1) return;
+  note_lifecycle(ended_batches_);
+  if ((before & waited_bit) != 0) wake_idle_waiters();
+}
+
+void pool_core::wake_idle_waiters() noexcept {
+  // acq_rel. Before the epoch: who sets the bit later has read that, and looks again.
+  outstanding_.fetch_and(~waited_bit, base::order::acq_rel);
+  // release. Pairs with wait_idle().
+  idle_epoch_.fetch_add(1, base::order::release);
+  base::futex_wake(&idle_epoch_, 1 << 20);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+/// A reference. With the last one the slot is used again.
+void pool_core::drop(work_core& w) noexcept {
+  if (!w.drop_reference()) return;
+  if (w.body != nullptr) {
+    if (!w.body_gone) w.type->destroy_result(w.body);
+    if (w.body != w.room) base::free_frame(w.body, w.type->bytes);
+    w.body = nullptr;
+    w.type = nullptr;
+  }
+  w.body_gone = false;
+  w.priority = 0;
+  delete std::exchange(w.extras, nullptr);
+  end_coroutine(std::exchange(w.coroutine, nullptr));
+  if (w.hook != nullptr) w.hook->destroy(std::exchange(w.hook, nullptr));
+  // The last touch: with the last slot of a pool that has ended the pool's memory goes.
+  if (memory.put(w)) delete this;
+}
+
+}  // namespace detail
+
+}  // namespace rota::pool

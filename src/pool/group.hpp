@@ -1,0 +1,78 @@
+// Groups of works: who belongs to which, what is above what, and how many run at once.
+#pragma once
+
+#include "base/mutex.hpp"
+#include "pool/work.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rota::pool::detail {
+
+/// Its fields are under the lock of `groups`.
+class group_core {
+ public:
+  explicit group_core(std::string n) : name(std::move(n)) {}
+  group_core(const group_core&) = delete;
+  group_core& operator=(const group_core&) = delete;
+
+  const std::string name;
+  work_core* members = nullptr;  // not over
+  std::uint64_t member_count = 0;
+  unsigned limit = 0;
+  unsigned placed = 0;  // in a queue or running, where there is a limit
+  priority_queue parked{
+      queue_order::fifo};  // those that wait for a place; each with the travelling reference
+  bool paused = false;
+  std::vector<group_core*> parents;
+  std::vector<group_core*> children;
+  base::atomic<std::uint32_t> left{0};  // raised when a member is over
+};
+
+// PROTOCOL: groups
+//   One lock for all of them: they are few, and only works that name one come here. A group is never forgotten, so a pointer to it
+//   stays good. What is done to a group is done to the works that a snapshot, taken under the lock with a reference each, finds.
+class groups {
+ public:
+  /// Makes it, if it is not there. Throws std::bad_alloc.
+  [[nodiscard]] group_core& at(std::string_view name);
+  [[nodiscard]] group_core* find(std::string_view name) noexcept;
+
+  void join(group_core& g, work_core& w) noexcept;
+  void leave(group_core& g, work_core& w) noexcept;
+  /// May it be placed? If not it is parked, and the group has the travelling reference.
+  [[nodiscard]] bool admit(group_core& g, work_core& w) noexcept;
+  /// It is over, or waits for another attempt: it counts no longer. True: it was parked, and the travelling reference is the caller's.
+  [[nodiscard]] bool yield(group_core& g, work_core& w) noexcept;
+  /// One that there is a place for; null: there is none.
+  [[nodiscard]] work_core* next_parked(group_core& g) noexcept;
+  void limit(group_core& g, unsigned most) noexcept;
+  /// Of any group; null: none is parked.
+  [[nodiscard]] work_core* take_parked() noexcept;
+  /// Throws errc::cycle, std::bad_alloc.
+  void relate(std::string_view parent, std::string_view child);
+  void unrelate(std::string_view parent, std::string_view child) noexcept;
+  [[nodiscard]] bool is_paused(const group_core& g) noexcept;
+  /// True: it was not as it is now.
+  [[nodiscard]] bool set_paused(group_core& g, bool to) noexcept;
+
+  /// The members of the group and of those below it, each with a reference.
+  [[nodiscard]] std::vector<work_core*> snapshot(std::string_view name);
+  /// Blocks until there are none, below it neither. False: the deadline passed first.
+  bool wait(std::string_view name, base::time_point deadline);
+  /// Is it that group, or below it?
+  [[nodiscard]] bool is_within(const group_core& g, std::string_view name) noexcept;
+
+ private:
+  [[nodiscard]] static work_core* unpark(group_core& g) noexcept;
+  [[nodiscard]] static bool is_above(const group_core& high, const group_core& low) noexcept;
+  [[nodiscard]] static std::vector<const group_core*> family_of(const group_core& g);
+
+  base::mutex lock_;
+  std::map<std::string, std::unique_ptr<group_core>, std::less<>> all_;
+};
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,67 @@
+#include "pool/keeper.hpp"
+
+#include <utility>
+
+namespace rota::pool::detail {
+
+namespace {
+constexpr unsigned at_once = 64;
+}
+
+void keeper::ensure_thread() noexcept {
+  // acquire. Pairs with the store below.
+  if (has_thread_.load(base::order::acquire)) return;
+  const base::lock_guard guard(lock_);
+  // relaxed. Written under this lock.
+  if (has_thread_.load(base::order::relaxed) || stopping_) return;
+  auto started = base::thread::start("rota-pool-clock", thread_main, this);
+  if (!started.has_value()) return;  // the next timer tries again
+  thread_ = std::move(*started);
+  // release. Pairs with the load above.
+  has_thread_.store(true, base::order::release);
+}
+
+void keeper::moved() noexcept {
+  // acq_rel. After the shard's earliest deadline was stored; see the protocol.
+  word_.fetch_add(1, base::order::acq_rel);
+  base::futex_wake(&word_, 1);
+}
+
+timing::shard& keeper::shard() noexcept {
+  ensure_thread();
+  return shard_;
+}
+
+void keeper::arm(timing::timer_node& node, base::time_point deadline, waker wake) noexcept {
+  ensure_thread();
+  const auto armed = shard_.arm(node, deadline, std::move(wake));
+  if (armed.duty == timing::on_arm::announce_earlier) moved();
+}
+
+void keeper::thread_main(void* self) noexcept { static_cast<keeper*>(self)->serve(); }
+
+void keeper::serve() noexcept {
+  // relaxed. For this thread.
+  id_.store(base::this_thread_id(), base::order::relaxed);
+  for (;;) {
+    // acq_rel. The announcement: whoever arms later adds to it.
+    const std::uint32_t seen = word_.fetch_add(0, base::order::acq_rel);
+    {
+      const base::lock_guard guard(lock_);
+      if (stopping_) return;
+    }
+    if (shard_.poll(base::now(), at_once) != 0) continue;
+    static_cast<void>(base::futex_wait(word_, seen, shard_.earliest()));
+  }
+}
+
+void keeper::stop() noexcept {
+  {
+    const base::lock_guard guard(lock_);
+    stopping_ = true;
+  }
+  moved();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace rota::pool::detail

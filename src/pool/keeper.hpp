@@ -1,0 +1,50 @@
+// The pool's one thread of its own: it looks at the clock.
+#pragma once
+
+#include "base/futex.hpp"
+#include "base/mutex.hpp"
+#include "base/thread.hpp"
+#include "time/shard.hpp"
+
+namespace rota::pool::detail {
+
+// PROTOCOL: keeper
+//   The thread is started with the first timer, and ends with the pool. It announces by exchanging word_ to the moment until which
+//   it means to sleep, and then reads the shard's earliest deadline; arm() arms, and then adds to word_: of the two one comes
+//   second, and sees the other. word_ is a count that only grows; the sleeper compares.
+class keeper {
+ public:
+  keeper() noexcept : shard_(base::now()) {}
+  keeper(const keeper&) = delete;
+  keeper& operator=(const keeper&) = delete;
+  ~keeper() = default;
+
+  /// `wake` is woken by the keeper's thread, or dropped by cancel(). Without a thread it never is: the system gave none.
+  void arm(timing::timer_node& node, base::time_point deadline, waker wake) noexcept;
+  static void cancel(timing::timer_node& node) noexcept { static_cast<void>(timing::shard::cancel(node)); }
+  /// For coroutines: the shard itself, with the thread behind it.
+  [[nodiscard]] timing::shard& shard() noexcept;
+  void moved() noexcept;
+  /// Is this thread the keeper's?
+  [[nodiscard]] bool is_here() const noexcept {
+    // relaxed. Only that thread finds its own number.
+    return id_.load(base::order::relaxed) == base::this_thread_id();
+  }
+  /// Afterwards nobody arms any more.
+  void stop() noexcept;
+
+ private:
+  static void thread_main(void* self) noexcept;
+  void serve() noexcept;
+  void ensure_thread() noexcept;
+
+  timing::shard shard_;
+  base::atomic<std::uint32_t> word_{0};
+  base::mutex lock_;
+  base::thread thread_;
+  bool stopping_ = false;
+  base::atomic<bool> has_thread_{false};
+  base::atomic<std::uint64_t> id_{0};
+};
+
+}  // namespace rota::pool::detail

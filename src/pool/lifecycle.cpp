@@ -1,0 +1,147 @@
+// From the first work to the end of the last: the events, the pool's own timeout, the running timer.
+#include "pool/pool_core.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+#include <utility>
+
+namespace rota::pool::detail {
+
+bool pool_core::tells_lifecycle() const noexcept {
+  return options.total_timeout.limit != base::nanoseconds(0) ||
+         options.running_timer.interval != base::nanoseconds(0);
+}
+
+/// Something is outstanding, or no longer: `batches` counts that. One thread at a time tells of it: of each batch, and of its end, in
+/// turns, also of one that has come and gone while a handler ran.
+void pool_core::note_lifecycle(base::atomic<std::uint64_t>& batches) noexcept {
+  // acq_rel. What the works of a batch did is seen by who tells of its end.
+  batches.fetch_add(1, base::order::acq_rel);
+  if (!tells_lifecycle() && !events.any()) return;
+  {
+    const base::lock_guard guard(lifecycle_lock_);
+    if (std::exchange(telling_, true)) return;
+  }
+  for (;;) {
+    bool begins;
+    {
+      const base::lock_guard guard(lifecycle_lock_);
+      // acquire, both. As above. Who counts while this thread tells takes the lock afterwards, and is found here.
+      begins = !running_ && begun_batches_.load(base::order::acquire) > told_;
+      const bool ends = running_ && ended_batches_.load(base::order::acquire) >= told_;
+      if (!begins && !ends) {
+        telling_ = false;
+        return;
+      }
+      running_ = begins;
+      if (begins) {
+        ++told_;
+        began_ = base::now();
+      }
+    }
+    if (begins) {
+      begin_batch();
+    } else {
+      end_batch();
+    }
+  }
+}
+
+/// The first that listens hears of batches that begin from now on.
+listener& pool_core::listen(observer& whom) {
+  const base::lock_guard guard(lifecycle_lock_);
+  if (!tells_lifecycle() && !events.any() && !telling_) {
+    running_ = false;
+    // acquire. As above.
+    told_ = begun_batches_.load(base::order::acquire);
+  }
+  return events.add(whom);
+}
+
+namespace {
+
+template <void (pool_core::*F)() noexcept>
+waker pool_waker(pool_core& pool) noexcept {
+  static constexpr waker_vtable vtable{
+      .wake = [](void* data) noexcept { (static_cast<pool_core*>(data)->*F)(); },
+      .wake_by_ref = [](void*) noexcept {},
+      .clone = [](void* data) noexcept { return data; },
+      .drop = [](void*) noexcept {},
+  };
+  return {&pool, &vtable};
+}
+
+}  // namespace
+
+/// No thread could be started. Each later work tries again, and so does the keeper.
+void pool_core::missing() noexcept {
+  constexpr auto pause = std::chrono::milliseconds(20);
+  const base::lock_guard guard(lifecycle_lock_);
+  clock.arm(missing_timer_, base::now() + pause, pool_waker<&pool_core::try_again_to_start>(*this));
+}
+
+void pool_core::try_again_to_start() noexcept {
+  // relaxed. A pool that ends starts no more.
+  if (closing_.load(base::order::relaxed) || threads.grow()) return;
+  missing();
+}
+
+void pool_core::begin_batch() noexcept {
+  if (options.total_timeout.limit != base::nanoseconds(0)) {
+    clock.arm(total_timer_,
+              rota::detail::saturating_deadline(began_, options.total_timeout.limit),
+              pool_waker<&pool_core::total_time_is_over>(*this));
+  }
+  if (options.running_timer.interval != base::nanoseconds(0)) arm_running_timer();
+  events.tell(error_from::pool_started, {}, [](observer& each) { each.pool_started(); });
+}
+
+void pool_core::end_batch() noexcept {
+  keeper::cancel(total_timer_);
+  keeper::cancel(running_timer_);
+  const pool_span span{began_, base::now()};
+  events.tell(error_from::pool_idle, {}, [&](observer& each) { each.pool_idle(span); });
+}
+
+void pool_core::total_time_is_over() noexcept {
+  // The timer may be one of a batch that is over: then it says nothing of the one that runs, whose time has only begun.
+  const auto late_batch = [this]() -> std::uint64_t {
+    const base::lock_guard guard(lifecycle_lock_);
+    return running_ && base::now() - began_ >= options.total_timeout.limit ? told_ : 0;
+  };
+  const std::uint64_t now = late_batch();
+  if (now == 0) return;
+  events.tell(error_from::pool_timed_out, {}, [](observer& each) { each.pool_timed_out(); });
+  const on_timeout_action then = options.total_timeout.then;
+  // What began while the handlers ran has a time of its own.
+  if (then == on_timeout_action::notify || late_batch() != now) return;
+  memory.for_each([&](work_core& w) {
+    static_cast<void>(stop(w, then == on_timeout_action::stop ? timed_out : timed_out | force_asked));
+    drop(w);
+  });
+}
+
+void pool_core::arm_running_timer() noexcept {
+  clock.arm(running_timer_,
+            rota::detail::saturating_deadline(base::now(), options.running_timer.interval),
+            pool_waker<&pool_core::tick>(*this));
+}
+
+/// On the keeper's thread.
+void pool_core::tick() noexcept {
+  base::nanoseconds since{0};
+  {
+    const base::lock_guard guard(lifecycle_lock_);
+    if (!running_) return;
+    since = base::now() - began_;
+  }
+  try {
+    options.running_timer.elapsed(since);
+  } catch (...) {
+    events.report(error_from::running_timer, {}, std::current_exception());
+  }
+  const base::lock_guard guard(lifecycle_lock_);
+  if (running_) arm_running_timer();
+}
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,190 @@
+#include "pool/pool_core.hpp"
+
+#include "base/thread.hpp"
+#include "pool/coroutine_part.hpp"
+#include "pool/custom_work_queue.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rota::pool::detail {
+
+namespace {
+
+constexpr unsigned most_threads = 65536;
+constexpr unsigned most_lanes = 64;
+
+/// As many as threads that can run at once find use for: who has no work looks into all of them before it sleeps.
+unsigned lanes_of(const pool_options& how) noexcept {
+  if (how.priorities == priority_scope::global) return 1;
+  const unsigned useful = std::clamp(2 * base::usable_processors(), 4U, most_lanes);
+  return std::min(how.max_threads, useful);
+}
+
+[[noreturn]] void refuse(const char* what) { throw std::invalid_argument(what); }
+void demand_not_negative(base::nanoseconds span, const char* what) {
+  if (span < base::nanoseconds(0)) refuse(what);
+}
+
+pool_options checked(pool_options how) {
+  check_threads(how.min_threads, how.max_threads);
+  demand_not_negative(how.keep_alive, "pool_options::keep_alive is negative");
+  demand_not_negative(how.aging, "pool_options::aging is negative");
+  demand_not_negative(how.force_grace, "pool_options::force_grace is negative");
+  demand_not_negative(how.shutdown_grace, "pool_options::shutdown_grace is negative");
+  demand_not_negative(how.work_timeout.limit, "pool_options::work_timeout: its limit is negative");
+  demand_not_negative(how.total_timeout.limit, "pool_options::total_timeout: its limit is negative");
+  demand_not_negative(how.running_timer.interval, "pool_options::running_timer.interval is negative");
+  if (how.nice < -20 || how.nice > 19) refuse("pool_options::nice is not in -20 .. 19");
+  if (how.max_abandoned > 4096) refuse("pool_options::max_abandoned is not in 0 .. 4096");
+  if (how.on_full == rejection::custom && !how.choose_rejection)
+    refuse("pool_options::on_full is custom, and choose_rejection is empty");
+  if (how.running_timer.interval != base::nanoseconds(0) && !how.running_timer.elapsed)
+    refuse("pool_options::running_timer.elapsed is empty");
+  return how;
+}
+
+std::unique_ptr<work_queue> make_queue(const pool_options& how) {
+  if (how.custom) return std::make_unique<custom_work_queue>(how.custom);
+  return std::make_unique<priority_queue>(how.queue, how.aging);
+}
+
+}  // namespace
+
+void check_threads(unsigned min_threads, unsigned max_threads) {
+  if (max_threads < 1 || max_threads > most_threads) refuse("pool_options::max_threads is not in 1 .. 65536");
+  if (min_threads > max_threads) refuse("pool_options::min_threads is not in 0 .. max_threads");
+}
+
+pool_core::pool_core(pool_options how)
+    : options(checked(std::move(how))),
+      memory(*this),
+      threads(*this, "rota-pool", {options.min_threads, options.max_threads, options.keep_alive}),
+      lanes_(lanes_of(options)),
+      started_(options.start == start_mode::running) {
+  for (lane& each : lanes_) each.queue = make_queue(options);
+  long_lane_.queue = std::make_unique<priority_queue>(queue_order::fifo);
+}
+
+pool_core::~pool_core() = default;
+
+// ---- names and results ----------------------------------------------------------------------------------------------
+
+std::uint64_t pool_core::find_name(std::string_view name) noexcept {
+  const base::lock_guard guard(lock_);
+  const auto found = names_.find(name);
+  return found == names_.end() ? 0 : found->second;
+}
+
+void pool_core::keep_stored(work_core& w) {
+  const base::lock_guard guard(lock_);
+  stored_.try_emplace(w.id, &w);
+  w.retain();
+}
+
+work_core* pool_core::find_stored(std::uint64_t id) noexcept {
+  const base::lock_guard guard(lock_);
+  const auto found = stored_.find(id);
+  if (found == stored_.end()) return nullptr;
+  found->second->retain();
+  return found->second;
+}
+
+bool pool_core::forget_stored(work_core& w) noexcept {
+  {
+    const base::lock_guard guard(lock_);
+    if (stored_.erase(w.id) == 0) return false;
+  }
+  drop(w);
+  return true;
+}
+
+std::size_t pool_core::clear_stored() noexcept {
+  std::size_t forgotten = 0;
+  for (;;) {
+    work_core* w = nullptr;
+    {
+      const base::lock_guard guard(lock_);
+      for (auto each = stored_.begin(); each != stored_.end(); ++each) {
+        if (!each->second->load().has(over)) continue;
+        w = each->second;
+        stored_.erase(each);
+        break;
+      }
+    }
+    if (w == nullptr) return forgotten;
+    drop(*w);
+    ++forgotten;
+  }
+}
+
+// ---- figures --------------------------------------------------------------------------------------------------------
+
+std::uint64_t pool_core::total(work_status how) const noexcept {
+  std::uint64_t sum = 0;
+  // relaxed. A sum for a report.
+  for (const tally& each : outside_) sum += each.ends[static_cast<unsigned>(how)].load(base::order::relaxed);
+  return sum;
+}
+
+pool_core::accounts pool_core::count_ends() const noexcept {
+  accounts sum;
+  for (const work_status each : {work_status::succeeded,
+                                 work_status::failed,
+                                 work_status::cancelled,
+                                 work_status::stopped,
+                                 work_status::force_stopped,
+                                 work_status::discarded})
+    sum.begun += total(each);
+  // relaxed. A sum for a report.
+  for (const tally& each : outside_) sum.unbegun += each.unbegun.load(base::order::relaxed);
+  sum.begun -= sum.unbegun;
+  return sum;
+}
+
+pool_stats pool_core::count() noexcept {
+  pool_stats s;
+  const crew::counts c = threads.count();
+  s.threads = c.threads;
+  s.idle = c.idle;
+  s.in_regions = c.regions;
+  s.abandoned = c.lost;
+  s.threads_started = c.started;
+  s.threads_retired = c.retired;
+  s.start_failures = c.failures;
+  s.handler_failures = events.failures();
+  memory.for_each([&](work_core& w) {
+    const word now = w.load();
+    if (now.waits_to_begin()) ++s.waiting;
+    if (now.is_running() && w.coroutine != nullptr) ++s.coroutines;
+    if (now.is_running() && w.coroutine == nullptr) {
+      ++s.running;
+      if (w.extras != nullptr && w.extras->options.long_running) ++s.long_running;
+    }
+    drop(w);
+  });
+  // relaxed. A report.
+  s.outstanding = outstanding_.load(base::order::relaxed) & count_mask;
+  s.queue_time = queue_times_.summary();
+  s.run_time = run_times_.summary();
+  s.succeeded = total(work_status::succeeded);
+  s.failed = total(work_status::failed);
+  s.cancelled = total(work_status::cancelled);
+  s.stopped = total(work_status::stopped);
+  s.force_stopped = total(work_status::force_stopped);
+  s.abandoned_works = total(work_status::abandoned);
+  s.discarded = total(work_status::discarded);
+  s.rejected = total(work_status::rejected);
+  s.submitted = s.outstanding + s.succeeded + s.failed + s.cancelled + s.stopped + s.force_stopped +
+                s.abandoned_works + s.discarded;
+  for (const tally& each : outside_) {
+    // relaxed, both. As above.
+    s.attempts += each.attempts.load(base::order::relaxed);
+    s.stolen += each.stolen.load(base::order::relaxed);
+  }
+  return s;
+}
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,322 @@
+// The pool itself: what thread_pool and every work point to.
+#pragma once
+
+#include "base/counter.hpp"
+#include "pool/crew.hpp"
+#include "pool/extras.hpp"
+#include "pool/group.hpp"
+#include "pool/keeper.hpp"
+#include "pool/listeners.hpp"
+#include "pool/slots.hpp"
+#include "pool/time_record.hpp"
+#include "pool/work.hpp"
+#include "task/registry.hpp"
+
+#include <rota/pool/thread_pool.hpp>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rota::pool::detail {
+
+using on_timeout_action = on_timeout;  // pool_core has a function of that name
+
+/// A queue and its lock. Which threads look here first: see pool_core::lane_of().
+struct alignas(base::cache_line) lane {
+  base::mutex lock;
+  std::unique_ptr<work_queue> queue;
+  base::atomic<std::size_t> waiting{0};  // its size, written under the lock
+};
+
+/// Totals. Of one thread each, or of all that are none of the pool's: those add by read-modify-writes.
+struct alignas(base::cache_line) tally {
+  std::array<base::atomic<std::uint64_t>, 16> ends{};  // by work_status
+  base::atomic<std::uint64_t> unbegun{0};              // ends of works that have not begun
+  base::atomic<std::uint64_t> attempts{0};
+  base::atomic<std::uint64_t> stolen{0};
+};
+
+/// Who waits for a place in a full queue.
+struct place_waiter {
+  place_waiter* next = nullptr;
+  base::atomic<std::uint32_t> called{0};
+};
+
+void check_threads(unsigned min_threads, unsigned max_threads);
+
+class pool_core final : public crew_client {
+ public:
+  explicit pool_core(pool_options how);
+  pool_core(const pool_core&) = delete;
+  pool_core& operator=(const pool_core&) = delete;
+  ~pool_core();
+
+  // ---- submit.cpp
+  [[nodiscard]] work_core& draw(const body_type& type, const work_options* wanted);
+  void give_back(work_core& w) noexcept;
+  void enter(work_core& w, const work_options* wanted);
+  [[nodiscard]] work_id reserve();
+  void start() noexcept;
+  /// A work that has a right to run: to a queue, or to where it is held. The travelling reference goes with it.
+  enum class counting : bool { due, done };
+  void place(work_core& w, counting how = counting::due) noexcept;
+  void push_segment(work_core& w) noexcept;
+  /// Before somebody else may run it: this thread no longer does.
+  static void leave_seat(const work_core& w) noexcept;
+  /// The pool is not idle in between; its memory stays until the second is over.
+  [[nodiscard]] work_core& begin_busy();
+  void end_busy(work_core& holder) noexcept;
+
+  // ---- run.cpp
+  [[nodiscard]] void* take(seat& here) noexcept override;
+  on_run run(seat& here, void* job) noexcept override;
+  [[nodiscard]] bool has_work() noexcept override;
+  void begins(seat& here) noexcept override;
+  void ends(seat& here) noexcept override;
+  void gone(void* job) noexcept override;
+  void missing() noexcept override;
+  /// Runs one that waits in a queue on this thread, inside of whatever runs here. False: it does not wait in one.
+  bool run_here(work_core& w) noexcept;
+  /// The same with any. False: none was found.
+  bool help_once() noexcept;
+
+  // ---- finish.cpp
+  /// After the status has become final, by the caller, who has a reference.
+  void finish(work_core& w) noexcept;
+  void drop(work_core& w) noexcept;
+
+  // ---- control.cpp
+  bool cancel(work_core& w, std::uint64_t why) noexcept;
+  bool stop(work_core& w, std::uint64_t how) noexcept;
+  bool pause(work_core& w) noexcept;
+  bool resume(work_core& w) noexcept;
+  void pause_all() noexcept;
+  void resume_all() noexcept;
+  void pause_group(std::string_view name);
+  void resume_group(std::string_view name);
+  void limit_group(std::string_view name, unsigned most);
+  void unrelate(std::string_view parent, std::string_view child) noexcept;
+  [[nodiscard]] bool is_paused(work_core& w) noexcept;
+  void checkpoint(work_core& w);
+  void sleep(work_core& w, base::time_point until);
+  static void on_timeout(work_core& w) noexcept;
+  static void on_backoff(work_core& w) noexcept;
+  static void on_grace(work_core& w) noexcept;
+
+  // ---- wait.cpp
+  bool wait(work_core& w, base::time_point deadline);
+  void wait_helping(work_core& w);
+  bool wait_group(std::string_view name, base::time_point deadline);
+  [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
+  bool wait_idle(base::time_point deadline);
+  void wait_idle_helping();
+  pool_report shut_down(base::nanoseconds grace);
+  void let_go() noexcept;
+
+  // ---- pool_core.cpp
+  [[nodiscard]] work_core* find(std::uint64_t id) noexcept { return memory.find(id); }
+  [[nodiscard]] std::uint64_t find_name(std::string_view name) noexcept;
+  [[nodiscard]] work_core* find_stored(std::uint64_t id) noexcept;
+  bool forget_stored(work_core& w) noexcept;
+  std::size_t clear_stored() noexcept;
+  [[nodiscard]] pool_stats count() noexcept;
+  [[nodiscard]] listener& listen(observer& whom);
+
+  const pool_options options;
+  slots memory;
+  crew threads;
+  keeper clock;
+  listeners events;
+  groups circles;
+  core::registry tasks{1};  // of coroutines
+
+ private:
+  enum class [[nodiscard]] on_admit : std::uint8_t { place, take, run_here, discard, discard_other };
+  enum class [[nodiscard]] on_line : std::uint8_t { stay, place, closed, force };
+  enum class [[nodiscard]] on_claim : std::uint8_t { run, not_now };
+  enum class [[nodiscard]] on_execute : std::uint8_t { done, waits };
+  enum class [[nodiscard]] on_retry : std::uint8_t { here, elsewhere, never };
+  enum class which : bool { own, stolen };
+
+  // submit.cpp
+  void check(const work_core& w, const work_options& wanted) const;
+  [[nodiscard]] bool is_plain(const work_options& wanted) const noexcept;
+  void prepare(work_core& w, const work_options& wanted);
+  void undo(work_core& w) noexcept;
+  void link_after(work_core& w, const std::vector<work_id>& after);
+  void demand_no_cycle(work_core& w, const std::vector<work_core*>& after);
+  [[nodiscard]] word remembered(std::uint64_t id) noexcept;
+  void count_in();
+  void arm_from_submit(work_core& w) noexcept;
+  [[nodiscard]] bool is_closed() noexcept;
+  void bring_in(work_core& w, on_admit how) noexcept;
+  [[nodiscard]] bool make_ready(work_core& w) noexcept;
+  void run_by_caller(work_core& w) noexcept;
+  enum class on_push : std::uint8_t { begins, goes_on };
+  [[nodiscard]] bool push(work_core& w, on_push how) noexcept;
+  void count_long(work_core& w) noexcept;
+  void place_all(work_core* list) noexcept;
+  [[nodiscard]] unsigned lane_for(const work_core& w) noexcept;
+
+  // admission.cpp
+  [[nodiscard]] bool is_limited() const noexcept;
+  [[nodiscard]] static bool takes_place(const work_options* wanted) noexcept;
+  void note_waiting(int by) noexcept;
+  [[nodiscard]] std::int64_t places() const noexcept;
+  [[nodiscard]] bool take_place() noexcept;
+  [[nodiscard]] bool take_place_in_turn() noexcept;
+  void call_waiter() noexcept;
+  [[nodiscard]] bool wait_for_place();
+  on_line look_for_place(place_waiter& mine, bool is_forced) noexcept;
+  [[nodiscard]] rejection policy_for(const work_core& w) noexcept;
+  on_admit admit(work_core& w);
+  [[nodiscard]] lane* lowest_lane() noexcept;
+  [[nodiscard]] work_core* take_lost(lane& from, int most) noexcept;
+  bool discard_from(lane& from, int most) noexcept;
+  bool discard_one(const work_core& w) noexcept;
+
+  // run.cpp
+  [[nodiscard]] work_core* pop(lane& from, which end) noexcept;
+  [[nodiscard]] work_core* steal_into(unsigned mine) noexcept;
+  static void put_back(work_core& w, lane& to) noexcept;
+  void take_out(work_core& w) noexcept;
+  on_claim claim(work_core& w) noexcept;
+  [[nodiscard]] bool hold_if_paused(work_core& w) noexcept;
+  on_execute execute(work_core& w) noexcept;
+  on_execute finish_run(work_core& w, work_status how) noexcept;
+  [[nodiscard]] static work_status kind_of(work_core& w, const std::exception_ptr& thrown) noexcept;
+  [[nodiscard]] work_status attempt(work_core& w, bool last) noexcept;
+  [[nodiscard]] std::optional<work_status> segment(work_core& w, bool last) noexcept;
+  void note_queued(work_core& w) noexcept;
+  void begin_attempt(work_core& w) noexcept;
+  void end_attempt(work_core& w) noexcept;
+  void arm_timeout(work_core& w, base::time_point from) noexcept;
+  [[nodiscard]] static bool may_try_again(work_core& w) noexcept;
+  on_retry try_again(work_core& w) noexcept;
+  [[nodiscard]] static base::nanoseconds next_pause(work_extras& e) noexcept;
+
+  // finish.cpp
+  [[nodiscard]] work_end end_of(work_core& w, work_status how) const noexcept;
+  void tell_of_attempt(work_core& w) noexcept;
+  void call_back(work_core& w, const work_end& end) noexcept;
+  void tell(work_core& w, work_status how) noexcept;
+  void finish_one(work_core& w, work_core*& failed) noexcept;
+  void announce(work_core& w, word how, work_core*& failed) noexcept;
+  void finish_failed(work_core* failed) noexcept;
+  void release_waiting(work_core& w, word how, work_core*& failed) noexcept;
+  [[nodiscard]] static std::uint64_t root_of_failure(const work_core& w) noexcept;
+  void resolve(work_core& w, std::uint64_t root, word how, work_core*& failed) noexcept;
+  void give_place_on(work_core& w) noexcept;
+  void leave_names(work_core& w) noexcept;
+  void remember(work_core& w, work_status how) noexcept;
+  void count_out() noexcept;
+  [[nodiscard]] tally& books() noexcept;
+  void note_end(work_status how) noexcept;
+  [[nodiscard]] std::uint64_t total(work_status how) const noexcept;
+  void wake_idle_waiters() noexcept;
+
+  // wait.cpp
+  struct accounts {
+    std::uint64_t begun = 0;  // those that came to their end by themselves
+    std::uint64_t unbegun = 0;
+  };
+  pool_report end_all(base::nanoseconds grace);
+  void end_each(std::uint64_t how) noexcept;
+  void end_by_force();
+  bool end_reservation(work_core& w) noexcept;
+  [[nodiscard]] accounts count_ends() const noexcept;
+
+  // lifecycle.cpp
+  [[nodiscard]] bool tells_lifecycle() const noexcept;
+  void note_lifecycle(base::atomic<std::uint64_t>& batches) noexcept;
+  void begin_batch() noexcept;
+  void end_batch() noexcept;
+  void arm_running_timer() noexcept;
+  void total_time_is_over() noexcept;
+  void tick() noexcept;
+  void try_again_to_start() noexcept;
+
+  // control.cpp
+  void abandon(work_core& w) noexcept;
+  void arm_grace(work_core& w) noexcept;
+  static void disarm_grace(work_core& w) noexcept;
+  void rouse_waiting(work_core& w) noexcept;
+  void go_on(work_core& w) noexcept;
+  void release_held() noexcept;
+
+  void keep_stored(work_core& w);
+
+  static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 62U;
+  static constexpr std::uint64_t waited_bit = std::uint64_t{1} << 63U;
+  static constexpr std::uint64_t count_mask = closed_bit - 1;
+
+  std::vector<lane> lanes_;
+  lane long_lane_;
+  alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
+  base::atomic<std::uint32_t> idle_epoch_{0};
+  alignas(base::cache_line) base::atomic<std::uint32_t> next_lane_{0};
+  base::atomic<bool> closing_{false};
+  base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
+  base::atomic<bool> paused_{false};
+  base::atomic<std::uint32_t> pauses_{
+      0};  // works, groups and the pool: how many are paused; 0: nobody needs to look
+  base::atomic<std::uint64_t> waiting_{0};  // in queues; counted only where there is a limit
+  std::array<tally, 17> outside_;           // the first: of threads that are none of the pool's
+
+  base::mutex lock_;            // of what follows
+  base::atomic<bool> started_;  // written under the lock
+  bool shut_down_ = false;
+  work_core* held_ = nullptr;         // by start_mode::suspended; the last first
+  work_core* paused_list_ = nullptr;  // by a pause of what is queued
+  place_waiter* first_waiter_ = nullptr;
+  place_waiter* last_waiter_ = nullptr;
+  std::map<std::string, std::uint64_t, std::less<>> names_;
+  std::map<std::uint64_t, work_status> failures_;  // of works that did not end well, for `after`
+  std::deque<std::uint64_t> failure_order_;
+  std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
+  pool_report report_;
+
+  time_record queue_times_;
+  time_record run_times_;
+
+  base::mutex graph_lock_;
+  base::mutex lifecycle_lock_;
+  bool running_ = false;                          // as it was told
+  bool telling_ = false;                          // somebody tells it
+  std::uint64_t told_ = 0;                        // batches whose beginning was told
+  base::atomic<std::uint64_t> begun_batches_{0};  // batches
+  base::atomic<std::uint64_t> ended_batches_{0};
+  base::time_point began_{};  // whoever tells
+  timing::timer_node total_timer_;
+  timing::timer_node running_timer_;
+  timing::timer_node missing_timer_;  // under lifecycle_lock_
+};
+
+/// A waker for a timer of a work: calls `f(work)`, which takes the reference.
+template <void (*F)(work_core&) noexcept>
+[[nodiscard]] waker timer_waker(work_core& w) noexcept {
+  static constexpr waker_vtable vtable{
+      .wake = [](void* data) noexcept { F(*static_cast<work_core*>(data)); },
+      .wake_by_ref = [](void*) noexcept {},
+      .clone =
+          [](void* data) noexcept {
+            static_cast<work_core*>(data)->retain();
+            return data;
+          },
+      .drop =
+          [](void* data) noexcept {
+            auto& mine = *static_cast<work_core*>(data);
+            mine.pool->drop(mine);
+          },
+  };
+  return {&w, &vtable};
+}
+
+}  // namespace rota::pool::detail

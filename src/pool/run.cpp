@@ -1,0 +1,470 @@
+// How a work is run.
+#include <rota/pool/this_work.hpp>
+#include "base/random.hpp"
+#include "base/tls_slot.hpp"
+#include "pool/coroutine_part.hpp"
+#include "pool/pool_core.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace rota::pool::detail {
+
+// ---- taking ---------------------------------------------------------------------------------------------------------
+
+/// With the travelling reference.
+work_core* pool_core::pop(lane& from, which end) noexcept {
+  // relaxed. A hint: whoever must not miss one takes the lock.
+  if (from.waiting.load(base::order::relaxed) == 0) return nullptr;
+  const base::time_point now = options.aging == base::nanoseconds(0) ? base::time_point{} : base::now();
+  const base::lock_guard guard(from.lock);
+  auto* const out =
+      static_cast<work_core*>(end == which::own ? from.queue->get(now) : from.queue->steal(now));
+  if (out == nullptr) return nullptr;
+  // relaxed. Under the lock, as the next.
+  out->home.store(nullptr, base::order::relaxed);
+  from.waiting.store(from.queue->size(), base::order::relaxed);
+  return out;
+}
+
+/// From the first queue that has some, after this thread's own: half of it, or one. One is for now, the others go to its own.
+work_core* pool_core::steal_into(unsigned mine) noexcept {
+  const auto count = static_cast<unsigned>(lanes_.size());
+  for (unsigned i = 1; i < count; ++i) {
+    lane& victim = lanes_[(mine + i) % count];
+    work_core* const first = pop(victim, which::stolen);
+    if (first == nullptr) continue;
+    std::uint64_t taken = 1;
+    if (options.steal == steal_amount::half) {
+      // relaxed. As many as there seem to be.
+      for (std::size_t more = (victim.waiting.load(base::order::relaxed) + 1) / 2; more > 1; --more) {
+        work_core* const next = pop(victim, which::stolen);
+        if (next == nullptr) break;
+        put_back(*next, lanes_[mine]);
+        ++taken;
+      }
+    }
+    // relaxed. A total.
+    books().stolen.fetch_add(taken, base::order::relaxed);
+    return first;
+  }
+  return nullptr;
+}
+
+void pool_core::put_back(work_core& w, lane& to) noexcept {
+  const base::lock_guard guard(to.lock);
+  to.queue->set(w);
+  // relaxed. Under the lock, as the next.
+  w.home.store(&to, base::order::relaxed);
+  to.waiting.store(to.queue->size(), base::order::relaxed);
+}
+
+void* pool_core::take(seat& here) noexcept {
+  if (work_core* const w = pop(long_lane_, which::own)) return w;
+  const unsigned mine = here.index % static_cast<unsigned>(lanes_.size());
+  if (work_core* const w = pop(lanes_[mine], which::own)) return w;
+  return steal_into(mine);
+}
+
+bool pool_core::has_work() noexcept {
+  const auto has = [](lane& each) {
+    const base::lock_guard guard(each.lock);
+    return each.queue->size() != 0;
+  };
+  return has(long_lane_) || std::any_of(lanes_.begin(), lanes_.end(), has);
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
+  auto& w = *static_cast<work_core*>(job);
+  if (claim(w) == on_claim::not_now) return on_run::done;
+  // relaxed. Published by the next.
+  here.job.store(&w, base::order::relaxed);
+  // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or this sees that it has.
+  const word before{w.state.fetch_add(1, base::order::acq_rel)};
+  const bool is_late = before.is(work_status::abandoned) && w.coroutine == nullptr;
+  const on_execute how = is_late ? finish_run(w, work_status::stopped) : execute(w);
+  // relaxed. If somebody has seen it, it is lost, and waits for that below.
+  here.job.store(nullptr, base::order::relaxed);
+  if (how != on_execute::waits) drop(w);
+  // acq_rel. Between two segments it may be about to be given up, by somebody who has seen this seat before.
+  const word after{w.state.fetch_add(0, base::order::acq_rel)};
+  const bool may_be_lost =
+      after.is(work_status::abandoned) || (w.coroutine != nullptr && after.has(force_asked));
+  if (may_be_lost && threads.is_lost(here)) return on_run::given_up;
+  drop(w);
+  return on_run::done;
+}
+
+void pool_core::leave_seat(const work_core& w) noexcept {
+  seat* const here = crew::here();
+  // relaxed, both. This thread's; who runs it next, and who gives that one up, come after what follows.
+  if (here != nullptr && here->job.load(base::order::relaxed) == &w)
+    here->job.store(nullptr, base::order::relaxed);
+}
+
+/// It was abandoned, and has come back.
+void pool_core::gone(void* job) noexcept { drop(*static_cast<work_core*>(job)); }
+
+/// The thread has taken it out of its queue. Not now: it is over, or held; its reference has gone with that.
+pool_core::on_claim pool_core::claim(work_core& w) noexcept {
+  word seen{};
+  // relaxed. Who ends the pool waits for what runs, also for what begins a moment later.
+  if (closing_.load(base::order::relaxed) && !w.load().has(begun)) {
+    if (w.apply<rule::take_back>(seen, work_status::cancelled, std::uint64_t{ending})) {
+      note_waiting(-1);
+      finish(w);
+    }
+    drop(w);
+    return on_claim::not_now;
+  }
+  if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_claim::not_now;
+  if (!w.apply<rule::claim>(seen)) {
+    // A coroutine that goes on is `running` already; one that was abandoned unwinds.
+    if (w.coroutine != nullptr && w.coroutine->has_tasks()) return on_claim::run;
+    drop(w);
+    return on_claim::not_now;
+  }
+  note_waiting(-1);
+  return on_claim::run;
+}
+
+/// Its reference goes to the list of those that are held.
+bool pool_core::hold_if_paused(work_core& w) noexcept {
+  // acquire. Pairs with who pauses.
+  if (pauses_.load(base::order::acquire) == 0) return false;
+  {
+    const base::lock_guard guard(lock_);
+    word seen{};
+    if (!is_paused(w) || !w.apply<rule::hold>(seen)) return false;
+    w.link = paused_list_;
+    paused_list_ = &w;
+  }
+  note_waiting(-1);
+  return true;
+}
+
+namespace {
+
+/// What runs on this thread, for this_work; also inside of another.
+class presence {
+ public:
+  explicit presence(work_core& w) noexcept : before_(std::exchange(base::this_thread_locals().work, &w)) {}
+  presence(const presence&) = delete;
+  presence& operator=(const presence&) = delete;
+  ~presence() { base::this_thread_locals().work = before_; }
+
+ private:
+  void* before_;
+};
+
+/// Of this thread, while it runs a work that names one.
+class niceness {
+ public:
+  niceness(const work_core& w, int usual) noexcept : usual_(usual) {
+    if (w.extras != nullptr && w.extras->options.nice != 0) differs_ = w.extras->options.nice != usual;
+    if (differs_) base::set_niceness(w.extras->options.nice);
+  }
+  niceness(const niceness&) = delete;
+  niceness& operator=(const niceness&) = delete;
+  ~niceness() {
+    if (differs_) base::set_niceness(usual_);
+  }
+
+ private:
+  const int usual_;
+  bool differs_ = false;
+};
+
+}  // namespace
+
+/// What a thrown exception makes of a work.
+work_status pool_core::kind_of(work_core& w, const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const work_stopped&) {
+    return work_status::stopped;
+  } catch (const force_stopped&) {
+    return work_status::force_stopped;
+  } catch (const cancelled_error&) {
+    // What it waited for was cancelled; that it was asked to stop may be why.
+    const word now = w.load();
+    if (now.has(force_asked)) return work_status::force_stopped;
+    return now.has(stop_asked) ? work_status::stopped : work_status::failed;
+  } catch (...) {
+    return work_status::failed;
+  }
+}
+
+/// One attempt of a function.
+work_status pool_core::attempt(work_core& w, bool last) noexcept {
+  try {
+    w.type->run(w.body, w, last);
+    return work_status::succeeded;
+  } catch (...) {
+    w.type->set_exception(w.body, std::current_exception());
+  }
+  return kind_of(w, w.type->exception(w.body));
+}
+
+/// One segment of a coroutine's. Nothing: it waits.
+std::optional<work_status> pool_core::segment(work_core& w, bool last) noexcept {
+  coroutine_part& part = *w.coroutine;
+  if (!part.has_begun()) {
+    begin_attempt(w);
+    try {
+      part.begin(w.type->begin(w.body, w, last));
+    } catch (...) {
+      static_cast<void>(part.take_end());
+      w.type->set_exception(w.body, std::current_exception());
+      return kind_of(w, w.type->exception(w.body));
+    }
+  } else if (w.extras != nullptr) {
+    w.extras->segment_began = base::now();
+  }
+  if (part.run() == coroutine_part::on_segment::waits) return std::nullopt;
+  if (part.take_end()) return w.load().has(force_asked) ? work_status::force_stopped : work_status::stopped;
+  const std::exception_ptr thrown = w.type->exception(w.body);
+  return thrown == nullptr ? work_status::succeeded : kind_of(w, thrown);
+}
+
+pool_core::on_execute pool_core::execute(work_core& w) noexcept {
+  const presence here(w);
+  const niceness as(w, options.nice);
+  for (;;) {
+    const bool last = w.extras == nullptr || !may_try_again(w);
+    work_status how;
+    if (w.coroutine != nullptr) {
+      const std::optional<work_status> end = segment(w, last);
+      if (!end.has_value()) return on_execute::waits;
+      how = *end;
+    } else {
+      begin_attempt(w);
+      how = attempt(w, last);
+    }
+    end_attempt(w);
+    if (how == work_status::failed && !last) {
+      const on_retry next = try_again(w);
+      if (next == on_retry::here) continue;
+      if (next == on_retry::elsewhere) return on_execute::done;
+    }
+    return finish_run(w, how);
+  }
+}
+
+/// The runner says how it ended, unless somebody has given it up.
+pool_core::on_execute pool_core::finish_run(work_core& w, work_status how) noexcept {
+  word seen{};
+  if (!w.apply<rule::end>(seen, how)) {
+    // Abandoned: the end was brought by whoever did that. Function and outcome are this thread's.
+    w.type->destroy_function(w.body);
+    w.type->destroy_result(w.body);
+    w.body_gone = true;
+    if (w.apply<rule::come_back>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+    return on_execute::done;
+  }
+  finish(w);
+  return on_execute::done;
+}
+
+/// Before it is in a queue. One that was tried already is not timed again.
+void pool_core::note_queued(work_core& w) noexcept {
+  w.timed_at = {};
+  if (options.time_one_in == 0 || ((w.id >> slots::index_bits) + w.index) % options.time_one_in != 0) return;
+  if (!w.load().has(begun)) w.timed_at = base::now();
+}
+
+void pool_core::begin_attempt(work_core& w) noexcept {
+  if (w.timed_at != base::time_point{}) {
+    const base::time_point now = base::now();
+    queue_times_.add(now - w.timed_at);
+    w.timed_at = w.coroutine == nullptr ? now : base::time_point{};
+  }
+  books().attempts.fetch_add(1, base::order::relaxed);  // relaxed. A total.
+  work_extras* const e = w.extras;
+  if (e != nullptr) {
+    w.began_at = e->segment_began = base::now();
+    if (e->attempt == 0 && e->options.timeout.from == timeout_from::start) arm_timeout(w, w.began_at);
+  }
+  events.tell(error_from::work_started, {w.id}, [&](observer& each) { each.work_started({w.id}); });
+}
+
+void pool_core::end_attempt(work_core& w) noexcept {
+  if (w.timed_at != base::time_point{})
+    run_times_.add(base::now() - std::exchange(w.timed_at, base::time_point{}));
+  work_extras* const e = w.extras;
+  if (e == nullptr) return;
+  e->run_time += base::now() - e->segment_began;
+}
+
+void pool_core::arm_timeout(work_core& w, base::time_point from) noexcept {
+  timeout_options& limit = w.extras->options.timeout;
+  if (limit.limit == base::nanoseconds(0)) return;
+  w.retain();
+  clock.arm(w.extras->timeout,
+            rota::detail::saturating_deadline(from, limit.limit),
+            timer_waker<&pool_core::on_timeout>(w));
+  // acq_rel. Who brought it to its end meanwhile sees the timer; or it is seen here.
+  if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.extras->timeout);
+}
+
+// ---- again ----------------------------------------------------------------------------------------------------------
+
+bool pool_core::may_try_again(work_core& w) noexcept {
+  const work_extras& e = *w.extras;
+  const unsigned limit = e.options.retry.limit;
+  return (limit == retry_options::unlimited || e.attempt < limit) && !w.load().has(last_attempt);
+}
+
+/// After a failure that need not be the last: tells of it, and sees to the next attempt.
+pool_core::on_retry pool_core::try_again(work_core& w) noexcept {
+  work_extras& e = *w.extras;
+  if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
+  const std::exception_ptr thrown = w.type->exception(w.body);
+  if (e.options.retry.only_if) {
+    try {
+      if (!e.options.retry.only_if(thrown)) return on_retry::never;
+    } catch (...) {
+      events.report(error_from::retry_filter, {w.id}, std::current_exception());
+      return on_retry::never;
+    }
+  }
+  tell_of_attempt(w);
+  const word now = w.load();
+  if (now.has(last_attempt) || now.has(stop_asked) || !now.is_running()) return on_retry::never;
+  ++e.attempt;
+  const base::nanoseconds pause = next_pause(e);
+  if (e.options.retry.where == retry_where::requeued) {
+    word seen{};
+    leave_seat(w);
+    if (!w.apply<rule::again>(seen, work_status::suspended)) {
+      --e.attempt;
+      return on_retry::never;
+    }
+    give_place_on(w);
+    w.retain();  // the travelling reference; the runner's own goes when it returns
+    if (pause == base::nanoseconds(0)) {
+      place(w);
+    } else {
+      clock.arm(e.backoff,
+                rota::detail::saturating_deadline(base::now(), pause),
+                timer_waker<&pool_core::on_backoff>(w));
+      // acq_rel. Who took it back meanwhile sees the timer; or it is seen here.
+      if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(e.backoff);
+    }
+    return on_retry::elsewhere;
+  }
+  if (pause != base::nanoseconds(0)) {
+    try {
+      sleep(w, rota::detail::saturating_deadline(base::now(), pause));
+    } catch (...) {  // asked to stop: the failure was the last
+      --e.attempt;
+      return on_retry::never;
+    }
+  }
+  return on_retry::here;
+}
+
+base::nanoseconds pool_core::next_pause(work_extras& e) noexcept {
+  const retry_options& how = e.options.retry;
+  base::nanoseconds pause = std::min(e.next_backoff, how.max_backoff);
+  e.next_backoff = pause >= how.max_backoff / 2 ? how.max_backoff : pause * 2;
+  if (how.jitter && pause > base::nanoseconds(1)) {
+    base::random dice(static_cast<std::uint64_t>(base::now().time_since_epoch().count()) ^ e.attempt);
+    pause =
+        base::nanoseconds(static_cast<std::int64_t>(dice.next() % static_cast<std::uint64_t>(pause.count())));
+  }
+  return pause;
+}
+
+// ---- inside of another work, or on a foreign thread -----------------------------------------------------------------
+
+bool pool_core::run_here(work_core& w) noexcept {
+  // A reference of this run's own: the one that travels goes with the queue's entry.
+  word seen{};
+  // relaxed. As in claim().
+  if (closing_.load(base::order::relaxed)) return false;
+  // acquire. Pairs with who pauses.
+  if (options.pause == pause_mode::queued_too && pauses_.load(base::order::acquire) != 0) return false;
+  // acquire. A hint: under the lock it is looked at again.
+  lane* const home = w.home.load(base::order::acquire);
+  if (home == nullptr)
+    return false;  // in no queue, or on its way from one to another: whoever has it will run it
+  {
+    // Under the lock, so that its entry is here: else it might come into a second queue while it lies in one.
+    const base::lock_guard guard(home->lock);
+    // relaxed. Under the lock.
+    if (w.home.load(base::order::relaxed) != home || !w.load().is(work_status::queued) ||
+        w.coroutine != nullptr)
+      return false;
+    if (!w.apply<rule::claim>(seen)) return false;
+    home->queue->remove(w);
+    // relaxed, both. Under the lock.
+    w.home.store(nullptr, base::order::relaxed);
+    home->waiting.store(home->queue->size(), base::order::relaxed);
+  }
+  drop(w);  // the travelling reference
+  note_waiting(-1);
+  static_cast<void>(execute(w));
+  return true;
+}
+
+/// It was claimed, or taken back, where it lay: its entry goes, and the travelling reference with it, if the queue can do that.
+/// Else whoever comes upon the entry drops it.
+void pool_core::take_out(work_core& w) noexcept {
+  for (;;) {
+    // acquire. A hint: under the lock it is looked at again.
+    lane* const home = w.home.load(base::order::acquire);
+    if (home == nullptr) return;  // on its way out, or in
+    const base::lock_guard guard(home->lock);
+    // relaxed. Under the lock, as the next.
+    if (w.home.load(base::order::relaxed) != home) continue;
+    home->queue->remove(w);
+    w.home.store(nullptr, base::order::relaxed);
+    home->waiting.store(home->queue->size(), base::order::relaxed);
+    break;
+  }
+  drop(w);
+}
+
+bool pool_core::help_once() noexcept {
+  const seat* const here = crew::here();
+  const auto count = static_cast<unsigned>(lanes_.size());
+  const unsigned mine = here != nullptr && here->of == &threads ? here->index % count : 0;
+  for (unsigned i = 0; i < count; ++i) {
+    work_core* const w = pop(lanes_[(mine + i) % count], i == 0 ? which::own : which::stolen);
+    if (w == nullptr) continue;
+    w->retain();  // a coroutine that waits may be gone before it is looked at again
+    if (claim(*w) == on_claim::run && execute(*w) != on_execute::waits) drop(*w);
+    drop(*w);
+    return true;
+  }
+  return false;
+}
+
+// ---- threads --------------------------------------------------------------------------------------------------------
+
+void pool_core::begins(seat& here) noexcept {
+  if (options.nice != 0) base::set_niceness(options.nice);
+  if (!options.on_thread_start) return;
+  try {
+    options.on_thread_start(here.index);
+  } catch (...) {
+    events.report(error_from::thread_hook, {}, std::current_exception());
+  }
+}
+
+void pool_core::ends(seat& here) noexcept {
+  if (!options.on_thread_end) return;
+  try {
+    options.on_thread_end(here.index);
+  } catch (...) {
+    events.report(error_from::thread_hook, {}, std::current_exception());
+  }
+}
+
+}  // namespace rota::pool::detail

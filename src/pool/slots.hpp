@@ -1,0 +1,90 @@
+// The memory of works: slots that are used again, and that an id leads to for as long as the pool lives.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "base/mutex.hpp"
+#include "pool/work.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace rota::pool::detail {
+
+// PROTOCOL: slots
+//   A slot is memory of type work_core from the first time it is drawn until the pool's memory goes. An id is its index and how
+//   often it was drawn, so an old id leads to the right slot and is found to be old: find() takes a reference if there are any,
+//   and looks at the slot's id afterwards. Who draws a slot writes the id first and then the references (release).
+//   Free slots lie in shards, each under its lock; a thread has a shard by its number.
+//   When the pool has ended, close() counts the slots that are still drawn, under all locks; each that comes back afterwards
+//   counts down, and the last one says so: then nobody can find this memory any more.
+class slots {
+ public:
+  static constexpr unsigned index_bits = 24;
+  static constexpr std::uint32_t max_slots = (1U << index_bits) - 1;
+
+  explicit slots(pool_core& pool) noexcept : pool_(&pool) {}
+  slots(const slots&) = delete;
+  slots& operator=(const slots&) = delete;
+  ~slots();
+
+  /// With an id, and `references` in the word. Throws std::bad_alloc, also when 2^24 - 1 works are there.
+  [[nodiscard]] work_core& draw(std::uint64_t references);
+  /// No reference is left. True: the pool has ended, and this was the last slot.
+  [[nodiscard]] bool put(work_core& slot) noexcept;
+  /// With a reference for the caller; null: it is over and nobody keeps it, or there never was one.
+  [[nodiscard]] work_core* find(std::uint64_t id) noexcept;
+  /// Was such an id given out?
+  [[nodiscard]] bool was_drawn(std::uint64_t id) const noexcept;
+  /// Calls `f` for each slot that is in use, with a reference for the time of the call.
+  template <class F>
+  void for_each(F&& f);
+  /// How many are drawn. From now on put() tells when there are none.
+  [[nodiscard]] std::uint64_t close(std::uint64_t others) noexcept;
+  /// One of the others. True: it was the last.
+  [[nodiscard]] bool leave() noexcept;
+
+ private:
+  static constexpr unsigned shard_count = 16;
+#if ROTA_MODEL
+  static constexpr unsigned batch = 2;  // a model looks at each
+#else
+  static constexpr unsigned batch = 32;
+#endif
+  static constexpr unsigned first_chunk = 64;
+  static constexpr unsigned chunks = 19;
+
+  struct alignas(base::cache_line) shard {
+    base::mutex lock;
+    work_core* free = nullptr;
+    std::uint32_t count = 0;
+  };
+
+  [[nodiscard]] work_core* slot_at(std::uint32_t index) const noexcept;
+  [[nodiscard]] work_core* take_common(std::uint32_t& count);
+  void give_common(shard& from) noexcept;
+  [[nodiscard]] shard& mine() noexcept;
+
+  pool_core* const pool_;
+  std::array<shard, shard_count> shards_;
+  alignas(base::cache_line) base::mutex lock_;  // of what follows
+  work_core* free_ = nullptr;                   // batches are taken from here
+  std::uint64_t free_count_ = 0;
+  base::atomic<std::uint32_t> made_{0};  // written under lock_
+  std::array<base::atomic<work_core*>, chunks> chunk_{};
+  std::array<std::uint32_t, chunks> chunk_size_{};
+  base::atomic<bool> closed_{false};  // written under all locks
+  base::atomic<std::uint64_t> left_{0};
+};
+
+template <class F>
+void slots::for_each(F&& f) {
+  // acquire. Pairs with take_common(): the slots below are made.
+  const std::uint32_t made = made_.load(base::order::acquire);
+  for (std::uint32_t i = 0; i < made; ++i) {
+    work_core* const each = slot_at(i);
+    if (each->try_retain()) f(*each);
+  }
+}
+
+}  // namespace rota::pool::detail

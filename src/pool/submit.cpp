@@ -1,0 +1,488 @@
+// How a work comes into the pool.
+#include "base/random.hpp"
+#include "pool/coroutine_part.hpp"
+#include "pool/pool_core.hpp"
+#include "task/thread_ports.hpp"
+
+#include <rota/detail/deadline.hpp>
+#include <rota/error.hpp>
+#include <rota/pool/errors.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace rota::pool::detail {
+
+namespace {
+
+[[noreturn]] void refuse(const char* what) { throw std::invalid_argument(what); }
+
+void demand_span(base::nanoseconds span, const char* what) {
+  if (span < base::nanoseconds(0)) refuse(what);
+}
+
+}  // namespace
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
+  // relaxed. A hint; count_in() decides.
+  if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "submit");
+  work_core* w = nullptr;
+  if (wanted != nullptr && wanted->id) {
+    w = memory.find(wanted->id.value);
+    word seen{};
+    if (w == nullptr) refuse("work_options::id is no id that reserve() gave");
+    if (!w->apply<rule::take>(seen)) {
+      drop(*w);
+      refuse("work_options::id is in use: a reserved id names one work");
+    }
+  } else {
+    w = &memory.draw(word{2}.bits);
+  }
+  if (type.bytes > body_room) {
+    try {
+      w->body = base::allocate_frame(type.bytes);
+    } catch (...) {
+      give_back(*w);
+      throw;
+    }
+  } else {
+    w->body = w->room;
+  }
+  w->type = &type;
+  if (type.begin != nullptr) {
+    w->coroutine = new (std::nothrow) coroutine_part(*w);
+    if (w->coroutine == nullptr) {
+      give_back(*w);
+      throw std::bad_alloc();
+    }
+  }
+  return *w;
+}
+
+/// Nothing is in its body.
+void pool_core::give_back(work_core& w) noexcept {
+  if (w.body != nullptr && w.body != w.room) base::free_frame(w.body, w.type->bytes);
+  w.body = nullptr;
+  w.type = nullptr;
+  end_coroutine(std::exchange(w.coroutine, nullptr));
+  if (w.load().has(reserved)) {
+    // A reserved one stays reserved.
+    word seen{};
+    static_cast<void>(w.apply<rule::clear>(seen, std::uint64_t{taken}));
+    if (is_closed()) end_reservation(w);
+    return drop(w);
+  }
+  drop(w);
+  drop(w);
+}
+
+work_core& pool_core::begin_busy() {
+  work_core& holder = memory.draw(word{1}.bits);
+  try {
+    count_in();
+  } catch (...) {
+    drop(holder);
+    throw;
+  }
+  return holder;
+}
+
+void pool_core::end_busy(work_core& holder) noexcept {
+  count_out();
+  drop(holder);
+}
+
+work_id pool_core::reserve() {
+  // relaxed. A hint.
+  if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "reserve");
+  work_core& w = memory.draw(word{2}.with(reserved).bits);
+  const work_id id{w.id};
+  const bool too_late = is_closed();
+  if (too_late) end_reservation(w);
+  drop(w);
+  if (too_late) throw error(errc::shut_down, "reserve");
+  return id;
+}
+
+// ---- checks ---------------------------------------------------------------------------------------------------------
+
+void pool_core::check(const work_core& w, const work_options& wanted) const {
+  demand_span(wanted.timeout.limit, "work_options::timeout: its limit is negative");
+  demand_span(wanted.retry.backoff, "work_options::retry.backoff is negative");
+  demand_span(wanted.retry.max_backoff, "work_options::retry.max_backoff is negative");
+  if (wanted.nice < -20 || wanted.nice > 19) refuse("work_options::nice is not in -20 .. 19");
+  if (wanted.retry.limit != 0 && !w.type->repeatable)
+    refuse("work_options::retry.limit is not 0: this function can be called only once");
+}
+
+/// Nothing but a priority: that the work has in any case.
+bool pool_core::is_plain(const work_options& wanted) const noexcept {
+  return wanted.name.empty() && wanted.group.empty() && !wanted.id && wanted.after.empty() &&
+         wanted.timeout.limit == base::nanoseconds(0) && options.work_timeout.limit == base::nanoseconds(0) &&
+         wanted.retry.limit == 0 && !wanted.callback && wanted.where == placement::idle_then_least_loaded &&
+         !wanted.long_running && !wanted.store_result && wanted.nice == 0;
+}
+
+void pool_core::prepare(work_core& w, const work_options& wanted) {
+  if (is_plain(wanted)) {
+    w.priority = wanted.priority;
+    return;
+  }
+  auto made = std::make_unique<work_extras>();
+  made->options = wanted;
+  made->name = wanted.name;
+  if (made->options.timeout.limit == base::nanoseconds(0)) made->options.timeout = options.work_timeout;
+  made->next_backoff = wanted.retry.backoff;
+  if (!wanted.group.empty()) made->group = &circles.at(wanted.group);
+  if (!wanted.name.empty()) {
+    const base::lock_guard guard(lock_);
+    if (!names_.try_emplace(wanted.name, w.id).second) refuse("work_options::name is in use");
+  }
+  w.queued_at = base::now();
+  w.began_at = {};
+  w.extras = made.release();
+  w.priority = wanted.priority;
+}
+
+void pool_core::leave_names(work_core& w) noexcept {
+  if (w.extras == nullptr || w.extras->name.empty()) return;
+  const base::lock_guard guard(lock_);
+  const auto found = names_.find(w.extras->name);
+  if (found != names_.end() && found->second == w.id) names_.erase(found);
+}
+
+/// What submit() has begun is taken back, and it throws.
+void pool_core::undo(work_core& w) noexcept {
+  leave_names(w);
+  if (w.extras != nullptr) {
+    if (w.extras->group != nullptr) circles.leave(*w.extras->group, w);
+    if (w.extras->options.store_result) forget_stored(w);
+  }
+  w.type->destroy_function(w.body);
+  w.type->destroy_result(w.body);
+  delete std::exchange(w.extras, nullptr);
+  w.priority = 0;
+  give_back(w);
+}
+
+// ---- dependencies ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// From `w` to `last`, which it is to come after.
+cycle_error cycle_error_of(const work_core& w,
+                           work_core* last,
+                           const std::unordered_map<work_core*, work_core*>& from) {
+  std::vector<work_id> path;
+  for (work_core* each = last; each != &w; each = from.at(each)) path.push_back({each->id});
+  path.push_back({w.id});
+  std::reverse(path.begin(), path.end());
+  std::string what = "works would wait for each other: ";
+  for (const work_id each : path) what += std::to_string(each.value) + " before ";
+  return {(what + std::to_string(w.id)).c_str(), std::move(path)};
+}
+
+}  // namespace
+
+/// Others may wait for this one already, if its id was reserved. Under graph_lock_, as is the linking that follows.
+void pool_core::demand_no_cycle(work_core& w, const std::vector<work_core*>& after) {
+  std::unordered_map<work_core*, work_core*> from{{&w, nullptr}};
+  std::vector<work_core*> look{&w};
+  while (!look.empty()) {
+    work_core* const now = look.back();
+    look.pop_back();
+    if (std::find(after.begin(), after.end(), now) != after.end()) throw cycle_error_of(w, now, from);
+    const base::lock_guard guard(now->lock);
+    for (const waiting_node* each = now->waiting; each != nullptr; each = each->next) {
+      if (each->successor != nullptr && from.try_emplace(each->successor, now).second)
+        look.push_back(each->successor);
+    }
+  }
+}
+
+/// The work is `created` or `blocked` as long as this runs: `missing` counts one for it.
+void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
+  work_extras& e = *w.extras;
+  std::vector<work_core*> found;
+  struct releaser {
+    pool_core* pool;
+    std::vector<work_core*>* all;
+    ~releaser() {
+      for (work_core* each : *all) {
+        if (each != nullptr) pool->drop(*each);
+      }
+    }
+  } const last{this, &found};
+  found.reserve(after.size());
+  for (const work_id id : after) {
+    if (!memory.was_drawn(id.value)) refuse("work_options::after names an id that this pool never gave out");
+    found.push_back(memory.find(id.value));
+  }
+  e.edges = std::vector<waiting_node>(after.size());
+  const bool may_circle = w.load().has(reserved);
+  if (may_circle) {
+    graph_lock_.lock();
+    try {
+      demand_no_cycle(w, found);
+    } catch (...) {
+      graph_lock_.unlock();
+      throw;
+    }
+  }
+  // From here on nothing throws.
+  arm_from_submit(w);
+  word seen{};
+  static_cast<void>(w.apply<rule::place>(seen, work_status::blocked));
+  // relaxed. Published by the lists' locks.
+  e.missing.store(static_cast<std::uint32_t>(after.size()) + 1, base::order::relaxed);
+  work_core* failed = nullptr;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    w.retain();
+    if (found[i] == nullptr) {
+      resolve(w, after[i].value, remembered(after[i].value), failed);
+      continue;
+    }
+    e.edges[i].successor = &w;
+    const bool is_listed = enter_list(*found[i], e.edges[i]);
+    if (!is_listed) resolve(w, root_of_failure(*found[i]), found[i]->load(), failed);
+  }
+  if (may_circle) graph_lock_.unlock();
+  w.retain();
+  resolve(w, 0, word{0}.to(work_status::succeeded), failed);
+  finish_failed(failed);
+}
+
+/// How one ended whose memory is somebody else's.
+word pool_core::remembered(std::uint64_t id) noexcept {
+  const base::lock_guard guard(lock_);
+  const auto record = failures_.find(id);
+  return word{0}.to(record == failures_.end() ? work_status::succeeded : record->second);
+}
+
+// ---- the books -----------------------------------------------------------------------------------------------------
+
+void pool_core::count_in() {
+  // acq_rel. Before the pool's end looks at it, or after the bit that says so.
+  const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
+  if ((before & closed_bit) != 0) {
+    count_out();
+    throw error(errc::shut_down, "submit");
+  }
+  if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
+}
+
+void pool_core::enter(work_core& w, const work_options* wanted) {
+  on_admit how = on_admit::place;
+  bool counted = false;
+  try {
+    if (wanted != nullptr) {
+      check(w, *wanted);
+      prepare(w, *wanted);
+    } else if (options.work_timeout.limit != base::nanoseconds(0)) {
+      prepare(w, work_options{});
+    }
+    if (is_limited() && takes_place(wanted)) how = admit(w);
+    count_in();
+    counted = true;
+    if (work_extras* const e = w.extras; e != nullptr) {
+      if (e->group != nullptr) circles.join(*e->group, w);
+      if (e->options.store_result) keep_stored(w);
+    }
+    if (wanted != nullptr && !wanted->after.empty()) {
+      link_after(w, wanted->after);
+    } else {
+      arm_from_submit(w);
+    }
+  } catch (...) {
+    if (how == on_admit::take) note_waiting(-1);
+    undo(w);
+    if (counted) count_out();
+    throw;
+  }
+  if (w.load().is(work_status::created)) bring_in(w, how);
+  // Its time may have been over before it was anywhere.
+  if (const word now = w.load(); now.has(stop_asked))
+    static_cast<void>(stop(w, now.bits & (timed_out | force_asked)));
+}
+
+/// When nothing can go wrong any more: a timer that has fired refers to the work's options.
+void pool_core::arm_from_submit(work_core& w) noexcept {
+  if (w.extras != nullptr && w.extras->options.timeout.from == timeout_from::submit)
+    arm_timeout(w, base::now());
+}
+
+bool pool_core::is_closed() noexcept {
+  // acq_rel. The pool's end sees what was done before; or this sees that it has begun.
+  return (outstanding_.fetch_add(0, base::order::acq_rel) & closed_bit) != 0;
+}
+
+/// It is accepted: to a queue, or to its end.
+void pool_core::bring_in(work_core& w, on_admit how) noexcept {
+  word seen{};
+  switch (how) {
+    case on_admit::place: return place(w);
+    case on_admit::take: return place(w, counting::done);
+    case on_admit::run_here: return run_by_caller(w);
+    case on_admit::discard_other:
+      if (discard_one(w)) return place(w);
+      [[fallthrough]];
+    case on_admit::discard:
+      // Never in a queue, and so not counted there.
+      static_cast<void>(w.apply<rule::place>(seen, work_status::suspended));
+      if (w.apply<rule::take_back>(seen, work_status::discarded, std::uint64_t{0})) finish(w);
+      drop(w);
+      return;
+  }
+}
+
+// ---- to a queue -----------------------------------------------------------------------------------------------------
+
+void pool_core::place(work_core& w, counting how) noexcept {
+  if (!make_ready(w)) {
+    if (how == counting::done) note_waiting(-1);
+    return;
+  }
+  if (how == counting::due) note_waiting(+1);
+  if (push(w, on_push::begins)) return;
+  note_waiting(-1);
+  give_place_on(w);
+  drop(w);
+}
+
+/// May it be queued? False: it is held until the pool starts, or its group has a place; or it was taken back.
+bool pool_core::make_ready(work_core& w) noexcept {
+  word seen{};
+  bool holds = false;
+  bool is_alive = true;
+  // acquire. Pairs with start(). A pool that has started never holds again, so the lock is for those that have not.
+  if (!started_.load(base::order::acquire)) {
+    const base::lock_guard guard(lock_);
+    // relaxed. Written under the lock.
+    holds = !started_.load(base::order::relaxed);
+    if (holds) is_alive = w.apply<rule::place>(seen, work_status::suspended);
+    if (holds && is_alive) {
+      w.link = held_;
+      held_ = &w;
+    }
+  }
+  if (!is_alive) drop(w);
+  if (holds) return false;
+  if (w.extras != nullptr && w.extras->group != nullptr) {
+    if (!w.apply<rule::place>(seen, work_status::suspended)) {
+      drop(w);
+      return false;
+    }
+    if (!circles.admit(*w.extras->group, w)) return false;
+  }
+  note_queued(w);
+  return true;
+}
+
+/// Its thread is the one that submits it.
+void pool_core::run_by_caller(work_core& w) noexcept {
+  if (!make_ready(w)) return;
+  word seen{};
+  if (!w.apply<rule::place>(seen, work_status::queued)) {
+    give_place_on(w);
+    return drop(w);
+  }
+  note_waiting(+1);
+  w.retain();  // a coroutine that waits may be gone before it is looked at again
+  if (claim(w) == on_claim::run && execute(w) != on_execute::waits) drop(w);
+  drop(w);
+}
+
+/// Threads with a low number are there when any are.
+unsigned pool_core::lane_for(const work_core& w) noexcept {
+  if (lanes_.size() == 1) return 0;
+  const placement where = w.extras == nullptr ? placement::idle_then_least_loaded : w.extras->options.where;
+  const seat* const here = crew::here();
+  const auto count = static_cast<unsigned>(lanes_.size());
+  if (where != placement::idle_then_least_loaded && here != nullptr && here->of == &threads &&
+      (where == placement::local || !threads.has_room()))
+    return here->index % count;
+  const unsigned in_use = std::clamp(threads.about_how_many(), 1U, count);
+  // relaxed. A turn.
+  const unsigned first = next_lane_.fetch_add(1, base::order::relaxed) % in_use;
+  if (in_use == 1) return first;
+  const unsigned other = (first + 1) % in_use;
+  // relaxed. A guess.
+  return lanes_[other].waiting.load(base::order::relaxed) < lanes_[first].waiting.load(base::order::relaxed)
+             ? other
+             : first;
+}
+
+/// There may be one thread more, until it is over. It may be over already, and then nobody would take that back.
+void pool_core::count_long(work_core& w) noexcept {
+  using extra = work_extras::extra;
+  extra seen = extra::none;
+  // relaxed. Also where it is queued again.
+  if (w.extras->thread_more.load(base::order::relaxed) != seen) return;
+  threads.add_extra();
+  // relaxed. Only who counts it back is decided here. failure: relaxed. It is over.
+  if (!w.extras->thread_more.compare_exchange_strong(
+          seen, extra::counted, base::order::relaxed, base::order::relaxed))
+    threads.remove_extra();
+}
+
+/// False: it is over.
+bool pool_core::push(work_core& w, on_push how) noexcept {
+  const bool is_long = w.extras != nullptr && w.extras->options.long_running;
+  lane& to = is_long ? long_lane_ : lanes_[lane_for(w)];
+  if (options.aging != base::nanoseconds(0)) w.since = base::now();
+  if (is_long) count_long(w);
+  {
+    const base::lock_guard guard(to.lock);
+    // relaxed. Published by the next: who finds it queued finds where, and waits for this lock. So no entry of one that is over
+    // stays behind for a thread that may never come.
+    w.home.store(&to, base::order::relaxed);
+    word seen{};
+    if (how == on_push::begins && !w.apply<rule::place>(seen, work_status::queued)) {
+      // relaxed. Under the lock.
+      w.home.store(nullptr, base::order::relaxed);
+      return false;
+    }
+    to.queue->set(w);
+    // relaxed. Under the lock.
+    to.waiting.store(to.queue->size(), base::order::relaxed);
+  }
+  threads.attract();
+  return true;
+}
+
+/// A coroutine that can go on. It has the travelling reference.
+void pool_core::push_segment(work_core& w) noexcept { static_cast<void>(push(w, on_push::goes_on)); }
+
+void pool_core::start() noexcept {
+  work_core* held = nullptr;
+  {
+    const base::lock_guard guard(lock_);
+    // release. Pairs with place().
+    started_.store(true, base::order::release);
+    held = std::exchange(held_, nullptr);
+  }
+  place_all(held);
+}
+
+/// A list, the last first.
+void pool_core::place_all(work_core* held) noexcept {
+  work_core* forward = nullptr;
+  while (held != nullptr) {
+    work_core* const next = held->link;
+    held->link = forward;
+    forward = held;
+    held = next;
+  }
+  while (forward != nullptr) {
+    work_core* const next = forward->link;
+    place(*forward);
+    forward = next;
+  }
+}
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,341 @@
+// Waiting: for a work, for a pool that is idle, and for a pool's end.
+#include "pool/absence.hpp"
+#include "pool/coroutine_part.hpp"
+#include "pool/pool_core.hpp"
+
+#include <rota/detail/deadline.hpp>
+#include <rota/error.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace rota::pool::detail {
+
+namespace {
+
+/// What wakes a thread that waits for any of several works. It may be rung when that has long gone on.
+struct bell {
+  base::atomic<std::uint32_t> rung{0};
+  base::atomic<std::uint32_t> owners{0};
+};
+
+class rope {
+ public:
+  explicit rope(bell& to) noexcept : to_(&to) {
+    // relaxed. Whoever makes one has one, or made the bell.
+    to_->owners.fetch_add(1, base::order::relaxed);
+  }
+  rope(rope&& other) noexcept : to_(std::exchange(other.to_, nullptr)) {}
+  rope& operator=(rope&&) = delete;
+  rope(const rope&) = delete;
+  rope& operator=(const rope&) = delete;
+  ~rope() {
+    // acq_rel. My last use happens before its end; every other owner's has, if I end it.
+    if (to_ != nullptr && to_->owners.fetch_sub(1, base::order::acq_rel) == 1) delete to_;
+  }
+  void operator()() const noexcept {
+    // release. Pairs with wait_any().
+    to_->rung.fetch_add(1, base::order::release);
+    base::futex_wake(&to_->rung, 1);
+  }
+
+ private:
+  bell* to_;
+};
+
+}  // namespace
+
+/// False: it is over.
+bool enter_list(work_core& w, waiting_node& node) noexcept {
+  const base::lock_guard guard(w.lock);
+  word seen{};
+  if (!w.apply<rule::list>(seen)) return false;
+  node.is_in = true;
+  node.next = w.waiting;
+  w.waiting = &node;
+  return true;
+}
+
+/// Afterwards nobody touches the node.
+void leave_list(work_core& w, waiting_node& node) noexcept {
+  const base::lock_guard guard(w.lock);
+  if (!node.is_in) return;
+  waiting_node** place = &w.waiting;
+  while (*place != &node) place = &(*place)->next;
+  *place = node.next;
+  node.is_in = false;
+}
+
+bool pool_core::wait(work_core& w, base::time_point deadline) {
+  if (w.load().has(over)) return true;
+  work_core* const me = work_here();
+  if (me == &w) throw error(errc::would_deadlock, "a work waits for itself");
+  if (const seat* const here = crew::here(); here != nullptr && here->of == &threads) {
+    if (run_here(w) && w.load().has(over)) return true;
+  }
+  const blocked_on said(w);
+  std::optional<absence> away;
+  for (;;) {
+    word seen{};
+    if (!w.apply<rule::sleep_on>(seen)) return true;
+    const word now = w.load();
+    if (now.has(over)) return true;
+    said.demand_no_force();
+    if (!away.has_value()) {
+      away.emplace();
+      continue;  // that may have taken its time
+    }
+    if (base::futex_wait_upper(w.state, now.upper(), deadline) == base::wait_result::timed_out)
+      return w.load().has(over);
+  }
+}
+
+void wait_out(work_core& w) noexcept {
+  std::optional<absence> away;
+  word seen{};
+  while (w.apply<rule::sleep_until_back>(seen)) {
+    const word now = w.load();
+    if (!rule::sleep_until_back(now).applies) return;
+    if (!away.has_value()) {
+      away.emplace();
+      continue;
+    }
+    static_cast<void>(base::futex_wait_upper(w.state, now.upper(), base::never));
+  }
+}
+
+void pool_core::wait_helping(work_core& w) {
+  constexpr unsigned deepest = 16;
+  base::thread_locals& here = base::this_thread_locals();
+  if (work_here() == &w) throw error(errc::would_deadlock, "a work waits for itself");
+  if (here.helps < deepest) {
+    ++here.helps;
+    while (!w.load().has(over)) {
+      if (!run_here(w) && !help_once()) break;
+    }
+    --here.helps;
+  }
+  static_cast<void>(wait(w, base::never));
+}
+
+bool pool_core::wait_idle(base::time_point deadline) {
+  if (const work_core* const me = work_here(); me != nullptr && me->pool == this)
+    throw error(errc::would_deadlock, "a work waits until its pool is idle");
+  std::optional<absence> away;
+  for (;;) {
+    // acquire. Before the bit: whoever sees the bit raises it later.
+    const std::uint32_t seen = idle_epoch_.load(base::order::acquire);
+    // acq_rel. Who counts out sees the bit, or this sees zero.
+    if ((outstanding_.fetch_or(waited_bit, base::order::acq_rel) & count_mask) == 0) return true;
+    if (!away.has_value()) {
+      away.emplace();
+      continue;
+    }
+    if (base::futex_wait(idle_epoch_, seen, deadline) == base::wait_result::timed_out) {
+      // acquire. As above.
+      return (outstanding_.load(base::order::acquire) & count_mask) == 0;
+    }
+  }
+}
+
+void pool_core::wait_idle_helping() {
+  // acquire. As in wait_idle().
+  while ((outstanding_.load(base::order::acquire) & count_mask) != 0) {
+    if (!help_once()) break;
+  }
+  static_cast<void>(wait_idle(base::never));
+}
+
+bool pool_core::wait_group(std::string_view name, base::time_point deadline) {
+  if (const work_core* const me = work_here();
+      me != nullptr && me->extras != nullptr && me->extras->group != nullptr) {
+    if (me->pool == this && circles.is_within(*me->extras->group, name))
+      throw error(errc::would_deadlock, "a work waits for its own group");
+  }
+  const absence away;
+  return circles.wait(name, deadline);
+}
+
+work_id pool_core::wait_any(std::span<const work_id> ids) {
+  if (ids.empty()) throw std::invalid_argument("thread_pool::wait_any: no ids");
+  bell& mine = *new bell;
+  const rope end(mine);
+  struct entry {
+    work_core* w;
+    waiting_node node;
+  };
+  std::vector<std::unique_ptr<entry>> all;
+  struct leaver {
+    pool_core* pool;
+    std::vector<std::unique_ptr<entry>>* all;
+    ~leaver() {
+      for (const auto& each : *all) {
+        leave_list(*each->w, each->node);
+        pool->drop(*each->w);
+      }
+    }
+  } const last{this, &all};
+  if (const work_core* const me = work_here();
+      ids.size() == 1 && me != nullptr && me->pool == this && me->id == ids[0].value)
+    throw error(errc::would_deadlock, "a work waits for itself");
+  for (const work_id id : ids) {
+    auto made = std::make_unique<entry>();
+    all.reserve(all.size() + 1);
+    work_core* const w = memory.find(id.value);
+    if (w == nullptr) return id;
+    made->w = w;
+    made->node.wake = callback_waker(rope(mine));
+    all.push_back(std::move(made));
+    if (!enter_list(*w, all.back()->node)) return id;
+  }
+  const blocked_on said(mine.rung);
+  const absence away;
+  for (;;) {
+    // acquire. Pairs with the wakers. Before the look.
+    const std::uint32_t seen = mine.rung.load(base::order::acquire);
+    for (const auto& each : all) {
+      if (each->w->load().has(over)) return {each->w->id};
+    }
+    said.demand_no_force();
+    static_cast<void>(base::futex_wait(mine.rung, seen, base::never));
+  }
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+pool_report pool_core::shut_down(base::nanoseconds grace) {
+  if (const seat* const here = crew::here(); here != nullptr && here->of == &threads)
+    ROTA_FATAL("a thread_pool is shut down on one of its own threads", here->index);
+  if (const work_core* const me = work_here(); (me != nullptr && me->pool == this) || clock.is_here())
+    ROTA_FATAL("a thread_pool is shut down inside of one of its own works, or by a timer of its own",
+               me == nullptr ? 0 : me->id);
+  bool first;
+  {
+    const base::lock_guard guard(lock_);
+    first = !std::exchange(shut_down_, true);
+  }
+  if (first) {
+    pool_report made = end_all(grace);
+    const base::lock_guard guard(lock_);
+    report_ = std::move(made);
+    // release. Pairs with the load below.
+    ended_.store(1, base::order::release);
+    base::futex_wake(&ended_, 1 << 20);
+  }
+  // acquire. Pairs with the store above.
+  while (ended_.load(base::order::acquire) == 0) {
+    const absence away;
+    static_cast<void>(base::futex_wait(ended_, 0, base::never));
+  }
+  const base::lock_guard guard(lock_);
+  return report_;
+}
+
+pool_report pool_core::end_all(base::nanoseconds grace) {
+  // seq_cst. Whoever finds no place afterwards does not wait for one.
+  closing_.store(true, base::order::seq_cst);
+  // acq_rel. What is counted in before is waited for; what comes after is refused.
+  outstanding_.fetch_or(closed_bit, base::order::acq_rel);
+  call_waiter();
+  const accounts before = count_ends();
+  start();
+  resume_all();
+  const base::time_point until = rota::detail::saturating_deadline(base::now(), grace);
+  end_each(ending);
+  if (!wait_idle(until)) end_by_force();
+  release_held();
+  for (work_core* w = circles.take_parked(); w != nullptr; w = circles.take_parked()) drop(*w);
+  threads.stop();
+  clock.stop();
+  for (timing::timer_node* const each : {&total_timer_, &running_timer_, &missing_timer_})
+    keeper::cancel(*each);
+  const accounts after = count_ends();
+  pool_report report;
+  report.cancelled = after.unbegun - before.unbegun;
+  report.ended = after.begun - before.begun;
+  memory.for_each([&](work_core& w) {
+    const word now = w.load();
+    if (now.is(work_status::abandoned) && !now.has(came_back)) report.abandoned.push_back({w.id});
+    drop(w);
+  });
+  static_cast<void>(clear_stored());
+  return report;
+}
+
+/// What has not begun is cancelled, what runs is asked to stop, and what is paused goes on to find that out.
+void pool_core::end_each(std::uint64_t how) noexcept {
+  memory.for_each([&](work_core& w) {
+    if (!end_reservation(w)) {
+      const word now = w.load();
+      if (!is_final(now.status()) && !now.is(work_status::created)) {
+        static_cast<void>(stop(w, how));
+        go_on(w);
+      }
+    }
+    drop(w);
+  });
+}
+
+/// Also those whose grace has passed before, and that were not abandoned then.
+void pool_core::end_by_force() {
+  constexpr auto pause = std::chrono::milliseconds(10);
+  end_each(ending | force_asked);
+  base::nanoseconds span = options.force_grace;
+  while (!wait_idle(rota::detail::saturating_deadline(base::now(), span))) {
+    memory.for_each([this](work_core& w) {
+      if (w.load().is_running()) abandon(w);
+      drop(w);
+    });
+    end_each(ending | force_asked);
+    span = pause;
+  }
+}
+
+/// Nobody will submit it: who waits for it goes on, what comes after it ends, and the reservation's reference goes.
+bool pool_core::end_reservation(work_core& w) noexcept {
+  word seen{};
+  if (!w.apply<rule::give_up_reservation>(seen)) return false;
+  work_core* failed = nullptr;
+  announce(w, w.load(), failed);
+  finish_failed(failed);
+  drop(w);
+  return true;
+}
+
+/// thread_pool has gone. Handles may be left.
+void pool_core::let_go() noexcept {
+  static_cast<void>(memory.close(1));
+  if (memory.leave()) delete this;
+}
+
+// ---- for tasks ------------------------------------------------------------------------------------------------------
+
+bool work_leaf::is_ready() noexcept { return target_->load().has(over); }
+
+bool work_leaf::start() {
+  if (is_ready()) return true;
+  auto made = std::make_unique<waiting_node>();
+  made->wake = make_waker();
+  if (!enter_list(*target_, *made)) return true;
+  node_ = made.release();
+  return false;
+}
+
+cancel_progress work_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  if (is_ready()) return cancel_progress::ended;
+  if (kind_ == core::join_kind::structured) {
+    static_cast<void>(target_->pool->stop(*target_, 0));
+    return is_ready() ? cancel_progress::ended : cancel_progress::pending;
+  }
+  return cancel_progress::ended;
+}
+
+work_leaf::~work_leaf() {
+  if (node_ == nullptr) return;
+  leave_list(*target_, *node_);
+  delete node_;
+}
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,173 @@
+// The word of a work as a value, and the rules that lead from one word to the next. No atomics here.
+#pragma once
+
+#include <rota/pool/work_status.hpp>
+
+#include <cstdint>
+
+namespace rota::pool::detail {
+
+// PROTOCOL: work word
+//
+//   63                 36 35   32 31                 0
+//   +--------------------+-------+--------------------+
+//   |       flags        | status|     references     |
+//   +--------------------+-------+--------------------+
+//
+//   status         from                          to                                       by
+//   created        -                             blocked, suspended, queued               submit
+//   blocked        created                       suspended, queued; running (a failure)   the last of `after` to end
+//   suspended      created, blocked, queued,     queued                                   start, resume, a place in the group, the timer of
+//                  running (a later attempt)                                              a back-off
+//   queued         see above                     running, suspended (paused)              the thread that took it out of its queue
+//   running        queued, paused                paused, queued, suspended                the runner
+//   paused         running                       running                                  the runner
+//   final          created to queued             cancelled, discarded, rejected           who takes it back
+//                  running, paused               succeeded, failed, stopped, ...          the runner
+//                  running, paused               abandoned                                who waited for the end of the grace
+//
+//   flag           means
+//   begun          an attempt has begun: it can no longer be cancelled while it runs
+//   stop           asked to stop; force: at every blocking point; timed_out, ending: why
+//   held           paused by itself, whatever its group and its pool are
+//   last_attempt   no other follows
+//   over           final, and everything that the end brings with it has happened: callback, dependents. Waiters go on
+//   slept_on       threads sleep on the upper half of this word
+//   listed         there is a list of those that wait: see work.hpp
+//   hooked         there is a hook that must hear of a stop
+//   reserved       its id was given out by reserve(), before the work came; taken: and the work is being made
+//   came_back      it was abandoned, and its runner has returned after all
+//   fetched        its outcome belongs to who set this
+//   nudges         above the flags: counted by whoever resumes something, so that who sleeps on the word looks again
+//
+//   W1  A final status is never left, and is entered once: by the compare-exchange that took the work out of a status that is not.
+//   W2  Who brings a work to a final status does what its end brings with it, and then sets `over`, once.
+//   W3  `running` and `paused` belong to one thread, the runner: only it touches the function and writes the outcome. So the outcome
+//       is written before `succeeded` or `failed` appear, and whoever sees these and `over` may read it. An abandoned work's outcome
+//       is nobody's: its runner destroys it when it comes back.
+//   W4  References: one travels with the work: through its queue, to the runner; in `blocked` and `suspended` whoever will place it
+//       has it. One for each handle, and for each that waits for it. Who drops the last gives the slot back.
+
+enum flag : std::uint64_t {
+  begun = std::uint64_t{1} << 36U,
+  stop_asked = std::uint64_t{1} << 37U,
+  force_asked = std::uint64_t{1} << 38U,
+  timed_out = std::uint64_t{1} << 39U,
+  ending = std::uint64_t{1} << 40U,  // of the pool
+  held = std::uint64_t{1} << 41U,
+  last_attempt = std::uint64_t{1} << 42U,
+  over = std::uint64_t{1} << 43U,
+  slept_on = std::uint64_t{1} << 44U,
+  listed = std::uint64_t{1} << 45U,
+  hooked = std::uint64_t{1} << 46U,
+  taken = std::uint64_t{1} << 47U,
+  reserved = std::uint64_t{1} << 49U,
+  came_back = std::uint64_t{1} << 50U,
+  fetched = std::uint64_t{1} << 51U,
+};
+
+inline constexpr std::uint64_t one_nudge = std::uint64_t{1} << 52U;  // up to the end of the word, and round
+
+struct word {
+  static constexpr unsigned status_shift = 32;
+  static constexpr std::uint64_t status_mask = std::uint64_t{0xF} << status_shift;
+  static constexpr std::uint64_t refs_mask = 0xFFFF'FFFFU;
+  static constexpr std::uint64_t max_refs = 0xFFFF'0000U;
+
+  std::uint64_t bits;
+
+  [[nodiscard]] constexpr work_status status() const noexcept {
+    return static_cast<work_status>((bits & status_mask) >> status_shift);
+  }
+  [[nodiscard]] constexpr bool is(work_status s) const noexcept { return status() == s; }
+  [[nodiscard]] constexpr bool has(flag f) const noexcept { return (bits & f) != 0; }
+  [[nodiscard]] constexpr std::uint64_t refs() const noexcept { return bits & refs_mask; }
+  [[nodiscard]] constexpr std::uint32_t upper() const noexcept {
+    return static_cast<std::uint32_t>(bits >> 32U);
+  }
+  [[nodiscard]] constexpr bool is_running() const noexcept {
+    return is(work_status::running) || is(work_status::paused);
+  }
+  [[nodiscard]] constexpr bool waits_to_begin() const noexcept {
+    return is(work_status::blocked) || is(work_status::suspended) || is(work_status::queued);
+  }
+
+  [[nodiscard]] constexpr word to(work_status s) const noexcept {
+    return {(bits & ~status_mask) | (static_cast<std::uint64_t>(s) << status_shift)};
+  }
+  [[nodiscard]] constexpr word with(std::uint64_t flags) const noexcept { return {bits | flags}; }
+  [[nodiscard]] constexpr word without(std::uint64_t flags) const noexcept { return {bits & ~flags}; }
+};
+
+/// What a rule says: the next word, or that it does not apply.
+struct step {
+  word next;
+  bool applies;
+};
+
+namespace rule {
+
+/// A place in a queue, or in another list.
+constexpr step place(word w, work_status to) noexcept {
+  const bool from = w.is(work_status::created) || w.is(work_status::blocked) || w.is(work_status::suspended);
+  return {w.to(to), from};
+}
+/// Out of its queue, to a list of those that are held.
+constexpr step hold(word w) noexcept { return {w.to(work_status::suspended), w.is(work_status::queued)}; }
+constexpr step claim(word w) noexcept {
+  return {w.to(work_status::running).with(begun), w.is(work_status::queued)};
+}
+/// A failure in `after`: as if it ran, but nothing has begun.
+constexpr step claim_to_fail(word w) noexcept {
+  return {w.to(work_status::running), w.is(work_status::blocked)};
+}
+constexpr step take_back(word w, work_status to, std::uint64_t why) noexcept {
+  return {w.to(to).with(why), w.waits_to_begin()};
+}
+/// Not of one that is about to fail because of another: that has not begun, and its end is on its way.
+constexpr step ask(word w, std::uint64_t flags) noexcept {
+  return {w.with(flags), w.is_running() && w.has(begun)};
+}
+/// Of one that is being submitted.
+constexpr step ask_early(word w, std::uint64_t flags) noexcept {
+  return {w.with(flags), w.is(work_status::created) && (!w.has(reserved) || w.has(taken))};
+}
+constexpr step forget_stop(word w) noexcept {
+  return {w.without(stop_asked | timed_out), w.is_running() && !w.has(force_asked)};
+}
+constexpr step pause_here(word w) noexcept { return {w.to(work_status::paused), w.is(work_status::running)}; }
+constexpr step go_on(word w) noexcept { return {w.to(work_status::running), w.is(work_status::paused)}; }
+/// Another attempt will be made, by whoever takes it out of a queue.
+constexpr step again(word w, work_status to) noexcept {
+  return {w.to(to), w.is(work_status::running) && !w.has(stop_asked)};
+}
+constexpr step end(word w, work_status to) noexcept { return {w.to(to), w.is_running()}; }
+constexpr step give_up(word w) noexcept {
+  return {w.to(work_status::abandoned), w.is_running() && w.has(begun)};
+}
+constexpr step say_over(word w) noexcept { return {w.with(over).without(slept_on), true}; }
+constexpr step come_back(word w) noexcept { return {w.with(came_back), w.is(work_status::abandoned)}; }
+constexpr step fetch(word w) noexcept { return {w.with(fetched), w.has(over) && !w.has(fetched)}; }
+constexpr step list(word w) noexcept { return {w.with(listed), !w.has(over)}; }
+constexpr step sleep_on(word w) noexcept { return {w.with(slept_on), !w.has(over)}; }
+/// For who must not go before the function has returned, though somebody gave that up.
+constexpr step sleep_until_back(word w) noexcept {
+  return {w.with(slept_on), !w.has(over) || (w.is(work_status::abandoned) && !w.has(came_back))};
+}
+/// Counts on, so that two of them are not none.
+constexpr step nudge(word w) noexcept { return {{w.bits + one_nudge}, !w.has(over)}; }
+constexpr step take(word w) noexcept {
+  return {w.with(taken), w.is(work_status::created) && w.has(reserved) && !w.has(taken)};
+}
+constexpr step give_up_reservation(word w) noexcept {
+  return {w.to(work_status::cancelled).with(ending),
+          w.is(work_status::created) && w.has(reserved) && !w.has(taken)};
+}
+constexpr step set(word w, std::uint64_t flags) noexcept { return {w.with(flags), !is_final(w.status())}; }
+constexpr step clear(word w, std::uint64_t flags) noexcept {
+  return {w.without(flags), !is_final(w.status())};
+}
+
+}  // namespace rule
+
+}  // namespace rota::pool::detail

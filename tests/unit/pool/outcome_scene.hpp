@@ -1,0 +1,101 @@
+// A pool, and one work that a waiter, a successor, an observer, a callback and the store look at.
+#pragma once
+
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/pool/work.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace rota::pool::test {
+
+/// A body that is not heard of until it is told to end. It refers to nothing else: it may outlive the test.
+struct stubborn {
+  std::atomic<bool> end{false};
+  std::atomic<bool> ended{false};
+};
+
+/// A pool, and a work that all the others look at.
+class scene {
+ public:
+  scene() = default;
+  scene(const scene&) = delete;
+  scene& operator=(const scene&) = delete;
+  ~scene() {
+    if (waiter_) waiter_->join();
+    if (busy_) busy_->let_go();
+    if (keeps_on_) {
+      keeps_on_->end = true;
+      until([&] { return keeps_on_->ended.load(); });
+    }
+  }
+
+  void open(pool_options how) {
+    p.emplace(std::move(how));
+    heard.emplace(*p);
+  }
+  void occupy() { busy_.emplace(*p); }
+  void let_go() { busy_->let_go(); }
+  void let_go_if_occupied() {
+    if (busy_) let_go();
+  }
+  void submit(const std::function<int()>& body, work_options how = {}) {
+    how.callback = [this](const work_end& e) { heard->call_back(e); };
+    how.store_result = true;
+    w = p->submit(
+        [this, body] {
+          begun_ = true;
+          return body();
+        },
+        how);
+    waiter_.emplace([this] {
+      EXPECT_TRUE(p->wait(w.id()));
+      woken = true;
+    });
+    next = p->submit([] {}, {.after = {w.id()}});
+  }
+  /// That runs on whatever is done to it.
+  void submit_stubborn() {
+    keeps_on_ = std::make_shared<stubborn>();
+    submit_alone([mine = keeps_on_] {
+      until([&] { return mine->end.load(); });
+      mine->ended = true;
+      return 0;
+    });
+  }
+  void await_begun() const {
+    until([&] { return begun_.load(); });
+  }
+  void join() {
+    waiter_->join();
+    waiter_.reset();
+  }
+
+  std::optional<thread_pool> p;
+  std::optional<recorder> heard;
+  work<int> w;
+  work<void> next;
+  std::atomic<bool> woken{false};
+
+ private:
+  template <class F>
+  void submit_alone(F body) {
+    w = p->submit(std::move(body),
+                  {.callback = [this](const work_end& e) { heard->call_back(e); }, .store_result = true});
+    until(w, work_status::running);
+    waiter_.emplace([this] {
+      EXPECT_TRUE(p->wait(w.id()));
+      woken = true;
+    });
+    next = p->submit([] {}, {.after = {w.id()}});
+  }
+
+  std::atomic<bool> begun_{false};
+  std::shared_ptr<stubborn> keeps_on_;
+  std::optional<blocker> busy_;
+  std::optional<sleeper> waiter_;
+};
+
+}  // namespace rota::pool::test

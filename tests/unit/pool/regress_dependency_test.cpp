@@ -1,0 +1,251 @@
+// Works that come after others: each is let go once, whenever the others end, and however they do.
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/error.hpp>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+int fail() { throw std::runtime_error("it failed"); }
+
+// What is registered as its predecessor ends runs; also without a stored result.
+TEST(regress_dependency, registered_as_the_predecessor_ends) {
+  thread_pool p({.max_threads = 2});
+  for (int i = 0; i < 20'000; ++i) {
+    auto a = p.submit([i] {
+      if (i % 4 == 3) throw std::runtime_error("no");
+    });
+    const work_id id = a.id();
+    if (i % 2 == 0) a = {};
+    auto b = p.submit([] {}, {.after = {id}});
+    b.wait();
+    ASSERT_EQ(b.status(), i % 4 == 3 ? work_status::failed : work_status::succeeded);
+  }
+  expect_idle(p);
+}
+
+TEST(regress_dependency, a_predecessor_that_ended_long_ago_and_was_not_stored) {
+  thread_pool p({.max_threads = 1});
+  std::vector<work_id> done;
+  std::vector<work_id> failed;
+  for (int i = 0; i < 100; ++i) {
+    done.push_back(p + [] {});
+    failed.push_back(p + [] { fail(); });
+  }
+  p.wait_idle();
+  EXPECT_EQ(p.submit([] { return 1; }, {.after = done}).fetch().value(), 1);
+  auto w = p.submit([] {}, {.after = {done[0], failed[7]}});
+  try {
+    w.fetch().value();
+    ADD_FAILURE();
+  } catch (const dependency_failed& e) {
+    EXPECT_EQ(e.root(), failed[7]);
+  }
+}
+
+TEST(regress_dependency, an_id_that_was_never_given_out_is_refused) {
+  thread_pool p({.max_threads = 1});
+  for (const work_id id : {work_id{}, work_id{1}, work_id{~std::uint64_t{0}}}) {
+    EXPECT_THROW(
+        static_cast<void>(p.submit([] {}, {.name = "n", .group = "g", .after = {id}, .store_result = true})),
+        std::invalid_argument);
+  }
+  EXPECT_FALSE(p.find("n"));
+  EXPECT_TRUE(p.members("g").empty());
+  expect_idle(p);
+}
+
+// A cancelled one in the middle harms nobody, whatever its predecessors do afterwards.
+TEST(regress_dependency, a_cancelled_one_in_the_middle) {
+  for (const bool fails : {false, true}) {
+    thread_pool p({.max_threads = 1});
+    const work_id first = p.reserve();
+    auto middle = p.submit([] {}, {.after = {first}});
+    auto last = p.submit([] {}, {.after = {middle.id()}});
+    auto beside = p.submit([] { return 2; }, {.after = {first}});
+    EXPECT_TRUE(middle.cancel());
+    EXPECT_EQ(last.status(), work_status::failed);
+    EXPECT_EQ(beside.status(), work_status::blocked);
+    auto w = p.submit([fails] { return fails ? fail() : 0; }, {.id = first});
+    EXPECT_EQ(beside.fetch().has_value(), !fails);
+    EXPECT_EQ(middle.status(), work_status::cancelled);
+    expect_idle(p);
+  }
+}
+
+// It failed at once because of its second predecessor; the first ends later.
+TEST(regress_dependency, failed_when_it_came_and_its_other_predecessor_ends_later) {
+  thread_pool p({.max_threads = 1});
+  auto failed = p.submit(fail);
+  failed.wait();
+  const work_id open = p.reserve();
+  const auto kept = std::make_shared<int>(0);
+  auto w = p.submit([kept] {}, {.after = {open, failed.id()}});
+  EXPECT_EQ(w.status(), work_status::failed);
+  EXPECT_EQ(kept.use_count(), 1);
+  static_cast<void>(p.submit([] {}, {.id = open}).fetch());
+  expect_idle(p);
+  EXPECT_EQ(p.stats().failed, 2U);
+}
+
+TEST(regress_dependency, a_failure_goes_on_to_each_once) {
+  thread_pool p({.max_threads = 2});
+  recorder heard(p);
+  const work_id root = p.reserve();
+  std::vector<work<void>> layers[3];
+  for (int layer = 0; layer < 3; ++layer) {
+    std::vector<work_id> after{root};
+    if (layer > 0) {
+      for (const auto& each : layers[layer - 1]) after.push_back(each.id());
+    }
+    for (int i = 0; i < 20; ++i) layers[layer].push_back(p.submit([] {}, {.after = after}));
+  }
+  static_cast<void>(p.submit(fail, {.id = root}));
+  expect_idle(p);
+  for (auto& layer : layers) {
+    for (auto& each : layer) {
+      EXPECT_EQ(heard.ends_of(each.id()).size(), 1U);
+      try {
+        each.fetch().value();
+        ADD_FAILURE();
+      } catch (const dependency_failed& e) {
+        EXPECT_EQ(e.root(), root);
+      }
+    }
+  }
+  EXPECT_EQ(p.stats().failed, 61U);
+}
+
+// Layers that all hang on each other are looked through once each.
+TEST(regress_dependency, layers_of_fifty) {
+  thread_pool p({.max_threads = 2});
+  const work_id first = p.reserve();
+  std::vector<work_id> before{first};
+  std::atomic<int> ran{0};
+  for (int layer = 0; layer < 50; ++layer) {
+    std::vector<work_id> now;
+    for (int i = 0; i < 50; ++i) now.push_back(p.submit([&] { ++ran; }, {.after = before}).id());
+    before = std::move(now);
+  }
+  EXPECT_THROW(static_cast<void>(p.submit([] {}, {.id = first, .after = {before.back()}})), cycle_error);
+  static_cast<void>(p.submit([] {}, {.id = first}));
+  expect_idle(p);
+  EXPECT_EQ(ran, 2500);
+}
+
+TEST(regress_dependency, a_cycle_is_told_with_its_ids_and_nothing_has_changed) {
+  thread_pool p({.max_threads = 1});
+  const work_id a = p.reserve();
+  auto b = p.submit([] {}, {.after = {a}});
+  auto c = p.submit([] { return 3; }, {.after = {b.id()}});
+  for (const work_id last : {a, b.id(), c.id()}) {
+    try {
+      static_cast<void>(p.submit([] {}, {.id = a, .after = {last}}));
+      ADD_FAILURE();
+    } catch (const cycle_error& e) {
+      EXPECT_EQ(e.code(), errc::cycle);
+      std::vector<work_id> path{a};
+      if (last != a) path.push_back(b.id());
+      if (last == c.id()) path.push_back(c.id());
+      EXPECT_EQ(e.path(), path);
+      EXPECT_NE(std::string(e.what()).find(std::to_string(a.value)), std::string::npos);
+    }
+  }
+  EXPECT_EQ(p.status(a), work_status::created);
+  EXPECT_EQ(b.status(), work_status::blocked);
+  static_cast<void>(p.submit([] {}, {.id = a}));
+  EXPECT_EQ(c.fetch().value(), 3);
+}
+
+// Of two that would come after each other one is refused, however they are registered.
+TEST(regress_dependency, two_that_name_each_other_at_once) {
+  thread_pool p({.max_threads = 2});
+  for (int round = 0; round < 2'000; ++round) {
+    const work_id ids[] = {p.reserve(), p.reserve()};
+    std::atomic<int> refused{0};
+    std::latch both(2);
+    const auto submit = [&](int me) {
+      both.arrive_and_wait();
+      try {
+        static_cast<void>(p.submit([] {}, {.id = ids[me], .after = {ids[1 - me]}}));
+      } catch (const cycle_error&) {
+        ++refused;
+        static_cast<void>(p.submit([] {}, {.id = ids[me]}));
+      }
+    };
+    std::thread other([&] { submit(1); });
+    submit(0);
+    other.join();
+    p.wait_idle();
+    ASSERT_EQ(refused, 1);
+  }
+  expect_idle(p);
+}
+
+TEST(regress_dependency, two_with_the_same_options) {
+  thread_pool p({.max_threads = 1});
+  const work_id first = p.reserve();
+  const work_options how{.group = "g", .after = {first}};
+  auto a = p.submit([] { return 1; }, how);
+  auto b = p.submit([] { return 2; }, how);
+  static_cast<void>(p.submit([] {}, {.id = first}));
+  EXPECT_EQ(a.fetch().value() + b.fetch().value(), 3);
+  EXPECT_EQ(how.after.size(), 1U);
+}
+
+TEST(regress_dependency, the_same_predecessor_twice) {
+  thread_pool p({.max_threads = 1});
+  const work_id first = p.reserve();
+  auto w = p.submit([] { return 1; }, {.after = {first, first}});
+  static_cast<void>(p.submit([] {}, {.id = first}));
+  EXPECT_EQ(w.fetch().value(), 1);
+}
+
+TEST(regress_dependency, waits_for_the_predecessors_callback) {
+  thread_pool p({.max_threads = 2});
+  for (int i = 0; i < 500; ++i) {
+    bool called = false;
+    auto a =
+        p.submit([] {}, {.callback = [&](const work_end&) { std::this_thread::yield(), called = true; }});
+    EXPECT_TRUE(p.submit([&] { return called; }, {.after = {a.id()}}).fetch().value());
+  }
+}
+
+TEST(regress_dependency, those_that_are_let_go_together_begin_in_the_order_in_which_they_came) {
+  thread_pool p({.max_threads = 1});
+  const work_id first = p.reserve();
+  std::vector<int> order;
+  for (int i = 0; i < 20; ++i)
+    static_cast<void>(p.submit([&order, i] { order.push_back(i); }, {.after = {first}}));
+  static_cast<void>(p.submit([] {}, {.id = first}));
+  expect_idle(p);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(regress_dependency, before_the_start_they_wait_for_both) {
+  thread_pool p({.max_threads = 1, .start = start_mode::suspended});
+  auto a = p.submit([] {});
+  auto b = p.submit([] { return 2; }, {.after = {a.id()}});
+  EXPECT_EQ(a.status(), work_status::suspended);
+  EXPECT_EQ(b.status(), work_status::blocked);
+  p.start();
+  EXPECT_EQ(b.fetch().value(), 2);
+}
+
+// Nothing is remembered of works that have ended well.
+TEST(regress_dependency, a_chain_gives_its_memory_back_as_it_goes) {
+  thread_pool p({.max_threads = 1});
+  const auto kept = std::make_shared<int>(0);
+  work_id last = p.reserve();
+  const work_id first = last;
+  for (int i = 0; i < 1'000; ++i) last = p.submit([kept] {}, {.after = {last}}).id();
+  EXPECT_EQ(kept.use_count(), 1'001);
+  static_cast<void>(p.submit([] {}, {.id = first}));
+  expect_idle(p);
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+}  // namespace

@@ -1,0 +1,256 @@
+// The end of a pool: in bounded time, with everything told, and nothing left behind.
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/error.hpp>
+#include <rota/stop_token.hpp>
+#include <rota/this_task.hpp>
+#include <rota/time.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+// What was submitted and does not end by itself refers to this, not to the test.
+struct stubborn {
+  std::atomic<bool> end{false};
+  std::atomic<bool> ended{false};
+  std::atomic<bool> begun{false};
+  void run() {
+    begun = true;
+    until([&] { return end.load(); });
+    ended = true;
+  }
+};
+
+TEST(regress_end, everything_ends_once_and_the_report_adds_up) {
+  std::optional<thread_pool> p;
+  p.emplace(pool_options{.max_threads = 2});
+  recorder heard(*p);
+  p->limit_group("one", 1);
+  const work_id never = p->reserve();
+  std::vector<work<void>> runs;
+  for (int i = 0; i < 2; ++i)
+    runs.push_back(p->submit([] { this_work::sleep_for(1h); }, {.group = i == 0 ? "one" : ""}));
+  for (const auto& each : runs) until(each, work_status::running);
+  std::vector<work<void>> waits;
+  waits.push_back(p->submit([] {}));
+  waits.push_back(p->submit([] {}, {.group = "one"}));
+  waits.push_back(p->submit([] {}, {.after = {never}}));
+  waits.push_back(p->submit([] {}, {.after = {runs[0].id()}}));
+  const pool_report report = p->shutdown(1h);
+  EXPECT_EQ(report.cancelled, 4U) << "among them those whose predecessor did not end well";
+  EXPECT_EQ(report.ended, 2U);
+  EXPECT_TRUE(report.abandoned.empty());
+  for (const auto& each : runs) EXPECT_EQ(each.status(), work_status::stopped);
+  for (const auto& each : waits) EXPECT_TRUE(is_final(each.status()));
+  for (const auto& each : waits) EXPECT_EQ(heard.ends_of(each.id()).size(), 1U);
+  const pool_report again = p->shutdown(1h);
+  EXPECT_EQ(again.cancelled, 4U);
+  EXPECT_EQ(again.ended, 2U);
+}
+
+TEST(regress_end, who_waits_for_a_reserved_id_goes_on) {
+  std::optional<thread_pool> p;
+  p.emplace(pool_options{.max_threads = 1});
+  const work_id never = p->reserve();
+  sleeper caller([&] { EXPECT_TRUE(p->wait(never)); });
+  caller.until_asleep();
+  static_cast<void>(p->shutdown(1h));
+  caller.join();
+  EXPECT_THROW(static_cast<void>(p->reserve()), error);
+  EXPECT_THROW(static_cast<void>(p->submit([] {}, {.id = never})), error);
+}
+
+TEST(regress_end, a_refused_submit_gives_its_reservation_up) {
+  for (int round = 0; round < 200; ++round) {
+    thread_pool p({.max_threads = 1});
+    const work_id id = p.reserve();
+    auto after = p.submit([] {}, {.after = {id}});
+    std::thread other([&] {
+      try {
+        static_cast<void>(p.submit([] {}, {.id = id}));
+      } catch (const error&) {  // it was too late
+      }
+    });
+    static_cast<void>(p.shutdown(1h));
+    other.join();
+    EXPECT_TRUE(after.is_done());
+  }
+}
+
+TEST(regress_end, what_a_paused_group_holds_goes) {
+  const auto kept = std::make_shared<int>(0);
+  {
+    thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
+    p.pause("g");
+    std::vector<work<void>> all;
+    for (int i = 0; i < 5; ++i) all.push_back(p.submit([kept] {}, {.group = "g"}));
+    for (const auto& each : all) until(each, work_status::suspended);
+    auto alone = p.submit([kept] {});
+    alone.wait();
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST(regress_end, what_was_never_started_goes) {
+  thread_pool p({.max_threads = 1, .start = start_mode::suspended});
+  recorder heard(p);
+  auto w = p.submit([] {});
+  EXPECT_EQ(p.shutdown(1h).cancelled, 1U);
+  EXPECT_EQ(w.status(), work_status::cancelled);
+  EXPECT_EQ(w.fetch().reason(), cancel_reason::shutdown);
+  EXPECT_EQ(heard.ends_of(w.id()).size(), 1U);
+}
+
+TEST(regress_end, a_running_one_that_is_paused_goes_on_to_its_end) {
+  for (const char* group : {"", "g"}) {
+    thread_pool p({.max_threads = 2});
+    if (*group != 0) p.pause(group);
+    auto function = p.submit([] { this_work::pause_if_requested(); }, {.group = group});
+    auto coroutine = p.submit([]() -> task<void> { co_await sleep_for(1h); }, {.group = group});
+    if (*group == 0) p.pause(coroutine.id());
+    static_cast<void>(p.shutdown(1h));
+    EXPECT_TRUE(is_final(function.status()));
+    EXPECT_TRUE(is_final(coroutine.status()));
+  }
+}
+
+// A body that never looks does not hold the pool's end up.
+TEST(regress_end, what_does_not_end_is_listed) {
+  const auto body = std::make_shared<stubborn>();
+  std::optional<thread_pool> p;
+  p.emplace(pool_options{.max_threads = 1, .force_grace = 1ms});
+  auto w = p->submit([body] { body->run(); });
+  until([&] { return body->begun.load(); });
+  auto behind = p->submit([] {});
+  const pool_report report = p->shutdown(0s);
+  EXPECT_EQ(report.abandoned, std::vector{w.id()});
+  EXPECT_EQ(report.cancelled, 1U);
+  EXPECT_EQ(report.ended, 0U);
+  EXPECT_EQ(w.status(), work_status::abandoned);
+  p.reset();
+  body->end = true;
+  until([&] { return body->ended.load(); });
+}
+
+TEST(regress_end, a_grace_that_has_passed_before_does_not_hold_it_up) {
+  const auto body = std::make_shared<stubborn>();
+  std::optional<thread_pool> p;
+  p.emplace(pool_options{.max_threads = 1, .force_grace = 0ns, .max_abandoned = 0});
+  auto w = p->submit([body] { body->run(); });
+  until([&] { return body->begun.load(); });
+  EXPECT_TRUE(w.force_stop());
+  EXPECT_FALSE(w.wait_for(10ms)) << "no thread may be lost";
+  EXPECT_EQ(p->shutdown(0s).abandoned, std::vector{w.id()});
+  p.reset();
+  body->end = true;
+  until([&] { return body->ended.load(); });
+}
+
+TEST(regress_end, what_runs_inside_of_another_is_given_up_too) {
+  const auto body = std::make_shared<stubborn>();
+  std::optional<thread_pool> p;
+  p.emplace(pool_options{.max_threads = 1, .force_grace = 1ms});
+  // It refers to nothing of this frame: it outlives that.
+  auto outer = p->submit([body, pool = &*p] { pool->submit([body] { body->run(); }).wait(); });
+  until([&] { return body->begun.load(); });
+  EXPECT_EQ(p->shutdown(0s).abandoned.size(), 2U);
+  EXPECT_EQ(outer.status(), work_status::abandoned);
+  p.reset();
+  body->end = true;
+  until([&] { return body->ended.load(); });
+}
+
+TEST(regress_end, one_that_has_come_back_is_not_listed) {
+  const auto body = std::make_shared<stubborn>();
+  thread_pool p({.max_threads = 1, .force_grace = 0ns});
+  auto w = p.submit([body] { body->run(); });
+  until([&] { return body->begun.load(); });
+  EXPECT_TRUE(w.pause());
+  EXPECT_TRUE(w.resume());
+  EXPECT_TRUE(w.force_stop());
+  w.wait();
+  EXPECT_EQ(w.status(), work_status::abandoned);
+  EXPECT_EQ(p.stats().abandoned, 1U);
+  body->end = true;
+  until([&] { return p.stats().abandoned == 0; });
+  EXPECT_TRUE(p.shutdown(1h).abandoned.empty());
+}
+
+TEST(regress_end, two_may_end_it_at_once) {
+  for (int round = 0; round < 50; ++round) {
+    thread_pool p({.max_threads = 2});
+    auto w = p.submit([] { this_work::sleep_for(1h); });
+    until(w, work_status::running);
+    std::uint64_t ended[2]{};
+    std::thread other([&] { ended[0] = p.shutdown(1h).ended; });
+    ended[1] = p.shutdown(1h).ended;
+    EXPECT_EQ(w.status(), work_status::stopped) << "whoever comes second waits, too";
+    other.join();
+    EXPECT_EQ(ended[0], 1U);
+    EXPECT_EQ(ended[1], 1U);
+  }
+}
+
+TEST(regress_end, handles_outlive_the_pool) {
+  work<std::string> done;
+  work<std::string> taken_back;
+  {
+    thread_pool p({.max_threads = 1});
+    done = p.submit([] { return std::string(200, 'x'); });
+    done.wait();
+    blocker busy(p);
+    taken_back = p.submit([] { return std::string(); });
+    EXPECT_TRUE(taken_back.cancel());
+  }
+  EXPECT_EQ(done.fetch().value().size(), 200U);
+  EXPECT_TRUE(taken_back.fetch().is_cancelled());
+  EXPECT_FALSE(taken_back.cancel());
+}
+
+TEST(regress_end, submit_and_the_end_at_once) {
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<int> ran{0};
+    std::atomic<int> told{0};
+    std::uint64_t accepted = 0;
+    thread_pool p({.max_threads = 2, .default_callback = [&](const work_end&) { ++told; }});
+    std::thread other([&] {
+      try {
+        for (; accepted < 1000; ++accepted) static_cast<void>(p.submit([&] { ++ran; }));
+      } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::shut_down);
+      }
+    });
+    static_cast<void>(p.shutdown(1h));
+    other.join();
+    const pool_stats s = p.stats();
+    EXPECT_EQ(s.submitted, accepted);
+    EXPECT_EQ(s.succeeded, static_cast<std::uint64_t>(ran));
+    EXPECT_EQ(s.succeeded + s.cancelled, accepted);
+    EXPECT_EQ(static_cast<std::uint64_t>(told), accepted);
+  }
+}
+
+TEST(regress_end, timers_that_are_left_go) {
+  for (int i = 0; i < 20; ++i) {
+    thread_pool p({.max_threads = 1, .total_timeout = 1h, .running_timer = {1h, [](auto) {}}});
+    auto a = p.submit([] {}, {.timeout = 1h});
+    auto b = p.submit([] {}, {.timeout = {1h, on_timeout::stop, timeout_from::submit}});
+    auto c =
+        p.submit([] { throw std::runtime_error("again"); },
+                 {.retry = {.limit = 1, .backoff = 1h, .max_backoff = 1h, .where = retry_where::requeued}});
+    auto d = p.submit([] { this_work::sleep_for(1h); });
+    until(c, work_status::suspended);
+    until(d, work_status::running);
+    EXPECT_TRUE(d.force_stop());
+    d.wait();
+    EXPECT_EQ(d.status(), work_status::force_stopped);
+  }
+}
+
+}  // namespace

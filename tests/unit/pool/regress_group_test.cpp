@@ -1,0 +1,191 @@
+// Groups: who is taken back while he waits for a place takes nobody's, and counts return to where they were.
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/error.hpp>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+TEST(regress_group, a_place_is_not_lost_to_one_that_was_taken_back) {
+  thread_pool p({.max_threads = 2});
+  p.limit_group("one", 1);
+  gate go;
+  auto first = p.submit([&] { go.pass(); }, {.group = "one"});
+  auto second = p.submit([] {}, {.group = "one"});
+  auto third = p.submit([] { return 3; }, {.group = "one"});
+  EXPECT_EQ(second.status(), work_status::suspended);
+  EXPECT_TRUE(second.cancel());
+  go.open();
+  EXPECT_EQ(third.fetch().value(), 3);
+  expect_idle(p);
+}
+
+TEST(regress_group, those_taken_back_are_forgotten_at_once) {
+  thread_pool p({.max_threads = 1});
+  p.limit_group("one", 1);
+  gate go;
+  auto first = p.submit([&] { go.pass(); }, {.group = "one"});
+  until(first, work_status::running);
+  const auto seen = std::make_shared<int>(0);
+  for (int i = 0; i < 100; ++i) static_cast<void>(p.submit([seen] { ++*seen; }, {.group = "one"}));
+  EXPECT_EQ(seen.use_count(), 101);
+  EXPECT_EQ(p.cancel("one"), 100U);
+  EXPECT_EQ(seen.use_count(), 1) << "their functions are gone";
+  EXPECT_EQ(p.members("one").size(), 1U);
+  go.open();
+  first.wait();
+  expect_idle(p);
+  EXPECT_EQ(p.stats().cancelled, 100U);
+}
+
+TEST(regress_group, a_limit_that_grows_lets_others_go) {
+  thread_pool p({.max_threads = 4});
+  p.limit_group("g", 1);
+  gate go;
+  std::atomic<int> inside{0};
+  std::vector<work<void>> all;
+  for (int i = 0; i < 4; ++i) all.push_back(p.submit([&] { ++inside, go.pass(); }, {.group = "g"}));
+  until([&] { return inside == 1; });
+  EXPECT_TRUE(all[1].cancel());
+  p.limit_group("g", 3);
+  until([&] { return inside == 3; });
+  go.open();
+  expect_idle(p);
+  EXPECT_EQ(inside, 3);
+}
+
+TEST(regress_group, never_more_than_the_limit_run) {
+  thread_pool p({.max_threads = 4});
+  p.limit_group("two", 2);
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  std::atomic<int> done{0};
+  for (int i = 0; i < 2000; ++i) {
+    auto w = p.submit(
+        [&] {
+          const int now = ++inside;
+          int seen = most;
+          while (seen < now && !most.compare_exchange_weak(seen, now)) {
+          }
+          std::this_thread::yield();
+          --inside, ++done;
+        },
+        {.group = "two"});
+    if (i % 3 == 0) w.cancel();
+  }
+  expect_idle(p);
+  EXPECT_LE(most, 2);
+  EXPECT_EQ(static_cast<std::uint64_t>(done), p.stats().succeeded);
+  EXPECT_EQ(p.stats().succeeded + p.stats().cancelled, 2000U);
+}
+
+TEST(regress_group, is_not_above_itself) {
+  thread_pool p({.max_threads = 1});
+  EXPECT_THROW(p.relate("a", "a"), error);
+  p.relate("a", "b");
+  p.relate("b", "c");
+  p.relate("a", "c");
+  try {
+    p.relate("c", "a");
+    ADD_FAILURE();
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::cycle);
+  }
+  // A diamond is none: each member once.
+  auto w = p.submit([] {}, {.group = "c"});
+  p.wait("a");
+  EXPECT_TRUE(p.members("a").empty());
+}
+
+TEST(regress_group, a_stop_of_the_pool_leaves_groups_as_they_are) {
+  thread_pool p({.max_threads = 1});
+  p.relate("parent", "child");
+  blocker busy(p);
+  auto taken = p.submit([] {}, {.group = "child"});
+  EXPECT_EQ(p.stop_all(), 2U);
+  EXPECT_EQ(taken.status(), work_status::cancelled);
+  busy.let_go();
+  p.wait_idle();
+  blocker again(p);
+  auto kept = p.submit([] {}, {.group = "child"});
+  EXPECT_EQ(p.members("parent"), std::vector<work_id>{kept.id()});
+  EXPECT_EQ(p.cancel("parent"), 1U);
+}
+
+TEST(regress_group, a_relation_that_has_ended_no_longer_counts) {
+  thread_pool p({.max_threads = 1});
+  p.relate("parent", "child");
+  p.unrelate("parent", "child");
+  blocker busy(p);
+  auto w = p.submit([] {}, {.group = "child"});
+  EXPECT_EQ(p.cancel("parent"), 0U);
+  EXPECT_EQ(p.cancel("child"), 1U);
+}
+
+TEST(regress_group, a_wait_counts_what_joins_meanwhile) {
+  thread_pool p({.max_threads = 2});
+  p.relate("parent", "child");
+  std::atomic<int> done{0};
+  static_cast<void>(p.submit(
+      [&] {
+        for (int i = 0; i < 100; ++i) static_cast<void>(p.submit([&] { ++done; }, {.group = "child"}));
+        ++done;
+      },
+      {.group = "parent"}));
+  p.wait("parent");
+  EXPECT_EQ(done, 101);
+}
+
+TEST(regress_group, a_work_does_not_wait_for_a_group_that_it_is_in) {
+  thread_pool p({.max_threads = 1});
+  p.relate("parent", "child");
+  for (const char* which : {"child", "parent"}) {
+    auto w = p.submit([&p, which] { p.wait(which); }, {.group = "child"});
+    try {
+      w.fetch().value();
+      ADD_FAILURE();
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::would_deadlock);
+    }
+  }
+}
+
+TEST(regress_long, counts_are_right_above_the_maximum_and_return_to_zero) {
+  thread_pool p({.max_threads = 1, .keep_alive = 0s});
+  blocker busy(p);
+  {
+    blocker long_one(p, {.where = placement::local, .long_running = true});
+    const pool_stats s = p.stats();
+    EXPECT_EQ(s.running, 2U);
+    EXPECT_EQ(s.long_running, 1U);
+    EXPECT_EQ(s.threads, 2U);
+  }
+  until([&] { return p.stats().threads == 1; });
+  EXPECT_EQ(p.stats().long_running, 0U);
+  EXPECT_EQ(p.stats().running, 1U);
+  busy.let_go();
+  expect_idle(p);
+}
+
+// Each raises the number of threads by one until it is over, and none for longer: also when it is over before it began.
+TEST(regress_long, raise_the_number_of_threads_for_as_long_as_they_are_there) {
+  thread_pool p({.max_threads = 1, .keep_alive = 0s});
+  for (int i = 0; i < 3000; ++i) {
+    auto w = p.submit([] {}, {.long_running = true});
+    if (i % 2 == 0) w.cancel();
+  }
+  expect_idle(p);
+  std::atomic<int> inside{0};
+  gate go;
+  for (int i = 0; i < 3; ++i) static_cast<void>(p.submit([&] { ++inside, go.pass(); }));
+  until([&] { return inside == 1; });
+  until([&] { return p.stats().threads == 1; });
+  EXPECT_EQ(inside, 1) << "one thread, as before";
+  go.open();
+  expect_idle(p);
+}
+
+}  // namespace

@@ -1,0 +1,157 @@
+// Idle: nobody is told so, or let go, while a work is outstanding.
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/error.hpp>
+#include <rota/this_task.hpp>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+// Works that move from one count to the other are in none for no moment.
+TEST(regress_idle, a_wait_never_returns_while_a_work_is_outstanding) {
+  constexpr int rounds = 20'000;
+  thread_pool p({.max_threads = 2});
+  for (int i = 0; i < rounds; ++i) {
+    int done = 0;  // plain: the wait orders it
+    static_cast<void>(p.submit([&] { static_cast<void>(p.submit([&] { ++done; })); }));
+    p.wait_idle();
+    ASSERT_EQ(done, 1);
+  }
+}
+
+// The end of one batch does not let those go that wait for the next.
+TEST(regress_idle, a_wait_that_begins_as_a_batch_ends_waits_for_its_own) {
+  thread_pool p({.max_threads = 2});
+  std::atomic<bool> end{false};
+  std::thread other([&] {
+    while (!end) p.submit([] {}).wait();
+  });
+  for (int i = 0; i < 5'000; ++i) {
+    std::atomic<bool> done{false};
+    static_cast<void>(p.submit([&] {
+      std::this_thread::yield();
+      done = true;
+    }));
+    p.wait_idle();
+    ASSERT_TRUE(done);
+  }
+  end = true;
+  other.join();
+}
+
+/// Counts the turns; and submits in the middle of one.
+class turns final : public observer {
+ public:
+  explicit turns(thread_pool& p, int more) : pool_(&p), more_(more), heard_(p.subscribe(*this)) {}
+  void pool_started() override {
+    EXPECT_EQ(depth.fetch_add(1), 0) << "each start has its end before the next";
+    ++started;
+  }
+  void pool_idle(const pool_span& span) override {
+    EXPECT_EQ(depth.fetch_sub(1), 1);
+    EXPECT_LE(span.started, span.ended);
+    ++idle;
+    if (more_-- > 0) static_cast<void>(pool_->submit([this] { ++ran; }));
+  }
+  std::atomic<int> depth{0};
+  std::atomic<int> started{0};
+  std::atomic<int> idle{0};
+  std::atomic<int> ran{0};
+
+ private:
+  thread_pool* pool_;
+  std::atomic<int> more_;
+  subscription heard_;
+};
+
+TEST(regress_idle, what_is_submitted_by_a_handler_of_idle_is_a_batch_of_its_own) {
+  thread_pool p({.max_threads = 2});
+  turns seen(p, 100);
+  static_cast<void>(p.submit([] {}));
+  until([&] { return seen.idle == 101; });
+  expect_idle(p);
+  EXPECT_EQ(seen.started, 101);
+  EXPECT_EQ(seen.ran, 100);
+  EXPECT_EQ(seen.depth, 0);
+}
+
+TEST(regress_idle, start_and_idle_take_turns) {
+  thread_pool p({.max_threads = 2});
+  turns seen(p, 0);
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 3; ++t) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 3'000; ++i) p.submit([] {}).wait();
+    });
+  }
+  for (std::thread& each : callers) each.join();
+  p.wait_idle();
+  until([&] { return seen.depth == 0; });
+  EXPECT_EQ(seen.started, seen.idle);
+  EXPECT_GE(seen.started, 1);
+}
+
+TEST(regress_idle, a_wait_with_a_limit_says_whether) {
+  thread_pool p({.max_threads = 1});
+  {
+    blocker busy(p);
+    EXPECT_FALSE(p.wait_idle(1ms));
+    EXPECT_FALSE(p.wait_idle(0s));
+    EXPECT_FALSE(p.wait_idle(-1h));
+  }
+  EXPECT_TRUE(p.wait_idle(std::chrono::hours::max()));
+}
+
+TEST(regress_idle, is_not_before_the_start) {
+  thread_pool p({.max_threads = 1, .start = start_mode::suspended});
+  auto w = p.submit([] {});
+  EXPECT_FALSE(p.wait_idle(1ms)) << "what is held is outstanding";
+  p.start();
+  p.wait_idle();
+  EXPECT_EQ(w.status(), work_status::succeeded);
+}
+
+TEST(regress_idle, inside_of_a_work_it_would_be_never) {
+  thread_pool p({.max_threads = 1});
+  auto w = p.submit([&] { p.wait_idle(); });
+  try {
+    w.fetch().value();
+    ADD_FAILURE();
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::would_deadlock);
+  }
+}
+
+TEST(regress_idle, coroutines_count_until_their_end) {
+  thread_pool p({.max_threads = 2});
+  for (int i = 0; i < 200; ++i) {
+    std::atomic<int> done{0};
+    for (int k = 0; k < 10; ++k) {
+      static_cast<void>(p.submit([&]() -> task<void> {
+        for (int turn = 0; turn < 5; ++turn) co_await yield();
+        ++done;
+      }));
+    }
+    p.wait_idle();
+    ASSERT_EQ(done, 10);
+  }
+  expect_idle(p);
+}
+
+TEST(regress_idle, many_wait_at_once) {
+  thread_pool p({.max_threads = 2});
+  for (int round = 0; round < 50; ++round) {
+    blocker busy(p);
+    std::vector<std::thread> callers;
+    for (int t = 0; t < 4; ++t) {
+      callers.emplace_back([&, t] { t % 2 == 0 ? p.wait_idle() : p.wait_idle(help); });
+    }
+    busy.let_go();
+    for (std::thread& each : callers) each.join();
+  }
+}
+
+}  // namespace

@@ -1,0 +1,215 @@
+// Waits and fetches: none is forgotten, none sees less than the work did, and of several that fetch one gets it.
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/error.hpp>
+#include <rota/pool/work.hpp>
+#include <rota/this_task.hpp>
+
+#include <functional>
+#include <memory>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+// Those that wait first, at once.
+TEST(regress_wait, many_that_wait_first_at_once) {
+  thread_pool p({.max_threads = 1});
+  for (int round = 0; round < 500; ++round) {
+    int value = 0;  // plain: each wait orders it
+    auto w = p.submit([&] { value = round; });
+    std::vector<std::thread> callers;
+    for (int t = 0; t < 4; ++t) {
+      callers.emplace_back([&, t] {
+        if (t == 0) w.wait(help);
+        if (t == 1) {
+          EXPECT_TRUE(w.wait_for(1h));
+        }
+        if (t == 2) {
+          EXPECT_TRUE(p.wait(w.id()));
+        }
+        w.wait();
+        EXPECT_EQ(value, round);
+      });
+    }
+    for (std::thread& each : callers) each.join();
+  }
+}
+
+// No wake is lost between the look and the sleep.
+TEST(regress_wait, returns_however_it_meets_the_end) {
+  thread_pool p({.max_threads = 1});
+  for (int i = 0; i < 20'000; ++i) {
+    int value = 0;
+    auto w = p.submit([&] { value = i; });
+    if (i % 2 == 0) {
+      w.wait();
+    } else {
+      while (!w.wait_for(1us)) {
+      }
+    }
+    ASSERT_EQ(value, i);
+  }
+}
+
+// A coroutine that waits for a work that is over at once, on another pool.
+TEST(regress_wait, a_coroutine_that_waits_goes_on_at_home) {
+  thread_pool home({.max_threads = 1});
+  thread_pool away({.max_threads = 1});
+  auto w = home.submit([&]() -> task<int> {
+    int sum = 0;
+    for (int i = 0; i < 2'000; ++i) {
+      const work_id before = this_work::id();
+      auto one = away.submit([] { return 1; });
+      sum += co_await one;
+      EXPECT_EQ(this_work::id(), before)
+          << "its own thread goes on with it, and not the one that ended the other";
+    }
+    co_return sum;
+  });
+  EXPECT_EQ(w.fetch().value(), 2'000);
+}
+
+TEST(regress_wait, a_failure_is_one_whatever_type_is_asked_for) {
+  std::vector<work_status> seen;
+  std::mutex lock;
+  thread_pool p({.max_threads = 1, .default_callback = [&](const work_end& e) {
+                   const std::lock_guard guard(lock);
+                   seen.push_back(e.status);
+                   EXPECT_EQ(e.value<std::string>(), nullptr);
+                   EXPECT_TRUE(e.exception);
+                 }});
+  auto w = p.submit([]() -> std::string { throw std::runtime_error("no"); }, {.store_result = true});
+  w.wait();
+  EXPECT_EQ(seen, std::vector{work_status::failed});
+  EXPECT_THROW(static_cast<void>(p.fetch<int>(w.id())), std::invalid_argument);
+  EXPECT_TRUE(p.fetch<std::string>(w.id()).value().has_exception()) << "still there";
+}
+
+TEST(regress_wait, of_several_that_fetch_one_gets_it) {
+  thread_pool p({.max_threads = 2});
+  for (int round = 0; round < 2'000; ++round) {
+    auto w = p.submit([] { return std::make_unique<int>(5); }, {.store_result = round % 2 == 0});
+    std::atomic<int> got{0};
+    const auto fetch = [&] {
+      const auto o = p.fetch<std::unique_ptr<int>>(w.id());
+      if (o.has_value() && o->has_value()) got += *o->value();
+    };
+    std::thread other(fetch);
+    fetch();
+    try {
+      got += *w.fetch().value();
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::already_joined);
+    }
+    other.join();
+    ASSERT_EQ(got, 5);
+  }
+}
+
+TEST(regress_wait, results_that_are_stored_stay_until_they_are_fetched_or_cleared) {
+  thread_pool p({.max_threads = 1});
+  std::vector<work_id> ids;
+  for (int i = 0; i < 5; ++i)
+    ids.push_back(p.submit([i] { return i; }, {.group = "g", .store_result = true}).id());
+  p.wait_idle();
+  EXPECT_TRUE(p.members("g").empty());
+  EXPECT_EQ(p.stop("g"), 0U);
+  EXPECT_EQ(p.status(ids[1]), work_status::succeeded);
+  EXPECT_EQ(p.fetch<int>(ids[2])->value(), 2);
+  EXPECT_FALSE(p.fetch<int>(ids[2]).has_value());
+  EXPECT_EQ(p.clear_results(), 4U);
+  EXPECT_FALSE(p.fetch<int>(ids[0]).has_value());
+  EXPECT_EQ(p.clear_results(), 0U);
+}
+
+TEST(regress_wait, for_a_list_says_which_were_not_there) {
+  thread_pool p({.max_threads = 2});
+  auto a = p.submit([] {});
+  auto b = p.submit([] {});
+  const work_id gone{a.id().value + (std::uint64_t{1} << 40U)};
+  const std::vector<work_id> ids{a.id(), gone, b.id()};
+  EXPECT_EQ(p.wait(ids), std::vector{gone});
+  EXPECT_EQ(p.stop(ids).size(), 3U);
+}
+
+TEST(regress_wait, for_any_of_several) {
+  thread_pool p({.max_threads = 2});
+  for (int round = 0; round < 1'000; ++round) {
+    gate go;
+    auto slow = p.submit([&] { go.pass(); });
+    auto fast = p.submit([] {});
+    const std::vector<work_id> ids{slow.id(), fast.id()};
+    ASSERT_EQ(p.wait_any(ids), fast.id());
+    go.open();
+    slow.wait();
+  }
+  EXPECT_THROW(static_cast<void>(p.wait_any({})), std::invalid_argument);
+}
+
+TEST(regress_wait, inside_of_works_of_a_pool_that_has_one_thread) {
+  thread_pool p({.max_threads = 1});
+  const std::function<int(int)> tree = [&](int depth) -> int {
+    if (depth == 0) return 1;
+    auto left = p.submit([&, depth] { return tree(depth - 1); });
+    auto right = p.submit([&, depth] { return tree(depth - 1); });
+    return left.fetch().value() + right.fetch().value();
+  };
+  EXPECT_EQ(p.submit([&] { return tree(8); }).fetch().value(), 256);
+  expect_idle(p);
+}
+
+TEST(regress_wait, helping_nests_and_goes_back_to_sleep_below_sixteen) {
+  thread_pool p({.max_threads = 2, .queue = queue_order::lifo});
+  const std::function<int(int)> chain = [&](int depth) -> int {
+    if (depth == 0) return 0;
+    auto next = p.submit([&, depth] { return chain(depth - 1); });
+    return 1 + next.fetch(help).value();
+  };
+  EXPECT_EQ(p.submit([&] { return chain(60); }).fetch(help).value(), 60);
+  expect_idle(p);
+}
+
+TEST(regress_wait, divide_and_conquer) {
+  for (const queue_order order : {queue_order::lifo, queue_order::deque}) {
+    for (const placement where : {placement::local, placement::idle_then_local}) {
+      thread_pool p({.max_threads = 2, .queue = order, .steal = steal_amount::one});
+      const std::function<std::int64_t(int, int)> sum = [&](int from, int to) -> std::int64_t {
+        if (to - from < 200) {
+          std::int64_t total = 0;
+          for (int i = from; i < to; ++i) total += i;
+          return total;
+        }
+        const int middle = from + (to - from) / 2;
+        auto left = p.submit([&, from, middle] { return sum(from, middle); }, {.where = where});
+        const std::int64_t right = sum(middle, to);
+        return left.fetch(help).value() + right;
+      };
+      EXPECT_EQ(p.submit([&] { return sum(0, 100'000); }).fetch().value(), 4'999'950'000);
+      expect_idle(p);
+    }
+  }
+}
+
+TEST(regress_wait, of_a_work_for_itself_is_an_error) {
+  thread_pool p({.max_threads = 1});
+  auto w = p.submit([&] { EXPECT_THROW(static_cast<void>(p.wait(this_work::id())), error); });
+  EXPECT_TRUE(w.fetch().has_value());
+}
+
+TEST(regress_wait, a_thread_that_waits_is_replaced) {
+  thread_pool p({.max_threads = 1});
+  thread_pool other({.max_threads = 1});
+  gate go;
+  auto gated = other.submit([&] { go.pass(); });
+  auto waits = p.submit([&] { gated.wait(); });
+  until(waits, work_status::running);
+  EXPECT_EQ(p.submit([] { return 1; }).fetch().value(), 1) << "somebody else is there";
+  go.open();
+  waits.wait();
+  expect_idle(p);
+}
+
+}  // namespace
