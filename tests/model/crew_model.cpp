@@ -1,0 +1,552 @@
+// P12: threads that come, sleep, are woken, leave, are lost or were never there, against works that are published meanwhile. The
+// crew is the real one; what it works for is a queue under a lock, and jobs that do what the pool's do. Sleeps are endless where a
+// timeout could hide that nobody came.
+#include "pool/crew.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <rota/testing/explore.hpp>
+#include "base/futex.hpp"
+#include "base/tls_slot.hpp"
+#include "model/exploring.hpp"
+
+namespace rota::pool::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using model::at_random;
+using model::by_priority;
+using model::exhaustive;
+using model::expect_holds;
+using testing::check;
+using testing::execution;
+
+constexpr auto for_ever = base::nanoseconds::max();
+
+struct job {
+  enum state : std::uint32_t { queued, running, ended, given_up };
+
+  base::atomic<std::uint32_t> now{queued};
+  base::cell<int> content;
+  unsigned together = 0;  // ends when so many have begun
+  bool in_region = false;
+  bool lingers = false;  // until release() is called, or for a moment
+  int runs = 0;
+};
+
+class office final : public crew_client {
+ public:
+  explicit office(crew::limits how, unsigned extra = 0)
+      : threads(*this, "office", how), at_once_(how.max + extra) {}
+
+  // ---- from outside
+
+  void submit(job& j) {
+    j.content.set(1);
+    {
+      const base::lock_guard guard(lock_);
+      queue_[length_++] = &j;
+      // relaxed. As pool_core::push().
+      waiting_.store(length_, base::order::relaxed);
+    }
+    threads.attract();
+  }
+  /// A lost wake-up is a wait without end.
+  void wait_for(unsigned how_many) {
+    for (;;) {
+      // acquire. What the test counts.
+      const std::uint32_t seen = over.load(base::order::acquire);
+      if (seen >= how_many) return;
+      static_cast<void>(base::futex_wait(over, seen, base::never));
+    }
+  }
+  void end(unsigned how_many) {
+    wait_for(how_many);
+    threads.stop();
+  }
+  /// When all have gone.
+  void check_end() {
+    const crew::counts left = threads.count();
+    check(left.threads == 0 && left.idle == 0 && left.lost == 0, "nobody is counted");
+    check(left.extra == 0 && left.regions == 0, "nobody has left a place behind");
+    check(running_ == 0, "nobody runs anything");
+  }
+  void note_over() {
+    // acq_rel. What the test counts.
+    over.fetch_add(1, base::order::acq_rel);
+    static_cast<void>(base::futex_wake(&over, 100));
+  }
+  static bool give_up(void* which) noexcept {
+    std::uint32_t seen = job::running;
+    // acq_rel. As the work's word.
+    return static_cast<job*>(which)->now.compare_exchange_strong(
+        seen, job::given_up, base::order::acq_rel, base::order::acquire);
+  }
+  bool lose(job& j) {
+    if (threads.lose(&j, 1, give_up) != crew::on_lose::lost) return false;
+    note_over();
+    return true;
+  }
+  void release() {
+    // release. Lets those go that linger.
+    let_go.store(1, base::order::release);
+    static_cast<void>(base::futex_wake(&let_go, 100));
+  }
+
+  // ---- for the crew
+
+  void* take(seat& /*here*/) noexcept override {
+    // relaxed. As pool_core::pop().
+    if (waiting_.load(base::order::relaxed) == 0) return nullptr;
+    const base::lock_guard guard(lock_);
+    if (length_ == 0) return nullptr;
+    job* const first = queue_[0];
+    std::move(queue_.begin() + 1, queue_.begin() + length_, queue_.begin());
+    // relaxed. As above.
+    waiting_.store(--length_, base::order::relaxed);
+    return first;
+  }
+  bool has_work() noexcept override {
+    const base::lock_guard guard(lock_);
+    return length_ != 0;
+  }
+  on_run run(seat& here, void* which) noexcept override {
+    job& j = *static_cast<job*>(which);
+    check(j.content.get() == 1 && ++j.runs == 1, "it is run once");
+    check(++running_ <= at_once_, "no more threads than there may be");
+    // relaxed. As pool_core::run().
+    here.job.store(&j, base::order::relaxed);
+    // relaxed. It is this thread's.
+    j.now.store(job::running, base::order::relaxed);
+    play(here, j);
+    std::uint32_t seen = job::running;
+    // acq_rel. As the work's word.
+    const bool mine =
+        j.now.compare_exchange_strong(seen, job::ended, base::order::acq_rel, base::order::acquire);
+    // relaxed. As above.
+    here.job.store(nullptr, base::order::relaxed);
+    --running_;
+    if (mine) note_over();
+    if (!mine && threads.is_lost(here)) return on_run::given_up;
+    check(mine, "who was given up is lost");
+    return on_run::done;
+  }
+  void begins(seat& here) noexcept override { check(crew::here() == &here, "it has its seat"); }
+  void ends(seat& /*here*/) noexcept override { ++ended; }
+  void gone(void* which) noexcept override {
+    check(static_cast<job*>(which)->runs == 1 && crew::here() == nullptr, "it belongs to nobody");
+    ++gone_;
+  }
+  void missing() noexcept override {
+    // release. Pairs with keep_trying().
+    missing_.fetch_add(1, base::order::release);
+    static_cast<void>(base::futex_wake(&missing_, 1));
+  }
+
+  /// The clock of the pool: tries again. While a thread is there nothing may depend on it.
+  void keep_trying() {
+    for (std::uint32_t done = 0;;) {
+      // acquire. Pairs with missing().
+      const std::uint32_t seen = missing_.load(base::order::acquire);
+      if (seen == done) {
+        static_cast<void>(base::futex_wait(missing_, seen, base::never));
+        continue;
+      }
+      done = seen;
+      if (threads.count().threads == 0 && !threads.grow()) missing();
+    }
+  }
+
+  std::string describe() {
+    return "over " + std::to_string(over.load(base::order::relaxed)) + ", queued " + std::to_string(length_) +
+           ", running " + std::to_string(running_) + ", gone " + std::to_string(gone_);
+  }
+  [[nodiscard]] int gone_threads() const { return gone_; }
+
+  crew threads;
+  base::atomic<std::uint32_t> over{0};
+  base::atomic<std::uint32_t> begun{0};
+  base::atomic<std::uint32_t> let_go{0};
+  int ended = 0;
+
+ private:
+  void play(seat& here, job& j) {
+    if (j.in_region) threads.enter_region(here);
+    if (j.together != 0) {
+      // acq_rel. What the test counts.
+      begun.fetch_add(1, base::order::acq_rel);
+      static_cast<void>(base::futex_wake(&begun, 100));
+      for (;;) {
+        // acquire. As above.
+        const std::uint32_t seen = begun.load(base::order::acquire);
+        if (seen >= j.together) break;
+        static_cast<void>(base::futex_wait(begun, seen, base::never));
+      }
+    }
+    // acquire. Pairs with release().
+    while (j.lingers && let_go.load(base::order::acquire) == 0)
+      static_cast<void>(base::futex_wait(let_go, 0, base::never));
+    if (j.in_region) threads.leave_region(here);
+  }
+
+  const unsigned at_once_;
+  base::mutex lock_;
+  std::array<job*, 8> queue_{};  // under lock_
+  unsigned length_ = 0;          // as well
+  base::atomic<unsigned> waiting_{0};
+  base::atomic<std::uint32_t> missing_{0};
+  unsigned running_ = 0;
+  int gone_ = 0;
+};
+
+struct board {
+  explicit board(crew::limits how, unsigned extra = 0) : desk(how, extra) {}
+  office desk;
+  std::array<job, 6> jobs;
+};
+
+board& make_board(execution& e, crew::limits how, unsigned extra = 0) {
+  auto& b = e.make<board>(how, extra);
+  e.on_failure([&b] { return b.desk.describe(); });
+  e.finally([&b] { b.desk.check_end(); });
+  return b;
+}
+
+/// Two submitters, and a thread that ends it all when everything was run.
+void submit_and_stop(execution& e, crew::limits how, bool fills) {
+  auto& b = make_board(e, how);
+  for (unsigned p = 0; p < 2; ++p) e.thread("submitter", [&b, p] { b.desk.submit(b.jobs[p]); });
+  e.thread("manager", [&b, fills] {
+    if (fills) b.desk.threads.fill();
+    b.desk.end(2);
+  });
+}
+
+TEST(crew_model, one_thread_that_stays) {
+  expect_holds(exhaustive("crew_1_1", 1), [](execution& e) { submit_and_stop(e, {1, 1, for_ever}, true); });
+}
+
+TEST(crew_model, one_thread_that_is_started_when_it_is_wanted) {
+  expect_holds(exhaustive("crew_0_1", 1), [](execution& e) { submit_and_stop(e, {0, 1, for_ever}, false); });
+}
+
+TEST(crew_model, two_threads_that_are_started_when_they_are_wanted) {
+  expect_holds(exhaustive("crew_0_2", 1), [](execution& e) { submit_and_stop(e, {0, 2, for_ever}, false); });
+  expect_holds(by_priority("crew_0_2 pct", 3'000),
+               [](execution& e) { submit_and_stop(e, {0, 2, for_ever}, false); });
+}
+
+// Works that wait for each other: each of them needs a thread of its own, so each must be called.
+TEST(crew_model, works_that_need_a_thread_each) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 2, for_ever});
+    b.jobs[0].together = b.jobs[1].together = 2;
+    for (unsigned p = 0; p < 2; ++p) e.thread("submitter", [&b, p] { b.desk.submit(b.jobs[p]); });
+    e.thread("manager", [&b] { b.desk.end(2); });
+  };
+  expect_holds(exhaustive("crew_together", 1), body);
+  expect_holds(by_priority("crew_together pct", 4'000), body);
+}
+
+// The second round finds threads that sleep, and wakes two: the first of them that finds something calls the other.
+TEST(crew_model, threads_that_sleep_are_woken_for_works_that_need_one_each) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {2, 2, for_ever});
+    b.jobs[0].together = b.jobs[1].together = 2;
+    e.thread("submitter", [&b] {
+      b.desk.threads.fill();
+      b.desk.submit(b.jobs[0]);
+      b.desk.submit(b.jobs[1]);
+      b.desk.end(2);
+    });
+  };
+  expect_holds(exhaustive("crew_wake_two", 1), body);
+  expect_holds(by_priority("crew_wake_two pct", 4'000), body);
+}
+
+// ---- time -----------------------------------------------------------------------------------------------------------
+
+// An idle thread leaves while something is submitted for it: it is woken, or somebody else comes.
+TEST(crew_model, a_submit_while_a_thread_times_out) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 1, 1ms});
+    e.thread("submitter", [&b] {
+      b.desk.submit(b.jobs[0]);
+      b.desk.wait_for(1);
+      b.desk.submit(b.jobs[1]);
+      b.desk.wait_for(2);
+      b.desk.submit(b.jobs[2]);
+    });
+    e.thread("manager", [&b] { b.desk.end(3); });
+  };
+  testing::options o = exhaustive("crew_timeout");
+  o.early_timeouts = 2;
+  o.preemptions = 1;
+  expect_holds(o, body);
+  testing::options random = by_priority("crew_timeout pct", 4'000);
+  random.early_timeouts = 2;
+  expect_holds(random, body);
+}
+
+/// Sleeps until that much time has gone by.
+void pass(base::nanoseconds time) {
+  base::atomic<std::uint32_t> nobody{0};
+  const base::time_point until = base::now() + time;
+  while (base::now() < until) static_cast<void>(base::futex_wait(nobody, 0, until));
+}
+
+// Three idle ones time out at the same moment; one is to be kept.
+TEST(crew_model, those_that_time_out_together_leave_the_floor) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {1, 3, 1ms});
+    for (unsigned j = 0; j < 3; ++j) b.jobs[j].together = 3;
+    e.thread("manager", [&b] {
+      for (unsigned j = 0; j < 3; ++j) b.desk.submit(b.jobs[j]);
+      b.desk.wait_for(3);
+      pass(10ms);
+      const crew::counts now = b.desk.threads.count();
+      check(now.threads == 1 && now.retired == 2, "as many stay as shall, and no more");
+      b.desk.end(3);
+    });
+  };
+  expect_holds(exhaustive("crew_floor", 1), body);
+  expect_holds(by_priority("crew_floor pct", 3'000), body);
+}
+
+// A smaller floor holds for those that sleep already.
+TEST(crew_model, a_thread_that_was_to_stay_leaves_when_it_no_longer_is) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {2, 2, 1ms});
+    e.thread("manager", [&b] {
+      b.desk.threads.fill();
+      b.desk.submit(b.jobs[0]);
+      b.desk.wait_for(1);
+      pass(10ms);
+      check(b.desk.threads.count().threads == 2, "the floor");
+      b.desk.threads.resize(0, 2);
+      pass(10ms);
+      check(b.desk.threads.count().threads == 0, "there is none any more");
+      b.desk.end(1);
+    });
+  };
+  expect_holds(exhaustive("crew_lower_floor", 1), body);
+}
+
+// ---- size -----------------------------------------------------------------------------------------------------------
+
+TEST(crew_model, a_resize_while_works_come) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 2, for_ever});
+    for (unsigned p = 0; p < 2; ++p) e.thread("submitter", [&b, p] { b.desk.submit(b.jobs[p]); });
+    e.thread("manager", [&b] {
+      b.desk.threads.resize(1, 1);
+      b.desk.end(2);
+    });
+  };
+  expect_holds(exhaustive("crew_smaller", 1), body);
+  expect_holds(by_priority("crew_smaller pct", 3'000), body);
+}
+
+// Only after the resize may the second thread come, and the first waits for it.
+TEST(crew_model, a_resize_brings_the_thread_that_is_waited_for) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 1, for_ever}, 1);
+    b.jobs[0].together = b.jobs[1].together = 2;
+    for (unsigned p = 0; p < 2; ++p) e.thread("submitter", [&b, p] { b.desk.submit(b.jobs[p]); });
+    e.thread("manager", [&b] {
+      b.desk.threads.resize(0, 2);
+      b.desk.end(2);
+    });
+  };
+  expect_holds(exhaustive("crew_larger", 1), body);
+  expect_holds(by_priority("crew_larger pct", 3'000), body);
+}
+
+TEST(crew_model, after_a_resize_there_are_as_many_as_there_may_be) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {2, 2, for_ever});
+    e.thread("submitter", [&b] { b.desk.submit(b.jobs[0]); });
+    e.thread("manager", [&b] {
+      b.desk.threads.fill();
+      b.desk.threads.resize(1, 1);
+      b.desk.wait_for(1);
+      pass(1ms);
+      check(b.desk.threads.count().threads == 1, "one");
+      b.desk.threads.resize(2, 3);
+      check(b.desk.threads.count().threads == 2, "the floor, at once");
+      b.desk.end(1);
+    });
+  };
+  expect_holds(exhaustive("crew_resize", 1), body);
+  expect_holds(by_priority("crew_resize pct", 3'000), body);
+}
+
+// ---- the system gives no thread -------------------------------------------------------------------------------------
+
+// Somebody has left a work to the thread that was to come; another one, who could have run it, has gone to sleep meanwhile.
+TEST(crew_model, a_thread_that_could_not_be_started_leaves_nothing_behind) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 2, for_ever});
+    e.daemon("clock", [&b] { b.desk.keep_trying(); });
+    b.jobs[0].lingers = true;
+    e.thread("submitter", [&b] {
+      b.desk.submit(b.jobs[0]);
+      b.desk.submit(b.jobs[1]);
+    });
+    e.thread("submitter", [&b] {
+      b.desk.release();
+      b.desk.wait_for(2);
+      b.desk.submit(b.jobs[2]);
+    });
+    e.thread("manager", [&b] { b.desk.end(3); });
+  };
+  testing::options o = exhaustive("crew_no_thread", 0);
+  o.thread_failures = 1;
+  expect_holds(o, body);
+  testing::options random = by_priority("crew_no_thread pct", 6'000);
+  random.thread_failures = 2;
+  expect_holds(random, body);
+}
+
+TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {2, 2, for_ever});
+    e.thread("manager", [&b] {
+      b.desk.threads.fill();
+      while (!b.desk.threads.grow()) {
+      }
+      const crew::counts now = b.desk.threads.count();
+      check(now.threads == 2, "as many as shall be");
+      b.desk.threads.stop();
+    });
+  };
+  testing::options o = exhaustive("crew_floor_later", 1);
+  o.thread_failures = 2;
+  expect_holds(o, body);
+}
+
+// ---- regions --------------------------------------------------------------------------------------------------------
+
+// Who blocks in a region waits for a work that has no other thread to run on.
+TEST(crew_model, somebody_else_comes_while_one_blocks) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 1, for_ever}, 1);
+    b.jobs[0].in_region = b.jobs[1].in_region = true;
+    b.jobs[0].together = b.jobs[1].together = 2;
+    for (unsigned p = 0; p < 2; ++p) e.thread("submitter", [&b, p] { b.desk.submit(b.jobs[p]); });
+    e.thread("manager", [&b] {
+      b.desk.wait_for(2);
+      pass(1ms);
+      const crew::counts now = b.desk.threads.count();
+      check(now.extra == 0 && now.regions == 0, "what was added has been taken away");
+      check(now.threads == 1 && now.idle == 1, "no more than there may be");
+      b.desk.end(2);
+    });
+  };
+  expect_holds(exhaustive("crew_region", 1), body);
+  expect_holds(by_priority("crew_region pct", 3'000), body);
+}
+
+// ---- lost threads ---------------------------------------------------------------------------------------------------
+
+/// The job ends, or is given up; what follows runs in both cases.
+void lose_against_the_end(execution& e, bool in_region) {
+  auto& b = make_board(e, {0, 1, for_ever}, 1);
+  b.jobs[0].in_region = in_region;
+  e.thread("submitter", [&b] {
+    b.desk.submit(b.jobs[0]);
+    b.desk.submit(b.jobs[1]);
+  });
+  e.thread("loser", [&b] { static_cast<void>(b.desk.lose(b.jobs[0])); });
+  e.thread("manager", [&b] {
+    b.desk.end(2);
+    check(b.desk.threads.count().extra == 0, "a lost thread leaves no place behind");
+  });
+  e.finally([&b] {
+    // relaxed. Everybody is at rest.
+    const bool was_lost = b.jobs[0].now.load(base::order::relaxed) == job::given_up;
+    check(b.desk.gone_threads() == (was_lost ? 1 : 0), "who was lost says so when it goes");
+  });
+}
+
+TEST(crew_model, a_thread_is_given_up_while_its_work_ends) {
+  const auto body = [](execution& e) { lose_against_the_end(e, false); };
+  expect_holds(exhaustive("crew_lose", 1), body);
+  expect_holds(by_priority("crew_lose pct", 3'000), body);
+}
+
+TEST(crew_model, a_thread_is_given_up_while_it_enters_and_leaves_a_region) {
+  const auto body = [](execution& e) { lose_against_the_end(e, true); };
+  expect_holds(exhaustive("crew_lose_region", 1), body);
+  expect_holds(by_priority("crew_lose_region pct", 3'000), body);
+}
+
+// The work never ends by itself: the next one is run only because another thread takes the place of the one that was given up.
+TEST(crew_model, somebody_takes_the_place_of_a_lost_thread) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {1, 1, for_ever}, 1);
+    b.jobs[0].lingers = true;
+    e.thread("submitter", [&b] {
+      b.desk.submit(b.jobs[0]);
+      b.desk.submit(b.jobs[1]);
+    });
+    e.thread("manager", [&b] {
+      while (!b.desk.lose(b.jobs[0])) base::cpu_relax();
+      b.desk.wait_for(2);
+      const crew::counts now = b.desk.threads.count();
+      check(now.threads == 1 && now.lost == 1, "the lost one is not counted among them");
+      b.desk.end(2);
+      b.desk.release();
+    });
+    e.finally([&b] { check(b.desk.threads.count().lost == 0 && b.desk.gone_threads() == 1, "it has gone"); });
+  };
+  expect_holds(exhaustive("crew_replace", 1), body);
+}
+
+// No work is left: the floor holds all the same.
+TEST(crew_model, the_floor_holds_when_a_thread_is_lost) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {1, 1, for_ever}, 1);
+    b.jobs[0].lingers = true;
+    e.thread("manager", [&b] {
+      b.desk.submit(b.jobs[0]);
+      while (!b.desk.lose(b.jobs[0])) base::cpu_relax();
+      check(b.desk.threads.count().threads == 1, "another one is there");
+      b.desk.end(1);
+      b.desk.release();
+    });
+  };
+  expect_holds(exhaustive("crew_floor_after_loss", 1), body);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+// Threads that fall asleep, time out and are started while the end comes: each is waited for.
+TEST(crew_model, the_end_meets_threads_that_come_and_go) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 2, 1ms});
+    e.thread("submitter", [&b] {
+      b.desk.submit(b.jobs[0]);
+      b.desk.submit(b.jobs[1]);
+    });
+    e.thread("manager", [&b] {
+      b.desk.end(1);
+      check(b.desk.ended >= 1, "who has run something has ended");
+    });
+  };
+  testing::options o = exhaustive("crew_stop", 1);
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+  testing::options random = by_priority("crew_stop pct", 4'000);
+  random.early_timeouts = 2;
+  random.thread_failures = 1;
+  expect_holds(random, body);
+}
+
+}  // namespace
+}  // namespace rota::pool::detail

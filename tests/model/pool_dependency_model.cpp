@@ -1,0 +1,327 @@
+// Works that wait for others, and a pool that is idle: registration against the end of what it waits for, however that ends. Whoever
+// waits runs once or fails once; nobody finds the pool idle while something is outstanding; started and idle take turns.
+#include "model/pool_world.hpp"
+
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+
+namespace rota::pool {
+namespace {
+
+using namespace std::chrono_literals;
+using model::expect_holds;
+using model::few_threads;
+using model::luggage;
+using model::pool_at_random;
+using model::pool_exhaustive;
+using model::record;
+using testing::check;
+using testing::execution;
+
+struct world {
+  explicit world(pool_options how) : pool(std::move(how)) {}
+  std::array<record, 4> of;
+  thread_pool pool;
+
+  /// Its predecessors have ended well before it begins.
+  void submit_after(unsigned which, std::initializer_list<unsigned> others) {
+    record& r = of[which];
+    work_options how = r.options();
+    for (const unsigned each : others) how.after.push_back(of[each].handle.id());
+    r.handle = pool.submit(
+        [this, &r, before = std::vector<unsigned>(others), with = luggage{}] {
+          check(++r.runs == 1, "it runs once");
+          for (const unsigned each : before) check(of[each].done.get() == 7, "after the others");
+          r.done.set(7);
+          return 7;
+        },
+        how);
+  }
+  void submit_one(unsigned which, bool fails = false) {
+    record& r = of[which];
+    r.handle = pool.submit(
+        [&r, fails, with = luggage{}] {
+          check(++r.runs == 1, "it runs once");
+          if (fails) throw std::runtime_error("no");
+          r.done.set(7);
+          return 7;
+        },
+        r.options());
+  }
+  /// Failed without having run, because of that one.
+  void check_failed_after(unsigned which, unsigned root) {
+    record& r = of[which];
+    r.check_end();
+    check(r.told == work_status::failed && r.runs == 0, "it has failed, and has not run");
+    try {
+      static_cast<void>(r.handle.fetch().value());
+      check(false, "it has an exception");
+    } catch (const dependency_failed& why) {
+      check(why.root() == of[root].handle.id(), "which says because of whom");
+    }
+  }
+};
+
+TEST(pool_dependency_model, registered_while_the_other_ends) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.submit_one(0);
+    e.thread("submitter", [&w] {
+      w.submit_after(1, {0});
+      w.of[1].handle.wait();
+      check(w.of[1].told == work_status::succeeded, "it ran");
+    });
+    e.finally([&w] {
+      for (unsigned i = 0; i < 2; ++i) w.of[i].check_end();
+    });
+  };
+  expect_holds(pool_exhaustive("after_end"), body);
+  expect_holds(pool_at_random("after_end pct"), body);
+}
+
+TEST(pool_dependency_model, registered_while_the_other_is_cancelled_or_fails) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.submit_one(0, true);
+    e.thread("submitter", [&w] {
+      w.submit_after(1, {0});
+      w.of[1].handle.wait();
+    });
+    e.thread("canceller", [&w] { static_cast<void>(w.of[0].handle.cancel()); });
+    e.finally([&w] {
+      w.of[0].check_end();
+      w.check_failed_after(1, 0);
+    });
+  };
+  expect_holds(pool_exhaustive("after_failure"), body);
+  expect_holds(pool_at_random("after_failure pct"), body);
+}
+
+// Two predecessors, one of which fails: whoever comes last finds that, and the work fails once.
+TEST(pool_dependency_model, one_of_two_fails) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    w.submit_one(0);
+    w.submit_one(1, true);
+    e.thread("submitter", [&w] {
+      w.submit_after(2, {0, 1});
+      w.of[2].handle.wait();
+    });
+    e.finally([&w] { w.check_failed_after(2, 1); });
+  };
+  expect_holds(pool_exhaustive("after_two"), body);
+  expect_holds(pool_at_random("after_two pct"), body);
+}
+
+/// 0 before 1 and 2, both before 3.
+void diamond(execution& e, bool fails, bool cancels) {
+  auto& w = e.make<world>(few_threads(2));
+  w.submit_one(0, fails);
+  e.thread("submitter", [&w] {
+    w.submit_after(1, {0});
+    w.submit_after(2, {0});
+    w.submit_after(3, {1, 2});
+    w.pool.wait_idle();
+    for (record& r : w.of) r.check_end();
+  });
+  if (cancels) e.thread("canceller", [&w] { static_cast<void>(w.pool.cancel_all()); });
+  e.finally([&w, fails, cancels] {
+    for (record& r : w.of) r.check_end();
+    if (cancels) return;
+    if (!fails) return check(w.of[3].told == work_status::succeeded, "all ran");
+    for (unsigned i = 1; i < 4; ++i) w.check_failed_after(i, 0);
+  });
+}
+
+TEST(pool_dependency_model, a_diamond) {
+  const auto body = [](execution& e) { diamond(e, false, false); };
+  expect_holds(pool_exhaustive("diamond"), body);
+  expect_holds(pool_at_random("diamond pct"), body);
+}
+
+TEST(pool_dependency_model, a_diamond_that_fails) {
+  const auto body = [](execution& e) { diamond(e, true, false); };
+  expect_holds(pool_exhaustive("diamond_fails"), body);
+  expect_holds(pool_at_random("diamond_fails pct"), body);
+}
+
+TEST(pool_dependency_model, a_diamond_that_is_cancelled) {
+  const auto body = [](execution& e) { diamond(e, false, true); };
+  expect_holds(pool_exhaustive("diamond_cancel", 0), body);
+  expect_holds(pool_at_random("diamond_cancel pct"), body);
+}
+
+// Who waits is taken back while what it waits for ends.
+TEST(pool_dependency_model, cancelled_while_it_is_blocked) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.submit_one(0);
+    w.submit_after(1, {0});
+    e.thread("canceller", [&w] { static_cast<void>(w.of[1].handle.cancel()); });
+    e.thread("waiter", [&w] {
+      for (unsigned i = 0; i < 2; ++i) {
+        w.of[i].handle.wait();
+        w.of[i].check_end();
+      }
+    });
+    e.finally([&w] {
+      check(w.of[1].told == work_status::succeeded || w.of[1].told == work_status::cancelled,
+            "one or the other");
+    });
+  };
+  expect_holds(pool_exhaustive("after_cancelled"), body);
+  expect_holds(pool_at_random("after_cancelled pct"), body);
+}
+
+// A failure claims it, and somebody takes it back: one of them has it.
+TEST(pool_dependency_model, cancelled_while_the_other_fails) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.submit_one(0, true);
+    w.submit_after(1, {0});
+    e.thread("stopper", [&w] { static_cast<void>(w.of[1].handle.stop()); });
+    e.thread("waiter", [&w] { w.of[1].handle.wait(); });
+    e.finally([&w] {
+      w.of[1].check_end();
+      check(w.of[1].runs == 0, "it has not run");
+    });
+  };
+  expect_holds(pool_exhaustive("after_stopped"), body);
+  expect_holds(pool_at_random("after_stopped pct"), body);
+}
+
+// The other's handle is dropped at once: its slot goes back, and is drawn again by the one that names its old id.
+TEST(pool_dependency_model, after_an_id_whose_slot_is_used_again) {
+  for (const bool fails : {false, true}) {
+    const auto body = [fails](execution& e) {
+      auto& w = e.make<world>(few_threads(1));
+      w.submit_one(0, fails);
+      const work_id id = w.of[0].handle.id();
+      w.of[0].handle = {};
+      e.thread("submitter", [&w, id, fails] {
+        work_options how = w.of[1].options();
+        how.after = {id};
+        w.of[1].handle = w.pool.submit(w.of[1].function(), how);
+        w.of[1].handle.wait();
+        w.of[1].check_end();
+        check(w.of[1].told == (fails ? work_status::failed : work_status::succeeded), "as that one ended");
+      });
+    };
+    expect_holds(pool_exhaustive(fails ? "after_gone_failed" : "after_gone"), body);
+  }
+}
+
+// Two reserved ids, each submitted after the other: one of the two is refused, with nothing changed.
+TEST(pool_dependency_model, a_circle_is_refused_to_one) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    const std::array ids{w.pool.reserve(), w.pool.reserve()};
+    auto& refused = e.make<std::array<bool, 2>>();
+    for (unsigned i = 0; i < 2; ++i) {
+      e.thread("submitter", [&w, &refused, ids, i] {
+        record& r = w.of[i];
+        work_options how = r.options();
+        how.id = ids[i];
+        how.after = {ids[1 - i]};
+        try {
+          r.handle = w.pool.submit(r.function(), how);
+        } catch (const error& why) {
+          check(why.code() == errc::cycle && r.runs == 0 && r.ends == 0, "a cycle");
+          refused[i] = true;
+          how.after.clear();
+          r.handle = w.pool.submit(r.function(), how);  // its id is still reserved
+        }
+        r.handle.wait();
+        r.check_end();
+      });
+    }
+    e.finally([&refused] { check(refused[0] != refused[1], "one of the two"); });
+  };
+  expect_holds(pool_exhaustive("circle"), body);
+  expect_holds(pool_at_random("circle pct"), body);
+}
+
+// ---- idle -----------------------------------------------------------------------------------------------------------
+
+/// Whether the pool's events take turns.
+class turns final : public observer {
+ public:
+  void pool_started() override {
+    check(!runs_, "started after idle");
+    runs_ = true;
+    ++started_;
+  }
+  void pool_idle(const pool_span& span) override {
+    check(runs_, "idle after started");
+    check(span.started <= span.ended, "in this order");
+    runs_ = false;
+  }
+  void check_end(int least) const { check(!runs_ && started_ >= least, "at the end it is idle"); }
+
+ private:
+  bool runs_ = false;
+  int started_ = 0;
+};
+
+// A work submits another one: before that is over nobody finds the pool idle.
+TEST(pool_dependency_model, idle_when_nothing_is_left) {
+  const auto body = [](execution& e) {
+    auto& heard = e.make<turns>();
+    auto& w = e.make<world>(few_threads(2));
+    auto& told = e.make<std::optional<subscription>>(w.pool.subscribe(heard));
+    record& first = w.of[0];
+    record& second = w.of[1];
+    first.handle = w.pool.submit(
+        [&w, &first, &second, with = luggage{}] {
+          check(++first.runs == 1, "it runs once");
+          second.handle = w.pool.submit(second.function(), second.options());
+          first.done.set(7);
+          return 7;
+        },
+        first.options());
+    for (int i = 0; i < 2; ++i) {
+      e.thread("waiter", [&w] {
+        w.pool.wait_idle();
+        check(w.of[0].ends == 1 && w.of[1].ends == 1, "both are over");
+        check(w.of[0].done.get() == 7 && w.of[1].done.get() == 7, "and what they did is seen");
+      });
+    }
+    e.finally([&heard, &told] {
+      told.reset();
+      heard.check_end(1);
+    });
+  };
+  expect_holds(pool_exhaustive("idle_nested", 0), body);
+  expect_holds(pool_at_random("idle_nested pct"), body);
+}
+
+// Works come and go in two threads, and a third waits for idleness again and again: each wait ends, and what was submitted before it
+// is over.
+TEST(pool_dependency_model, idle_while_works_come) {
+  const auto body = [](execution& e) {
+    auto& heard = e.make<turns>();
+    auto& w = e.make<world>(few_threads(1));
+    auto& told = e.make<std::optional<subscription>>(w.pool.subscribe(heard));
+    for (unsigned p = 0; p < 2; ++p) {
+      e.thread("submitter", [&w, p] {
+        w.of[p].handle = w.pool.submit(w.of[p].function(), w.of[p].options());
+        w.pool.wait_idle();
+        check(w.of[p].ends == 1, "what was submitted before is over");
+      });
+    }
+    e.thread("canceller", [&w] { static_cast<void>(w.pool.cancel_all()); });
+    e.finally([&heard, &told] {
+      told.reset();
+      heard.check_end(1);
+    });
+  };
+  expect_holds(pool_exhaustive("idle_comes", 0), body);
+  expect_holds(pool_at_random("idle_comes pct"), body);
+}
+
+}  // namespace
+}  // namespace rota::pool

@@ -1,0 +1,581 @@
+// A work's word, its waiters, its slot: run, cancelled, stopped, timed out, given up and waited for at once, on the real pool. Exactly
+// one end, told of once; nobody who waits is forgotten; a slot goes back, and an old id finds nothing of whoever has it next.
+#include "model/pool_world.hpp"
+
+#include <rota/pool/this_work.hpp>
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace rota::pool {
+namespace {
+
+using namespace std::chrono_literals;
+using model::expect_holds;
+using model::few_threads;
+using model::luggage;
+using model::pool_at_random;
+using model::pool_exhaustive;
+using model::record;
+using model::signal;
+using testing::check;
+using testing::execution;
+
+/// Records outlive the pool.
+struct world {
+  explicit world(pool_options how) : pool(std::move(how)) {}
+  std::array<record, 4> of;
+  signal go;
+  thread_pool pool;
+};
+
+// ---- one end --------------------------------------------------------------------------------------------------------
+
+TEST(work_word_model, run_or_cancelled) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    r.handle = w.pool.submit(r.function(), r.options());
+    e.thread("canceller", [&r] { static_cast<void>(r.handle.cancel()); });
+    e.thread("waiter", [&r] {
+      r.handle.wait();
+      r.check_end();
+    });
+    e.finally([&r] { r.check_end(); });
+  };
+  expect_holds(pool_exhaustive("work_cancel"), body);
+  expect_holds(pool_at_random("work_cancel pct"), body);
+}
+
+TEST(work_word_model, run_or_cancelled_or_stopped_by_two) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    r.handle = w.pool.submit(
+        [&r, with = luggage{}] {
+          ++r.runs;
+          this_work::stop_if_requested();
+          r.done.set(7);
+          return 7;
+        },
+        r.options());
+    e.thread("canceller",
+             [&r] { check(!r.handle.cancel() || r.runs == 0, "what is taken back has not run"); });
+    for (int i = 0; i < 2; ++i) e.thread("stopper", [&r] { static_cast<void>(r.handle.stop()); });
+    e.thread("waiter", [&r] {
+      r.handle.wait();
+      r.check_end();
+    });
+    e.finally([&r] { r.check_end(); });
+  };
+  expect_holds(pool_exhaustive("work_stop", 0), body);
+  expect_holds(pool_at_random("work_stop pct"), body);
+}
+
+TEST(work_word_model, a_result_or_an_exception_is_read_by_who_waited) {
+  for (const bool fails : {false, true}) {
+    const auto body = [fails](execution& e) {
+      auto& w = e.make<world>(few_threads(1));
+      auto& made = e.make<work<std::unique_ptr<int>>>(w.pool.submit([fails, with = luggage{}] {
+        if (fails) throw std::runtime_error("no");
+        return std::make_unique<int>(7);
+      }));
+      e.thread("fetcher", [&made, fails] {
+        auto got = made.fetch();
+        if (fails) {
+          check(got.has_exception() && made.status() == work_status::failed, "what it threw");
+        } else {
+          check(got.has_value() && *got.value() == 7, "what it returned");
+        }
+      });
+      e.thread("watcher", [&made] {
+        while (!made.is_done()) base::cpu_relax();
+        check(is_final(made.status()), "over is final");
+      });
+    };
+    expect_holds(pool_exhaustive(fails ? "work_throws" : "work_returns"), body);
+  }
+}
+
+// ---- those who wait -------------------------------------------------------------------------------------------------
+
+// Two wait by the word, one by a list; and one of a list leaves it while the work ends.
+TEST(work_word_model, nobody_who_waits_is_forgotten) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    for (unsigned i = 0; i < 2; ++i) w.of[i].handle = w.pool.submit(w.of[i].function(), w.of[i].options());
+    e.thread("any", [&w] {
+      const std::array ids{w.of[0].handle.id(), w.of[1].handle.id()};
+      const work_id first = w.pool.wait_any(ids);
+      check(first == ids[0] || first == ids[1], "one of them");
+      check((first == ids[0] ? w.of[0] : w.of[1]).handle.is_done(), "which is over");
+    });
+    e.thread("waiter", [&w] {
+      w.of[1].handle.wait();
+      w.of[1].check_end();
+    });
+    e.thread("canceller", [&w] { static_cast<void>(w.of[0].handle.cancel()); });
+    e.finally([&w] {
+      for (unsigned i = 0; i < 2; ++i) w.of[i].check_end();
+    });
+  };
+  expect_holds(pool_exhaustive("work_waiters"), body);
+  expect_holds(pool_at_random("work_waiters pct"), body);
+}
+
+// A work that waits for another one of its pool runs it, or leaves its place to a thread that does.
+TEST(work_word_model, a_work_waits_for_another_one) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& inner = w.of[1];
+    inner.handle = w.pool.submit(inner.function(), inner.options());
+    record& outer = w.of[0];
+    outer.handle = w.pool.submit(
+        [&inner, &outer, with = luggage{}] {
+          ++outer.runs;
+          inner.handle.wait();
+          inner.check_end();
+          outer.done.set(7);
+          return 7;
+        },
+        outer.options());
+    e.thread("canceller", [&inner] { static_cast<void>(inner.handle.cancel()); });
+    e.thread("waiter", [&outer] { outer.handle.wait(); });
+    e.finally([&w] {
+      for (unsigned i = 0; i < 2; ++i) w.of[i].check_end();
+      check(w.of[0].runs == 1, "who waited has run");
+    });
+  };
+  expect_holds(pool_exhaustive("work_waits"), body);
+  expect_holds(pool_at_random("work_waits pct"), body);
+}
+
+// First the one that waits, then what it waits for: that lies in the queue behind it.
+TEST(work_word_model, a_work_runs_what_it_waits_for_where_it_lies) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    record& inner = w.of[1];
+    record& outer = w.of[0];
+    outer.handle = w.pool.submit(
+        [&w, &inner, &outer, with = luggage{}] {
+          ++outer.runs;
+          inner.handle = w.pool.submit(inner.function(), inner.options());
+          inner.handle.wait();
+          inner.check_end();
+          outer.done.set(7);
+          return 7;
+        },
+        outer.options());
+    e.thread("waiter", [&outer] { outer.handle.wait(); });
+    e.finally([&w] {
+      for (unsigned i = 0; i < 2; ++i) w.of[i].check_end();
+    });
+  };
+  expect_holds(pool_exhaustive("work_inside"), body);
+  expect_holds(pool_at_random("work_inside pct"), body);
+}
+
+// ---- time, force ----------------------------------------------------------------------------------------------------
+
+// Its time is over while it begins, sleeps, and ends.
+TEST(work_word_model, a_timeout_and_the_end) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    work_options how = r.options();
+    how.timeout = timeout_options(1ms);
+    r.handle = w.pool.submit(
+        [&r, with = luggage{}] {
+          ++r.runs;
+          this_work::sleep_for(1ms);
+          r.done.set(7);
+          return 7;
+        },
+        how);
+    e.thread("waiter", [&r] {
+      r.handle.wait();
+      r.check_end();
+      check(r.told == work_status::succeeded || r.told == work_status::stopped, "one or the other");
+    });
+  };
+  testing::options o = pool_exhaustive("work_timeout");
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+  testing::options random = pool_at_random("work_timeout pct");
+  random.early_timeouts = 2;
+  expect_holds(random, body);
+}
+
+// It does not listen. Either it ends in time, or its thread is lost and it ends as abandoned: once.
+TEST(work_word_model, given_up_or_ended) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    for (unsigned i = 0; i < 2; ++i) {
+      record& r = w.of[i];
+      r.handle = w.pool.submit(
+          [&w, &r, i, with = luggage{}] {
+            ++r.runs;
+            if (i == 0) w.go.wait();
+            r.done.set(7);
+            return 7;
+          },
+          r.options());
+    }
+    e.thread("stopper", [&w] {
+      static_cast<void>(w.of[0].handle.force_stop());
+      w.go.raise();
+    });
+    e.thread("waiter", [&w] {
+      for (unsigned i = 0; i < 2; ++i) {
+        w.of[i].handle.wait();
+        w.of[i].check_end();
+      }
+      check(w.of[1].told == work_status::succeeded, "the one behind it has run");
+    });
+    e.finally([&w] {
+      check(w.of[0].told != work_status::abandoned || w.pool.stats().abandoned == 0, "who was lost has gone");
+    });
+  };
+  testing::options o = pool_exhaustive("work_abandon", 0);
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+  testing::options random = pool_at_random("work_abandon pct");
+  random.early_timeouts = 2;
+  expect_holds(random, body);
+}
+
+// The function goes on only when somebody has seen that it was given up.
+TEST(work_word_model, a_thread_that_is_lost_is_replaced) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    r.handle = w.pool.submit(
+        [&w, &r, with = luggage{}] {
+          ++r.runs;
+          w.go.wait();
+          return 7;
+        },
+        r.options());
+    record& next = w.of[1];
+    next.handle = w.pool.submit(next.function(), next.options());
+    e.thread("stopper", [&w, &r, &next] {
+      // Nothing but the word says that it runs.
+      check(r.handle.force_stop(), "it has not ended");
+      r.handle.wait();
+      check(r.ends == 1, "it ends once");
+      check(r.told == (r.runs == 0 ? work_status::cancelled : work_status::abandoned), "it was given up");
+      next.handle.wait();
+      next.check_end();
+      w.go.raise();
+    });
+  };
+  expect_holds(pool_exhaustive("work_lost"), body);
+  expect_holds(pool_at_random("work_lost pct"), body);
+}
+
+// ---- pauses ---------------------------------------------------------------------------------------------------------
+
+TEST(work_word_model, paused_and_resumed) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    r.handle = w.pool.submit(
+        [&r, with = luggage{}] {
+          ++r.runs;
+          this_work::pause_if_requested();
+          r.done.set(7);
+          return 7;
+        },
+        r.options());
+    e.thread("pauser", [&r] {
+      static_cast<void>(r.handle.pause());
+      static_cast<void>(r.handle.resume());
+    });
+    e.thread("all", [&w] {
+      w.pool.pause_all();
+      w.pool.resume_all();
+    });
+    e.thread("waiter", [&r] {
+      r.handle.wait();
+      r.check_end();
+    });
+  };
+  expect_holds(pool_exhaustive("work_pause"), body);
+  expect_holds(pool_at_random("work_pause pct"), body);
+}
+
+// What waits in a queue is held, too; and it is stopped while it is.
+TEST(work_word_model, held_in_its_queue) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(1);
+    how.pause = pause_mode::queued_too;
+    auto& w = e.make<world>(how);
+    for (unsigned i = 0; i < 2; ++i) w.of[i].handle = w.pool.submit(w.of[i].function(), w.of[i].options());
+    e.thread("all", [&w] {
+      w.pool.pause_all();
+      w.pool.resume_all();
+    });
+    e.thread("canceller", [&w] { static_cast<void>(w.of[0].handle.cancel()); });
+    e.thread("waiter", [&w] {
+      for (unsigned i = 0; i < 2; ++i) {
+        w.of[i].handle.wait();
+        w.of[i].check_end();
+      }
+    });
+  };
+  expect_holds(pool_exhaustive("work_held"), body);
+  expect_holds(pool_at_random("work_held pct"), body);
+}
+
+TEST(work_word_model, a_stop_reaches_one_that_is_paused) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    w.pool.pause_all();
+    r.handle = w.pool.submit(
+        [&r, with = luggage{}] {
+          ++r.runs;
+          this_work::pause_if_requested();
+          return 7;
+        },
+        r.options());
+    e.thread("stopper", [&r] { check(r.handle.stop(), "it has not ended"); });
+    e.thread("waiter", [&r] {
+      r.handle.wait();
+      check(r.told == work_status::stopped || r.told == work_status::cancelled, "it was stopped");
+    });
+  };
+  expect_holds(pool_exhaustive("work_paused_stop"), body);
+}
+
+// ---- again ----------------------------------------------------------------------------------------------------------
+
+// Its first attempt fails, and it waits in a queue again, where it is cancelled, or run by another thread.
+TEST(work_word_model, a_second_attempt_from_a_queue) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    record& r = w.of[0];
+    work_options how = r.options();
+    how.retry.limit = 1;
+    how.retry.where = retry_where::requeued;
+    r.handle = w.pool.submit(
+        [&r, with = std::make_shared<luggage>()]() -> int {
+          if (this_work::attempt() == 0) throw std::runtime_error("again");
+          check(++r.runs == 1, "the second attempt runs once");
+          r.done.set(7);
+          return 7;
+        },
+        how);
+    e.thread("canceller", [&r] { static_cast<void>(r.handle.cancel()); });
+    e.thread("waiter", [&r] {
+      r.handle.wait();
+      r.check_end();
+      check(r.told == work_status::succeeded || r.told == work_status::cancelled, "its second end");
+    });
+  };
+  expect_holds(pool_exhaustive("work_again", 0), body);
+  expect_holds(pool_at_random("work_again pct"), body);
+}
+
+// The second attempt does not end, and is given up: it is its thread that is lost, not the one of the first.
+TEST(work_word_model, the_thread_of_the_second_attempt_is_lost) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    record& r = w.of[0];
+    work_options how = r.options();
+    how.retry.limit = 1;
+    how.retry.where = retry_where::requeued;
+    auto& begun = e.make<signal>();
+    r.handle = w.pool.submit(
+        [&w, &begun]() -> int {
+          if (this_work::attempt() == 0) throw std::runtime_error("again");
+          begun.raise();
+          w.go.wait();
+          return 7;
+        },
+        how);
+    e.thread("stopper", [&w, &r, &begun] {
+      begun.wait();
+      check(r.handle.force_stop(), "it runs");
+      r.handle.wait();
+      check(r.told == work_status::abandoned && r.ends == 1, "it was given up");
+      check(w.pool.stats().abandoned == 1, "and its thread is still there");
+      w.go.raise();
+    });
+  };
+  testing::options o = pool_exhaustive("work_again_lost");
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+  testing::options random = pool_at_random("work_again_lost pct");
+  random.early_timeouts = 1;
+  expect_holds(random, body);
+}
+
+// ---- slots ----------------------------------------------------------------------------------------------------------
+
+// Who has an old id finds nothing, also while its slot is drawn again.
+TEST(work_word_model, an_old_id_does_nothing_to_the_next_work_of_its_slot) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& first = w.of[0];
+    record& next = w.of[1];
+    const work_id old = w.pool.submit(first.function(), first.options()).id();
+    e.thread("submitter", [&w, &next, old] {
+      static_cast<void>(w.pool.wait(old));
+      next.handle = w.pool.submit(next.function(), next.options());
+      next.handle.wait();
+      check(next.handle.id() != old && next.told == work_status::succeeded, "it was left alone");
+    });
+    e.thread("late", [&w, old] {
+      static_cast<void>(w.pool.cancel(old));
+      static_cast<void>(w.pool.stop(old));
+      const work_status seen = w.pool.status(old);
+      check(seen == work_status::created || seen >= work_status::queued, "nothing of another's");
+    });
+    e.finally([&first] { first.check_end(first.told); });
+  };
+  expect_holds(pool_exhaustive("slot_old"), body);
+  expect_holds(pool_at_random("slot_old pct", 4'000), body);
+}
+
+// ---- the pool's end -------------------------------------------------------------------------------------------------
+
+TEST(work_word_model, a_submit_and_the_pools_end) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    for (unsigned i = 0; i < 2; ++i) {
+      e.thread("submitter", [&w, i] {
+        record& r = w.of[i];
+        try {
+          r.handle = w.pool.submit(r.function(), r.options());
+        } catch (const error& refused) {
+          check(refused.code() == errc::shut_down && r.runs == 0 && r.ends == 0,
+                "refused, and nothing has happened");
+          return;
+        }
+        r.handle.wait();
+        r.check_end();
+      });
+    }
+    e.thread("manager", [&w] { static_cast<void>(w.pool.shutdown(0ns)); });
+  };
+  expect_holds(pool_exhaustive("pool_end", 0), body);
+  expect_holds(pool_at_random("pool_end pct"), body);
+}
+
+TEST(work_word_model, a_reserved_id_and_the_pools_end) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    const work_id id = w.pool.reserve();
+    e.thread("submitter", [&w, id] {
+      record& r = w.of[0];
+      work_options how = r.options();
+      how.id = id;
+      try {
+        r.handle = w.pool.submit(r.function(), how);
+      } catch (const error&) {
+        check(r.ends == 0, "refused, and nothing has happened");
+        return;
+      } catch (const std::invalid_argument&) {
+        check(r.ends == 0, "the reservation was given up, and nothing has happened");
+        return;
+      }
+      r.handle.wait();
+      r.check_end();
+    });
+    e.thread("waiter", [&w, id] { static_cast<void>(w.pool.wait(id)); });
+    e.thread("manager", [&w] { static_cast<void>(w.pool.shutdown(0ns)); });
+  };
+  expect_holds(pool_exhaustive("pool_end_reserved", 0), body);
+  expect_holds(pool_at_random("pool_end_reserved pct"), body);
+}
+
+// ---- full queues ----------------------------------------------------------------------------------------------------
+
+/// Three works for one thread and a queue of one.
+void fill_up(execution& e, rejection policy) {
+  pool_options how = few_threads(1);
+  how.queue_limit = 1;
+  how.on_full = policy;
+  auto& w = e.make<world>(how);
+  for (unsigned p = 0; p < 3; ++p) {
+    e.thread("submitter", [&w, p] {
+      record& r = w.of[p];
+      r.handle = w.pool.submit(r.function(), r.options());
+      r.handle.wait();
+      r.check_end();
+    });
+  }
+  e.finally([&w] {
+    const pool_stats now = w.pool.stats();
+    check(now.outstanding == 0 && now.succeeded + now.discarded == 3, "each has ended");
+  });
+}
+
+TEST(work_word_model, whoever_submits_waits_for_a_place) {
+  const auto body = [](execution& e) { fill_up(e, rejection::block); };
+  expect_holds(pool_exhaustive("full_block", 0), body);
+  expect_holds(pool_at_random("full_block pct"), body);
+}
+
+TEST(work_word_model, whoever_submits_runs_what_finds_no_place) {
+  const auto body = [](execution& e) { fill_up(e, rejection::caller_runs); };
+  expect_holds(pool_exhaustive("full_caller", 0), body);
+  expect_holds(pool_at_random("full_caller pct"), body);
+}
+
+TEST(work_word_model, another_one_loses_its_place) {
+  const auto body = [](execution& e) { fill_up(e, rejection::discard_queued); };
+  expect_holds(pool_exhaustive("full_discard", 0), body);
+  expect_holds(pool_at_random("full_discard pct"), body);
+}
+
+// The limit of each thread's queue alone: whoever waits hears of a place there.
+TEST(work_word_model, whoever_submits_waits_for_a_place_in_a_threads_queue) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(1);
+    how.worker_queue_limit = 1;
+    how.on_full = rejection::block;
+    auto& w = e.make<world>(how);
+    for (unsigned p = 0; p < 3; ++p) {
+      e.thread("submitter", [&w, p] {
+        w.of[p].handle = w.pool.submit(w.of[p].function(), w.of[p].options());
+        w.of[p].handle.wait();
+      });
+    }
+  };
+  expect_holds(pool_exhaustive("full_worker", 0), body);
+  expect_holds(pool_at_random("full_worker pct"), body);
+}
+
+// ---- groups ---------------------------------------------------------------------------------------------------------
+
+// One of three at once; the second is cancelled while it waits for its place, which goes to the third.
+TEST(work_word_model, a_place_in_a_group_goes_on) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    w.pool.limit_group("g", 1);
+    for (unsigned i = 0; i < 3; ++i) {
+      work_options how = w.of[i].options();
+      how.group = "g";
+      w.of[i].handle = w.pool.submit(w.of[i].function(), how);
+    }
+    e.thread("canceller", [&w] { static_cast<void>(w.of[1].handle.cancel()); });
+    e.thread("waiter", [&w] {
+      w.pool.wait("g");
+      for (unsigned i = 0; i < 3; ++i) {
+        w.of[i].handle.wait();
+        w.of[i].check_end();
+      }
+    });
+  };
+  expect_holds(pool_exhaustive("group_place", 0), body);
+  expect_holds(pool_at_random("group_place pct"), body);
+}
+
+}  // namespace
+}  // namespace rota::pool
