@@ -2,10 +2,42 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
+
+#if defined(ROTA_COUNT_OPERATIONS)
+
+namespace {
+
+std::atomic<std::uint64_t> allocations{0};
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+void* allocate_or_throw(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
+  void* const made = allocate(size, alignment);
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+
+}  // namespace
+
+// All others call one of these.
+void* operator new(std::size_t size) { return allocate_or_throw(size); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* which) noexcept { std::free(which); }
+void operator delete(void* which, std::size_t) noexcept { std::free(which); }
+void operator delete(void* which, std::align_val_t) noexcept { std::free(which); }
+void operator delete(void* which, std::size_t, std::align_val_t) noexcept { std::free(which); }
+
+#endif
 
 namespace bench {
 
@@ -20,6 +52,7 @@ spent sums_so_far() noexcept {
   sums.rmws = rota::base::counted.read_modify_writes;
   sums.seq_cst_stores = rota::base::counted.seq_cst_stores;
   sums.system_calls = rota::base::counted.system_calls;
+  sums.allocations = allocations.load(std::memory_order_relaxed);
 #endif
   return sums;
 }
@@ -31,10 +64,11 @@ void print_start(const char* test_case, unsigned workers, const char* in_unit, d
 /// The sums are not divided: who takes the difference of two sizes needs them whole.
 void print_counts([[maybe_unused]] const job& what, [[maybe_unused]] const spent& sum) {
 #if defined(ROTA_COUNT_OPERATIONS)
-  std::printf(R"(,"rmws":%llu,"seq_cst_stores":%llu,"system_calls":%llu)",
+  std::printf(R"(,"rmws":%llu,"seq_cst_stores":%llu,"system_calls":%llu,"allocations":%llu)",
               static_cast<unsigned long long>(sum.rmws),
               static_cast<unsigned long long>(sum.seq_cst_stores),
-              static_cast<unsigned long long>(sum.system_calls));
+              static_cast<unsigned long long>(sum.system_calls),
+              static_cast<unsigned long long>(sum.allocations));
 #endif
 }
 
@@ -99,6 +133,7 @@ spent stretch::end() const noexcept {
   sum.rmws -= sums_.rmws;
   sum.seq_cst_stores -= sums_.seq_cst_stores;
   sum.system_calls -= sums_.system_calls;
+  sum.allocations -= sums_.allocations;
   return sum;
 }
 

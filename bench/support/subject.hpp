@@ -34,6 +34,7 @@ struct spent {
   std::uint64_t rmws = 0;
   std::uint64_t seq_cst_stores = 0;
   std::uint64_t system_calls = 0;
+  std::uint64_t allocations = 0;  // calls of operator new
 };
 
 /// From its construction on.

@@ -154,7 +154,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(skipped, ["skipped: tokio (librust-tokio-dev is not installed)"])
 
     def test_one_that_there_is_not_is_an_error_that_lists_the_others(self):
-        with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, tbb, openmp, rayon, nginx"):
+        with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, tbb, std, openmp, rayon, nginx"):
             peers.chosen("go,erlang")
 
     def test_none_and_all(self):

@@ -1,4 +1,5 @@
-"""Counts instead of time: instructions by callgrind, read-modify-writes and system calls by a hook of rota's seam.
+"""Counts instead of time: instructions by callgrind, read-modify-writes and system calls by a hook of rota's seam, allocations
+by an operator new of the benchmark's own.
 
 Each case runs at two sizes, and the difference is divided by the difference of the sizes: what happens once cancels.
 bench/baseline.json keeps what was accepted, for each compiler; more than a twentieth above it is a failure.
@@ -15,7 +16,7 @@ import suites
 SIZES = (10_000, 30_000)
 GROWTH = 1.05
 SLACK = 0.02  # of what is nearly nothing
-KINDS = ("instructions", "rmws", "seq_cst_stores", "system_calls")
+KINDS = ("instructions", "rmws", "seq_cst_stores", "system_calls", "allocations")
 
 
 def instructions(program, case, operations):

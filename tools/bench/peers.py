@@ -74,8 +74,9 @@ ASIO_FLAGS = ("-std=c++20", "-O3", "-march=native", "-DNDEBUG", "-pthread")
 
 def build_asio(sources, out):
     program = out / "rota_bench_asio"
-    if not is_newer(program, sources):
-        make(["g++", *ASIO_FLAGS, "-o", program, *sorted(sources.glob("*.cpp"))], sources)
+    bench = sources.parent.parent
+    if not is_newer(program, sources, bench / "support"):
+        make(["g++", *ASIO_FLAGS, f"-I{bench}", "-o", program, *sorted(sources.glob("*.cpp"))], sources)
     return [str(program)]
 
 
@@ -85,12 +86,12 @@ def asio_version():
     return f"Boost.Asio {version}, {machine.first_line('g++', '--version')}, {' '.join(ASIO_FLAGS)}"
 
 
-# Of the suite forkjoin: the compiler and the level of rota's own measurements, and the same problems.
+# Of the suites forkjoin and pool: the compiler and the level of rota's own measurements, and the same problems.
 FORK_FLAGS = ("-std=c++20", "-O3", "-march=native", "-DNDEBUG", "-pthread")
 
 
 def build_fork(*libraries):
-    """How a peer in C++ is built that shares the problems of the suite forkjoin."""
+    """How a peer in C++ is built that shares the problems of the suites forkjoin or pool."""
     def build(sources, out):
         program = out / f"rota_bench_{sources.name}"
         bench = sources.parent.parent
@@ -121,6 +122,7 @@ PEERS = {peer.name: peer for peer in (
     Peer("tbb", ("libtbb-dev", "clang-19"),
          lambda: has("clang++-19") and pathlib.Path("/usr/include/oneapi/tbb/version.h").exists(), tbb_version,
          build_fork("-ltbb")),
+    Peer("std", ("clang-19",), lambda: has("clang++-19"), lambda: f"threads and a queue, {clang_and_flags()}", build_fork()),
     Peer("openmp", ("libomp-19-dev", "clang-19"), lambda: has("clang++-19") and OMP_HEADER.exists(),
          lambda: f"LLVM's runtime, {clang_and_flags()} -fopenmp", build_fork("-fopenmp")),
     Peer("rayon", ("librust-rayon-dev", "cargo", "rustc"),

@@ -1,8 +1,9 @@
-// QUESTION  What do the cases of the suite `forkjoin` cost with oneTBB?
+// QUESTION  What do the cases of the suites `forkjoin` and `pool` (pool.cpp) cost with oneTBB?
 // WHY       It is the best known library of this kind in C++.
 // BASELINE  bench/forkjoin/rota.cpp, which says what one operation is. Problems and leaves are the same code.
 // READ IT   As there. A child is what a task_group runs, and the last of them is called, as the manual has it. A wait runs other
 //           tasks on the stack of the one that waits.
+#include "pool.hpp"
 #include "support/forkjoin_peer.hpp"
 
 #include <oneapi/tbb/global_control.h>
@@ -115,4 +116,8 @@ constexpr one_case loops[] = {
 }  // namespace
 }  // namespace peer
 
-int main(int argc, char** argv) { return peer::run(argc, argv, peer::loops); }
+int main(int argc, char** argv) {
+  std::vector<peer::one_case> more(std::begin(peer::loops), std::end(peer::loops));
+  more.insert(more.end(), peer::pool_cases.begin(), peer::pool_cases.end());
+  return peer::run(argc, argv, more);
+}

@@ -6,6 +6,7 @@
 mod gate;
 mod latency;
 mod memory;
+mod pool;
 mod task;
 mod timer;
 
@@ -103,7 +104,7 @@ fn parse(arguments: &[String], case: &Case) -> Job {
 }
 
 fn main() {
-    let cases: Vec<&Case> = [task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES].into_iter().flatten().collect();
+    let cases: Vec<&Case> = [task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES, pool::CASES].into_iter().flatten().collect();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let wanted = arguments.first().unwrap_or_else(|| misuse("CASE [--workers N] [--scale quick|full], or --list"));
     if wanted == "--list" {
