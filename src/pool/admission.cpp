@@ -1,10 +1,10 @@
 // Queues that are full: who finds a place, who waits for one, and who is lost.
-#include <rota/pool/this_work.hpp>
 #include "pool/absence.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/error.hpp>
+#include <rota/pool/this_work.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -192,9 +192,7 @@ work_core* pool_core::take_lost(lane& from, int most) noexcept {
   // In the order in which they came.
   if (options.queue == queue_order::fifo) aside = reversed(aside);
   while (aside != nullptr) from.queue->set(*std::exchange(aside, aside->link));
-  // relaxed. Under the lock, as the next.
-  if (out != nullptr) out->home.store(nullptr, base::order::relaxed);
-  from.waiting.store(from.queue->size(), base::order::relaxed);
+  out != nullptr ? from.note_out(*out) : from.note_size();
   return out;
 }
 

@@ -1,11 +1,11 @@
 // What is done to works from outside: cancel, stop, force stop, pause.
-#include <rota/pool/this_work.hpp>
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
 #include <rota/error.hpp>
+#include <rota/pool/this_work.hpp>
 
 #include <utility>
 
@@ -176,9 +176,13 @@ void pool_core::resume_all() noexcept {
   // acq_rel, both.
   if (!paused_.exchange(false, base::order::acq_rel)) return;
   pauses_.fetch_sub(1, base::order::acq_rel);
+  look_again();
+}
+
+/// Something was resumed: each looks whether it is what it waits for.
+void pool_core::look_again() noexcept {
   memory.for_each([this](work_core& w) {
     if (w.load().is_running()) go_on(w);
-    drop(w);
   });
   release_held();
 }
@@ -193,28 +197,12 @@ void pool_core::resume_group(std::string_view name) {
   if (g == nullptr || !circles.set_paused(*g, false)) return;
   // acq_rel. As above.
   pauses_.fetch_sub(1, base::order::acq_rel);
-  for (work_core* const each : circles.snapshot(name)) {
-    go_on(*each);
-    drop(*each);
-  }
-  release_held();
+  look_again();
 }
 
 void pool_core::unrelate(std::string_view parent, std::string_view child) noexcept {
   circles.unrelate(parent, child);
-  // What the parent's pause held, nobody holds any more.
-  try {
-    for (work_core* const each : circles.snapshot(child)) {
-      go_on(*each);
-      drop(*each);
-    }
-  } catch (...) {  // no memory for a list: each of the pool looks again
-    memory.for_each([this](work_core& w) {
-      if (w.load().is_running()) go_on(w);
-      drop(w);
-    });
-  }
-  release_held();
+  look_again();  // what the parent's pause held, nobody holds any more
 }
 
 void pool_core::limit_group(std::string_view name, unsigned most) {

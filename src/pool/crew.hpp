@@ -21,6 +21,7 @@ struct alignas(base::cache_line) seat {
   crew* of = nullptr;
   unsigned index = 0;
   base::atomic<void*> job{nullptr};  // the client's: what runs here; written by its thread
+  int nice = 0;                      // the client's: what its thread is set to
 
   // The crew's, under its lock.
   base::thread thread;

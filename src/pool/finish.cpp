@@ -1,11 +1,11 @@
 // What the end of a work brings with it.
-#include <rota/pool/this_work.hpp>
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/error.hpp>
 #include <rota/pool/errors.hpp>
+#include <rota/pool/this_work.hpp>
 
 #include <utility>
 
@@ -244,13 +244,14 @@ void pool_core::remember(work_core& w, work_status how) noexcept {
   constexpr std::size_t most = 65536;
   const base::lock_guard guard(lock_);
   try {
-    failures_.try_emplace(w.id, how);
+    failures_.try_emplace(w.id, failure{.how = how, .root = root_of_failure(w)});
     failure_order_.push_back(w.id);
     if (failure_order_.size() > most) {
       failures_.erase(failure_order_.front());
       failure_order_.pop_front();
     }
-  } catch (...) {  // no memory: it will count as succeeded
+  } catch (...) {
+    records_are_whole_ = false;
   }
 }
 

@@ -42,12 +42,15 @@ void groups::leave(group_core& g, work_core& w) noexcept {
   (e.group_previous != nullptr ? e.group_previous->extras->group_next : g.members) = e.group_next;
   if (e.group_next != nullptr) e.group_next->extras->group_previous = e.group_previous;
   --g.member_count;
-  // release. Pairs with wait(). Under the lock: who waits for a group above this one looks again, too.
-  for (const auto& [name, each] : all_) {
-    if (each.get() != &g && !is_above(*each, g)) continue;
-    each->left.fetch_add(1, base::order::release);
-    base::futex_wake(&each->left, 1 << 20);
-  }
+  tell_upwards(g);
+}
+
+/// Under the lock. Who waits for the group, or for one above it, looks again.
+void groups::tell_upwards(group_core& g) noexcept {
+  // release. Pairs with wait().
+  g.left.fetch_add(1, base::order::release);
+  base::futex_wake(&g.left, 1 << 20);
+  for (group_core* const each : g.parents) tell_upwards(*each);
 }
 
 bool groups::admit(group_core& g, work_core& w) noexcept {
@@ -132,18 +135,18 @@ void groups::unrelate(std::string_view parent, std::string_view child) noexcept 
   std::erase(high->children, low);
   std::erase(low->parents, high);
   // Who waits for the one above waits for less now.
-  for (const auto& [name, each] : all_) {
-    if (each.get() != high && !is_above(*each, *high)) continue;
-    // release. Pairs with wait().
-    each->left.fetch_add(1, base::order::release);
-    base::futex_wake(&each->left, 1 << 20);
-  }
+  tell_upwards(*high);
 }
 
 bool groups::is_paused(const group_core& g) noexcept {
   const base::lock_guard guard(lock_);
-  return g.paused || std::any_of(all_.begin(), all_.end(), [&](const auto& each) {
-           return each.second->paused && is_above(*each.second, g);
+  return holds_back(g);
+}
+
+/// Under the lock.
+bool groups::holds_back(const group_core& g) noexcept {
+  return g.paused || std::any_of(g.parents.begin(), g.parents.end(), [](const group_core* each) {
+           return holds_back(*each);
          });
 }
 
@@ -163,18 +166,18 @@ std::vector<const group_core*> groups::family_of(const group_core& g) {
   return found;
 }
 
-std::vector<work_core*> groups::snapshot(std::string_view name) {
-  std::vector<work_core*> found;
+held_works groups::snapshot(std::string_view name) {
+  held_works found;
   group_core* const top = find(name);
   if (top == nullptr) return found;
   const base::lock_guard guard(lock_);
-  for (const group_core* each : family_of(*top)) {
-    found.reserve(found.size() + each->member_count);
-    for (work_core* w = each->members; w != nullptr; w = w->extras->group_next) {
-      // A member is not over, so somebody has a reference.
-      w->retain();
-      found.push_back(w);
-    }
+  const auto family = family_of(*top);
+  std::size_t count = 0;
+  for (const group_core* each : family) count += each->member_count;
+  found.reserve(count);
+  for (const group_core* each : family) {
+    // A member is not over, so somebody has a reference.
+    for (work_core* w = each->members; w != nullptr; w = w->extras->group_next) found.add(*w);
   }
   return found;
 }

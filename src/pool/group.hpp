@@ -4,6 +4,8 @@
 #include "base/mutex.hpp"
 #include "pool/work.hpp"
 
+#include <rota/pool/work.hpp>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +32,31 @@ class group_core {
   std::vector<group_core*> parents;
   std::vector<group_core*> children;
   base::atomic<std::uint32_t> left{0};  // raised when a member is over
+};
+
+/// Works, with a reference to each.
+class held_works {
+ public:
+  held_works() = default;
+  held_works(held_works&&) = default;
+  held_works(const held_works&) = delete;
+  held_works& operator=(const held_works&) = delete;
+  held_works& operator=(held_works&&) = delete;
+  ~held_works() {
+    for (work_core* const each : all_) release(*each);
+  }
+  void reserve(std::size_t count) { all_.reserve(count); }
+  /// Within what was reserved.
+  void add(work_core& w) noexcept {
+    w.retain();
+    all_.push_back(&w);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return all_.end(); }
+
+ private:
+  std::vector<work_core*> all_;
 };
 
 // PROTOCOL: groups
@@ -59,8 +86,8 @@ class groups {
   /// True: it was not as it is now.
   [[nodiscard]] bool set_paused(group_core& g, bool to) noexcept;
 
-  /// The members of the group and of those below it, each with a reference.
-  [[nodiscard]] std::vector<work_core*> snapshot(std::string_view name);
+  /// The members of the group and of those below it. Throws std::bad_alloc.
+  [[nodiscard]] held_works snapshot(std::string_view name);
   /// Blocks until there are none, below it neither. False: the deadline passed first.
   bool wait(std::string_view name, base::time_point deadline);
   /// Is it that group, or below it?
@@ -68,6 +95,8 @@ class groups {
 
  private:
   [[nodiscard]] static work_core* unpark(group_core& g) noexcept;
+  [[nodiscard]] static bool holds_back(const group_core& g) noexcept;
+  static void tell_upwards(group_core& g) noexcept;
   [[nodiscard]] static bool is_above(const group_core& high, const group_core& low) noexcept;
   [[nodiscard]] static std::vector<const group_core*> family_of(const group_core& g);
 

@@ -15,7 +15,9 @@ void keeper::ensure_thread() noexcept {
   // relaxed. Written under this lock.
   if (has_thread_.load(base::order::relaxed) || stopping_) return;
   auto started = base::thread::start("rota-pool-clock", thread_main, this);
-  if (!started.has_value()) return;  // the next timer tries again
+  // relaxed. A hint; the next timer tries again, too.
+  lacks_thread_.store(!started.has_value(), base::order::relaxed);
+  if (!started.has_value()) return;
   thread_ = std::move(*started);
   // release. Pairs with the load above.
   has_thread_.store(true, base::order::release);

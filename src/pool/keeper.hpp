@@ -19,12 +19,17 @@ class keeper {
   keeper& operator=(const keeper&) = delete;
   ~keeper() = default;
 
-  /// `wake` is woken by the keeper's thread, or dropped by cancel(). Without a thread it never is: the system gave none.
+  /// `wake` is woken by the keeper's thread, or dropped by cancel(). If the system gives no thread it is late: see retry().
   void arm(timing::timer_node& node, base::time_point deadline, waker wake) noexcept;
   static void cancel(timing::timer_node& node) noexcept { static_cast<void>(timing::shard::cancel(node)); }
   /// For coroutines: the shard itself, with the thread behind it.
   [[nodiscard]] timing::shard& shard() noexcept;
   void moved() noexcept;
+  /// The system may give the thread by now that it did not when a timer was armed. Asked by whoever has nothing to do.
+  void retry() noexcept {
+    // relaxed. A hint.
+    if (lacks_thread_.load(base::order::relaxed)) ensure_thread();
+  }
   /// Is this thread the keeper's?
   [[nodiscard]] bool is_here() const noexcept {
     // relaxed. Only that thread finds its own number.
@@ -44,6 +49,7 @@ class keeper {
   base::thread thread_;
   bool stopping_ = false;
   base::atomic<bool> has_thread_{false};
+  base::atomic<bool> lacks_thread_{false};
   base::atomic<std::uint64_t> id_{0};
 };
 

@@ -117,7 +117,6 @@ void pool_core::total_time_is_over() noexcept {
   if (then == on_timeout_action::notify || late_batch() != now) return;
   memory.for_each([&](work_core& w) {
     static_cast<void>(stop(w, then == on_timeout_action::stop ? timed_out : timed_out | force_asked));
-    drop(w);
   });
 }
 

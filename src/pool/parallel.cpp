@@ -105,13 +105,11 @@ unsigned threads_of_loop(const thread_pool& pool, const loop_options& how) {
   return std::max(1U, how.threads == 0 ? most : std::min(how.threads, most + 1));
 }
 
-std::size_t turns_of_loop(std::int64_t first, std::int64_t last, std::ptrdiff_t& step) {
-  if (step == 0) step = first <= last ? 1 : -1;
-  if (first == last) return 0;
-  if ((step > 0) != (first < last))
+std::size_t turns_of_loop(bool upwards, std::uint64_t distance, std::ptrdiff_t& step) {
+  if (step == 0) step = upwards ? 1 : -1;
+  if (distance == 0) return 0;
+  if ((step > 0) != upwards)
     throw std::invalid_argument("loop_options::step does not lead from the first index to the last");
-  const auto distance = step > 0 ? static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first)
-                                 : static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(last);
   const auto width =
       step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
   return static_cast<std::size_t>((distance - 1) / width + 1);

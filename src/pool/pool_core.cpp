@@ -3,9 +3,9 @@
 #include "base/thread.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/custom_work_queue.hpp"
+#include "pool/demand.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -23,11 +23,6 @@ unsigned lanes_of(const pool_options& how) noexcept {
   return std::min(how.max_threads, useful);
 }
 
-[[noreturn]] void refuse(const char* what) { throw std::invalid_argument(what); }
-void demand_not_negative(base::nanoseconds span, const char* what) {
-  if (span < base::nanoseconds(0)) refuse(what);
-}
-
 pool_options checked(pool_options how) {
   check_threads(how.min_threads, how.max_threads);
   demand_not_negative(how.keep_alive, "pool_options::keep_alive is negative");
@@ -37,12 +32,12 @@ pool_options checked(pool_options how) {
   demand_not_negative(how.work_timeout.limit, "pool_options::work_timeout: its limit is negative");
   demand_not_negative(how.total_timeout.limit, "pool_options::total_timeout: its limit is negative");
   demand_not_negative(how.running_timer.interval, "pool_options::running_timer.interval is negative");
-  if (how.nice < -20 || how.nice > 19) refuse("pool_options::nice is not in -20 .. 19");
-  if (how.max_abandoned > 4096) refuse("pool_options::max_abandoned is not in 0 .. 4096");
-  if (how.on_full == rejection::custom && !how.choose_rejection)
-    refuse("pool_options::on_full is custom, and choose_rejection is empty");
-  if (how.running_timer.interval != base::nanoseconds(0) && !how.running_timer.elapsed)
-    refuse("pool_options::running_timer.elapsed is empty");
+  demand_nice(how.nice, "pool_options::nice is not in -20 .. 19");
+  demand(how.max_abandoned <= 4096, "pool_options::max_abandoned is not in 0 .. 4096");
+  demand(how.on_full != rejection::custom || how.choose_rejection,
+         "pool_options::on_full is custom, and choose_rejection is empty");
+  demand(how.running_timer.interval == base::nanoseconds(0) || how.running_timer.elapsed,
+         "pool_options::running_timer.elapsed is empty");
   return how;
 }
 
@@ -54,8 +49,8 @@ std::unique_ptr<work_queue> make_queue(const pool_options& how) {
 }  // namespace
 
 void check_threads(unsigned min_threads, unsigned max_threads) {
-  if (max_threads < 1 || max_threads > most_threads) refuse("pool_options::max_threads is not in 1 .. 65536");
-  if (min_threads > max_threads) refuse("pool_options::min_threads is not in 0 .. max_threads");
+  demand(max_threads >= 1 && max_threads <= most_threads, "pool_options::max_threads is not in 1 .. 65536");
+  demand(min_threads <= max_threads, "pool_options::min_threads is not in 0 .. max_threads");
 }
 
 pool_core::pool_core(pool_options how)
@@ -163,7 +158,6 @@ pool_stats pool_core::count() noexcept {
       ++s.running;
       if (w.extras != nullptr && w.extras->options.long_running) ++s.long_running;
     }
-    drop(w);
   });
   // relaxed. A report.
   s.outstanding = outstanding_.load(base::order::relaxed) & count_mask;

@@ -33,6 +33,24 @@ struct alignas(base::cache_line) lane {
   base::mutex lock;
   std::unique_ptr<work_queue> queue;
   base::atomic<std::size_t> waiting{0};  // its size, written under the lock
+
+  // All under the lock.
+  void put(work_core& w) noexcept {
+    queue->set(w);
+    // relaxed, as all here. Under the lock, which who acts upon it takes.
+    w.home.store(this, base::order::relaxed);
+    note_size();
+  }
+  void remove(work_core& w) noexcept {
+    queue->remove(w);
+    note_out(w);
+  }
+  /// The queue has given it out.
+  void note_out(work_core& w) noexcept {
+    w.home.store(nullptr, base::order::relaxed);  // relaxed. As above.
+    note_size();
+  }
+  void note_size() noexcept { waiting.store(queue->size(), base::order::relaxed); }  // relaxed. As above.
 };
 
 /// Totals. Of one thread each, or of all that are none of the pool's: those add by read-modify-writes.
@@ -48,6 +66,8 @@ struct place_waiter {
   place_waiter* next = nullptr;
   base::atomic<std::uint32_t> called{0};
 };
+
+class blocked_on;
 
 void check_threads(unsigned min_threads, unsigned max_threads);
 
@@ -116,6 +136,7 @@ class pool_core final : public crew_client {
   bool wait_group(std::string_view name, base::time_point deadline);
   [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
   bool wait_idle(base::time_point deadline);
+  bool until_idle(base::time_point deadline, const blocked_on* said);
   void wait_idle_helping();
   pool_report shut_down(base::nanoseconds grace);
   void let_go() noexcept;
@@ -152,7 +173,7 @@ class pool_core final : public crew_client {
   void undo(work_core& w) noexcept;
   void link_after(work_core& w, const std::vector<work_id>& after);
   void demand_no_cycle(work_core& w, const std::vector<work_core*>& after);
-  [[nodiscard]] word remembered(std::uint64_t id) noexcept;
+  void resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept;
   void count_in();
   void arm_from_submit(work_core& w) noexcept;
   [[nodiscard]] bool is_closed() noexcept;
@@ -185,7 +206,6 @@ class pool_core final : public crew_client {
   // run.cpp
   [[nodiscard]] work_core* pop(lane& from, which end) noexcept;
   [[nodiscard]] work_core* steal_into(unsigned mine) noexcept;
-  static void put_back(work_core& w, lane& to) noexcept;
   void take_out(work_core& w) noexcept;
   on_claim claim(work_core& w) noexcept;
   [[nodiscard]] bool hold_if_paused(work_core& w) noexcept;
@@ -250,6 +270,7 @@ class pool_core final : public crew_client {
   void rouse_waiting(work_core& w) noexcept;
   void go_on(work_core& w) noexcept;
   void release_held() noexcept;
+  void look_again() noexcept;
 
   void keep_stored(work_core& w);
 
@@ -278,8 +299,13 @@ class pool_core final : public crew_client {
   place_waiter* first_waiter_ = nullptr;
   place_waiter* last_waiter_ = nullptr;
   std::map<std::string, std::uint64_t, std::less<>> names_;
-  std::map<std::uint64_t, work_status> failures_;  // of works that did not end well, for `after`
+  struct failure {
+    work_status how;
+    std::uint64_t root;  // itself, or the one because of which it failed
+  };
+  std::map<std::uint64_t, failure> failures_;  // of works that did not end well, for `after`
   std::deque<std::uint64_t> failure_order_;
+  bool records_are_whole_ = true;               // false: there was no memory for one
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   pool_report report_;
 

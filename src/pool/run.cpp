@@ -1,11 +1,11 @@
 // How a work is run.
-#include <rota/pool/this_work.hpp>
 #include "base/random.hpp"
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
+#include <rota/pool/this_work.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -23,10 +23,7 @@ work_core* pool_core::pop(lane& from, which end) noexcept {
   const base::lock_guard guard(from.lock);
   auto* const out =
       static_cast<work_core*>(end == which::own ? from.queue->get(now) : from.queue->steal(now));
-  if (out == nullptr) return nullptr;
-  // relaxed. Under the lock, as the next.
-  out->home.store(nullptr, base::order::relaxed);
-  from.waiting.store(from.queue->size(), base::order::relaxed);
+  if (out != nullptr) from.note_out(*out);
   return out;
 }
 
@@ -43,7 +40,8 @@ work_core* pool_core::steal_into(unsigned mine) noexcept {
       for (std::size_t more = (victim.waiting.load(base::order::relaxed) + 1) / 2; more > 1; --more) {
         work_core* const next = pop(victim, which::stolen);
         if (next == nullptr) break;
-        put_back(*next, lanes_[mine]);
+        const base::lock_guard guard(lanes_[mine].lock);
+        lanes_[mine].put(*next);
         ++taken;
       }
     }
@@ -54,19 +52,13 @@ work_core* pool_core::steal_into(unsigned mine) noexcept {
   return nullptr;
 }
 
-void pool_core::put_back(work_core& w, lane& to) noexcept {
-  const base::lock_guard guard(to.lock);
-  to.queue->set(w);
-  // relaxed. Under the lock, as the next.
-  w.home.store(&to, base::order::relaxed);
-  to.waiting.store(to.queue->size(), base::order::relaxed);
-}
-
 void* pool_core::take(seat& here) noexcept {
   if (work_core* const w = pop(long_lane_, which::own)) return w;
   const unsigned mine = here.index % static_cast<unsigned>(lanes_.size());
   if (work_core* const w = pop(lanes_[mine], which::own)) return w;
-  return steal_into(mine);
+  if (work_core* const w = steal_into(mine)) return w;
+  clock.retry();
+  return nullptr;
 }
 
 bool pool_core::has_work() noexcept {
@@ -162,22 +154,31 @@ class presence {
   void* before_;
 };
 
-/// Of this thread, while it runs a work that names one.
+/// Of one of the pool's threads, while it runs a work that names one. On a foreign thread it stays as it is: that could not be
+/// taken back without a privilege.
 class niceness {
  public:
-  niceness(const work_core& w, int usual) noexcept : usual_(usual) {
-    if (w.extras != nullptr && w.extras->options.nice != 0) differs_ = w.extras->options.nice != usual;
-    if (differs_) base::set_niceness(w.extras->options.nice);
+  niceness(const crew& threads, const work_core& w) noexcept {
+    if (w.extras == nullptr || w.extras->options.nice == 0) return;
+    seat* const mine = crew::here();
+    if (mine == nullptr || mine->of != &threads) return;
+    here_ = mine;
+    before_ = mine->nice;
+    set(w.extras->options.nice);
   }
   niceness(const niceness&) = delete;
   niceness& operator=(const niceness&) = delete;
   ~niceness() {
-    if (differs_) base::set_niceness(usual_);
+    if (here_ != nullptr) set(before_);
   }
 
  private:
-  const int usual_;
-  bool differs_ = false;
+  void set(int to) noexcept {
+    if (here_->nice != to) base::set_niceness(to);
+    here_->nice = to;
+  }
+  seat* here_ = nullptr;
+  int before_ = 0;
 };
 
 }  // namespace
@@ -234,7 +235,7 @@ std::optional<work_status> pool_core::segment(work_core& w, bool last) noexcept 
 
 pool_core::on_execute pool_core::execute(work_core& w) noexcept {
   const presence here(w);
-  const niceness as(w, options.nice);
+  const niceness as(threads, w);
   for (;;) {
     const bool last = w.extras == nullptr || !may_try_again(w);
     work_status how;
@@ -402,10 +403,7 @@ bool pool_core::run_here(work_core& w) noexcept {
         w.coroutine != nullptr)
       return false;
     if (!w.apply<rule::claim>(seen)) return false;
-    home->queue->remove(w);
-    // relaxed, both. Under the lock.
-    w.home.store(nullptr, base::order::relaxed);
-    home->waiting.store(home->queue->size(), base::order::relaxed);
+    home->remove(w);
   }
   drop(w);  // the travelling reference
   note_waiting(-1);
@@ -413,19 +411,16 @@ bool pool_core::run_here(work_core& w) noexcept {
   return true;
 }
 
-/// It was claimed, or taken back, where it lay: its entry goes, and the travelling reference with it, if the queue can do that.
-/// Else whoever comes upon the entry drops it.
+/// It was taken back where it lay: its entry goes, and the travelling reference with it. Else whoever has it on its way drops it.
 void pool_core::take_out(work_core& w) noexcept {
   for (;;) {
     // acquire. A hint: under the lock it is looked at again.
     lane* const home = w.home.load(base::order::acquire);
     if (home == nullptr) return;  // on its way out, or in
     const base::lock_guard guard(home->lock);
-    // relaxed. Under the lock, as the next.
+    // relaxed. Under the lock.
     if (w.home.load(base::order::relaxed) != home) continue;
-    home->queue->remove(w);
-    w.home.store(nullptr, base::order::relaxed);
-    home->waiting.store(home->queue->size(), base::order::relaxed);
+    home->remove(w);
     break;
   }
   drop(w);
@@ -449,6 +444,7 @@ bool pool_core::help_once() noexcept {
 // ---- threads --------------------------------------------------------------------------------------------------------
 
 void pool_core::begins(seat& here) noexcept {
+  here.nice = options.nice;
   if (options.nice != 0) base::set_niceness(options.nice);
   if (!options.on_thread_start) return;
   try {

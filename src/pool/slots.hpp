@@ -6,10 +6,24 @@
 #include "base/mutex.hpp"
 #include "pool/work.hpp"
 
+#include <rota/pool/work.hpp>
+
 #include <array>
 #include <cstdint>
 
 namespace rota::pool::detail {
+
+/// Gives a reference to a work back at its end.
+class reference {
+ public:
+  explicit reference(work_core& w) noexcept : work_(&w) {}
+  reference(const reference&) = delete;
+  reference& operator=(const reference&) = delete;
+  ~reference() { release(*work_); }
+
+ private:
+  work_core* work_;
+};
 
 // PROTOCOL: slots
 //   A slot is memory of type work_core from the first time it is drawn until the pool's memory goes. An id is its index and how
@@ -83,7 +97,9 @@ void slots::for_each(F&& f) {
   const std::uint32_t made = made_.load(base::order::acquire);
   for (std::uint32_t i = 0; i < made; ++i) {
     work_core* const each = slot_at(i);
-    if (each->try_retain()) f(*each);
+    if (!each->try_retain()) continue;
+    const reference kept(*each);
+    f(*each);
   }
 }
 

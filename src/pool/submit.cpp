@@ -1,6 +1,7 @@
 // How a work comes into the pool.
 #include "base/random.hpp"
 #include "pool/coroutine_part.hpp"
+#include "pool/demand.hpp"
 #include "pool/pool_core.hpp"
 #include "task/thread_ports.hpp"
 
@@ -9,22 +10,11 @@
 #include <rota/pool/errors.hpp>
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 namespace rota::pool::detail {
-
-namespace {
-
-[[noreturn]] void refuse(const char* what) { throw std::invalid_argument(what); }
-
-void demand_span(base::nanoseconds span, const char* what) {
-  if (span < base::nanoseconds(0)) refuse(what);
-}
-
-}  // namespace
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -35,10 +25,10 @@ work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
   if (wanted != nullptr && wanted->id) {
     w = memory.find(wanted->id.value);
     word seen{};
-    if (w == nullptr) refuse("work_options::id is no id that reserve() gave");
+    demand(w != nullptr, "work_options::id is no id that reserve() gave");
     if (!w->apply<rule::take>(seen)) {
       drop(*w);
-      refuse("work_options::id is in use: a reserved id names one work");
+      demand(false, "work_options::id is in use: a reserved id names one work");
     }
   } else {
     w = &memory.draw(word{2}.bits);
@@ -112,12 +102,12 @@ work_id pool_core::reserve() {
 // ---- checks ---------------------------------------------------------------------------------------------------------
 
 void pool_core::check(const work_core& w, const work_options& wanted) const {
-  demand_span(wanted.timeout.limit, "work_options::timeout: its limit is negative");
-  demand_span(wanted.retry.backoff, "work_options::retry.backoff is negative");
-  demand_span(wanted.retry.max_backoff, "work_options::retry.max_backoff is negative");
-  if (wanted.nice < -20 || wanted.nice > 19) refuse("work_options::nice is not in -20 .. 19");
-  if (wanted.retry.limit != 0 && !w.type->repeatable)
-    refuse("work_options::retry.limit is not 0: this function can be called only once");
+  demand_not_negative(wanted.timeout.limit, "work_options::timeout: its limit is negative");
+  demand_not_negative(wanted.retry.backoff, "work_options::retry.backoff is negative");
+  demand_not_negative(wanted.retry.max_backoff, "work_options::retry.max_backoff is negative");
+  demand_nice(wanted.nice, "work_options::nice is not in -20 .. 19");
+  demand(wanted.retry.limit == 0 || w.type->repeatable,
+         "work_options::retry.limit is not 0: this function can be called only once");
 }
 
 /// Nothing but a priority: that the work has in any case.
@@ -141,7 +131,7 @@ void pool_core::prepare(work_core& w, const work_options& wanted) {
   if (!wanted.group.empty()) made->group = &circles.at(wanted.group);
   if (!wanted.name.empty()) {
     const base::lock_guard guard(lock_);
-    if (!names_.try_emplace(wanted.name, w.id).second) refuse("work_options::name is in use");
+    demand(names_.try_emplace(wanted.name, w.id).second, "work_options::name is in use");
   }
   w.queued_at = base::now();
   w.began_at = {};
@@ -167,6 +157,9 @@ void pool_core::undo(work_core& w) noexcept {
   w.type->destroy_result(w.body);
   delete std::exchange(w.extras, nullptr);
   w.priority = 0;
+  // acq_rel. As in pause(). Somebody found it by its group; a reserved one stays paused.
+  if (const word now = w.load(); now.has(held) && !now.has(reserved))
+    pauses_.fetch_sub(1, base::order::acq_rel);
   give_back(w);
 }
 
@@ -220,7 +213,7 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   } const last{this, &found};
   found.reserve(after.size());
   for (const work_id id : after) {
-    if (!memory.was_drawn(id.value)) refuse("work_options::after names an id that this pool never gave out");
+    demand(memory.was_drawn(id.value), "work_options::after names an id that this pool never gave out");
     found.push_back(memory.find(id.value));
   }
   e.edges = std::vector<waiting_node>(after.size());
@@ -244,7 +237,7 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     w.retain();
     if (found[i] == nullptr) {
-      resolve(w, after[i].value, remembered(after[i].value), failed);
+      resolve_late(w, after[i].value, failed);
       continue;
     }
     e.edges[i].successor = &w;
@@ -257,11 +250,18 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   finish_failed(failed);
 }
 
-/// How one ended whose memory is somebody else's.
-word pool_core::remembered(std::uint64_t id) noexcept {
-  const base::lock_guard guard(lock_);
-  const auto record = failures_.find(id);
-  return word{0}.to(record == failures_.end() ? work_status::succeeded : record->second);
+/// One of those that `w` comes after has ended, and its memory is somebody else's.
+void pool_core::resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept {
+  failure end{.how = work_status::succeeded, .root = id};
+  {
+    const base::lock_guard guard(lock_);
+    if (const auto record = failures_.find(id); record != failures_.end()) {
+      end = record->second;
+    } else if (!records_are_whole_) {
+      end.how = work_status::failed;  // perhaps it did: nothing is to run after a failure
+    }
+  }
+  resolve(w, end.root, word{0}.to(end.how), failed);
 }
 
 // ---- the books -----------------------------------------------------------------------------------------------------
@@ -447,9 +447,7 @@ bool pool_core::push(work_core& w, on_push how) noexcept {
       w.home.store(nullptr, base::order::relaxed);
       return false;
     }
-    to.queue->set(w);
-    // relaxed. Under the lock.
-    to.waiting.store(to.queue->size(), base::order::relaxed);
+    to.put(w);
   }
   threads.attract();
   return true;

@@ -39,10 +39,14 @@ cancel_reason reason_of(const work_core& work) noexcept {
   return now.has(ending) ? cancel_reason::shutdown : cancel_reason::user;
 }
 bool is_over(const work_core& work) noexcept { return work.load().has(over); }
-void* outcome_of(work_core& work, const void* tag) {
-  if (work.type->result != tag) throw std::invalid_argument("the result of this work is of another type");
+void* take_outcome_of(work_core& work, const void* tag) {
+  // A reservation that was given up has no type.
+  const body_type* const type = work.type;
+  if (type != nullptr && type->result != tag)
+    throw std::invalid_argument("the result of this work is of another type");
   word seen{};
-  return work.apply<rule::fetch>(seen) ? work.type->outcome(work.body) : nullptr;
+  if (!work.apply<rule::fetch>(seen)) return nullptr;
+  return type == nullptr ? &work : type->outcome(work.body);
 }
 std::chrono::steady_clock::time_point deadline_after(std::chrono::nanoseconds span) noexcept {
   return rota::detail::saturating_deadline(base::now(), span);
@@ -73,6 +77,10 @@ work_core* find(pool_core& pool, work_id id) noexcept {
   pool.drop(*found);
   return nullptr;
 }
+work_id id_within(const pool_core& pool, const work_core& work) {
+  if (work.pool != &pool) throw std::invalid_argument("thread_pool::submit_when: a work of another pool");
+  return {work.id};
+}
 bool forget(work_core& work) noexcept { return work.pool->forget_stored(work); }
 
 namespace {
@@ -82,9 +90,8 @@ template <class F>
 bool with(pool_core& pool, work_id id, F f) {
   work_core* const w = pool.find(id.value);
   if (w == nullptr) return false;
-  const bool done = f(*w);
-  pool.drop(*w);
-  return done;
+  const reference kept(*w);
+  return f(*w);
 }
 
 template <class F>
@@ -101,7 +108,6 @@ std::size_t with_group(pool_core& pool, std::string_view group, F f) {
   std::size_t done = 0;
   for (work_core* const w : pool.circles.snapshot(group)) {
     if (f(*w)) ++done;
-    pool.drop(*w);
   }
   return done;
 }
@@ -111,7 +117,6 @@ std::size_t with_all(pool_core& pool, F f) {
   std::size_t done = 0;
   pool.memory.for_each([&](work_core& w) {
     if (f(w)) ++done;
-    pool.drop(w);
   });
   return done;
 }
@@ -212,10 +217,7 @@ void thread_pool::unrelate(std::string_view parent, std::string_view child) noex
 }
 std::vector<work_id> thread_pool::members(std::string_view group) const {
   std::vector<work_id> found;
-  for (detail::work_core* const w : core_->circles.snapshot(group)) {
-    found.push_back({w->id});
-    core_->drop(*w);
-  }
+  for (const detail::work_core* const w : core_->circles.snapshot(group)) found.push_back({w->id});
   return found;
 }
 

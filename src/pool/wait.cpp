@@ -123,12 +123,19 @@ void pool_core::wait_helping(work_core& w) {
 bool pool_core::wait_idle(base::time_point deadline) {
   if (const work_core* const me = work_here(); me != nullptr && me->pool == this)
     throw error(errc::would_deadlock, "a work waits until its pool is idle");
+  const blocked_on said(idle_epoch_);
+  return until_idle(deadline, &said);
+}
+
+/// `said`: of a work of another pool, which a force stop gets out of here.
+bool pool_core::until_idle(base::time_point deadline, const blocked_on* said) {
   std::optional<absence> away;
   for (;;) {
     // acquire. Before the bit: whoever sees the bit raises it later.
     const std::uint32_t seen = idle_epoch_.load(base::order::acquire);
     // acq_rel. Who counts out sees the bit, or this sees zero.
     if ((outstanding_.fetch_or(waited_bit, base::order::acq_rel) & count_mask) == 0) return true;
+    if (said != nullptr) said->demand_no_force();
     if (!away.has_value()) {
       away.emplace();
       continue;
@@ -163,7 +170,7 @@ work_id pool_core::wait_any(std::span<const work_id> ids) {
   bell& mine = *new bell;
   const rope end(mine);
   struct entry {
-    work_core* w;
+    work_core* w = nullptr;
     waiting_node node;
   };
   std::vector<std::unique_ptr<entry>> all;
@@ -172,6 +179,7 @@ work_id pool_core::wait_any(std::span<const work_id> ids) {
     std::vector<std::unique_ptr<entry>>* all;
     ~leaver() {
       for (const auto& each : *all) {
+        if (each->w == nullptr) continue;
         leave_list(*each->w, each->node);
         pool->drop(*each->w);
       }
@@ -180,15 +188,12 @@ work_id pool_core::wait_any(std::span<const work_id> ids) {
   if (const work_core* const me = work_here();
       ids.size() == 1 && me != nullptr && me->pool == this && me->id == ids[0].value)
     throw error(errc::would_deadlock, "a work waits for itself");
+  all.reserve(ids.size());
   for (const work_id id : ids) {
-    auto made = std::make_unique<entry>();
-    all.reserve(all.size() + 1);
-    work_core* const w = memory.find(id.value);
-    if (w == nullptr) return id;
-    made->w = w;
-    made->node.wake = callback_waker(rope(mine));
-    all.push_back(std::move(made));
-    if (!enter_list(*w, all.back()->node)) return id;
+    entry& made = *all.emplace_back(std::make_unique<entry>());
+    made.node.wake = callback_waker(rope(mine));
+    made.w = memory.find(id.value);
+    if (made.w == nullptr || !enter_list(*made.w, made.node)) return id;
   }
   const blocked_on said(mine.rung);
   const absence away;
@@ -244,7 +249,7 @@ pool_report pool_core::end_all(base::nanoseconds grace) {
   resume_all();
   const base::time_point until = rota::detail::saturating_deadline(base::now(), grace);
   end_each(ending);
-  if (!wait_idle(until)) end_by_force();
+  if (!until_idle(until, nullptr)) end_by_force();
   release_held();
   for (work_core* w = circles.take_parked(); w != nullptr; w = circles.take_parked()) drop(*w);
   threads.stop();
@@ -258,7 +263,6 @@ pool_report pool_core::end_all(base::nanoseconds grace) {
   memory.for_each([&](work_core& w) {
     const word now = w.load();
     if (now.is(work_status::abandoned) && !now.has(came_back)) report.abandoned.push_back({w.id});
-    drop(w);
   });
   static_cast<void>(clear_stored());
   return report;
@@ -274,19 +278,18 @@ void pool_core::end_each(std::uint64_t how) noexcept {
         go_on(w);
       }
     }
-    drop(w);
   });
 }
 
-/// Also those whose grace has passed before, and that were not abandoned then.
+/// Also those whose grace has passed before, and that were not abandoned then. It looks again, every 10 ms, since a thread may have taken
+/// a work a moment before the pool closed, and begun it after each was asked to stop.
 void pool_core::end_by_force() {
   constexpr auto pause = std::chrono::milliseconds(10);
   end_each(ending | force_asked);
   base::nanoseconds span = options.force_grace;
-  while (!wait_idle(rota::detail::saturating_deadline(base::now(), span))) {
+  while (!until_idle(rota::detail::saturating_deadline(base::now(), span), nullptr)) {
     memory.for_each([this](work_core& w) {
       if (w.load().is_running()) abandon(w);
-      drop(w);
     });
     end_each(ending | force_asked);
     span = pause;

@@ -59,8 +59,16 @@ struct loop_plan {
 };
 ROTA_API void run_loop(thread_pool& pool, const loop_plan& plan, const loop_options& options);
 [[nodiscard]] ROTA_API unsigned threads_of_loop(const thread_pool& pool, const loop_options& options);
-/// How many indices from `first` to `last`, without that, and the step. Throws std::invalid_argument.
-[[nodiscard]] ROTA_API std::size_t turns_of_loop(std::int64_t first, std::int64_t last, std::ptrdiff_t& step);
+/// How many indices for so long a way, and the step. Throws std::invalid_argument.
+[[nodiscard]] ROTA_API std::size_t turns_of_loop(bool upwards, std::uint64_t distance, std::ptrdiff_t& step);
+/// The distance is unsigned: that of a wide loop is more than a signed number holds.
+template <class Index>
+std::size_t turns_between(Index first, Index last, std::ptrdiff_t& step) {
+  const bool upwards = first <= last;
+  const auto lower = static_cast<std::uint64_t>(upwards ? first : last);
+  const auto upper = static_cast<std::uint64_t>(upwards ? last : first);
+  return turns_of_loop(upwards, upper - lower, step);
+}
 
 /// Unsigned, since the turns of a wide loop are more than a signed number holds.
 template <class Index>
@@ -111,8 +119,7 @@ void run_turns(
 template <std::integral Index, class F>
 void for_index(thread_pool& pool, Index first, Index last, const loop_options& options, F&& body) {
   std::ptrdiff_t step = options.step;
-  const std::size_t turns =
-      detail::turns_of_loop(static_cast<std::int64_t>(first), static_cast<std::int64_t>(last), step);
+  const std::size_t turns = detail::turns_between(first, last, step);
   detail::run_turns(
       pool,
       turns,
@@ -162,8 +169,7 @@ template <std::integral Index, class T, class Map, class Combine>
                        Map&& map,
                        Combine&& combine) {
   std::ptrdiff_t step = options.step;
-  const std::size_t turns =
-      detail::turns_of_loop(static_cast<std::int64_t>(first), static_cast<std::int64_t>(last), step);
+  const std::size_t turns = detail::turns_between(first, last, step);
   struct alignas(64) part {
     std::optional<T> sum;
   };

@@ -85,7 +85,7 @@ void sleep_for(std::chrono::duration<Rep, Period> span) {
 }  // namespace this_work
 
 /// While it lives the thread that made it may block, and another one of the pool takes its place. Outside of works it does nothing.
-/// `max_threads` is exceeded by it, by one thread for each.
+/// `max_threads` is exceeded by it, by one thread for each. It belongs to its thread: not across a co_await.
 class ROTA_API [[nodiscard]] blocking_region {
  public:
   blocking_region() noexcept;

@@ -39,6 +39,8 @@ ROTA_API void give_back(const draft& place) noexcept;
 [[noreturn]] ROTA_API void throw_empty_function();
 /// Looks for it by id; null: it is over, and not stored. The caller owns a reference.
 [[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id) noexcept;
+/// Throws std::invalid_argument for a work of another pool.
+[[nodiscard]] ROTA_API work_id id_within(const pool_core& pool, const work_core& work);
 /// The pool need not keep its result any longer. False: it does not.
 ROTA_API bool forget(work_core& work) noexcept;
 
@@ -59,7 +61,7 @@ struct pool_stats {
   unsigned in_regions = 0;        // threads inside of a blocking_region, or of a wait for another work
   unsigned abandoned = 0;         // threads that an abandoned work still holds
   std::uint64_t waiting = 0;      // accepted, and not begun: blocked and suspended ones, too
-  std::uint64_t outstanding = 0;  // accepted, and not over
+  std::uint64_t outstanding = 0;  // accepted, and not over; and each busy_guard
   std::uint64_t coroutines = 0;   // begun, and not over
   std::uint64_t submitted = 0;    // totals from here on
   std::uint64_t succeeded = 0;
@@ -97,7 +99,9 @@ struct pool_report {
 /// Failure       The constructor: std::invalid_argument for an option out of range, std::bad_alloc. submit(): std::invalid_argument for
 ///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
 ///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; std::bad_alloc. Then nothing has
-///               changed. A thread that the system does not give is tried for again; the pool goes on with those it has.
+///               changed. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
+///               back-offs need one thread more, which the first of them starts: until the system gives that they
+///               come late.
 /// Cost          A work is memory of the pool's own that is used again: no other allocation for functions and results of up to 128
 ///               bytes and default options. Idle threads sleep without a timeout, but the keep-alive of those above `min_threads`.
 /// Example       examples/pool.cpp
@@ -149,15 +153,15 @@ class ROTA_API thread_pool {
         &options, std::forward<F>(function), std::forward<Args>(args)...);
   }
   /// A function of what other works return: starts when they have ended well, with a `const T&` for each that returns something. Their
-  /// results must stay where they are until it has ended: do not fetch them.
+  /// results must stay where they are until it has ended: do not fetch them. Works of another pool: std::invalid_argument.
   template <class F, class... T>
   auto submit_when(const work_options& options, F&& function, const work<T>&... after) {
     work_options wanted = options;
-    (wanted.after.push_back(after.id()), ...);
+    (wanted.after.push_back(detail::id_within(*core_, after.demand())), ...);
     return submit(detail::joined<std::decay_t<F>, T...>(std::forward<F>(function), after.demand()...),
                   wanted);
   }
-  /// `count` works, of `function(i)` each. The pool is not idle in between.
+  /// `count` works, of `function(i)` each. The pool is not idle in between. If one of them is refused, those before it run all the same.
   template <class F>
   auto submit_bulk(std::size_t count, const F& function, const work_options& options) {
     std::vector<work<std::invoke_result_t<const F&, std::size_t>>> all;

@@ -220,17 +220,17 @@ class joined {
   work_core* after_[sizeof...(T)];
 };
 
-/// Where it lies, for the first that asks; null: somebody has taken it. Throws std::invalid_argument if the work's result is of another
-/// type.
-[[nodiscard]] ROTA_API void* outcome_of(work_core& work, const void* tag);
+/// Of one that is over. For the first that asks: where the outcome lies, if it came to one; null: somebody has taken it. Throws
+/// std::invalid_argument if the work's result is of another type.
+[[nodiscard]] ROTA_API void* take_outcome_of(work_core& work, const void* tag);
 
 template <class T>
 std::optional<outcome<T>> try_take_outcome(work_core& work) {
+  auto* const kept = static_cast<outcome<T>*>(take_outcome_of(work, &type_tag<std::remove_cv_t<T>>));
+  if (kept == nullptr) return std::nullopt;
   const work_status how = status_of(work);
   if (how != work_status::succeeded && how != work_status::failed)
     return outcome<T>::from_cancel(reason_of(work));
-  auto* const kept = static_cast<outcome<T>*>(outcome_of(work, &type_tag<std::remove_cv_t<T>>));
-  if (kept == nullptr) return std::nullopt;
   std::optional<outcome<T>> taken(std::move(*kept));
   *kept = outcome<T>();
   return taken;

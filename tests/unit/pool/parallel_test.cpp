@@ -127,6 +127,20 @@ TEST(pool_loop, of_the_whole_range_of_integers) {
   EXPECT_EQ(seen, 3);
 }
 
+TEST(pool_loop, of_numbers_that_no_signed_one_holds) {
+  thread_pool p({.max_threads = 2});
+  constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+  std::atomic<std::uint64_t> sum{0};
+  const auto add = [&](std::uint64_t i) { sum += last - i; };
+  for_index(p, last - 3, last, add);
+  EXPECT_EQ(sum, 1U + 2U + 3U);
+  for_index(p, last, last - 3, add);
+  EXPECT_EQ(sum, 6U + 0U + 1U + 2U);
+  for_index(p, std::uint64_t{5}, last, {.step = std::ptrdiff_t{1} << 62}, [&](std::uint64_t) { ++sum; });
+  EXPECT_EQ(sum, 9U + 4U);
+  EXPECT_THROW(for_index(p, last - 3, last, {.step = -1}, add), std::invalid_argument);
+}
+
 TEST(pool_loop, several_failures_are_all_told) {
   thread_pool p({.max_threads = 2});
   std::latch both(2);

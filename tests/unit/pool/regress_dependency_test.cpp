@@ -46,6 +46,35 @@ TEST(regress_dependency, a_predecessor_that_ended_long_ago_and_was_not_stored) {
   }
 }
 
+TEST(regress_dependency, the_first_that_failed_is_named_also_long_afterwards) {
+  thread_pool p({.max_threads = 1});
+  const work_id first = p.submit([] { fail(); }).id();
+  const work_id second = p.submit([] {}, {.after = {first}}).id();
+  p.wait_idle();
+  for (int i = 0; i < 200; ++i) p | [] {};
+  p.wait_idle();
+  EXPECT_EQ(p.status(second), work_status::created) << "its memory is another one's";
+  auto w = p.submit([] {}, {.after = {second}});
+  try {
+    w.fetch().value();
+    ADD_FAILURE();
+  } catch (const dependency_failed& e) {
+    EXPECT_EQ(e.root(), first);
+  }
+}
+
+TEST(regress_dependency, works_of_another_pool_are_refused) {
+  thread_pool p({.max_threads = 1});
+  thread_pool other({.max_threads = 1});
+  const work<int> w = p.submit([] { return 1; });
+  const work<int> theirs = other.submit([] { return 2; });
+  EXPECT_THROW(static_cast<void>(p.submit_when(
+                   {}, [](int a, int b) { return a + b; }, w, theirs)),
+               std::invalid_argument);
+  EXPECT_EQ(p.submit_when({}, [](int a) { return a + 1; }, w).fetch().value(), 2);
+  expect_idle(p);
+}
+
 TEST(regress_dependency, an_id_that_was_never_given_out_is_refused) {
   thread_pool p({.max_threads = 1});
   for (const work_id id : {work_id{}, work_id{1}, work_id{~std::uint64_t{0}}}) {

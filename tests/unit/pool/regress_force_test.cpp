@@ -87,6 +87,21 @@ TEST(regress_force, one_that_catches_it_and_returns_has_succeeded) {
   EXPECT_EQ(w.fetch().value(), 3);
 }
 
+TEST(regress_force, reaches_one_that_waits_until_another_pool_is_idle) {
+  thread_pool other({.max_threads = 1});
+  const blocker busy(other);
+  thread_pool p({.max_threads = 1, .force_grace = 1h});
+  std::atomic<bool> begun{false};
+  auto w = p.submit([&] {
+    begun = true;
+    other.wait_idle();
+  });
+  until([&] { return begun.load(); });
+  EXPECT_TRUE(w.force_stop());
+  w.wait();
+  EXPECT_EQ(w.status(), work_status::force_stopped);
+}
+
 TEST(regress_force, a_force_cannot_be_refused) {
   thread_pool p({.max_threads = 1});
   auto w = p.submit([] {

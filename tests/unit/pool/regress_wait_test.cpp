@@ -88,6 +88,21 @@ TEST(regress_wait, a_failure_is_one_whatever_type_is_asked_for) {
   EXPECT_TRUE(p.fetch<std::string>(w.id()).value().has_exception()) << "still there";
 }
 
+TEST(regress_wait, an_outcome_is_fetched_once_whatever_it_is) {
+  thread_pool p({.max_threads = 1});
+  const blocker first(p);
+  auto w = p.submit([] { return 1; }, {.store_result = true});
+  EXPECT_TRUE(w.cancel());
+  EXPECT_THROW(static_cast<void>(p.fetch<long>(w.id())), std::invalid_argument);
+  EXPECT_TRUE(p.fetch<int>(w.id())->is_cancelled());
+  try {
+    static_cast<void>(w.fetch());
+    ADD_FAILURE();
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::already_joined);
+  }
+}
+
 TEST(regress_wait, of_several_that_fetch_one_gets_it) {
   thread_pool p({.max_threads = 2});
   for (int round = 0; round < 2'000; ++round) {
