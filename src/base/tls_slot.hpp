@@ -26,6 +26,7 @@ struct thread_locals {
   void* mailbox = nullptr;   // gate: the mailbox whose handler runs here
   void* seat = nullptr;      // pool: the seat of a thread of a crew's
   void* work = nullptr;      // pool: the work that runs here
+  unsigned turn = 0;         // pool: which queue is next
   bool frames_closed = false;  // base: this thread is ending
 };
 

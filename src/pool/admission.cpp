@@ -20,17 +20,12 @@ namespace rota::pool::detail {
 //   place counts down first, and then calls the first under lock_: who looks before that is called, who looks after it sees the
 //   count. Who leaves the line calls the one behind.
 
-bool pool_core::is_limited() const noexcept {
-  return options.queue_limit != 0 || options.worker_queue_limit != 0;
-}
-
 /// One that waits for others, or has a thread of its own, does not want a place now.
 bool pool_core::takes_place(const work_options* wanted) noexcept {
   return wanted == nullptr || (wanted->after.empty() && !wanted->long_running);
 }
 
-void pool_core::note_waiting(int by) noexcept {
-  if (!is_limited()) return;
+void pool_core::count_waiting(int by) noexcept {
   // acq_rel. See the protocol.
   waiting_.fetch_add(static_cast<std::uint64_t>(static_cast<std::int64_t>(by)), base::order::acq_rel);
   if (by < 0) call_waiter();
@@ -140,7 +135,7 @@ pool_core::on_admit pool_core::admit(work_core& w) {
       // A thread that makes places does not wait for one.
       if (crew::here() != nullptr && crew::here()->of == &threads) return on_admit::run_here;
       return wait_for_place() ? on_admit::take : on_admit::place;
-    default: note_end(work_status::rejected); throw error(errc::queue_full, "submit");
+    default: count_one(ends_as(work_status::rejected)); throw error(errc::queue_full, "submit");
   }
 }
 

@@ -36,8 +36,6 @@ crew::crew(crew_client& client, const char* name, limits how) noexcept
 
 crew::~crew() { ROTA_ASSERT(seats_.empty()); }
 
-seat* crew::here() noexcept { return static_cast<seat*>(base::this_thread_locals().seat); }
-
 /// Under the lock, after threads_, max_ or extra_ changed.
 void crew::update() noexcept {
   // relaxed, both. Hints.

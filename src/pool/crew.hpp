@@ -7,6 +7,7 @@
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
 #include "base/thread.hpp"
+#include "base/tls_slot.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@ struct alignas(base::cache_line) seat {
   crew* of = nullptr;
   unsigned index = 0;
   base::atomic<void*> job{nullptr};  // the client's: what runs here; written by its thread
+  void* own = nullptr;               // the client's
   int nice = 0;                      // the client's: what its thread is set to
 
   // The crew's, under its lock.
@@ -171,7 +173,7 @@ class crew {
   [[nodiscard]] limits bounds() noexcept;
 
   /// The seat of this thread, if it is one of any crew's.
-  [[nodiscard]] static seat* here() noexcept;
+  [[nodiscard]] static seat* here() noexcept { return static_cast<seat*>(base::this_thread_locals().seat); }
 
  private:
   static constexpr std::uint64_t one_idle = 1;

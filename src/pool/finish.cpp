@@ -118,11 +118,10 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
     keeper::cancel(e->timeout);
     keeper::cancel(e->backoff);
   }
-  if (status != work_status::abandoned) w.type->destroy_function(w.body);
+  if (status != work_status::abandoned && !w.function_gone) w.type->destroy_function(w.body);
   tell(w, status);
-  note_end(status);
-  // relaxed. A total.
-  if (!how.has(begun)) books().unbegun.fetch_add(1, base::order::relaxed);
+  count_one(ends_as(status));
+  if (!how.has(begun)) count_one(total::unbegun);
   if (status != work_status::succeeded) remember(w, status);
   if (e != nullptr) {
     leave_names(w);
@@ -230,13 +229,13 @@ void pool_core::give_place_on(work_core& w) noexcept {
 
 // ---- books ----------------------------------------------------------------------------------------------------------
 
-tally& pool_core::books() noexcept {
-  return outside_[crew::here() == nullptr ? 0 : 1 + crew::here()->index % (outside_.size() - 1)];
-}
-
-void pool_core::note_end(work_status how) noexcept {
-  // relaxed. A total.
-  books().ends[static_cast<unsigned>(how)].fetch_add(1, base::order::relaxed);
+std::uint64_t pool_core::sum(total what) noexcept {
+  const auto place = static_cast<std::size_t>(what);
+  // relaxed. A sum for a report.
+  std::uint64_t all = outside_[place].load(base::order::relaxed);
+  const base::lock_guard guard(lock_);
+  for (const desk* each = desks_; each != nullptr; each = each->next_made) all += each->sums[place].read();
+  return all;
 }
 
 /// For works that come after it when its memory is somebody else's.
@@ -255,10 +254,8 @@ void pool_core::remember(work_core& w, work_status how) noexcept {
   }
 }
 
-void pool_core::count_out() noexcept {
-  // acq_rel. Who sees that nothing is outstanding sees what all works did.
-  const std::uint64_t before = outstanding_.fetch_sub(1, base::order::acq_rel);
-  if ((before & count_mask) != 1) return;
+/// Nothing is outstanding; `before`: what the count was.
+void pool_core::note_idle(std::uint64_t before) noexcept {
   note_lifecycle(ended_batches_);
   if ((before & waited_bit) != 0) wake_idle_waiters();
 }
@@ -275,7 +272,10 @@ void pool_core::wake_idle_waiters() noexcept {
 
 /// A reference. With the last one the slot is used again.
 void pool_core::drop(work_core& w) noexcept {
-  if (!w.drop_reference()) return;
+  if (w.drop_reference()) recycle(w);
+}
+
+void pool_core::recycle(work_core& w) noexcept {
   if (w.body != nullptr) {
     if (!w.body_gone) w.type->destroy_result(w.body);
     if (w.body != w.room) base::free_frame(w.body, w.type->bytes);
@@ -283,12 +283,14 @@ void pool_core::drop(work_core& w) noexcept {
     w.type = nullptr;
   }
   w.body_gone = false;
+  w.function_gone = false;
   w.priority = 0;
   delete std::exchange(w.extras, nullptr);
   end_coroutine(std::exchange(w.coroutine, nullptr));
   if (w.hook != nullptr) w.hook->destroy(std::exchange(w.hook, nullptr));
+  desk* const own = own_desk();
   // The last touch: with the last slot of a pool that has ended the pool's memory goes.
-  if (memory.put(w)) delete this;
+  if (memory.put(w, own == nullptr ? nullptr : &own->stock)) delete this;
 }
 
 }  // namespace detail

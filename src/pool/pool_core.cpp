@@ -6,6 +6,7 @@
 #include "pool/demand.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -58,12 +59,18 @@ pool_core::pool_core(pool_options how)
       memory(*this),
       threads(*this, "rota-pool", {options.min_threads, options.max_threads, options.keep_alive}),
       lanes_(lanes_of(options)),
+      is_limited_(options.queue_limit != 0 || options.worker_queue_limit != 0),
+      is_simple_(!is_limited_ && !options.custom && options.work_timeout.limit == base::nanoseconds(0) &&
+                 options.aging == base::nanoseconds(0)),
+      is_time_masked_(std::has_single_bit(options.time_one_in)),
       started_(options.start == start_mode::running) {
   for (lane& each : lanes_) each.queue = make_queue(options);
   long_lane_.queue = std::make_unique<priority_queue>(queue_order::fifo);
 }
 
-pool_core::~pool_core() = default;
+pool_core::~pool_core() {
+  while (desks_ != nullptr) delete std::exchange(desks_, desks_->next_made);
+}
 
 // ---- names and results ----------------------------------------------------------------------------------------------
 
@@ -117,26 +124,18 @@ std::size_t pool_core::clear_stored() noexcept {
 
 // ---- figures --------------------------------------------------------------------------------------------------------
 
-std::uint64_t pool_core::total(work_status how) const noexcept {
-  std::uint64_t sum = 0;
-  // relaxed. A sum for a report.
-  for (const tally& each : outside_) sum += each.ends[static_cast<unsigned>(how)].load(base::order::relaxed);
-  return sum;
-}
-
-pool_core::accounts pool_core::count_ends() const noexcept {
-  accounts sum;
+pool_core::accounts pool_core::count_ends() noexcept {
+  accounts found;
   for (const work_status each : {work_status::succeeded,
                                  work_status::failed,
                                  work_status::cancelled,
                                  work_status::stopped,
                                  work_status::force_stopped,
                                  work_status::discarded})
-    sum.begun += total(each);
-  // relaxed. A sum for a report.
-  for (const tally& each : outside_) sum.unbegun += each.unbegun.load(base::order::relaxed);
-  sum.begun -= sum.unbegun;
-  return sum;
+    found.begun += sum(ends_as(each));
+  found.unbegun = sum(total::unbegun);
+  found.begun -= found.unbegun;
+  return found;
 }
 
 pool_stats pool_core::count() noexcept {
@@ -163,21 +162,18 @@ pool_stats pool_core::count() noexcept {
   s.outstanding = outstanding_.load(base::order::relaxed) & count_mask;
   s.queue_time = queue_times_.summary();
   s.run_time = run_times_.summary();
-  s.succeeded = total(work_status::succeeded);
-  s.failed = total(work_status::failed);
-  s.cancelled = total(work_status::cancelled);
-  s.stopped = total(work_status::stopped);
-  s.force_stopped = total(work_status::force_stopped);
-  s.abandoned_works = total(work_status::abandoned);
-  s.discarded = total(work_status::discarded);
-  s.rejected = total(work_status::rejected);
+  s.succeeded = sum(ends_as(work_status::succeeded));
+  s.failed = sum(ends_as(work_status::failed));
+  s.cancelled = sum(ends_as(work_status::cancelled));
+  s.stopped = sum(ends_as(work_status::stopped));
+  s.force_stopped = sum(ends_as(work_status::force_stopped));
+  s.abandoned_works = sum(ends_as(work_status::abandoned));
+  s.discarded = sum(ends_as(work_status::discarded));
+  s.rejected = sum(ends_as(work_status::rejected));
   s.submitted = s.outstanding + s.succeeded + s.failed + s.cancelled + s.stopped + s.force_stopped +
                 s.abandoned_works + s.discarded;
-  for (const tally& each : outside_) {
-    // relaxed, both. As above.
-    s.attempts += each.attempts.load(base::order::relaxed);
-    s.stolen += each.stolen.load(base::order::relaxed);
-  }
+  s.attempts = sum(total::attempts);
+  s.stolen = sum(total::stolen);
   return s;
 }
 

@@ -1,8 +1,8 @@
 // The pool itself: what thread_pool and every work point to.
 #pragma once
 
-#include "base/counter.hpp"
 #include "pool/crew.hpp"
+#include "pool/desk.hpp"
 #include "pool/extras.hpp"
 #include "pool/group.hpp"
 #include "pool/keeper.hpp"
@@ -51,14 +51,6 @@ struct alignas(base::cache_line) lane {
     note_size();
   }
   void note_size() noexcept { waiting.store(queue->size(), base::order::relaxed); }  // relaxed. As above.
-};
-
-/// Totals. Of one thread each, or of all that are none of the pool's: those add by read-modify-writes.
-struct alignas(base::cache_line) tally {
-  std::array<base::atomic<std::uint64_t>, 16> ends{};  // by work_status
-  base::atomic<std::uint64_t> unbegun{0};              // ends of works that have not begun
-  base::atomic<std::uint64_t> attempts{0};
-  base::atomic<std::uint64_t> stolen{0};
 };
 
 /// Who waits for a place in a full queue.
@@ -111,6 +103,8 @@ class pool_core final : public crew_client {
   /// After the status has become final, by the caller, who has a reference.
   void finish(work_core& w) noexcept;
   void drop(work_core& w) noexcept;
+  /// No reference is left.
+  void recycle(work_core& w) noexcept;
 
   // ---- control.cpp
   bool cancel(work_core& w, std::uint64_t why) noexcept;
@@ -162,7 +156,8 @@ class pool_core final : public crew_client {
   enum class [[nodiscard]] on_admit : std::uint8_t { place, take, run_here, discard, discard_other };
   enum class [[nodiscard]] on_line : std::uint8_t { stay, place, closed, force };
   enum class [[nodiscard]] on_claim : std::uint8_t { run, not_now };
-  enum class [[nodiscard]] on_execute : std::uint8_t { done, waits };
+  // done: the caller has its reference. gone: that has gone, too. given_up: it has come back to a work that had ended without it.
+  enum class [[nodiscard]] on_execute : std::uint8_t { done, gone, waits, given_up };
   enum class [[nodiscard]] on_retry : std::uint8_t { here, elsewhere, never };
   enum class which : bool { own, stolen };
 
@@ -174,7 +169,15 @@ class pool_core final : public crew_client {
   void link_after(work_core& w, const std::vector<work_id>& after);
   void demand_no_cycle(work_core& w, const std::vector<work_core*>& after);
   void resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept;
-  void count_in();
+  void count_in() {
+    // acq_rel. Before the pool's end looks at it, or after the bit that says so.
+    const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
+    if ((before & closed_bit) != 0) [[unlikely]]
+      refuse();
+    if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
+  }
+  [[noreturn]] void refuse();
+  void enter_simply(work_core& w);
   void arm_from_submit(work_core& w) noexcept;
   [[nodiscard]] bool is_closed() noexcept;
   void bring_in(work_core& w, on_admit how) noexcept;
@@ -185,11 +188,14 @@ class pool_core final : public crew_client {
   void count_long(work_core& w) noexcept;
   void place_all(work_core* list) noexcept;
   [[nodiscard]] unsigned lane_for(const work_core& w) noexcept;
+  [[nodiscard]] unsigned shorter_of(unsigned first, unsigned in_use) noexcept;
 
   // admission.cpp
-  [[nodiscard]] bool is_limited() const noexcept;
   [[nodiscard]] static bool takes_place(const work_options* wanted) noexcept;
-  void note_waiting(int by) noexcept;
+  void note_waiting(int by) noexcept {
+    if (is_limited_) count_waiting(by);
+  }
+  void count_waiting(int by) noexcept;
   [[nodiscard]] std::int64_t places() const noexcept;
   [[nodiscard]] bool take_place() noexcept;
   [[nodiscard]] bool take_place_in_turn() noexcept;
@@ -207,10 +213,13 @@ class pool_core final : public crew_client {
   [[nodiscard]] work_core* pop(lane& from, which end) noexcept;
   [[nodiscard]] work_core* steal_into(unsigned mine) noexcept;
   void take_out(work_core& w) noexcept;
+  on_claim take_on(work_core& w) noexcept;
   on_claim claim(work_core& w) noexcept;
   [[nodiscard]] bool hold_if_paused(work_core& w) noexcept;
-  on_execute execute(work_core& w) noexcept;
-  on_execute finish_run(work_core& w, work_status how) noexcept;
+  on_execute execute(work_core& w, seat* mine = nullptr) noexcept;
+  on_execute finish_run(work_core& w, work_status how, seat* mine) noexcept;
+  [[nodiscard]] bool end_at_once(work_core& w, seat* mine) noexcept;
+  on_run run_segment(seat& here, work_core& w) noexcept;
   [[nodiscard]] static work_status kind_of(work_core& w, const std::exception_ptr& thrown) noexcept;
   [[nodiscard]] work_status attempt(work_core& w, bool last) noexcept;
   [[nodiscard]] std::optional<work_status> segment(work_core& w, bool last) noexcept;
@@ -236,10 +245,27 @@ class pool_core final : public crew_client {
   void give_place_on(work_core& w) noexcept;
   void leave_names(work_core& w) noexcept;
   void remember(work_core& w, work_status how) noexcept;
-  void count_out() noexcept;
-  [[nodiscard]] tally& books() noexcept;
-  void note_end(work_status how) noexcept;
-  [[nodiscard]] std::uint64_t total(work_status how) const noexcept;
+  void count_out() noexcept {
+    // acq_rel. Who sees that nothing is outstanding sees what all works did.
+    const std::uint64_t before = outstanding_.fetch_sub(1, base::order::acq_rel);
+    if ((before & count_mask) == 1) note_idle(before);
+  }
+  void note_idle(std::uint64_t before) noexcept;
+  [[nodiscard]] desk* own_desk() noexcept {
+    const seat* const here = crew::here();
+    return here != nullptr && here->of == &threads ? static_cast<desk*>(here->own) : nullptr;
+  }
+  void count_one(total what, std::uint64_t by = 1) noexcept { count_at(own_desk(), what, by); }
+  void count_at(desk* own, total what, std::uint64_t by = 1) noexcept {
+    const auto place = static_cast<std::size_t>(what);
+    if (own != nullptr) {
+      own->sums[place].add(by);
+    } else {
+      outside_[place].fetch_add(by, base::order::relaxed);  // relaxed. A total.
+    }
+  }
+  [[nodiscard]] std::uint64_t sum(total what) noexcept;
+  void leave_desk(seat& here) noexcept;
   void wake_idle_waiters() noexcept;
 
   // wait.cpp
@@ -251,7 +277,7 @@ class pool_core final : public crew_client {
   void end_each(std::uint64_t how) noexcept;
   void end_by_force();
   bool end_reservation(work_core& w) noexcept;
-  [[nodiscard]] accounts count_ends() const noexcept;
+  [[nodiscard]] accounts count_ends() noexcept;
 
   // lifecycle.cpp
   [[nodiscard]] bool tells_lifecycle() const noexcept;
@@ -280,19 +306,25 @@ class pool_core final : public crew_client {
 
   std::vector<lane> lanes_;
   lane long_lane_;
-  alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
-  base::atomic<std::uint32_t> idle_epoch_{0};
-  alignas(base::cache_line) base::atomic<std::uint32_t> next_lane_{0};
+  // Read by every submit and every run, and seldom written.
+  alignas(base::cache_line) const bool is_limited_;  // how many wait is limited
+  const bool is_simple_;                             // no limit, no clock and no queue of the user's own
+  const bool is_time_masked_;                        // time_one_in is a power of two
   base::atomic<bool> closing_{false};
-  base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
+  base::atomic<bool> started_;  // written under lock_
   base::atomic<bool> paused_{false};
   base::atomic<std::uint32_t> pauses_{
       0};  // works, groups and the pool: how many are paused; 0: nobody needs to look
-  base::atomic<std::uint64_t> waiting_{0};  // in queues; counted only where there is a limit
-  std::array<tally, 17> outside_;           // the first: of threads that are none of the pool's
+  base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
+  alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
+  base::atomic<std::uint32_t> idle_epoch_{0};
+  alignas(base::cache_line) base::atomic<std::uint64_t> waiting_{
+      0};  // in queues; counted only where there is a limit
+  alignas(base::cache_line) std::array<base::atomic<std::uint64_t>, totals> outside_{};  // by other threads
 
-  base::mutex lock_;            // of what follows
-  base::atomic<bool> started_;  // written under the lock
+  base::mutex lock_;       // of what follows
+  desk* desks_ = nullptr;  // all that were made; owned
+  desk* free_desks_ = nullptr;
   bool shut_down_ = false;
   work_core* held_ = nullptr;         // by start_mode::suspended; the last first
   work_core* paused_list_ = nullptr;  // by a pause of what is queued

@@ -45,8 +45,7 @@ work_core* pool_core::steal_into(unsigned mine) noexcept {
         ++taken;
       }
     }
-    // relaxed. A total.
-    books().stolen.fetch_add(taken, base::order::relaxed);
+    count_one(total::stolen, taken);
     return first;
   }
   return nullptr;
@@ -73,21 +72,37 @@ bool pool_core::has_work() noexcept {
 
 crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
   auto& w = *static_cast<work_core*>(job);
-  if (claim(w) == on_claim::not_now) return on_run::done;
-  // relaxed. Published by the next.
+  if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_run::done;
+  // relaxed. Published by the compare-exchange that claims it: who sees that it runs, and is about to give it up, finds this seat.
   here.job.store(&w, base::order::relaxed);
-  // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or this sees that it has.
-  const word before{w.state.fetch_add(1, base::order::acq_rel)};
-  const bool is_late = before.is(work_status::abandoned) && w.coroutine == nullptr;
-  const on_execute how = is_late ? finish_run(w, work_status::stopped) : execute(w);
+  if (claim(w) == on_claim::not_now) return on_run::done;
+  if (w.coroutine != nullptr) return run_segment(here, w);
+  const on_execute how = execute(w, &here);
+  if (how == on_execute::gone) return on_run::done;
+  // relaxed. If somebody has seen it, it is lost, and that is asked below.
+  here.job.store(nullptr, base::order::relaxed);
+  if (how == on_execute::given_up && threads.is_lost(here)) {
+    leave_desk(here);
+    return on_run::given_up;
+  }
+  drop(w);
+  return on_run::done;
+}
+
+/// Of a coroutine that may be somebody else's as soon as it waits.
+crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
+  // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or it is found there.
+  w.state.fetch_add(1, base::order::acq_rel);
+  const on_execute how = execute(w);
   // relaxed. If somebody has seen it, it is lost, and waits for that below.
   here.job.store(nullptr, base::order::relaxed);
   if (how != on_execute::waits) drop(w);
   // acq_rel. Between two segments it may be about to be given up, by somebody who has seen this seat before.
   const word after{w.state.fetch_add(0, base::order::acq_rel)};
-  const bool may_be_lost =
-      after.is(work_status::abandoned) || (w.coroutine != nullptr && after.has(force_asked));
-  if (may_be_lost && threads.is_lost(here)) return on_run::given_up;
+  if ((after.is(work_status::abandoned) || after.has(force_asked)) && threads.is_lost(here)) {
+    leave_desk(here);
+    return on_run::given_up;
+  }
   drop(w);
   return on_run::done;
 }
@@ -102,11 +117,18 @@ void pool_core::leave_seat(const work_core& w) noexcept {
 /// It was abandoned, and has come back.
 void pool_core::gone(void* job) noexcept { drop(*static_cast<work_core*>(job)); }
 
+/// As claim(); what is paused is not begun either.
+pool_core::on_claim pool_core::take_on(work_core& w) noexcept {
+  if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_claim::not_now;
+  return claim(w);
+}
+
 /// The thread has taken it out of its queue. Not now: it is over, or held; its reference has gone with that.
 pool_core::on_claim pool_core::claim(work_core& w) noexcept {
   word seen{};
   // relaxed. Who ends the pool waits for what runs, also for what begins a moment later.
   if (closing_.load(base::order::relaxed) && !w.load().has(begun)) {
+    leave_seat(w);
     if (w.apply<rule::take_back>(seen, work_status::cancelled, std::uint64_t{ending})) {
       note_waiting(-1);
       finish(w);
@@ -114,10 +136,10 @@ pool_core::on_claim pool_core::claim(work_core& w) noexcept {
     drop(w);
     return on_claim::not_now;
   }
-  if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_claim::not_now;
   if (!w.apply<rule::claim>(seen)) {
     // A coroutine that goes on is `running` already; one that was abandoned unwinds.
     if (w.coroutine != nullptr && w.coroutine->has_tasks()) return on_claim::run;
+    leave_seat(w);
     drop(w);
     return on_claim::not_now;
   }
@@ -233,8 +255,14 @@ std::optional<work_status> pool_core::segment(work_core& w, bool last) noexcept 
   return thrown == nullptr ? work_status::succeeded : kind_of(w, thrown);
 }
 
-pool_core::on_execute pool_core::execute(work_core& w) noexcept {
+pool_core::on_execute pool_core::execute(work_core& w, seat* mine) noexcept {
   const presence here(w);
+  if (w.extras == nullptr && w.coroutine == nullptr) {
+    begin_attempt(w);
+    const work_status how = attempt(w, true);
+    end_attempt(w);
+    return finish_run(w, how, mine);
+  }
   const niceness as(threads, w);
   for (;;) {
     const bool last = w.extras == nullptr || !may_try_again(w);
@@ -253,29 +281,57 @@ pool_core::on_execute pool_core::execute(work_core& w) noexcept {
       if (next == on_retry::here) continue;
       if (next == on_retry::elsewhere) return on_execute::done;
     }
-    return finish_run(w, how);
+    return finish_run(w, how, mine);
   }
 }
 
-/// The runner says how it ended, unless somebody has given it up.
-pool_core::on_execute pool_core::finish_run(work_core& w, work_status how) noexcept {
+/// It has succeeded, and nobody waits for it or listens: one step, with which the reference goes that travels with it, if this is
+/// its run in a seat. False: somebody has come in between.
+bool pool_core::end_at_once(work_core& w, seat* mine) noexcept {
+  if (w.extras != nullptr || w.coroutine != nullptr || events.any() || options.default_callback) return false;
+  w.type->destroy_function(w.body);
+  w.function_gone = true;
+  desk* const own = own_desk();
+  count_at(own, ends_as(work_status::succeeded));
+  // relaxed. Before the last step: then the slot may be another work's. Who gives it up in between finds no seat, and does not lose
+  // this thread, which goes on.
+  if (mine != nullptr) mine->job.store(nullptr, base::order::relaxed);
   word seen{};
-  if (!w.apply<rule::end>(seen, how)) {
-    // Abandoned: the end was brought by whoever did that. Function and outcome are this thread's.
-    w.type->destroy_function(w.body);
-    w.type->destroy_result(w.body);
-    w.body_gone = true;
-    if (w.apply<rule::come_back>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+  const std::uint64_t owned = mine == nullptr ? 0 : 1;
+  if (!w.apply<rule::end_at_once>(seen, work_status::succeeded, owned)) {
+    count_at(own, ends_as(work_status::succeeded), ~std::uint64_t{0});
+    // relaxed. It is found again, in case it must be given up.
+    if (mine != nullptr) mine->job.store(&w, base::order::relaxed);
+    return false;
+  }
+  if (seen.refs() == owned && owned != 0) recycle(w);
+  count_out();
+  return true;
+}
+
+/// The runner says how it ended, unless somebody has given it up.
+pool_core::on_execute pool_core::finish_run(work_core& w, work_status how, seat* mine) noexcept {
+  if (how == work_status::succeeded && end_at_once(w, mine))
+    return mine == nullptr ? on_execute::done : on_execute::gone;
+  word seen{};
+  if (w.apply<rule::end>(seen, how)) {
+    finish(w);
     return on_execute::done;
   }
-  finish(w);
-  return on_execute::done;
+  // Abandoned: the end was brought by whoever did that. Function and outcome are this thread's.
+  if (!w.function_gone) w.type->destroy_function(w.body);
+  w.type->destroy_result(w.body);
+  w.body_gone = true;
+  if (w.apply<rule::come_back>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+  return on_execute::given_up;
 }
 
 /// Before it is in a queue. One that was tried already is not timed again.
 void pool_core::note_queued(work_core& w) noexcept {
   w.timed_at = {};
-  if (options.time_one_in == 0 || ((w.id >> slots::index_bits) + w.index) % options.time_one_in != 0) return;
+  if (options.time_one_in == 0) return;
+  const std::uint64_t turn = (w.id >> slots::index_bits) + w.index;
+  if ((is_time_masked_ ? turn & (options.time_one_in - 1) : turn % options.time_one_in) != 0) return;
   if (!w.load().has(begun)) w.timed_at = base::now();
 }
 
@@ -285,7 +341,7 @@ void pool_core::begin_attempt(work_core& w) noexcept {
     queue_times_.add(now - w.timed_at);
     w.timed_at = w.coroutine == nullptr ? now : base::time_point{};
   }
-  books().attempts.fetch_add(1, base::order::relaxed);  // relaxed. A total.
+  count_one(total::attempts);
   work_extras* const e = w.extras;
   if (e != nullptr) {
     w.began_at = e->segment_began = base::now();
@@ -434,7 +490,7 @@ bool pool_core::help_once() noexcept {
     work_core* const w = pop(lanes_[(mine + i) % count], i == 0 ? which::own : which::stolen);
     if (w == nullptr) continue;
     w->retain();  // a coroutine that waits may be gone before it is looked at again
-    if (claim(*w) == on_claim::run && execute(*w) != on_execute::waits) drop(*w);
+    if (take_on(*w) == on_claim::run && execute(*w) != on_execute::waits) drop(*w);
     drop(*w);
     return true;
   }
@@ -445,6 +501,16 @@ bool pool_core::help_once() noexcept {
 
 void pool_core::begins(seat& here) noexcept {
   here.nice = options.nice;
+  {
+    const base::lock_guard guard(lock_);
+    if (free_desks_ == nullptr) {
+      // Without memory for one it does as other threads do.
+      free_desks_ = new (std::nothrow) desk;
+      if (free_desks_ != nullptr) free_desks_->next_made = std::exchange(desks_, free_desks_);
+    }
+    here.own = free_desks_;
+    if (free_desks_ != nullptr) free_desks_ = free_desks_->next_free;
+  }
   if (options.nice != 0) base::set_niceness(options.nice);
   if (!options.on_thread_start) return;
   try {
@@ -454,7 +520,17 @@ void pool_core::begins(seat& here) noexcept {
   }
 }
 
+/// Nothing of this thread's is counted, or kept, any more.
+void pool_core::leave_desk(seat& here) noexcept {
+  auto* const own = static_cast<desk*>(std::exchange(here.own, nullptr));
+  if (own == nullptr) return;
+  memory.bring_back(own->stock);
+  const base::lock_guard guard(lock_);
+  own->next_free = std::exchange(free_desks_, own);
+}
+
 void pool_core::ends(seat& here) noexcept {
+  leave_desk(here);
   if (!options.on_thread_end) return;
   try {
     options.on_thread_end(here.index);

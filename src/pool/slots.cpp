@@ -85,54 +85,56 @@ work_core* slots::take_common(std::uint32_t& count) {
   return taken;
 }
 
-work_core& slots::draw(std::uint64_t references) {
-  shard& here = mine();
-  work_core* drawn;
-  {
-    const base::lock_guard guard(here.lock);
-    if (here.free == nullptr) {
-      here.free = take_common(here.count);
-      if (here.free == nullptr) throw std::bad_alloc();
-    }
-    drawn = here.free;
-    here.free = drawn->link;
-    --here.count;
-  }
-  // relaxed. The last owner's release came before, by the lock; see the next store.
-  const std::uint64_t times = (drawn->name.load(base::order::relaxed) >> index_bits) + 1;
-  const std::uint64_t id = (times << index_bits) | (drawn->index + 1);
-  drawn->name.store(id, base::order::relaxed);
-  drawn->id = id;
-  // release. Pairs with try_retain(): who finds references finds the id.
-  drawn->state.store(references, base::order::release);
-  return *drawn;
+/// Throws std::bad_alloc.
+void slots::refill(stock& empty) {
+  empty.first = take_common(empty.count);
+  if (empty.first == nullptr) throw std::bad_alloc();
 }
 
-bool slots::put(work_core& slot) noexcept {
+work_core* slots::draw_shared() {
+  shard& here = mine();
+  const base::lock_guard guard(here.lock);
+  if (here.free.first == nullptr) refill(here.free);
+  return pop(here.free);
+}
+
+bool slots::put_shared(work_core& slot) noexcept {
   shard& here = mine();
   bool closed;
   {
     const base::lock_guard guard(here.lock);
-    slot.link = here.free;
-    here.free = &slot;
+    push(here.free, slot);
     // relaxed. Written under this lock, too.
     closed = closed_.load(base::order::relaxed);
-    if (++here.count > 3 * batch) give_common(here);
+    if (here.free.count > 3 * batch) static_cast<void>(give_common(here.free, 2 * batch));
   }
   return closed && leave();
 }
 
-/// Two batches. Under the shard's lock, so that close() finds each slot in one place.
-void slots::give_common(shard& from) noexcept {
+void slots::give_surplus(stock& own) noexcept {
+  if (!give_common(own, 2 * batch)) return;
+  // This thread was given up, and what it had counted as drawn. It still is: the slot of what it ran.
+  for (unsigned i = 0; i != 2 * batch; ++i) static_cast<void>(leave());
+}
+
+void slots::bring_back(stock& own) noexcept {
+  while (own.first != nullptr) {
+    // Never the last: the calling thread has come from a work, or its pool has not ended.
+    static_cast<void>(put(*pop(own), nullptr));
+  }
+}
+
+/// A shard's under its lock, so that close() finds each slot in one place.
+bool slots::give_common(stock& from, std::uint32_t count) noexcept {
   const base::lock_guard guard(lock_);
-  for (unsigned i = 0; i != 2 * batch; ++i) {
-    work_core* const next = from.free;
-    from.free = next->link;
+  free_count_ += count;
+  for (; count != 0; --count) {
+    work_core* const next = pop(from);
     next->link = free_;
     free_ = next;
   }
-  from.count -= 2 * batch;
-  free_count_ += 2 * batch;
+  // relaxed. Written under this lock, too.
+  return closed_.load(base::order::relaxed);
 }
 
 bool slots::leave() noexcept {
@@ -163,7 +165,7 @@ std::uint64_t slots::close(std::uint64_t others) noexcept {
   lock_.lock();
   // relaxed, all. Under every lock.
   std::uint64_t free = free_count_;
-  for (const shard& each : shards_) free += each.count;
+  for (const shard& each : shards_) free += each.free.count;
   const std::uint64_t drawn = made_.load(base::order::relaxed) - free;
   left_.store(drawn + others, base::order::relaxed);
   closed_.store(true, base::order::relaxed);

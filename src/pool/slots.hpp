@@ -29,9 +29,11 @@ class reference {
 //   A slot is memory of type work_core from the first time it is drawn until the pool's memory goes. An id is its index and how
 //   often it was drawn, so an old id leads to the right slot and is found to be old: find() takes a reference if there are any,
 //   and looks at the slot's id afterwards. Who draws a slot writes the id first and then the references (release).
-//   Free slots lie in shards, each under its lock; a thread has a shard by its number.
+//   Free slots lie in shards, each under its lock; a thread has a shard by its number. A thread of the pool has a stock instead,
+//   without a lock; it takes batches from the common list, and brings them back there.
 //   When the pool has ended, close() counts the slots that are still drawn, under all locks; each that comes back afterwards
-//   counts down, and the last one says so: then nobody can find this memory any more.
+//   counts down, and the last one says so: then nobody can find this memory any more. What lies in the stock of a thread that was
+//   given up counts as drawn until that thread brings it back.
 class slots {
  public:
   static constexpr unsigned index_bits = 24;
@@ -42,10 +44,41 @@ class slots {
   slots& operator=(const slots&) = delete;
   ~slots();
 
-  /// With an id, and `references` in the word. Throws std::bad_alloc, also when 2^24 - 1 works are there.
-  [[nodiscard]] work_core& draw(std::uint64_t references);
+  /// What one thread has for itself.
+  struct stock {
+    work_core* first = nullptr;
+    std::uint32_t count = 0;
+  };
+
+  /// With an id, and `references` in the word; none: nobody finds it, before the word says otherwise. `own`: of this thread, if it
+  /// has one. Throws std::bad_alloc, also when 2^24 - 1 works are there.
+  [[nodiscard]] work_core& draw(std::uint64_t references, stock* own) {
+    work_core* drawn;
+    if (own != nullptr) {
+      if (own->first == nullptr) refill(*own);
+      drawn = pop(*own);
+    } else {
+      drawn = draw_shared();
+    }
+    // relaxed. The last owner's release came before, by the lock, or by this thread itself; see the next store.
+    const std::uint64_t times = (drawn->name.load(base::order::relaxed) >> index_bits) + 1;
+    const std::uint64_t id = (times << index_bits) | (drawn->index + 1);
+    drawn->name.store(id, base::order::relaxed);
+    drawn->id = id;
+    // release. Pairs with try_retain(): who finds references finds the id.
+    drawn->state.store(references, base::order::release);
+    return *drawn;
+  }
   /// No reference is left. True: the pool has ended, and this was the last slot.
-  [[nodiscard]] bool put(work_core& slot) noexcept;
+  [[nodiscard]] bool put(work_core& slot, stock* own) noexcept {
+    if (own == nullptr) return put_shared(slot);
+    push(*own, slot);
+    if (own->count > 3 * batch) [[unlikely]]
+      give_surplus(*own);
+    return false;
+  }
+  /// The thread has no stock any more.
+  void bring_back(stock& own) noexcept;
   /// With a reference for the caller; null: it is over and nobody keeps it, or there never was one.
   [[nodiscard]] work_core* find(std::uint64_t id) noexcept;
   /// Was such an id given out?
@@ -70,13 +103,28 @@ class slots {
 
   struct alignas(base::cache_line) shard {
     base::mutex lock;
-    work_core* free = nullptr;
-    std::uint32_t count = 0;
+    stock free;
   };
 
   [[nodiscard]] work_core* slot_at(std::uint32_t index) const noexcept;
   [[nodiscard]] work_core* take_common(std::uint32_t& count);
-  void give_common(shard& from) noexcept;
+  /// True: the pool has ended.
+  bool give_common(stock& from, std::uint32_t count) noexcept;
+  static void push(stock& to, work_core& slot) noexcept {
+    slot.link = to.first;
+    to.first = &slot;
+    ++to.count;
+  }
+  [[nodiscard]] static work_core* pop(stock& from) noexcept {
+    work_core* const first = from.first;
+    from.first = first->link;
+    --from.count;
+    return first;
+  }
+  void refill(stock& empty);
+  [[nodiscard]] work_core* draw_shared();
+  [[nodiscard]] bool put_shared(work_core& slot) noexcept;
+  void give_surplus(stock& own) noexcept;
   [[nodiscard]] shard& mine() noexcept;
 
   pool_core* const pool_;

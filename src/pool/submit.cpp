@@ -1,5 +1,5 @@
 // How a work comes into the pool.
-#include "base/random.hpp"
+#include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/demand.hpp"
 #include "pool/pool_core.hpp"
@@ -31,7 +31,9 @@ work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
       demand(false, "work_options::id is in use: a reserved id names one work");
     }
   } else {
-    w = &memory.draw(word{2}.bits);
+    // Nobody finds it before it is entered.
+    desk* const own = own_desk();
+    w = &memory.draw(0, own == nullptr ? nullptr : &own->stock);
   }
   if (type.bytes > body_room) {
     try {
@@ -60,6 +62,7 @@ void pool_core::give_back(work_core& w) noexcept {
   w.body = nullptr;
   w.type = nullptr;
   end_coroutine(std::exchange(w.coroutine, nullptr));
+  if (w.load().refs() == 0) return recycle(w);
   if (w.load().has(reserved)) {
     // A reserved one stays reserved.
     word seen{};
@@ -72,7 +75,7 @@ void pool_core::give_back(work_core& w) noexcept {
 }
 
 work_core& pool_core::begin_busy() {
-  work_core& holder = memory.draw(word{1}.bits);
+  work_core& holder = memory.draw(word{1}.bits, nullptr);
   try {
     count_in();
   } catch (...) {
@@ -90,7 +93,7 @@ void pool_core::end_busy(work_core& holder) noexcept {
 work_id pool_core::reserve() {
   // relaxed. A hint.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "reserve");
-  work_core& w = memory.draw(word{2}.with(reserved).bits);
+  work_core& w = memory.draw(word{2}.with(reserved).bits, nullptr);
   const work_id id{w.id};
   const bool too_late = is_closed();
   if (too_late) end_reservation(w);
@@ -264,19 +267,45 @@ void pool_core::resolve_late(work_core& w, std::uint64_t id, work_core*& failed)
   resolve(w, end.root, word{0}.to(end.how), failed);
 }
 
-// ---- the books -----------------------------------------------------------------------------------------------------
+// ---- into the pool --------------------------------------------------------------------------------------------------
 
-void pool_core::count_in() {
-  // acq_rel. Before the pool's end looks at it, or after the bit that says so.
-  const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
-  if ((before & closed_bit) != 0) {
-    count_out();
-    throw error(errc::shut_down, "submit");
+/// It was counted in after the pool has closed.
+void pool_core::refuse() {
+  count_out();
+  throw error(errc::shut_down, "submit");
+}
+
+/// With nothing asked of it that would have to be looked at: nobody finds the work before it lies in its queue.
+void pool_core::enter_simply(work_core& w) {
+  try {
+    count_in();
+  } catch (...) {
+    undo(w);
+    throw;
   }
-  if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
+  note_queued(w);
+  lane& to = lanes_[lane_for(w)];
+  {
+    const base::lock_guard guard(to.lock);
+    to.put(w);
+    // release. Pairs with try_retain() and load(): who finds it finds all of it, and where it lies.
+    w.state.store(word{2}.to(work_status::queued).bits, base::order::release);
+  }
+  threads.attract();
 }
 
 void pool_core::enter(work_core& w, const work_options* wanted) {
+  // relaxed. A reserved one is another's already, who finds nothing in it. Else this thread's alone.
+  if (word{w.state.load(base::order::relaxed)}.refs() == 0) {
+    // acquire. Pairs with start().
+    const bool is_simple = is_simple_ && w.coroutine == nullptr && started_.load(base::order::acquire);
+    if (is_simple && (wanted == nullptr || is_plain(*wanted))) {
+      w.priority = wanted == nullptr ? 0 : wanted->priority;
+      return enter_simply(w);
+    }
+    // release. Pairs with try_retain().
+    w.state.store(word{2}.bits, base::order::release);
+  }
   on_admit how = on_admit::place;
   bool counted = false;
   try {
@@ -286,7 +315,7 @@ void pool_core::enter(work_core& w, const work_options* wanted) {
     } else if (options.work_timeout.limit != base::nanoseconds(0)) {
       prepare(w, work_options{});
     }
-    if (is_limited() && takes_place(wanted)) how = admit(w);
+    if (is_limited_ && takes_place(wanted)) how = admit(w);
     count_in();
     counted = true;
     if (work_extras* const e = w.extras; e != nullptr) {
@@ -393,8 +422,17 @@ void pool_core::run_by_caller(work_core& w) noexcept {
   }
   note_waiting(+1);
   w.retain();  // a coroutine that waits may be gone before it is looked at again
-  if (claim(w) == on_claim::run && execute(w) != on_execute::waits) drop(w);
+  if (take_on(w) == on_claim::run && execute(w) != on_execute::waits) drop(w);
   drop(w);
+}
+
+/// Of this one and the next. A guess.
+unsigned pool_core::shorter_of(unsigned first, unsigned in_use) noexcept {
+  const unsigned other = first + 1 >= in_use ? 0 : first + 1;
+  // relaxed. A guess.
+  return lanes_[other].waiting.load(base::order::relaxed) < lanes_[first].waiting.load(base::order::relaxed)
+             ? other
+             : first;
 }
 
 /// Threads with a low number are there when any are.
@@ -403,18 +441,15 @@ unsigned pool_core::lane_for(const work_core& w) noexcept {
   const placement where = w.extras == nullptr ? placement::idle_then_least_loaded : w.extras->options.where;
   const seat* const here = crew::here();
   const auto count = static_cast<unsigned>(lanes_.size());
-  if (where != placement::idle_then_least_loaded && here != nullptr && here->of == &threads &&
-      (where == placement::local || !threads.has_room()))
-    return here->index % count;
   const unsigned in_use = std::clamp(threads.about_how_many(), 1U, count);
-  // relaxed. A turn.
-  const unsigned first = next_lane_.fetch_add(1, base::order::relaxed) % in_use;
-  if (in_use == 1) return first;
-  const unsigned other = (first + 1) % in_use;
-  // relaxed. A guess.
-  return lanes_[other].waiting.load(base::order::relaxed) < lanes_[first].waiting.load(base::order::relaxed)
-             ? other
-             : first;
+  if (here != nullptr && here->of == &threads) {
+    const unsigned own = here->index % count;
+    if (where == placement::local) return own;
+    if (!threads.has_room())
+      return where == placement::idle_then_local ? own : shorter_of(std::min(own, in_use - 1), in_use);
+  }
+  const unsigned turn = base::this_thread_locals().turn++;
+  return in_use == 1 ? 0 : shorter_of(turn % in_use, in_use);
 }
 
 /// There may be one thread more, until it is over. It may be over already, and then nobody would take that back.

@@ -110,6 +110,7 @@ class alignas(base::cache_line) work_core : public queue_item {
   base::atomic<std::uint32_t>* waits_on = nullptr;
   base::atomic<timing::timer_node*> grace{nullptr};  // owned, as long as the slot is there
   bool body_gone = false;                            // written by a runner that was given up
+  bool function_gone = false;                        // by a runner
   base::time_point queued_at{};                      // zero: not measured
   base::time_point began_at{};
   base::time_point

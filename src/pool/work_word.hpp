@@ -41,7 +41,8 @@ namespace rota::pool::detail {
 //   nudges         above the flags: counted by whoever resumes something, so that who sleeps on the word looks again
 //
 //   W1  A final status is never left, and is entered once: by the compare-exchange that took the work out of a status that is not.
-//   W2  Who brings a work to a final status does what its end brings with it, and then sets `over`, once.
+//   W2  Who brings a work to a final status does what its end brings with it, and then sets `over`, once. Where it brings nothing with it
+//       both are one step, and the runner's reference may go with it.
 //   W3  `running` and `paused` belong to one thread, the runner: only it touches the function and writes the outcome. So the outcome
 //       is written before `succeeded` or `failed` appear, and whoever sees these and `over` may read it. An abandoned work's outcome
 //       is nobody's: its runner destroys it when it comes back.
@@ -142,6 +143,12 @@ constexpr step again(word w, work_status to) noexcept {
   return {w.to(to), w.is(work_status::running) && !w.has(stop_asked)};
 }
 constexpr step end(word w, work_status to) noexcept { return {w.to(to), w.is_running()}; }
+/// Of one whose end brings nothing with it but that it is over: nobody waits, and nothing was asked of it that must be undone. With
+/// `owned` the references go that the runner has.
+constexpr step end_at_once(word w, work_status to, std::uint64_t owned) noexcept {
+  return {{w.to(to).with(over).bits - owned},
+          w.is_running() && (w.bits & (slept_on | listed | force_asked | held)) == 0};
+}
 constexpr step give_up(word w) noexcept {
   return {w.to(work_status::abandoned), w.is_running() && w.has(begun)};
 }

@@ -131,6 +131,20 @@ TEST(work_rules, by_the_runner) {
     expect_rule("end", {.from = runs}, to, true, [to](word w) { return rule::end(w, to); });
 }
 
+// With the reference of whoever ran it, in one step: nobody waits for it, and nothing was asked of it that must be undone.
+TEST(work_rules, of_an_end_that_brings_nothing_with_it) {
+  expect_rule("end_at_once", {.from = runs, .sets = over}, succeeded, true, [](word w) {
+    return rule::end_at_once(w, succeeded, 0);
+  });
+  std::uint64_t wrong = 0;
+  for_each_word([&](word w) {
+    const step made = rule::end_at_once(w, succeeded, 1);
+    if (made.applies && (w.has(slept_on) || w.has(listed) || w.has(force_asked) || w.has(held))) ++wrong;
+    if (made.next.refs() + 1 != w.refs() || made.next.has(over) < made.applies) ++wrong;
+  });
+  EXPECT_EQ(wrong, 0U);
+}
+
 // What has begun is not taken back, and what is taken back has not begun its last attempt.
 TEST(work_rules, by_whoever_takes_it_back) {
   for (const work_status to : {cancelled, discarded, rejected}) {

@@ -1,0 +1,28 @@
+// What a thread of the pool has for itself, so that it need not ask others: its totals, and slots that are free.
+#pragma once
+
+#include "base/cache_line.hpp"
+#include "base/counter.hpp"
+#include "pool/slots.hpp"
+
+#include <rota/pool/work_status.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace rota::pool::detail {
+
+/// What the pool counts: ends, by their status; and three more.
+enum class total : std::uint8_t { unbegun = 16, attempts, stolen, all };
+constexpr total ends_as(work_status how) noexcept { return static_cast<total>(how); }
+inline constexpr auto totals = static_cast<std::size_t>(total::all);
+
+/// A thread's from its beginning to its end; then the next one's. What was counted on it stays counted.
+struct alignas(base::cache_line) desk {
+  std::array<base::counter, totals> sums{};
+  slots::stock stock{};
+  desk* next_made = nullptr;
+  desk* next_free = nullptr;
+};
+
+}  // namespace rota::pool::detail
