@@ -1,0 +1,225 @@
+// Works with nothing asked of them, which take the short way: found only once they lie in a queue, ended in one step where nobody
+// waits, their slots kept by the thread that ran them. Run or taken back once; nobody who waits is forgotten; who is given up is the
+// thread that runs it, and no other; and the pool's memory goes.
+#include "model/pool_world.hpp"
+
+#include <rota/error.hpp>
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace rota::pool {
+namespace {
+
+using model::expect_holds;
+using model::few_threads;
+using model::guest;
+using model::luggage;
+using model::pool_at_random;
+using model::pool_exhaustive;
+using model::signal;
+using testing::check;
+using testing::execution;
+
+/// With something that goes when the pool's memory does.
+pool_options watched_threads(unsigned most) {
+  pool_options o = few_threads(most);
+  o.on_thread_start = [kept = std::make_shared<guest>()](unsigned /*index*/) {};
+  return o;
+}
+
+struct plain {
+  int runs = 0;
+  base::cell<int> done;
+
+  [[nodiscard]] auto function() {
+    return [this, with = luggage{}] {
+      check(++runs == 1, "it runs once");
+      done.set(7);
+    };
+  }
+  void check_end(work_status how) {
+    if (how == work_status::succeeded) {
+      check(runs == 1 && done.get() == 7, "it has run");
+    } else {
+      check(how == work_status::cancelled && runs == 0, "or it was taken back, and has not");
+    }
+  }
+};
+
+struct world {
+  explicit world(pool_options how) : pool(std::move(how)) {}
+  std::array<plain, 4> of;
+  signal go;
+  signal lost;
+  thread_pool pool;
+};
+
+TEST(plain_work_model, run_or_cancelled_and_waited_for) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    auto& handle = e.make<work<void>>(w.pool.submit(w.of[0].function()));
+    e.thread("canceller", [&handle] { static_cast<void>(handle.cancel()); });
+    e.thread("waiter", [&w, &handle] {
+      handle.wait();
+      w.of[0].check_end(handle.status());
+    });
+    e.finally([&w, &handle] { w.of[0].check_end(handle.status()); });
+  };
+  expect_holds(pool_exhaustive("plain_cancel"), body);
+  expect_holds(pool_at_random("plain_cancel pct"), body);
+}
+
+TEST(plain_work_model, waited_for_by_threads_and_by_a_list) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    auto& handle = e.make<work<void>>(w.pool.submit(w.of[0].function()));
+    e.thread("waiter", [&handle] { handle.wait(); });
+    e.thread("of any", [&w, &handle] {
+      const work_id all[]{handle.id()};
+      check(w.pool.wait_any(all) == handle.id(), "the one");
+    });
+    e.thread("of all", [&w] {
+      w.pool.wait_idle();
+      check(w.of[0].runs == 1, "nothing is outstanding");
+      const pool_stats s = w.pool.stats();
+      check(s.succeeded == 1 && s.submitted == 1 && s.attempts == 1, "and it is counted");
+    });
+  };
+  expect_holds(pool_exhaustive("plain_wait", 0), body);
+  expect_holds(pool_at_random("plain_wait pct"), body);
+}
+
+// It looks for every work that can be found, while some come in.
+TEST(plain_work_model, found_once_they_lie_in_a_queue) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    e.thread("submitter", [&w] {
+      for (unsigned i = 0; i < 2; ++i) w.pool | w.of[i].function();
+    });
+    e.thread("canceller", [&w] { static_cast<void>(w.pool.cancel_all()); });
+    e.finally([&w] {
+      w.pool.wait_idle();
+      const pool_stats s = w.pool.stats();
+      check(s.succeeded + s.cancelled == 2, "each ends once");
+      check(s.succeeded == static_cast<unsigned>(w.of[0].runs + w.of[1].runs), "by running, or not");
+    });
+  };
+  expect_holds(pool_exhaustive("plain_found"), body);
+  expect_holds(pool_at_random("plain_found pct"), body);
+}
+
+TEST(plain_work_model, asked_to_stop_as_it_ends) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    auto& handle = e.make<work<void>>(w.pool.submit(w.of[0].function()));
+    e.thread("stopper", [&handle] { static_cast<void>(handle.force_stop()); });
+    e.thread("pauser", [&handle] {
+      static_cast<void>(handle.pause());
+      static_cast<void>(handle.resume());
+    });
+    e.finally([&w, &handle] {
+      handle.wait();
+      w.of[0].check_end(handle.status());
+    });
+  };
+  expect_holds(pool_exhaustive("plain_asked", 0), body);
+  expect_holds(pool_at_random("plain_asked pct"), body);
+}
+
+// The first one's slot is the second one's, which is given up. The thread that ran the first must not go for it.
+TEST(plain_work_model, the_thread_that_is_given_up_is_the_one_that_runs_it) {
+  const auto body = [](execution& e) {
+    pool_options two = watched_threads(2);
+    two.min_threads = 2;
+    auto& w = e.make<world>(std::move(two));
+    e.thread("stopper", [&w] {
+      {
+        auto first = w.pool.submit(w.of[0].function());
+        w.pool.wait_idle();
+      }
+      auto handle = w.pool.submit([&w, with = luggage{}] {
+        ++w.of[1].runs;
+        w.go.wait();
+      });
+      static_cast<void>(handle.force_stop());
+      handle.wait();
+      check(handle.status() == (w.of[1].runs == 0 ? work_status::cancelled : work_status::abandoned),
+            "it was given up");
+      // Whoever is not lost serves these.
+      for (unsigned i = 2; i < 4; ++i) w.pool | w.of[i].function();
+      w.pool.wait_idle();
+      check(w.of[2].runs == 1 && w.of[3].runs == 1, "the others go on");
+      w.go.raise();
+    });
+  };
+  expect_holds(pool_exhaustive("plain_lost", 0), body);
+  expect_holds(pool_at_random("plain_lost pct"), body);
+}
+
+// A thread that is given up has slots of its own, and comes back when the pool has long ended.
+TEST(plain_work_model, what_a_lost_thread_kept_goes_back) {
+  const auto body = [](execution& e) {
+    auto& go = e.make<signal>();
+    e.thread("owner", [&go] {
+      {
+        thread_pool p(watched_threads(1));
+        auto handle = p.submit([&p, &go, with = luggage{}] {
+          p | [other = luggage{}] {};
+          go.wait();
+        });
+        static_cast<void>(handle.force_stop());
+        handle.wait();
+      }
+      go.raise();
+    });
+  };
+  expect_holds(pool_exhaustive("plain_stock", 0), body);
+  expect_holds(pool_at_random("plain_stock pct"), body);
+}
+
+// Each is refused, or comes to an end.
+TEST(plain_work_model, submitted_as_the_pool_ends) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    auto& accepted = e.make<int>(0);
+    e.thread("submitter", [&w, &accepted] {
+      try {
+        w.pool | w.of[0].function();
+        ++accepted;
+        w.pool | w.of[1].function();
+        ++accepted;
+      } catch (const error& why) {
+        check(why.code() == errc::shut_down, "it says why");
+      }
+    });
+    e.thread("ender", [&w] { static_cast<void>(w.pool.shutdown(std::chrono::nanoseconds(0))); });
+    e.finally([&w, &accepted] {
+      const pool_stats s = w.pool.stats();
+      check(s.outstanding == 0 && s.succeeded + s.cancelled == static_cast<unsigned>(accepted), "each ends");
+    });
+  };
+  expect_holds(pool_exhaustive("plain_end"), body);
+  expect_holds(pool_at_random("plain_end pct"), body);
+}
+
+TEST(plain_work_model, submitted_by_each_other) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(2));
+    w.pool | [&w, with = luggage{}] {
+      for (unsigned i = 0; i < 3; ++i) w.pool | w.of[i].function();
+    };
+    e.finally([&w] {
+      w.pool.wait_idle();
+      for (unsigned i = 0; i < 3; ++i) w.of[i].check_end(work_status::succeeded);
+      check(w.pool.stats().succeeded == 4, "each is counted");
+    });
+  };
+  expect_holds(pool_exhaustive("plain_inside", 0), body);
+  expect_holds(pool_at_random("plain_inside pct"), body);
+}
+
+}  // namespace
+}  // namespace rota::pool
