@@ -244,8 +244,10 @@ void mix(std::uint64_t round, stress::watchdog& dog, sums& all) {
 }
 
 /// Of a work that is cancelled while a thread comes for it exactly one happens.
+/// How long the other side is waited for follows who wins, so that each does about as often.
 void race(std::uint64_t rounds, stress::watchdog& dog, sums& all) {
   thread_pool p({.max_threads = 2});
+  std::uint64_t patience = 64;
   std::uint64_t cancelled = 0;
   for (std::uint64_t i = 0; i < rounds; ++i) {
     std::atomic<int> ran{0};
@@ -253,8 +255,13 @@ void race(std::uint64_t rounds, stress::watchdog& dog, sums& all) {
     work_options o;
     if (i % 2 == 0) o.callback = [&](const work_end&) { ++told; };
     auto w = p.submit([&] { ++ran; }, o);
-    for (std::uint64_t spin = i % 64; spin != 0; --spin) __builtin_ia32_pause();
+    for (std::uint64_t spin = patience * (i % 16) / 8; spin != 0; --spin) __builtin_ia32_pause();
     const bool taken = w.cancel();
+    if (taken) {
+      patience += patience < 100'000 ? 1 + patience / 16 : 0;
+    } else {
+      patience -= patience / 16;
+    }
     const bool has_value = w.fetch().has_value();
     expect(taken != (ran == 1), "cancelled and run, or neither");
     expect(has_value == (ran == 1), "the outcome of the other one");
