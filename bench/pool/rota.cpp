@@ -45,7 +45,7 @@ class posting_pool {
   explicit posting_pool(const job& what) : pool_(threads_of(what)) {}
   template <class F>
   void post(F f) {
-    static_cast<void>(pool_.submit(std::move(f)));
+    pool_ | std::move(f);
   }
   void wait() { pool_.wait_idle(); }
 

@@ -73,7 +73,9 @@ class pool_core final : public crew_client {
   // ---- submit.cpp
   [[nodiscard]] work_core& draw(const body_type& type, const work_options* wanted);
   void give_back(work_core& w) noexcept;
-  void enter(work_core& w, const work_options* wanted);
+  /// `given`: the caller has a reference afterwards.
+  enum class handle : bool { none, given };
+  void enter(work_core& w, const work_options* wanted, handle how);
   [[nodiscard]] work_id reserve();
   void start() noexcept;
   /// A work that has a right to run: to a queue, or to where it is held. The travelling reference goes with it.
@@ -177,7 +179,8 @@ class pool_core final : public crew_client {
     if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
   }
   [[noreturn]] void refuse();
-  void enter_simply(work_core& w);
+  void enter_simply(work_core& w, handle how);
+  void enter_fully(work_core& w, const work_options* wanted);
   void arm_from_submit(work_core& w) noexcept;
   [[nodiscard]] bool is_closed() noexcept;
   void bring_in(work_core& w, on_admit how) noexcept;

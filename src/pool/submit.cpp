@@ -276,7 +276,7 @@ void pool_core::refuse() {
 }
 
 /// With nothing asked of it that would have to be looked at: nobody finds the work before it lies in its queue.
-void pool_core::enter_simply(work_core& w) {
+void pool_core::enter_simply(work_core& w, handle how) {
   try {
     count_in();
   } catch (...) {
@@ -289,23 +289,29 @@ void pool_core::enter_simply(work_core& w) {
     const base::lock_guard guard(to.lock);
     to.put(w);
     // release. Pairs with try_retain() and load(): who finds it finds all of it, and where it lies.
-    w.state.store(word{2}.to(work_status::queued).bits, base::order::release);
+    w.state.store(word{how == handle::given ? 2U : 1U}.to(work_status::queued).bits, base::order::release);
   }
   threads.attract();
 }
 
-void pool_core::enter(work_core& w, const work_options* wanted) {
+void pool_core::enter(work_core& w, const work_options* wanted, handle how) {
   // relaxed. A reserved one is another's already, who finds nothing in it. Else this thread's alone.
   if (word{w.state.load(base::order::relaxed)}.refs() == 0) {
     // acquire. Pairs with start().
     const bool is_simple = is_simple_ && w.coroutine == nullptr && started_.load(base::order::acquire);
     if (is_simple && (wanted == nullptr || is_plain(*wanted))) {
       w.priority = wanted == nullptr ? 0 : wanted->priority;
-      return enter_simply(w);
+      return enter_simply(w, how);
     }
     // release. Pairs with try_retain().
     w.state.store(word{2}.bits, base::order::release);
   }
+  enter_fully(w, wanted);
+  if (how == handle::none) drop(w);
+}
+
+/// It can be found, and has two references: the one that travels with it, and a handle's.
+void pool_core::enter_fully(work_core& w, const work_options* wanted) {
   on_admit how = on_admit::place;
   bool counted = false;
   try {

@@ -21,8 +21,11 @@ draft draw(pool_core& pool, const body_type& type, const work_options* wanted) {
 }
 void give_back(const draft& place) noexcept { place.work->pool->give_back(*place.work); }
 work_core& enter(const draft& place, const work_options* options) {
-  place.work->pool->enter(*place.work, options);
+  place.work->pool->enter(*place.work, options, pool_core::handle::given);
   return *place.work;
+}
+void enter_and_let_go(const draft& place) {
+  place.work->pool->enter(*place.work, nullptr, pool_core::handle::none);
 }
 void throw_empty_function() { throw std::invalid_argument("thread_pool::submit: an empty function or task"); }
 void throw_empty_handle() {

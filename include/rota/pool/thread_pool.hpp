@@ -36,6 +36,8 @@ struct draft {
 ROTA_API void give_back(const draft& place) noexcept;
 /// The body is made: hands the work to its pool. Throws what submit() does; the body is destroyed then.
 [[nodiscard]] ROTA_API work_core& enter(const draft& place, const work_options* options);
+/// The same with default options, and nobody keeps it.
+ROTA_API void enter_and_let_go(const draft& place);
 [[noreturn]] ROTA_API void throw_empty_function();
 /// Looks for it by id; null: it is over, and not stored. The caller owns a reference.
 [[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id) noexcept;
@@ -174,7 +176,11 @@ class ROTA_API thread_pool {
   /// Submits, and lets go.
   template <class F>
   thread_pool& operator|(F&& function) {
-    static_cast<void>(submit(std::forward<F>(function)));
+    if constexpr (detail::callable<std::decay_t<F>>) {
+      detail::enter_and_let_go(fill<detail::call_body<std::decay_t<F>>>(nullptr, std::forward<F>(function)));
+    } else {
+      static_cast<void>(submit(std::forward<F>(function)));
+    }
     return *this;
   }
   template <class F>
@@ -284,6 +290,11 @@ class ROTA_API thread_pool {
  private:
   template <class Body, class F, class... Args>
   auto make(const work_options* options, F&& function, Args&&... args) -> work<typename Body::value_type> {
+    const detail::draft place = fill<Body>(options, std::forward<F>(function), std::forward<Args>(args)...);
+    return work<typename Body::value_type>(detail::enter(place, options));
+  }
+  template <class Body, class F, class... Args>
+  detail::draft fill(const work_options* options, F&& function, Args&&... args) {
     // A function itself is never empty, and g++ warns where one is compared.
     if constexpr (!std::is_function_v<std::remove_reference_t<F>> &&
                   requires { static_cast<bool>(function == nullptr); }) {
@@ -297,7 +308,7 @@ class ROTA_API thread_pool {
       detail::give_back(place);
       throw;
     }
-    return work<typename Body::value_type>(detail::enter(place, options));
+    return place;
   }
   template <class T>
   static detail::given_task<T> checked(task<T> work) {
