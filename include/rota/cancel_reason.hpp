@@ -10,6 +10,7 @@ enum class cancel_reason : unsigned char {
   timeout,         // a deadline passed
   sibling_failed,  // another child of the same scope or when_* failed, or decided it
   shutdown,        // the runtime shuts down
+  queue_full,      // a runtime's pool had no place for it: pool_options::queue_limit
 };
 
 [[nodiscard]] constexpr const char* to_string(cancel_reason reason) noexcept {
@@ -19,6 +20,7 @@ enum class cancel_reason : unsigned char {
     case cancel_reason::timeout: return "timeout";
     case cancel_reason::sibling_failed: return "sibling failed";
     case cancel_reason::shutdown: return "shutdown";
+    case cancel_reason::queue_full: return "queue full";
   }
   return "unknown";
 }

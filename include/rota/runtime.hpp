@@ -75,7 +75,7 @@ inline constexpr unhandled_policy unhandled_policy::report{nullptr, false};
 struct runtime_options {
   unsigned workers = 0;  // 0: as many as this process may use processors, at least 1; else 1..4096
   io_backend backend = io_backend::automatic;
-  pool::pool_options blocking{};
+  pool::pool_options blocking{};  // the threads of closures and of workers: its first eight fields
   // A cancelled_error during a shutdown is none: what a task awaits may be cancelled a moment before the task itself.
   unhandled_policy on_unhandled = unhandled_policy::terminate;
   std::chrono::nanoseconds watchdog =
@@ -214,7 +214,8 @@ class ROTA_API runtime {
   auto spawn(F&& function, Args&&... args) {
     return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
   }
-  /// Calls `function(args...)` on a thread that may block.
+  /// Calls `function(args...)` on a thread that may block. Where there is a limit on how many wait, and it is reached:
+  /// pool_options::on_full.
   template <class F, class... Args>
   auto spawn_blocking(F&& function, Args&&... args) {
     return core::spawn_on(

@@ -23,11 +23,12 @@ unsigned looks_before_sleep() noexcept {
 
 }  // namespace
 
-crew::crew(crew_client& client, const char* name, limits how) noexcept
+crew::crew(crew_client& client, const char* name, limits how, habits like) noexcept
     : client_(client),
       name_(name),
       keep_alive_(how.keep_alive),
-      spins_(looks_before_sleep()),
+      spins_(like.spins ? looks_before_sleep() : 0),
+      has_regions_(like.has_regions),
       min_(how.min),
       max_(how.max) {
   const base::lock_guard guard(mutex_);
@@ -73,7 +74,7 @@ crew::on_call crew::call(seat*& whom) noexcept {
 
 void crew::carry_out(on_call duty, seat* whom) noexcept {
   if (duty == on_call::wake) base::futex_wake(&whom->signal, 1);
-  if (duty == on_call::start && !start_thread()) client_.missing();
+  if (duty == on_call::start && start_thread() == on_start::failed) client_.missing();
 }
 
 void crew::attract_slowly() noexcept {
@@ -85,6 +86,35 @@ void crew::attract_slowly() noexcept {
     if ((word_.load(base::order::acquire) & searching_mask) == 0) duty = call(whom);
   }
   carry_out(duty, whom);
+}
+
+bool crew::hand_over(void* job) noexcept {
+  seat* whom = nullptr;
+  {
+    const base::lock_guard guard(mutex_);
+    if (stopping_) return false;
+    whom = idle_;
+    if (whom != nullptr) {
+      drop_idle(*whom);
+      whom->given = job;
+      // acq_rel. It no longer sleeps, nor does it search: nobody leaves work to it.
+      word_.fetch_sub(one_idle, base::order::acq_rel);
+      // relaxed. The lock orders it; the sleeper only compares.
+      whom->signal.fetch_add(1, base::order::relaxed);
+    } else {
+      if (threads_ >= cap()) return false;
+      ++threads_;
+      update();
+    }
+  }
+  if (whom != nullptr) {
+    base::futex_wake(&whom->signal, 1);
+    return true;
+  }
+  const on_start how = start_thread(job);
+  // While it was counted there may have been as many as there may be: whoever published then has found nobody to start.
+  if (how == on_start::failed) client_.missing();
+  return how == on_start::started;
 }
 
 /// One more is counted, and searches: the caller starts it. False: there are as many as shall be, or as may be.
@@ -100,54 +130,55 @@ bool crew::count_in(up_to limit) noexcept {
 
 bool crew::grow() noexcept {
   for (up_to limit = up_to::cap; count_in(limit); limit = up_to::floor) {
-    if (!start_thread()) return false;
+    if (start_thread() == on_start::failed) return false;
   }
   return true;
 }
 
 void crew::fill() noexcept {
   while (count_in(up_to::floor)) {
-    if (!start_thread()) return client_.missing();
+    if (start_thread() == on_start::failed) return client_.missing();
   }
 }
 
-/// The caller has counted it, as a thread and as searching.
-bool crew::start_thread() noexcept {
+/// The caller has counted it, as a thread, and as searching unless a job is given to it.
+crew::on_start crew::start_thread(void* given) noexcept {
   reap();
   std::unique_ptr<seat> made(new (std::nothrow) seat);
-  bool started = false;
+  if (made != nullptr) made->given = given;
   {
     const base::lock_guard guard(mutex_);
-    if (made != nullptr && !stopping_) {
-      made->of = this;
-      const auto place = std::find(seats_.begin(), seats_.end(), nullptr);
-      made->index = static_cast<unsigned>(place - seats_.begin());
-      try {
-        if (place == seats_.end()) seats_.emplace_back();
-        // Under the lock, so that the thread finds its own handle in its seat when it ends.
-        auto thread = base::thread::start(name_, thread_main, made.get());
-        if (thread.has_value()) {
-          made->thread = std::move(*thread);
-          ++started_;
-          seats_[made->index] = std::move(made);
-          started = true;
-        }
-      } catch (...) {  // no memory for its place
-      }
-    }
-    if (!started) {
-      --threads_;
-      if (!stopping_) ++failures_;
-      // acq_rel. As in sleep().
-      word_.fetch_sub(one_searching, base::order::acq_rel);
-      update();
-    }
-    if (stopping_) return true;
+    if (!stopping_ && made != nullptr && seat_new(made)) return on_start::started;
+    --threads_;
+    // acq_rel. As in sleep().
+    if (given == nullptr) word_.fetch_sub(one_searching, base::order::acq_rel);
+    update();
+    if (stopping_) return on_start::over;
+    ++failures_;
   }
   // What was published meanwhile was left to it. Whoever fell asleep before that can come; if all are busy they look later, and if
   // nobody is there: see missing().
-  if (!started) wake_idle(1);
-  return started;
+  wake_idle(1);
+  return on_start::failed;
+}
+
+/// Under the lock: finds a place for it, and starts its thread.
+bool crew::seat_new(std::unique_ptr<seat>& made) noexcept {
+  made->of = this;
+  const auto place = std::find(seats_.begin(), seats_.end(), nullptr);
+  made->index = static_cast<unsigned>(place - seats_.begin());
+  try {
+    if (place == seats_.end()) seats_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  // Under the lock, so that the thread finds its own handle in its seat when it ends.
+  auto thread = base::thread::start(name_, thread_main, made.get());
+  if (!thread.has_value()) return false;
+  made->thread = std::move(*thread);
+  ++started_;
+  seats_[made->index] = std::move(made);
+  return true;
 }
 
 /// Joins threads that have ended.
@@ -195,18 +226,16 @@ void crew::remind_idle() noexcept {
 
 void crew::thread_main(void* seat_address) noexcept {
   seat& here = *static_cast<seat*>(seat_address);
-  base::this_thread_locals().seat = &here;
+  if (here.of->has_regions_) base::this_thread_locals().seat = &here;
   here.of->serve(here);
 }
 
-/// It searches when it comes.
+/// It searches when it comes, unless it was started for a job of its own.
 void crew::serve(seat& here) noexcept {
   client_.begins(here);
   bool searching = true;
   for (;;) {
-    if (void* const job = searching ? search(here) : client_.take(here); job != nullptr) {
-      if (searching) found();
-      searching = false;
+    if (void* const job = next(here, searching); job != nullptr) {
       if (client_.run(here, job) == crew_client::on_run::given_up) return forget(here, job);
       if (is_over() && retire(here)) return;
     } else if (!searching) {
@@ -217,6 +246,20 @@ void crew::serve(seat& here) noexcept {
       return;
     }
   }
+}
+
+/// Null: nothing was found.
+void* crew::next(seat& here, bool& searching) noexcept {
+  if (!searching) return client_.take(here);
+  if (here.given != nullptr) {
+    searching = false;  // as whoever gave it has counted
+    return std::exchange(here.given, nullptr);
+  }
+  void* const job = search(here);
+  if (job == nullptr) return nullptr;
+  found();
+  searching = false;
+  return job;
 }
 
 void* crew::search(seat& here) noexcept {
@@ -233,7 +276,7 @@ void crew::found() noexcept {
   if (client_.has_work()) attract();
 }
 
-/// Called by one that searches. Afterwards it searches again, or has left.
+/// Called by one that searches. Afterwards it searches again, or has a job of its own, or has left.
 crew::on_sleep crew::sleep(seat& here) noexcept {
   std::uint32_t seen = 0;
   bool leaves;
@@ -256,8 +299,12 @@ crew::on_sleep crew::sleep(seat& here) noexcept {
   }
   if (leaves) return depart(here);
   if (client_.has_work()) {
-    const base::lock_guard guard(mutex_);
-    rouse(here);
+    {
+      const base::lock_guard guard(mutex_);
+      rouse(here);
+    }
+    // A job was given to it meanwhile: what it has seen was left to it, and somebody else must come for that.
+    if (here.given != nullptr) attract();
     return on_sleep::look_again;
   }
   for (;;) {
@@ -415,20 +462,25 @@ crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) no
     });
     if (found == seats_.end()) return on_lose::no_thread;
     if (lost_ >= most || !give_up(job)) return on_lose::refused;
-    seat* const here = found->release();
-    here->thread.detach();
-    // release. Pairs with forget().
-    here->lost.store(true, base::order::release);
-    --threads_;
-    ++lost_;
-    if (here->regions != 0) --regions_, --extra_;
-    update();
-    note_left();
+    part(*found);
   }
   base::futex_wake(&left_, 1);
   fill();
   if (client_.has_work()) attract();
   return on_lose::lost;
+}
+
+/// Under the lock: the thread that sits there is nobody's from now on.
+void crew::part(std::unique_ptr<seat>& place) noexcept {
+  seat* const here = place.release();
+  here->thread.detach();
+  // release. Pairs with forget().
+  here->lost.store(true, base::order::release);
+  --threads_;
+  ++lost_;
+  if (here->regions != 0) --regions_, --extra_;
+  update();
+  note_left();
 }
 
 /// Its work was given up, and has come back after all: nothing of it is the crew's but the count.
@@ -450,6 +502,9 @@ void crew::stop() noexcept {
     const base::lock_guard guard(mutex_);
     stopping_ = true;
     update();
+    for (auto& each : seats_) {
+      if (each != nullptr && !each->ended && client_.leaves_behind(*each)) part(each);
+    }
   }
   wake_idle(~0U);
   for (;;) {

@@ -31,6 +31,8 @@ struct alignas(base::cache_line) seat {
   seat* above = nullptr;  // in the list of idle ones
   seat* below = nullptr;
   bool idle = false;
+  void* given =
+      nullptr;  // a job that is its alone: by who takes it out of the list of idle ones, or starts it; then its thread's
   bool ended = false;  // it will not touch the crew again: join it
   unsigned regions = 0;
   base::atomic<bool> lost{false};  // its thread is nobody's
@@ -64,6 +66,10 @@ struct alignas(base::cache_line) seat {
 //       together no more leave than may.
 //   C3  A thread that cannot be started is counted back before anybody is told. Who published meanwhile has left his work to it:
 //       one of those that sleep is woken for that. So nothing waits for a clock while a thread is there.
+//   C4  A job that is handed over is in no queue: it is written, under mutex_, into the seat of a thread that sleeps there and then, or
+//       into that of a new one, before it starts. Neither looks into a queue before it has run that, nor leaves; and neither is
+//       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
+//       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
 
 /// What a crew works for.
 class crew_client {
@@ -84,8 +90,11 @@ class crew_client {
   virtual void ends(seat& here) noexcept = 0;
   /// On a thread that was given up, as its last act.
   virtual void gone(void* job) noexcept = 0;
-  /// A thread could not be started: try again later, by grow().
+  /// A thread could not be started: try again later, by grow(), or by attract() if only work that waits needs one.
   virtual void missing() noexcept = 0;
+  /// The crew stops, and its lock is held: is the thread that sits here inside of something that may never end? Then it is lost, and
+  /// nobody waits for it; its run() must say given_up. Decided against the end of that run(), in one order for both.
+  [[nodiscard]] virtual bool leaves_behind(seat& /*here*/) noexcept { return false; }
 
  protected:
   ~crew_client() = default;
@@ -98,6 +107,11 @@ class crew {
     unsigned max;
     base::nanoseconds keep_alive;
   };
+  /// What its threads are like.
+  struct habits {
+    bool spins = true;        // they look again for a while before they sleep
+    bool has_regions = true;  // what runs on them finds its seat by here(), and says there that it blocks
+  };
   struct counts {
     unsigned threads = 0;
     unsigned idle = 0;
@@ -109,7 +123,8 @@ class crew {
     std::uint64_t failures = 0;
   };
 
-  crew(crew_client& client, const char* name, limits how) noexcept;
+  crew(crew_client& client, const char* name, limits how) noexcept : crew(client, name, how, habits{}) {}
+  crew(crew_client& client, const char* name, limits how, habits like) noexcept;
   crew(const crew&) = delete;
   crew& operator=(const crew&) = delete;
   ~crew();
@@ -123,6 +138,9 @@ class crew {
     if ((seen & searching_mask) != 0 || (seen & (idle_mask | may_grow)) == 0) return;
     attract_slowly();
   }
+  /// Gives `job`, which is in no queue, to a thread that does nothing else before: one that sleeps, else a new one. False: there is
+  /// none, and the job is still the caller's.
+  [[nodiscard]] bool hand_over(void* job) noexcept;
   /// How many works find a thread that has none: those that sleep, look for work, or may yet be started. Right while nothing moves.
   [[nodiscard]] unsigned room() const noexcept {
     // relaxed. A guess, if threads come and go meanwhile.
@@ -167,12 +185,13 @@ class crew {
     return (word_.load(base::order::relaxed) & over) != 0;
   }
 
-  /// No thread is started any more, and each ends when it finds no work. Blocks until all have, but the lost ones.
+  /// No thread is started any more, and each ends when it finds no work. Blocks until all have, but the lost ones: those that the
+  /// client leaves behind are such from here on.
   void stop() noexcept;
   [[nodiscard]] counts count() noexcept;
   [[nodiscard]] limits bounds() noexcept;
 
-  /// The seat of this thread, if it is one of any crew's.
+  /// The seat of this thread, if it is one of any crew's that has regions.
   [[nodiscard]] static seat* here() noexcept { return static_cast<seat*>(base::this_thread_locals().seat); }
 
  private:
@@ -185,10 +204,12 @@ class crew {
 
   enum class [[nodiscard]] on_sleep : std::uint8_t { look_again, leave };
   enum class [[nodiscard]] on_call : std::uint8_t { nothing, wake, start };
+  enum class [[nodiscard]] on_start : std::uint8_t { started, failed, over };
   enum class up_to : std::uint8_t { floor, cap };
 
   static void thread_main(void* seat_address) noexcept;
   void serve(seat& here) noexcept;
+  [[nodiscard]] void* next(seat& here, bool& searching) noexcept;
   [[nodiscard]] void* search(seat& here) noexcept;
   void found() noexcept;
   on_sleep sleep(seat& here) noexcept;
@@ -196,6 +217,7 @@ class crew {
   void uncount() noexcept;
   void note_left() noexcept;
   void rouse(seat& here) noexcept;
+  void part(std::unique_ptr<seat>& place) noexcept;
   void forget(seat& here, void* job) noexcept;
   [[nodiscard]] bool retire(seat& here) noexcept;
   void attract_slowly() noexcept;
@@ -205,7 +227,8 @@ class crew {
   void remind_idle() noexcept;
   [[nodiscard]] bool count_in(up_to limit) noexcept;
   void count_extra(int by) noexcept;
-  [[nodiscard]] bool start_thread() noexcept;
+  on_start start_thread(void* given = nullptr) noexcept;
+  [[nodiscard]] bool seat_new(std::unique_ptr<seat>& made) noexcept;
   void reap() noexcept;
   void push_idle(seat& here) noexcept;
   void drop_idle(seat& here) noexcept;
@@ -216,6 +239,7 @@ class crew {
   const char* const name_;
   const base::nanoseconds keep_alive_;
   const unsigned spins_;
+  const bool has_regions_;
 
   alignas(base::cache_line) base::atomic<std::uint64_t> word_{0};
   base::atomic<unsigned> about_{0};   // threads_, for those without the lock

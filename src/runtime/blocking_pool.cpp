@@ -1,16 +1,21 @@
 #include "runtime/blocking_pool.hpp"
 
+#include "base/thread.hpp"
 #include "task/harness.hpp"
 
-#include <rota/detail/deadline.hpp>
+#include <rota/spawn.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 namespace rota::detail {
 
 using core::header;
+using pool::rejection;
+using pool::detail::crew_client;
+using pool::detail::seat;
 
 namespace {
 
@@ -57,227 +62,79 @@ const core::scheduler_ops blocking_pool::ops_table{
     .freed = [](core::scheduler& s) noexcept { of(s).tasks_.note_freed(); },
 };
 
+// Its threads sleep at once: whoever looked for work meanwhile would take the time of the workers. And what blocks on them lends its
+// role, or is a closure, which may.
 blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& options)
     : core::scheduler{&ops_table},
       tasks_(tasks),
       options_(options),
-      limit_(options.max_threads + tasks.workers()) {
-  // Room for all: nothing is allocated under the lock.
-  roles_.reserve(tasks.workers());
-  seats_.reserve(limit_);
+      threads_(
+          *this,
+          "rota-thread",
+          {options.min_threads + tasks.workers(), options.max_threads + tasks.workers(), options.keep_alive},
+          {.spins = false, .has_regions = false}) {}
+
+// ---- those who watch ------------------------------------------------------------------------------------------------
+
+/// Under the lock, after something has ended. True: tell() is to follow.
+bool blocking_pool::note_change() noexcept {
+  if (watchers_ == 0) return false;
+  // relaxed. The lock orders it; the sleeper only compares.
+  changed_.fetch_add(1, base::order::relaxed);
+  return true;
 }
 
-blocking_pool::~blocking_pool() = default;
+void blocking_pool::tell(bool watched) noexcept {
+  if (watched) base::futex_wake(&changed_, std::numeric_limits<int>::max());
+}
 
-/// Under the lock, after work was added.
-blocking_pool::on_add blocking_pool::provide_thread() noexcept {
-  if (waiting() <= idle_) {
-    // relaxed. The lock orders it; the sleeper only compares.
-    signal_.fetch_add(1, base::order::relaxed);
-    return on_add::wake;
+/// Until `done()` says so, under the lock, or the deadline has passed.
+template <class Done>
+void blocking_pool::watch(base::time_point deadline, Done done) noexcept {
+  bool counted = false;
+  for (bool timed_out = false;;) {
+    std::uint32_t seen;
+    {
+      const base::lock_guard lock(mutex_);
+      if (timed_out || done()) {
+        if (counted) --watchers_;
+        return;
+      }
+      if (!std::exchange(counted, true)) ++watchers_;
+      // relaxed. Raised under the same lock.
+      seen = changed_.load(base::order::relaxed);
+    }
+    timed_out = base::futex_wait(changed_, seen, deadline) == base::wait_result::timed_out;
   }
-  return threads_ < limit_ ? on_add::start : on_add::nothing;
 }
+
+// ---- roles ----------------------------------------------------------------------------------------------------------
 
 bool blocking_pool::start_role(sched::worker& role) noexcept {
-  on_add duty;
   {
     const base::lock_guard lock(mutex_);
-    roles_.push_back(&role);
-    duty = provide_thread();
-    if (duty == on_add::nothing) {
-      roles_.pop_back();
-      return false;
-    }
-    if (duty == on_add::start) ++threads_;
+    ++playing_;
   }
-  if (duty == on_add::wake) {
-    base::futex_wake(&signal_, 1);
-    return true;
-  }
-  if (start_thread()) return true;
+  if (threads_.hand_over(&role)) return true;
+  bool watched;
   {
     const base::lock_guard lock(mutex_);
-    if (std::erase(roles_, &role) != 0) {
-      --threads_;
-      return false;
-    }
+    --playing_;
+    watched = note_change();
   }
-  // A thread that was to serve something else has taken the role: that waits now.
-  note_missing();
-  return true;
-}
-
-void blocking_pool::start_minimum() noexcept {
-  for (unsigned i = 0; i < options_.min_threads; ++i) {
-    {
-      const base::lock_guard lock(mutex_);
-      ROTA_ASSERT(threads_ < limit_);  // no work has come yet
-      ++threads_;
-    }
-    if (start_thread()) continue;
-    const base::lock_guard lock(mutex_);
-    --threads_;
-    return;
-  }
-}
-
-void blocking_pool::submit(header& task) noexcept {
-  tasks_.note_outside(+1);
-  on_add duty = on_add::nothing;
-  bool too_late;
-  {
-    const base::lock_guard lock(mutex_);
-    too_late = cancelling_;
-    if (!too_late) {
-      duty = append(task);
-      if (duty == on_add::start) ++threads_;
-    }
-  }
-  if (too_late) {
-    // Admitted just before the shutdown began: threads may have gone already.
-    end_cancelled(task);
-    return;
-  }
-  if (duty == on_add::wake) base::futex_wake(&signal_, 1);
-  if (duty == on_add::start && !start_thread()) note_missing();
-}
-
-/// The pool goes on with fewer threads. Those that play roles never come back for this work, so others must be tried for.
-void blocking_pool::note_missing() noexcept {
-  bool first;
-  {
-    const base::lock_guard lock(mutex_);
-    --threads_;
-    // What comes while the runtime ends has been cancelled already.
-    first = !cancelling_ && !std::exchange(said_so_, true);
-    // seq_cst. Before the watchdog's word is exchanged: of {missing, watchdog asleep} one side sees the other.
-    missing_.fetch_add(1, base::order::seq_cst);
-  }
-  if (first) std::fputs("rota: no thread can be started for blocking work: it waits for one\n", stderr);
-  tasks_.around.first_awake(tasks_.around.watchdog);
-}
-
-bool blocking_pool::start_missing() noexcept {
-  // seq_cst. After the watchdog's announcement that it sleeps; see note_missing().
-  if (missing_.load(base::order::seq_cst) == 0) return false;
-  {
-    const base::lock_guard lock(mutex_);
-    if (waiting() == 0 || threads_ >= limit_) {
-      // relaxed. Under the lock. Those at the limit wait for a thread that comes back.
-      missing_.store(0, base::order::relaxed);
-      return false;
-    }
-    ++threads_;
-  }
-  const bool started = start_thread();
-  const base::lock_guard lock(mutex_);
-  if (!started) {
-    --threads_;
-    return true;
-  }
-  // relaxed. Under the lock; nobody else lowers it.
-  return missing_.fetch_sub(1, base::order::relaxed) > 1;
-}
-
-/// Under the lock.
-blocking_pool::on_add blocking_pool::append(header& task) noexcept {
-  task.next.set(nullptr);
-  last_ == nullptr ? static_cast<void>(first_ = &task) : last_->next.set(&task);
-  last_ = &task;
-  ++queued_;
-  return provide_thread();
-}
-
-/// It has not begun, and never will.
-void blocking_pool::end_cancelled(header& task) noexcept {
-  core::cancel(task, cancel_reason::shutdown);
-  core::run_entry(task);
-  tasks_.note_outside(-1);
-}
-
-/// The caller has counted it already.
-bool blocking_pool::start_thread() noexcept {
-  reap();
-  std::unique_ptr<seat> made(new (std::nothrow) seat);
-  if (made == nullptr) return false;  // NOT IN A MODEL: tests/unit/faults has it
-  made->pool = this;
-  seat& here = *made;
-  tasks_.books().made();
-  const base::lock_guard lock(mutex_);
-  // Who is counted has a seat, or is about to take one; who is not, has been reaped above.
-  ROTA_ASSERT(seats_.size() < seats_.capacity());
-  if (stopping_) {
-    tasks_.note_freed();
-    return false;
-  }
-  // Under the lock, so that the thread finds its own handle in its seat when it ends.
-  auto started = base::thread::start("rota-thread", thread_main, &here);
-  if (!started.has_value()) {
-    tasks_.note_freed();
-    return false;
-  }
-  here.thread = std::move(*started);
-  seats_.push_back(std::move(made));
-  return true;
-}
-
-/// Joins threads that have ended.
-void blocking_pool::reap() noexcept {
-  for (;;) {
-    std::unique_ptr<seat> done;
-    {
-      const base::lock_guard lock(mutex_);
-      const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s->ended; });
-      if (found == seats_.end()) return;
-      done = std::move(*found);
-      seats_.erase(found);
-    }
-    done->thread.join();
-  }
-}
-
-void blocking_pool::thread_main(void* seat_address) noexcept {
-  seat& mine = *static_cast<seat*>(seat_address);
-  blocking_pool& pool = *mine.pool;
-  sched::scheduler& tasks = pool.tasks_;
-  pool.serve(mine);
-  // The last touch: with the last reference the pool goes, too.
-  tasks.note_freed();
-}
-
-void blocking_pool::serve(seat& mine) noexcept {
-  for (;;) {
-    sched::worker* role = nullptr;
-    header* task = nullptr;
-    {
-      const base::lock_guard lock(mutex_);
-      if (!roles_.empty()) {
-        // The oldest: what a thread was started for is not left to one that could not be.
-        role = roles_.front();
-        roles_.erase(roles_.begin());
-        ++busy_;
-      } else if ((task = take_task()) != nullptr) {
-        ++busy_;
-        ++running_;
-      }
-    }
-    if (role != nullptr) {
-      play(*role);
-    } else if (task != nullptr) {
-      run(*task);
-    } else if (wait_for_work(mine) == on_wait::leave) {
-      return;
-    }
-  }
+  tell(watched);
+  return false;
 }
 
 void blocking_pool::play(sched::worker& role) noexcept {
   const bool stopped = role.play() == sched::worker::on_play::stopped;
+  bool watched;
   {
     const base::lock_guard lock(mutex_);
-    --busy_;
+    --playing_;
+    watched = note_change();
   }
+  tell(watched);
   if (!stopped) {
     tasks_.note_outside(-1);  // begun when the task lent the role
     return;
@@ -287,16 +144,139 @@ void blocking_pool::play(sched::worker& role) noexcept {
   base::futex_wake(&roles_ended_, 1);
 }
 
-header* blocking_pool::take_task() noexcept {
+void blocking_pool::wait_for_roles(unsigned roles) noexcept {
+  for (;;) {
+    // acquire. Pairs with play(): whatever the roles did is seen.
+    const std::uint32_t ended = roles_ended_.load(base::order::acquire);
+    if (ended >= roles) return;
+    static_cast<void>(base::futex_wait(roles_ended_, ended, base::never));
+  }
+}
+
+/// Under the lock. At the start, and at the end, there are fewer roles than workers.
+unsigned blocking_pool::lent() const noexcept { return playing_ - std::min(playing_, tasks_.workers()); }
+
+// ---- a closure comes ------------------------------------------------------------------------------------------------
+
+void blocking_pool::submit(header& task) noexcept {
+  tasks_.note_outside(+1);
+  std::uint64_t number = 0;
+  switch (enter(task, number)) {
+    case on_enter::queued: threads_.attract(); break;
+    case on_enter::queued_in_excess:
+      threads_.attract();
+      wait_for_place(number);
+      break;
+    case on_enter::refused: end_cancelled(task, cancel_reason::queue_full); break;
+    case on_enter::run_here: run_by_caller(task); break;
+    // Admitted just before the shutdown began: threads may have gone already.
+    case on_enter::too_late: end_cancelled(task, cancel_reason::shutdown); break;
+  }
+}
+
+blocking_pool::on_enter blocking_pool::enter(header& task, std::uint64_t& number) noexcept {
+  // One that has begun is back: it has had its place.
+  const bool is_new = task.shard == header::not_enrolled;
+  const on_enter otherwise = is_new && options_.queue_limit != 0 ? when_full() : on_enter::queued;
+  const base::lock_guard lock(mutex_);
+  if (cancelling_) return on_enter::too_late;
+  const on_enter how = has_place(accepted_ + 1) ? on_enter::queued : otherwise;
+  if (how == on_enter::refused || how == on_enter::run_here) return how;
+  task.next.set(nullptr);
+  last_ == nullptr ? static_cast<void>(first_ = &task) : last_->next.set(&task);
+  last_ = &task;
+  ++queued_;
+  number = ++accepted_;
+  return how;
+}
+
+/// On the thread that submits. A task does not wait in a plain call, nor does a worker's thread.
+blocking_pool::on_enter blocking_pool::when_full() const noexcept {
+  if (options_.on_full == rejection::caller_runs) return on_enter::run_here;
+  const bool is_plain = sched::worker::current() == nullptr && core::task_in_sight() == nullptr;
+  return options_.on_full == rejection::block && is_plain ? on_enter::queued_in_excess : on_enter::refused;
+}
+
+/// Under the lock: does the closure that was, or will be, queued as the n-th find a thread, or a place within the limit?
+bool blocking_pool::has_place(std::uint64_t number) const noexcept {
+  if (options_.queue_limit == 0) return true;
+  const std::uint64_t outstanding = number - std::min(number, over_);
+  const std::uint64_t threads = options_.max_threads - std::min(options_.max_threads, lent());
+  return outstanding <= threads || outstanding - threads <= options_.queue_limit;
+}
+
+void blocking_pool::wait_for_place(std::uint64_t number) noexcept {
+  watch(base::never, [this, number] { return cancelling_ || has_place(number); });
+}
+
+/// Whoever submits it is a worker's thread, perhaps: then another one plays that meanwhile, if there is one.
+void blocking_pool::run_by_caller(header& task) noexcept {
+  const core::blocking_section section;
+  call(task);
+}
+
+/// It has not begun, and never will.
+void blocking_pool::end_cancelled(header& task, cancel_reason why) noexcept {
+  core::cancel(task, why);
+  core::run_entry(task);
+  tasks_.note_outside(-1);
+}
+
+// ---- a thread -------------------------------------------------------------------------------------------------------
+
+/// A hook that throws ends the program: there is no task that could have failed.
+void blocking_pool::begins(seat& here) noexcept {
+  if (options_.nice != 0) base::set_niceness(options_.nice);
+  if (options_.on_thread_start) options_.on_thread_start(here.index);
+}
+
+void blocking_pool::ends(seat& here) noexcept {
+  if (options_.on_thread_end) options_.on_thread_end(here.index);
+}
+
+bool blocking_pool::has_work() noexcept {
+  const base::lock_guard lock(mutex_);
+  return first_ != nullptr;
+}
+
+void* blocking_pool::take(seat& here) noexcept {
+  const base::lock_guard lock(mutex_);
   header* const task = first_;
   if (task == nullptr) return nullptr;
   first_ = task->next.get();
   if (first_ == nullptr) last_ = nullptr;
   --queued_;
+  ++running_;
+  // relaxed. Under the lock.
+  here.job.store(task, base::order::relaxed);
   return task;
 }
 
-void blocking_pool::run(header& task) noexcept {
+crew_client::on_run blocking_pool::run(seat& here, void* job) noexcept {
+  // relaxed. This thread's. What was taken is noted there; what was handed over is a role.
+  if (here.job.load(base::order::relaxed) != nullptr) return run_closure(here, *static_cast<header*>(job));
+  play(*static_cast<sched::worker*>(job));
+  return on_run::done;
+}
+
+crew_client::on_run blocking_pool::run_closure(seat& here, header& task) noexcept {
+  call(task);
+  bool left_behind;
+  bool watched;
+  {
+    const base::lock_guard lock(mutex_);
+    --running_;
+    ++over_;
+    watched = note_change();
+    // relaxed, both. Under the lock.
+    left_behind = here.job.load(base::order::relaxed) == this;
+    here.job.store(nullptr, base::order::relaxed);
+  }
+  tell(watched);
+  return left_behind ? on_run::given_up : on_run::done;
+}
+
+void blocking_pool::call(header& task) noexcept {
   // A closure never suspends, yet a report must name it. Enrolled first: a shutdown that is not seen below finds it there.
   core::enroll_once(task);
   bool cancelling;
@@ -307,119 +287,77 @@ void blocking_pool::run(header& task) noexcept {
   if (cancelling) core::cancel(task, cancel_reason::shutdown);
   core::run_entry(task);
   tasks_.note_outside(-1);
+}
+
+// ---- the system gives no thread -------------------------------------------------------------------------------------
+
+/// The pool goes on with fewer threads. Those that play roles never come back for closures, so others must be tried for.
+void blocking_pool::missing() noexcept {
+  bool first;
   {
     const base::lock_guard lock(mutex_);
-    --running_;
-    --busy_;
-    if (!cancelling_) return;
-    // relaxed. The lock orders it; the sleeper only compares.
-    closures_ended_.fetch_add(1, base::order::relaxed);
+    first = first_ != nullptr && !std::exchange(said_so_, true);
   }
-  base::futex_wake(&closures_ended_, 1);
+  if (first) std::fputs("rota: no thread can be started for blocking work: it waits for one\n", stderr);
+  // seq_cst. Before the watchdog's word is exchanged: of {missing, watchdog asleep} one side sees the other.
+  missing_.exchange(1, base::order::seq_cst);
+  tasks_.around.first_awake(tasks_.around.watchdog);
 }
 
-void blocking_pool::wait_for_closures(base::time_point deadline) noexcept {
-  for (;;) {
-    std::uint32_t seen;
-    {
-      const base::lock_guard lock(mutex_);
-      if (running_ == 0) return;
-      // relaxed. Raised under the same lock.
-      seen = closures_ended_.load(base::order::relaxed);
-    }
-    if (base::futex_wait(closures_ended_, seen, deadline) == base::wait_result::timed_out) return;
-  }
+bool blocking_pool::start_missing() noexcept {
+  // seq_cst. After the watchdog's announcement that it sleeps; see missing().
+  if (missing_.load(base::order::seq_cst) == 0) return false;
+  // acq_rel. Before the look into the queue: what was queued before a failure is seen there, and a later one sets it again.
+  missing_.exchange(0, base::order::acq_rel);
+  if (!has_work()) return false;
+  // Those at the limit wait for a thread that comes back, and those that somebody looks for will be found.
+  threads_.attract();
+  // seq_cst. As above.
+  return missing_.load(base::order::seq_cst) != 0;
 }
 
-/// Under the lock under which it was found that nothing waits and that a thread can be spared: whoever adds work, or leaves,
-/// comes before or sees one less.
-blocking_pool::on_wait blocking_pool::leave(seat& mine) noexcept {
-  --threads_;
-  mine.ended = true;
-  return on_wait::leave;
-}
-
-blocking_pool::on_wait blocking_pool::wait_for_work(seat& mine) noexcept {
-  std::uint32_t seen;
-  bool stay;
-  {
-    const base::lock_guard lock(mutex_);
-    if (waiting() != 0) return on_wait::look_again;
-    if (stopping_) return leave(mine);
-    ++idle_;
-    stay = threads_ <= threads_kept();
-    // relaxed. Raised under the same lock.
-    seen = signal_.load(base::order::relaxed);
-  }
-  const base::time_point leave_at =
-      stay ? base::never : saturating_deadline(base::now(), options_.keep_alive);
-  const bool timed_out = base::futex_wait(signal_, seen, leave_at) == base::wait_result::timed_out;
-  const base::lock_guard lock(mutex_);
-  --idle_;
-  if (waiting() != 0) return on_wait::look_again;
-  // Several may have timed out together: those that are to be kept stay.
-  const bool may_leave = timed_out && threads_ > threads_kept();
-  return stopping_ || may_leave ? leave(mine) : on_wait::look_again;
-}
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void blocking_pool::cancel_queued() noexcept {
   header* queued;
+  bool watched;
   {
     const base::lock_guard lock(mutex_);
     cancelling_ = true;
     queued = std::exchange(first_, nullptr);
     last_ = nullptr;
-    queued_ = 0;
+    over_ += std::exchange(queued_, 0);
+    watched = note_change();
   }
+  tell(watched);
   while (queued != nullptr) {
     header* const next = queued->next.get();
-    end_cancelled(*queued);
+    end_cancelled(*queued, cancel_reason::shutdown);
     queued = next;
   }
 }
 
-void blocking_pool::wait_for_roles(unsigned roles) noexcept {
-  for (;;) {
-    // acquire. Pairs with serve(): whatever the roles did is seen.
-    const std::uint32_t ended = roles_ended_.load(base::order::acquire);
-    if (ended >= roles) return;
-    static_cast<void>(base::futex_wait(roles_ended_, ended, base::never));
-  }
+void blocking_pool::wait_for_closures(base::time_point deadline) noexcept {
+  watch(deadline, [this] { return running_ == 0; });
 }
 
-void blocking_pool::stop() noexcept {
-  {
-    const base::lock_guard lock(mutex_);
-    stopping_ = true;
-    // relaxed. The lock orders it.
-    signal_.fetch_add(1, base::order::relaxed);
-  }
-  base::futex_wake(&signal_, 1 << 20);
-  for (;;) {
-    std::unique_ptr<seat> one;
-    {
-      const base::lock_guard lock(mutex_);
-      // Those inside a closure may never come back. One whose task blocked does: that task has ended, or is about to.
-      if (threads_ <= running_) break;
-      const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s->ended; });
-      if (found != seats_.end()) {
-        one = std::move(*found);
-        seats_.erase(found);
-      }
-    }
-    one != nullptr ? one->thread.join() : base::yield_thread();
-  }
-  reap();
+/// Under the crew's lock. A thread whose task has blocked comes back: that task has ended, or is about to.
+bool blocking_pool::leaves_behind(seat& here) noexcept {
   const base::lock_guard lock(mutex_);
-  for (const auto& s : seats_) {
-    s->thread.detach();
-  }
+  // relaxed, both. Under the lock.
+  if (here.job.load(base::order::relaxed) == nullptr) return false;
+  here.job.store(this, base::order::relaxed);
+  tasks_.books().made();
+  return true;
 }
+
+/// The last touch: with the last reference the pool goes, too.
+void blocking_pool::gone(void* /*job*/) noexcept { tasks_.note_freed(); }
 
 blocking_pool::counts blocking_pool::count() noexcept {
+  const unsigned threads = threads_.count().threads;
   const base::lock_guard lock(mutex_);
-  const auto roles = static_cast<unsigned>(tasks_.workers() - roles_.size());
-  return {threads_, running_, busy_ - std::min(busy_, running_ + roles), queued_};
+  return {threads, running_, lent(), queued_};
 }
 
 }  // namespace rota::detail

@@ -3,41 +3,48 @@
 
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
-#include "base/thread.hpp"
+#include "pool/crew.hpp"
 #include "sched/scheduler.hpp"
 
 #include <rota/pool/pool_options.hpp>
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 namespace rota::detail {
 
-// PROTOCOL: pool of threads
-//   mutex_ guards every plain member. `waiting` = roles + tasks in the queues; `idle` = threads that look at signal_, those
-//   among them that were told to come counted until they have the lock.
-//   Whoever adds work: waiting > idle and room for a thread: starts one; otherwise raises signal_ under the lock and wakes
-//   one. An idle thread reads signal_ under the lock before it waits for it to change: so a raise is never missed.
-//   A thread that leaves is no longer counted when the lock is given back under which it decided so: else a closure might be
-//   left to it that finds the limit reached, and of several that time out together more might leave than may.
-//   A closure that was added when no thread could be started is counted in missing_, and the watchdog gets up: it tries
-//   again at each of its looks, and does not sleep before the queue is empty or a thread was started for each.
-//   Who waits for the closures that run reads closures_ended_ under the lock under which it sees that one runs; whoever ends one
-//   after cancel_queued() raises it under the lock.
-//   A role is only taken on when a thread for it is certain: a role that waits would stall its queues.
-class blocking_pool : public core::scheduler {
+// PROTOCOL: the runtime's pool
+//   Its threads are a crew's: pool/crew.hpp says how many there are, who sleeps, who is woken, who leaves, and who comes for a
+//   closure. mutex_ guards every plain member here. The crew's lock comes first: leaves_behind() is called under it; nothing of
+//   the crew is called under mutex_.
+//
+//   Roles     A role is in no queue: the crew hands it over to one thread, which plays it before it looks for anything else; or it
+//             refuses it, and nobody has seen it. So a role never waits, and start_role() says so truly. playing_ counts those
+//             that a thread has: it is raised before the role goes out, and lowered when play() has returned, so also for a
+//             thread whose task has lent the role on: playing_ - workers of them are inside of such a task.
+//   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from take() until its end,
+//             changed under mutex_; null while a role is played; the pool itself if the thread was left behind.
+//   Missing   A thread that could not be started: missing_ is set, and the watchdog gets up. It clears missing_ and then looks into
+//             the queue: whoever fails after that sets it again. It does not sleep while it is set (four seq_cst accesses).
+//   Places    Where there is a queue limit: accepted_ - over_ closures run or wait. Within the limit that is at most the threads
+//             that they may have and the limit. Looked at under the mutex_ under which a closure is queued: never exceeded but by
+//             those that wait for their place, whose closures are in the queue already, in order: the n-th has its place when
+//             n - over_ is within the limit.
+//   Watchers  Who waits for a place, or for the closures that run, reads changed_ under the mutex_ under which it has looked, and
+//             is counted in watchers_ by then. Whoever ends something raises changed_ under mutex_ if there are any.
+//   The end   cancel_queued() sets cancelling_ under the mutex_ under which it empties the queue: who comes later ends there and
+//             then. A thread that is inside of a closure when the crew stops is left behind: decided under mutex_, against the end
+//             of the closure. It counts in the ledger's memories from then on, so that whatever it touches is there.
+class blocking_pool final : public core::scheduler, public pool::detail::crew_client {
  public:
-  /// Throws std::bad_alloc.
   blocking_pool(sched::scheduler& tasks, const pool::pool_options& options);
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
-  ~blocking_pool();
+  ~blocking_pool() = default;
 
   /// Finds a thread that plays `role`. False: none is idle and none can be had.
   [[nodiscard]] bool start_role(sched::worker& role) noexcept;
-  /// Starts `min_threads` threads, as far as the system gives them.
-  void start_minimum() noexcept;
+  /// Starts `min_threads` threads beside those of the roles, as far as the system gives them.
+  void start_minimum() noexcept { threads_.fill(); }
 
   /// For the watchdog: closures wait because no thread could be started for them; tries again. False: none does.
   [[nodiscard]] bool start_missing() noexcept;
@@ -47,7 +54,7 @@ class blocking_pool : public core::scheduler {
   /// After cancel_queued(). Blocks until no closure runs, or until the deadline.
   void wait_for_closures(base::time_point deadline) noexcept;
   /// After all roles have ended. Idle threads leave and are joined; those inside a closure are left to themselves.
-  void stop() noexcept;
+  void stop() noexcept { threads_.stop(); }
   /// Blocks until every role has ended.
   void wait_for_roles(unsigned roles) noexcept;
 
@@ -59,57 +66,57 @@ class blocking_pool : public core::scheduler {
   };
   [[nodiscard]] counts count() noexcept;
 
+  // ---- for the crew
+  [[nodiscard]] void* take(pool::detail::seat& here) noexcept override;
+  on_run run(pool::detail::seat& here, void* job) noexcept override;
+  [[nodiscard]] bool has_work() noexcept override;
+  void begins(pool::detail::seat& here) noexcept override;
+  void ends(pool::detail::seat& here) noexcept override;
+  void gone(void* job) noexcept override;
+  void missing() noexcept override;
+  [[nodiscard]] bool leaves_behind(pool::detail::seat& here) noexcept override;
+
  private:
-  struct seat {
-    base::thread thread;
-    blocking_pool* pool = nullptr;
-    bool ended = false;  // it will not touch the pool again: join it
-  };
+  /// What becomes of a closure that comes.
+  enum class [[nodiscard]] on_enter : std::uint8_t { queued, queued_in_excess, refused, run_here, too_late };
 
   static const core::scheduler_ops ops_table;
   static blocking_pool& of(core::scheduler& self) noexcept { return static_cast<blocking_pool&>(self); }
-  static void thread_main(void* seat_address) noexcept;
 
-  void serve(seat& mine) noexcept;
   void submit(core::header& task) noexcept;
-  void end_cancelled(core::header& task) noexcept;
-  enum class [[nodiscard]] on_wait : std::uint8_t { look_again, leave };
-  on_wait wait_for_work(seat& mine) noexcept;
-  on_wait leave(seat& mine) noexcept;
-  /// What must follow the lock under which work was added.
-  enum class [[nodiscard]] on_add : std::uint8_t { nothing, wake, start };
-  on_add provide_thread() noexcept;
-  on_add append(core::header& task) noexcept;
-  void note_missing() noexcept;
-  [[nodiscard]] bool start_thread() noexcept;
-  void reap() noexcept;
-  void run(core::header& task) noexcept;
+  on_enter enter(core::header& task, std::uint64_t& number) noexcept;
+  [[nodiscard]] on_enter when_full() const noexcept;
+  [[nodiscard]] bool has_place(std::uint64_t number) const noexcept;
+  void wait_for_place(std::uint64_t number) noexcept;
+  void run_by_caller(core::header& task) noexcept;
+  void end_cancelled(core::header& task, cancel_reason why) noexcept;
+  void call(core::header& task) noexcept;
+  on_run run_closure(pool::detail::seat& here, core::header& task) noexcept;
   void play(sched::worker& role) noexcept;
-  core::header* take_task() noexcept;
-  [[nodiscard]] unsigned threads_kept() const noexcept { return options_.min_threads + tasks_.workers(); }
-  [[nodiscard]] std::size_t waiting() const noexcept { return roles_.size() + queued_; }
+  [[nodiscard]] unsigned lent() const noexcept;
+  template <class Done>
+  void watch(base::time_point deadline, Done done) noexcept;
+  [[nodiscard]] bool note_change() noexcept;
+  void tell(bool watched) noexcept;
 
   sched::scheduler& tasks_;
   const pool::pool_options options_;
-  const unsigned limit_;
 
   base::mutex mutex_;
-  base::atomic<std::uint32_t> signal_{0};
+  base::atomic<std::uint32_t> changed_{0};
   base::atomic<std::uint32_t> roles_ended_{0};
-  base::atomic<std::uint32_t> closures_ended_{0};  // counted from the shutdown on, under the lock
-  std::vector<sched::worker*> roles_;
+  base::atomic<std::uint32_t> missing_{0};
   core::header* first_ = nullptr;
   core::header* last_ = nullptr;
   std::size_t queued_ = 0;
-  unsigned idle_ = 0;
-  unsigned threads_ = 0;
-  unsigned running_ = 0;               // closures
-  unsigned busy_ = 0;                  // threads inside a role or a closure
-  base::atomic<unsigned> missing_{0};  // changed under the lock
+  std::uint64_t accepted_ = 0;  // closures that were queued
+  std::uint64_t over_ = 0;      // those of them that have ended
+  unsigned running_ = 0;        // closures
+  unsigned playing_ = 0;        // threads inside a role, or inside a task that has lent it
+  unsigned watchers_ = 0;
   bool said_so_ = false;
-  bool stopping_ = false;
   bool cancelling_ = false;
-  std::vector<std::unique_ptr<seat>> seats_;
+  pool::detail::crew threads_;
 };
 
 }  // namespace rota::detail

@@ -25,7 +25,7 @@ namespace rota::detail {
 //   stopping    no task is alive, or only blocking work keeps some from ending: workers leave, threads are joined
 //   gone        the runtime object is destroyed; the last task's memory, handle or thread frees this
 // Who frees: whoever brings the ledger's memories to zero. The runtime, every task's memory, every runtime_handle and
-// every thread of the pool count for one.
+// every thread that was left behind in a closure count for one.
 class runtime_core {
  public:
   /// Checks the options first; nothing has started when it throws.

@@ -56,6 +56,11 @@ class office final : public crew_client {
     }
     threads.attract();
   }
+  /// Refused: nobody runs it.
+  bool hand_over(job& j) {
+    j.content.set(1);
+    return threads.hand_over(&j);
+  }
   /// A lost wake-up is a wait without end.
   void wait_for(unsigned how_many) {
     for (;;) {
@@ -91,6 +96,16 @@ class office final : public crew_client {
     if (threads.lose(&j, 1, give_up) != crew::on_lose::lost) return false;
     note_over();
     return true;
+  }
+  /// From now on the end leaves behind who has not come to it.
+  void leave_behind_at_the_end() { leaves_ = true; }
+  void wait_for_begun(unsigned how_many) {
+    for (;;) {
+      // acquire. What the test counts.
+      const std::uint32_t seen = begun.load(base::order::acquire);
+      if (seen >= how_many) return;
+      static_cast<void>(base::futex_wait(begun, seen, base::never));
+    }
   }
   void release() {
     // release. Lets those go that linger.
@@ -142,6 +157,11 @@ class office final : public crew_client {
     check(static_cast<job*>(which)->runs == 1 && crew::here() == nullptr, "it belongs to nobody");
     ++gone_;
   }
+  bool leaves_behind(seat& here) noexcept override {
+    // relaxed. Giving up decides.
+    void* const j = here.job.load(base::order::relaxed);
+    return leaves_ && j != nullptr && give_up(j);
+  }
   void missing() noexcept override {
     // release. Pairs with keep_trying().
     missing_.fetch_add(1, base::order::release);
@@ -181,12 +201,7 @@ class office final : public crew_client {
       // acq_rel. What the test counts.
       begun.fetch_add(1, base::order::acq_rel);
       static_cast<void>(base::futex_wake(&begun, 100));
-      for (;;) {
-        // acquire. As above.
-        const std::uint32_t seen = begun.load(base::order::acquire);
-        if (seen >= j.together) break;
-        static_cast<void>(base::futex_wait(begun, seen, base::never));
-      }
+      wait_for_begun(j.together);
     }
     // acquire. Pairs with release().
     while (j.lingers && let_go.load(base::order::acquire) == 0)
@@ -202,6 +217,7 @@ class office final : public crew_client {
   base::atomic<std::uint32_t> missing_{0};
   unsigned running_ = 0;
   int gone_ = 0;
+  bool leaves_ = false;
 };
 
 struct board {
@@ -430,6 +446,103 @@ TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
   expect_holds(o, body);
 }
 
+// ---- jobs that are handed over --------------------------------------------------------------------------------------
+
+// Each of two needs a thread: the one that lies in the queue, and the one that is handed over, which is never refused here. Nobody may
+// leave the first to the thread that was given the second, nor the second to one that looks for the first.
+TEST(crew_model, a_job_that_is_handed_over_has_a_thread_beside_those_that_are_called) {
+  const auto body = [](execution& e, unsigned min) {
+    auto& b = make_board(e, {min, 2, for_ever});
+    b.jobs[0].together = b.jobs[1].together = 2;
+    e.thread("submitter", [&b] { b.desk.submit(b.jobs[0]); });
+    e.thread("giver", [&b] {
+      b.desk.threads.fill();
+      if (!b.desk.hand_over(b.jobs[1])) b.desk.submit(b.jobs[1]);  // to those that the other one has called
+    });
+    e.thread("manager", [&b] { b.desk.end(2); });
+  };
+  for (const unsigned min : {0U, 1U, 2U}) {
+    const std::string name = "crew_hand_over_" + std::to_string(min);
+    expect_holds(exhaustive(name, 1), [&](execution& e) { body(e, min); });
+    expect_holds(by_priority(name + " pct", 3'000), [&](execution& e) { body(e, min); });
+  }
+}
+
+// The one in the queue lasts until the one that was handed over has ended: whoever is given a job runs that first.
+TEST(crew_model, a_job_that_is_handed_over_waits_for_nothing_in_the_queue) {
+  const auto body = [](execution& e, base::nanoseconds keep_alive) {
+    auto& b = make_board(e, {0, 1, keep_alive});
+    b.jobs[0].lingers = true;
+    e.thread("submitter", [&b] { b.desk.submit(b.jobs[0]); });
+    e.thread("giver", [&b] {
+      b.desk.submit(b.jobs[1]);  // so that a thread may sleep
+      const bool given = b.desk.hand_over(b.jobs[2]);
+      if (given) {
+        // acquire. What the test counts.
+        while (b.jobs[2].now.load(base::order::acquire) != job::ended) {
+          const std::uint32_t seen = b.desk.over.load(base::order::acquire);
+          // acquire, both. As above.
+          if (b.jobs[2].now.load(base::order::acquire) == job::ended) break;
+          static_cast<void>(base::futex_wait(b.desk.over, seen, base::never));
+        }
+      }
+      b.desk.release();
+      b.desk.end(given ? 3 : 2);
+      check(given || b.jobs[2].runs == 0, "one that was refused is nobody's");
+    });
+  };
+  for (const auto keep_alive : {for_ever, base::nanoseconds(1ms)}) {
+    const std::string name = keep_alive == for_ever ? "crew_given_first" : "crew_given_timeout";
+    testing::options o = exhaustive(name, 1);
+    o.early_timeouts = keep_alive == for_ever ? 0 : 1;
+    expect_holds(o, [&](execution& e) { body(e, keep_alive); });
+    const std::string at_random = name + " pct";
+    testing::options random = by_priority(at_random, 4'000);
+    random.early_timeouts = keep_alive == for_ever ? 0 : 2;
+    expect_holds(random, [&](execution& e) { body(e, keep_alive); });
+  }
+}
+
+// The thread for it cannot be started; meanwhile somebody has submitted, and found that there may be no more.
+TEST(crew_model, a_job_whose_thread_could_not_be_started_leaves_nothing_behind) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 1, for_ever});
+    e.daemon("clock", [&b] { b.desk.keep_trying(); });
+    e.thread("submitter", [&b] { b.desk.submit(b.jobs[0]); });
+    e.thread("giver", [&b] {
+      const bool given = b.desk.hand_over(b.jobs[1]);
+      b.desk.end(given ? 2 : 1);
+      check(given || b.jobs[1].runs == 0, "one that was refused is nobody's");
+    });
+  };
+  testing::options o = exhaustive("crew_given_none", 1);
+  o.thread_failures = 1;
+  expect_holds(o, body);
+  testing::options random = by_priority("crew_given_none pct", 4'000);
+  random.thread_failures = 2;
+  expect_holds(random, body);
+}
+
+TEST(crew_model, after_the_end_nothing_is_handed_over) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {0, 2, for_ever});
+    auto& given = e.make<base::atomic<std::uint32_t>>(0U);
+    e.thread("giver", [&b, &given] {
+      // relaxed. Read when all have gone.
+      if (b.desk.hand_over(b.jobs[0])) given.store(1, base::order::relaxed);
+    });
+    e.thread("manager", [&b] {
+      b.desk.threads.stop();
+      check(!b.desk.hand_over(b.jobs[1]), "there is nobody");
+    });
+    // relaxed. As above.
+    e.finally([&b, &given] {
+      check(b.jobs[0].runs == static_cast<int>(given.load(base::order::relaxed)), "what was given is run");
+    });
+  };
+  expect_holds(exhaustive("crew_given_late", 2), body);
+}
+
 // ---- regions --------------------------------------------------------------------------------------------------------
 
 // Who blocks in a region waits for a work that has no other thread to run on.
@@ -546,6 +659,37 @@ TEST(crew_model, the_end_meets_threads_that_come_and_go) {
   random.early_timeouts = 2;
   random.thread_failures = 1;
   expect_holds(random, body);
+}
+
+// One lasts until somebody lets it go, perhaps long after the end: it is left behind, or it has come to its end before.
+TEST(crew_model, the_end_leaves_behind_who_does_not_come_back) {
+  const auto body = [](execution& e, bool in_time) {
+    auto& b = make_board(e, {0, 2, for_ever});
+    b.desk.leave_behind_at_the_end();
+    b.jobs[0].lingers = true;
+    b.jobs[0].together = 1;
+    e.thread("submitter", [&b, in_time] {
+      b.desk.submit(b.jobs[0]);
+      b.desk.submit(b.jobs[1]);
+      if (in_time) b.desk.release();
+    });
+    e.thread("manager", [&b] {
+      b.desk.wait_for_begun(1);
+      b.desk.threads.stop();
+      b.desk.release();
+    });
+    e.finally([&b, in_time] {
+      // relaxed. Everybody is at rest.
+      const bool was_left = b.jobs[0].now.load(base::order::relaxed) == job::given_up;
+      check(was_left || in_time, "it was not there in time");
+      check(b.desk.gone_threads() >= (was_left ? 1 : 0), "who was left behind says so when it goes");
+    });
+  };
+  for (const bool in_time : {false, true}) {
+    const std::string name = in_time ? "crew_left_in_time" : "crew_left";
+    expect_holds(exhaustive(name, 1), [&](execution& e) { body(e, in_time); });
+    expect_holds(by_priority(name + " pct", 3'000), [&](execution& e) { body(e, in_time); });
+  }
 }
 
 }  // namespace

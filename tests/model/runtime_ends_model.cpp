@@ -126,6 +126,36 @@ TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) 
   expect_holds(whole("ends_closure_in_time"), body);
 }
 
+// A plain thread waits for a place in the pool, which is taken by a closure that waits for that thread. It hears of the end at its
+// beginning, so the closure returns within the grace.
+TEST(runtime_ends_model, who_waits_for_a_place_hears_of_the_end) {
+  const auto body = [](execution& e) {
+    auto& between = e.make<handover>();
+    auto& through = e.make<signal>();
+    auto& in = e.make<signal>();
+    e.thread("root", [&] {
+      runtime_options o = one_worker();
+      o.blocking = {.max_threads = 1, .queue_limit = 1, .on_full = pool::rejection::block};
+      runtime rt(o);
+      between.leave(rt.handle());
+      rt.spawn_blocking([&] {
+          in.raise();
+          through.wait();
+        }).detach();
+      in.wait();
+      const auto begin = testing::now();
+      check(rt.shutdown(1h).survivors.empty(), "there was time enough");
+      check(testing::now() - begin < 1min, "nobody waits for longer than it takes");
+    });
+    e.thread("foreign", [&] {
+      const runtime_handle from = between.take();
+      for (int i = 0; i < 3; ++i) from.spawn_blocking([] {}).detach();
+      through.raise();
+    });
+  };
+  expect_holds(whole("ends_place"), body);
+}
+
 task<> throws_a_number() {
   throw 7;
   co_return;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 
 namespace rota {
@@ -15,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::expect_holds;
 using model::guest;
+using model::handover;
 using model::one_worker;
 using model::quiet;
 using model::signal;
@@ -182,6 +184,130 @@ TEST(runtime_threads_model, roles_that_find_no_thread_stay) {
   testing::options o = whole("threads_roles");
   o.thread_failures = 3;
   expect_holds(o, body);
+}
+
+/// Sums up what has run, and counts what found no place.
+struct account {
+  int ran = 0;
+  int refused = 0;
+};
+task<account> more_closures_than_places() {
+  std::array<join_handle<int>, 3> all;
+  for (auto& each : all) each = spawn_blocking([] { return 1; });
+  account sum;
+  for (auto& each : all) {
+    const outcome<int> end = co_await each.result();
+    if (end.has_value()) ++sum.ran;
+    if (end.reason() == cancel_reason::queue_full) ++sum.refused;
+  }
+  co_return sum;
+}
+
+// One thread, one place to wait in. A task is refused at once, with a reason; what was accepted is run.
+TEST(runtime_threads_model, closures_for_which_there_is_no_place_end_with_a_reason) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = one_worker();
+      o.blocking = {.max_threads = 1, .keep_alive = 1ms, .queue_limit = 1};
+      if (testing::choose(2) != 0) o.blocking.on_full = pool::rejection::block;  // which a task must not
+      runtime rt(o);
+      const account sum = rt.block_on(more_closures_than_places());
+      check(sum.ran >= 2 && sum.ran + sum.refused == 3, "there is a thread for one, and a place for another");
+      // The thread of the last one may still be on its way back.
+      check(rt.spawn(more_closures_than_places()).join().ran >= 1, "the others have left their places");
+    });
+  };
+  testing::options o = whole("threads_places");
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+}
+
+// Plain threads wait for their place, and tasks that block take threads from the closures meanwhile. Everybody gets his turn.
+TEST(runtime_threads_model, plain_threads_wait_for_a_place) {
+  const auto body = [](execution& e) {
+    auto& first = e.make<handover>();
+    auto& second = e.make<handover>();
+    e.thread("root", [&] {
+      runtime_options o = one_worker();
+      o.blocking = {.max_threads = 2, .keep_alive = 1ms, .queue_limit = 1, .on_full = pool::rejection::block};
+      runtime rt(o);
+      first.leave(rt.handle());
+      second.leave(rt.handle());
+      check(rt.spawn([]() -> task<int> { co_return block_in_place([] { return 1; }); }).join() == 1,
+            "it came back");
+      signal done;
+      std::array<join_handle<void>, 3> mine;
+      for (auto& each : mine) each = rt.spawn_blocking([&done] { done.raise(); });
+      for (auto& each : mine) each.join();
+      check(done.is_raised(), "they ran");
+    });
+    for (handover* const each : {&first, &second}) {
+      e.thread("foreign", [each] {
+        const runtime_handle from = each->take();
+        auto one = from.spawn_blocking([] { return 1; });
+        auto two = from.spawn_blocking([] { return 2; });
+        for (join_handle<int>* const h : {&one, &two}) {
+          const auto end = h->wait_for(1h);
+          check(end.has_value(), "it comes to an end");
+          check(end->has_value() || end->reason() == cancel_reason::shutdown, "nobody is refused");
+        }
+      });
+    }
+  };
+  expect_holds(whole("threads_waiting"), body);
+}
+
+// A task that blocks has taken the only thread from the closures, or has tried to: when it has it back, or could not have another,
+// there is a place again. The first closure lasts until somebody has found that.
+TEST(runtime_threads_model, a_place_that_comes_back_is_told_of) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    auto& between = e.make<handover>();
+    auto& through = e.make<signal>();
+    auto& go = e.make<signal>();
+    e.thread("root", [&] {
+      runtime_options o = one_worker();
+      o.blocking = {.max_threads = 1, .queue_limit = 1, .on_full = pool::rejection::block};
+      runtime rt(o);
+      between.leave(rt.handle());
+      auto blocks = rt.spawn([&go]() -> task<int> {
+        co_return block_in_place([&go] {
+          go.wait();
+          return 1;
+        });
+      });
+      signal never;
+      if (testing::choose(2) != 0) never.wait(testing::now() + 1ms);
+      go.raise();
+      check(blocks.join() == 1, "it came back");
+      through.wait();
+    });
+    e.thread("foreign", [&] {
+      const runtime_handle from = between.take();
+      from.spawn_blocking([&through] { through.wait(); }).detach();
+      from.spawn_blocking([] {}).detach();
+      through.raise();
+    });
+  };
+  expect_holds(whole("threads_place_back"), body);
+}
+
+// The thread that brings the closure runs it itself: a plain one, a worker's, one of the pool.
+TEST(runtime_threads_model, callers_run_what_finds_no_place) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = one_worker();
+      o.blocking = {
+          .max_threads = 1, .keep_alive = 1ms, .queue_limit = 1, .on_full = pool::rejection::caller_runs};
+      runtime rt(o);
+      auto task_of_worker = rt.spawn(more_closures_than_places());
+      auto closure = rt.spawn_blocking([] { return 1; });
+      check(rt.block_on(more_closures_than_places()).ran == 3, "nobody is refused");
+      check(task_of_worker.join().ran == 3 && closure.join() == 1, "nor is anybody else");
+    });
+  };
+  expect_holds(whole("threads_callers"), body);
 }
 
 // It goes to sleep after some quiet looks, and nobody who gets up leaves it there.

@@ -23,11 +23,12 @@ enum class steal_amount : unsigned char { half, one };
 
 /// What happens to a work for which there is no place.
 enum class rejection : unsigned char {
-  abort,  // submit() throws errc::queue_full
+  abort,  // submit() throws errc::queue_full; spawn_blocking() returns what has ended as cancelled: cancel_reason::queue_full
   caller_runs,  // the submitting thread runs it, before submit() returns; of a coroutine what it does until it first waits
   discard_newest,  // it ends as `discarded`
   discard_queued,  // the one that waits with the lowest priority ends as `discarded`, and it takes its place
-  block,   // submit() waits for a place: first come, first served; on a thread of the pool: caller_runs
+  block,  // submit() waits for a place: first come, first served; on a thread of the pool: caller_runs. So does spawn_blocking(); in
+          // a task and on a worker's thread, which must not wait in a plain call: abort
   custom,  // as `choose_rejection` says
 };
 
@@ -48,8 +49,12 @@ struct running_timer_options {
   rota::detail::shared_function<void(std::chrono::nanoseconds)> elapsed{};
 };
 
-/// For threads that may block. Checked where the pool is made: std::invalid_argument names the field and its range. A runtime's
-/// own pool (runtime_options::blocking) takes the first eight; the others must be as they are here.
+/// For threads that may block. Checked where the pool is made: std::invalid_argument names the field and its range.
+///
+/// A runtime's own pool (runtime_options::blocking) takes the first eight, for the closures of spawn_blocking: `queue_limit` counts
+/// those that wait, and `on_full` is abort, caller_runs or block. All other fields must be as they are here: else the runtime's
+/// constructor throws, and names the field. Its threads play the workers, too: one for each, beside `max_threads`; `nice` and the two
+/// functions are for these as well, and a function that throws ends the program.
 struct pool_options {
   unsigned min_threads = 0;    // kept even when idle; 0 .. max_threads
   unsigned max_threads = 512;  // 1 .. 65536; more work than that waits
@@ -59,7 +64,7 @@ struct pool_options {
   // Works in queues for which there is no thread, of the whole pool; 0: no limit. Asked of what is submitted, but for works that have
   // an `after` or are long: works that come back to a queue are counted, and never refused.
   std::size_t queue_limit = 0;
-  rejection on_full = rejection::abort;  // a runtime's pool: abort or block
+  rejection on_full = rejection::abort;
   rota::detail::shared_function<void(unsigned)>
       on_thread_start{};  // on each thread, with its number: for affinity and names
   rota::detail::shared_function<void(unsigned)> on_thread_end{};

@@ -12,6 +12,8 @@
    called            the signals that were raised, and not yet heard; the list of sleepers is a count, as one is like another
    CLOCK             the wait ends at any moment, or never: under the lock it leaves if more than MIN are there
    leave             crew::depart(): the last look
+   giver             crew::hand_over(): a job for one thread, which lasts until all works were run, if there may be two threads.
+                     Its keeper is the runtime's watchdog: blocking_pool::start_missing()
    manager           crew::resize(), and crew::stop() with its wake of all
 
    One work is like another, and what is done under a lock is one step. Sequentially consistent only: orders are
@@ -26,6 +28,13 @@
          holds always -DNP=2 -DNJ=1 -DMAX=1 -DMIN=1
          holds always -DNP=1 -DNJ=2 -DMAX=2 -DMIN=0 -DCLOCK
          holds always -DNP=1 -DNJ=2 -DMAX=2 -DMIN=0 -DREFUSE=1
+         holds -DNP=2 -DNJ=1 -DMAX=2 -DMIN=0 -DHAND
+         holds -DNP=2 -DNJ=1 -DMAX=2 -DMIN=1 -DHAND -DCLOCK
+         holds -DNP=2 -DNJ=1 -DMAX=2 -DMIN=0 -DHAND -DREFUSE=1
+         holds -DNP=2 -DNJ=1 -DMAX=1 -DMIN=0 -DHAND -DREFUSE=1
+         holds always -DNP=1 -DNJ=1 -DMAX=2 -DMIN=0 -DHAND
+         fails -DNP=2 -DNJ=1 -DMAX=2 -DMIN=0 -DHAND -DKEPT_LOOK       who is given a job calls nobody for what it has seen
+         fails -DNP=2 -DNJ=1 -DMAX=1 -DMIN=0 -DHAND -DREFUSE=1 -DSILENT   nobody hears that the thread for such a job failed
          fails -DNP=2 -DNJ=1 -DMAX=1 -DMIN=1 -DNO_LOOK               who sleeps does not look
          fails -DNP=2 -DNJ=1 -DMAX=2 -DMIN=2 -DNO_CHAIN -DBOTH       who finds a work does not look for more
          fails -DNP=2 -DNJ=2 -DMAX=2 -DMIN=0 -DRESIZE -DNO_LAST_LOOK who leaves does not look
@@ -42,6 +51,12 @@
 
 byte queued, ran, threads, idle, searching, called, refused, together, most = MAX;
 bool missing, stopping;
+byte given, handed, played;                       /* jobs: that wait for the thread that was chosen, that were taken on, that ended */
+#ifdef HAND
+bool asked;
+#else
+#define asked true
+#endif
 
 inline look() { atomic { passes = searching > 0 || (idle == 0 && (threads >= most || stopping)) } }
 
@@ -65,7 +80,7 @@ inline start() {
                 threads--;
 #endif
                 skip
-             :: !stopping -> run thread(); duty = 0
+             :: !stopping -> run thread(false); duty = 0
           fi
         };
         if :: duty == 1 ->
@@ -98,17 +113,50 @@ proctype submitter() {
 
 proctype keeper() {
   byte duty;
+  bool passes;
 end:
   do :: missing ->
         missing = false; duty = 0;
+#ifdef HAND
+        if :: queued > 0 -> attract() :: else fi;
+#else
         atomic { if :: threads == 0 && !stopping -> threads++; searching++; duty = 1 :: else fi };
         start()
+#endif
   od
 }
 
-proctype thread() {
+#ifdef HAND
+proctype giver() {
+  byte duty;
+  atomic {
+    if :: idle > 0 && !stopping -> idle--; given++; handed++
+       :: idle == 0 && threads < most && !stopping -> threads++; duty = 1
+       :: else fi
+  };
+  if :: duty == 1 ->
+        atomic {
+          if :: stopping -> threads--; duty = 0
+             :: !stopping && refused < REFUSE -> refused++; threads--
+             :: !stopping -> handed++; run thread(true); duty = 0
+          fi
+        };
+        if :: duty == 1 ->
+              atomic { if :: idle > 0 -> idle--; searching++; called++ :: else fi };
+#ifndef SILENT
+              missing = true
+#endif
+              skip
+           :: else fi
+     :: else fi;
+  asked = true
+}
+#endif
+
+proctype thread(bool own) {
   byte duty;
   bool got, passes;
+  if :: own -> goto play :: else fi;
 search:
   atomic { got = queued > 0; if :: got -> queued-- :: else fi };
   if :: !got -> goto sleep :: else fi;
@@ -122,19 +170,34 @@ again:
   together++; (together >= 2);
 #endif
   ran++;
+next:
   atomic { got = queued > 0; if :: got -> queued-- :: else fi };
   if :: got -> goto again :: else -> searching++; goto search fi;
+play:
+  own = false;
+  (ran == ALL || MAX == 1);
+  played++;
+  goto next;
 sleep:
   atomic {
     if :: stopping || threads > most -> threads--; searching--; goto leave
        :: else -> idle++; searching-- fi
   };
 #ifndef NO_LOOK
-  if :: queued > 0 -> atomic { if :: called > 0 -> called-- :: else -> idle--; searching++ fi }; goto search
+  if :: queued > 0 -> atomic { if :: called > 0 -> called--
+                               :: called == 0 && given > 0 -> given--; own = true
+                               :: else -> idle--; searching++ fi };
+        if :: own ->
+#ifndef KEPT_LOOK
+                 attract();
+#endif
+                 goto play
+           :: else -> goto search fi
      :: else fi;
 #endif
 wait:
   if :: atomic { called > 0 -> called-- }; goto search
+     :: atomic { given > 0 -> given-- }; goto play
 #ifdef CLOCK
 #ifdef LATE_COUNT
      :: atomic { idle > 0 && threads > MIN -> idle-- }; threads--; assert(stopping || threads >= MIN)
@@ -157,7 +220,7 @@ active proctype manager() {
   atomic { most--; if :: threads > most && idle > 0 -> idle--; searching++; called++ :: else fi };
   if :: queued > 0 -> attract() :: else fi;
 #endif
-  (ran == ALL);
+  (ran == ALL && asked && played == handed);
 #ifdef NO_STOP_WAKE
   stopping = true
 #else
@@ -167,7 +230,7 @@ active proctype manager() {
 
 active proctype at_the_end() {
   timeout;
-  assert(ran == ALL && queued == 0);
+  assert(ran == ALL && queued == 0 && played == handed && given == 0);
   assert(threads == 0 && idle == 0 && searching == 0 && called == 0)
 }
 
@@ -177,6 +240,9 @@ init {
   byte p;
   atomic {
     run keeper();
+#ifdef HAND
+    run giver();
+#endif
     do :: p < NP -> run submitter(); p++ :: else -> break od
   }
 }

@@ -3,13 +3,14 @@
 
    here                            in C++
    outside                         core::launch(), sched::admit() on a thread without a role; ~runtime_handle()
-   worker                          worker::play(), start(); then blocking_pool::serve(), thread_main()
+   worker                          worker::play(), start(); then blocking_pool::play(), crew::serve()
    listed[t] = true                core::enroll_once(), before a shield_guard and before the word's suspend(); sched::enroll()
    end_task()                      harness.cpp: finish(): withdraw(), ended(), release()
    count(), close_books()          worker::count_spawned(), count_ended(), count_freed(), close_books()
    lower_alive(), lower_memory()   ledger::lower_alive(), lower_memories()
-   closure                         blocking_pool: admit, submit(), start_thread()
-   pooled                          blocking_pool::serve(), run(), wait_for_work(), thread_main()
+   closure                         blocking_pool: admit, submit(); crew::attract(), start_thread()
+   pooled                          blocking_pool::take(), run_closure(); crew::sleep(), depart(), forget(); blocking_pool::gone()
+   behind                          blocking_pool::leaves_behind() in crew::stop(): who is inside of a closure is not joined
    cancel(), override()            core::cancel(), override_shields(), of tasks in the registry
    main                            runtime_core::shutdown(): cancel_everything(), wait_for_end(), stop_threads(); let_go()
 
@@ -27,7 +28,7 @@
          fails -DNW=2 -DNT=1 -DNC=0 -DLATE_WITHDRAW             a task leaves the registry after its end was counted
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_FORCE                  shields outlast the grace
          fails -DNW=1 -DNT=1 -DNC=1 -DNO_FLAG                   submit() does not ask whether the queue was emptied for good
-         fails -DNW=1 -DNT=1 -DNC=1 -DUNCOUNTED_THREAD          a thread of the pool does not count itself */
+         fails -DNW=1 -DNT=1 -DNC=1 -DUNCOUNTED_THREAD          who is left behind does not count */
 #define TASKS 4                                   /* the second half are children of the first */
 #ifdef NO_BIAS
 #define bias 0
@@ -37,8 +38,8 @@
 mtype = { open, cancelling, forcing, stopping, unborn, queued, running, suspended, ended };
 mtype phase = open, word[TASKS] = unborn;
 bool cancelled[TASKS], shielded[TASKS], listed[TASKS];
-short alive = bias * NW, memories = bias * (NW + 1) + NW + NT + NC;  /* the workers' threads, runtime_handles */
-byte living, roles = NW, threads = NW, busy, closures;
+short alive = bias * NW, memories = bias * (NW + 1) + NT + NC;  /* runtime_handles */
+byte living, roles = NW, threads = NW, busy, behind, closures;
 bool none, gone, pool_cancelling, pool_stopping;
 
 #define any_queued (word[0] == queued || word[1] == queued || word[2] == queued || word[3] == queued)
@@ -102,7 +103,7 @@ proctype worker() { byte t; bool yes, closed; short my_alive, my_memory;
                       fi fi; t = 0
   od;
   if :: closed :: else -> close_books() fi;
-  roles--; pool_stopping; atomic { assert(!gone); threads-- }; lower_memory(1) }
+  roles--; pool_stopping; atomic { assert(!gone); threads-- } }
 
 proctype closure() { bool yes;
   atomic { assert(!gone); memories++ }; atomic { assert(!gone); yes = phase == open };
@@ -110,22 +111,21 @@ proctype closure() { bool yes;
 #ifndef NO_FLAG
           if :: pool_cancelling -> yes = false :: else fi;
 #endif
-          if :: yes -> closures++; if :: pool_stopping :: else -> threads++;
-#ifndef UNCOUNTED_THREAD
-            memories++;
-#endif
-            run pooled() fi :: else fi } :: else fi;
+          if :: yes -> closures++; if :: pool_stopping :: else -> threads++; run pooled() fi :: else fi } :: else fi;
   if :: yes :: else -> lower_memory(1) fi;
   lower_memory(1) }
-proctype pooled() { bool mine;
+proctype pooled() { bool mine, lost;
   atomic { assert(!gone); if :: closures > 0 -> closures--; busy++; mine = true :: else fi };
-  if :: mine -> lower_memory(1); atomic { assert(!gone); busy-- } :: else fi;
-  if :: pool_stopping :: skip fi;                 /* it may have been idle for too long */
-  atomic { assert(!gone); threads-- };
+  if :: mine -> lower_memory(1);
+                atomic { assert(!gone); busy--; if :: behind > 0 -> behind--; lost = true :: else fi }
+     :: else fi;
+  if :: lost -> assert(!gone);                    /* crew::forget() takes the lock */
 #ifndef UNCOUNTED_THREAD
-  lower_memory(1)
+                lower_memory(1)
 #endif
-}
+     :: else -> if :: pool_stopping :: skip fi;   /* it may have been idle for too long */
+                atomic { assert(!gone); threads-- }
+  fi }
 
 active proctype main() { byte t;
   atomic { do :: t < NW -> run worker(); t++ :: else -> break od; t = 0;
@@ -141,7 +141,13 @@ active proctype main() { byte t;
         none
   fi;
   assert(living == 0 && !any_listed);
-  phase = stopping; roles == 0; pool_stopping = true; threads <= busy;
+  phase = stopping; roles == 0;
+  atomic { pool_stopping = true; behind = busy; threads = threads - busy;
+#ifndef UNCOUNTED_THREAD
+           memories = memories + busy
+#endif
+         };
+  threads == 0;
   lower_memory(bias) }
 
 active proctype rest() { timeout; assert(gone && closures == 0 && busy == 0 && threads == 0) }

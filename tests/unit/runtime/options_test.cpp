@@ -1,7 +1,9 @@
 // Options out of range: refused with field and range, and nothing has started.
 #include "unit/runtime/runtime_support.hpp"
 
+#include <optional>
 #include <stdexcept>
+#include <vector>
 
 namespace rota::test {
 namespace {
@@ -57,6 +59,69 @@ TEST(runtime_options, threads_of_the_pool) {
   o.blocking.max_threads = 3;
   o.blocking.min_threads = 4;
   expect_refused(o, "min_threads", "max_threads");
+}
+
+TEST(runtime_options, what_a_pool_of_its_own_says_of_threads_and_places) {
+  runtime_options o;
+  for (const int nice : {-21, 20}) {
+    o.blocking.nice = nice;
+    expect_refused(o, "blocking.nice", "-20..19");
+  }
+  o = {};
+  for (const auto full : {pool::rejection::discard_newest,
+                          pool::rejection::discard_queued,
+                          pool::rejection::custom,
+                          static_cast<pool::rejection>(99)}) {
+    o.blocking.on_full = full;
+    expect_refused(o, "blocking.on_full", "abort, caller_runs or block");
+  }
+}
+
+struct last_in {
+  std::vector<pool::queued_work> works;
+  void set(pool::queued_work work) { works.push_back(work); }
+  std::optional<pool::queued_work> get() { return std::nullopt; }
+  std::optional<pool::queued_work> steal() { return std::nullopt; }
+  std::optional<pool::queued_work> discard() { return std::nullopt; }
+  [[nodiscard]] std::size_t size() const { return works.size(); }
+};
+
+// Every field that it has no use for: none is taken in silence.
+TEST(runtime_options, what_a_pool_of_its_own_does_not_have) {
+  using pool::pool_options;
+  struct field {
+    const char* name;
+    void (*change)(pool_options& o);
+  };
+  const std::vector<field> all{
+      {"worker_queue_limit", [](pool_options& o) { o.worker_queue_limit = 1; }},
+      {"queue", [](pool_options& o) { o.queue = pool::queue_order::lifo; }},
+      {"custom", [](pool_options& o) { o.custom = pool::custom_queue::of<last_in>(); }},
+      {"priorities", [](pool_options& o) { o.priorities = pool::priority_scope::global; }},
+      {"aging", [](pool_options& o) { o.aging = 1ns; }},
+      {"steal", [](pool_options& o) { o.steal = pool::steal_amount::one; }},
+      {"start", [](pool_options& o) { o.start = pool::start_mode::suspended; }},
+      {"pause", [](pool_options& o) { o.pause = pool::pause_mode::queued_too; }},
+      {"choose_rejection",
+       [](pool_options& o) { o.choose_rejection = [](int, std::size_t) { return pool::rejection::abort; }; }},
+      {"time_one_in", [](pool_options& o) { o.time_one_in = 1; }},
+      {"work_timeout", [](pool_options& o) { o.work_timeout = {1s}; }},
+      {"work_timeout", [](pool_options& o) { o.work_timeout.then = pool::on_timeout::notify; }},
+      {"total_timeout", [](pool_options& o) { o.total_timeout = {1s}; }},
+      {"total_timeout", [](pool_options& o) { o.total_timeout.from = pool::timeout_from::submit; }},
+      {"running_timer", [](pool_options& o) { o.running_timer.interval = 1s; }},
+      {"running_timer", [](pool_options& o) { o.running_timer.elapsed = [](std::chrono::nanoseconds) {}; }},
+      {"default_callback", [](pool_options& o) { o.default_callback = [](const pool::work_end&) {}; }},
+      {"force_grace", [](pool_options& o) { o.force_grace = 2s; }},
+      {"max_abandoned", [](pool_options& o) { o.max_abandoned = 0; }},
+      {"shutdown_grace", [](pool_options& o) { o.shutdown_grace = 0s; }},
+  };
+  for (const field& each : all) {
+    runtime_options o;
+    each.change(o.blocking);
+    expect_refused(
+        o, std::string("blocking.") + each.name + " must be as it is by default", "does not have it");
+  }
 }
 
 TEST(runtime_options, the_longest_durations_are_legal) {

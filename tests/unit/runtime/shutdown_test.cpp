@@ -73,6 +73,16 @@ TEST_F(shutdown_death_test, an_exception_that_nobody_takes_ends_the_program) {
   EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "unhandled exception in task .*nobody takes me");
 }
 
+TEST_F(shutdown_death_test, a_hook_of_a_thread_that_throws_ends_the_program) {
+  const auto crash = [] {
+    runtime_options o = with_workers(1);
+    o.blocking.on_thread_start = [](unsigned) { throw std::runtime_error("a hook threw"); };
+    runtime rt(o);
+    wait_until([] { return false; });
+  };
+  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "a hook threw");
+}
+
 TEST(unhandled, with_the_policy_report_workers_go_on) {
   runtime_options o = with_workers(1);
   o.on_unhandled = unhandled_policy::report;
