@@ -462,6 +462,7 @@ crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) no
     });
     if (found == seats_.end()) return on_lose::no_thread;
     if (lost_ >= most || !give_up(job)) return on_lose::refused;
+    client_.loses(**found);
     part(*found);
   }
   base::futex_wake(&left_, 1);

@@ -88,6 +88,8 @@ class crew_client {
   /// On the thread: it begins, or is about to end.
   virtual void begins(seat& here) noexcept = 0;
   virtual void ends(seat& here) noexcept = 0;
+  /// Under the crew's lock: the thread that sits here is about to be given up.
+  virtual void loses(seat& /*here*/) noexcept {}
   /// On a thread that was given up, as its last act.
   virtual void gone(void* job) noexcept = 0;
   /// A thread could not be started: try again later, by grow(), or by attract() if only work that waits needs one.

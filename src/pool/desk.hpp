@@ -1,6 +1,7 @@
 // What a thread of the pool has for itself, so that it need not ask others: its totals, and slots that are free.
 #pragma once
 
+#include "base/atomic.hpp"
 #include "base/cache_line.hpp"
 #include "base/counter.hpp"
 #include "pool/slots.hpp"
@@ -21,6 +22,9 @@ inline constexpr auto totals = static_cast<std::size_t>(total::all);
 struct alignas(base::cache_line) desk {
   std::array<base::counter, totals> sums{};
   slots::stock stock{};
+  /// Works that have ended here and are still counted as outstanding: its thread counts them out when it finds nothing to do. Written by
+  /// that, or under the crew's lock by who gives it up.
+  base::atomic<std::uint64_t> ended{0};
   desk* next_made = nullptr;
   desk* next_free = nullptr;
 };

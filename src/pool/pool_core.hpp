@@ -94,6 +94,7 @@ class pool_core final : public crew_client {
   [[nodiscard]] bool has_work() noexcept override;
   void begins(seat& here) noexcept override;
   void ends(seat& here) noexcept override;
+  void loses(seat& here) noexcept override;
   void gone(void* job) noexcept override;
   void missing() noexcept override;
   /// Runs one that waits in a queue on this thread, inside of whatever runs here. False: it does not wait in one.
@@ -248,11 +249,13 @@ class pool_core final : public crew_client {
   void give_place_on(work_core& w) noexcept;
   void leave_names(work_core& w) noexcept;
   void remember(work_core& w, work_status how) noexcept;
-  void count_out() noexcept {
+  void count_out(std::uint64_t ends = 1) noexcept {
     // acq_rel. Who sees that nothing is outstanding sees what all works did.
-    const std::uint64_t before = outstanding_.fetch_sub(1, base::order::acq_rel);
-    if ((before & count_mask) == 1) note_idle(before);
+    const std::uint64_t before = outstanding_.fetch_sub(ends, base::order::acq_rel);
+    if ((before & count_mask) == ends) note_idle(before);
   }
+  void settle(desk& own) noexcept;
+  [[nodiscard]] std::uint64_t ended_late() noexcept;
   void note_idle(std::uint64_t before) noexcept;
   [[nodiscard]] desk* own_desk() noexcept {
     const seat* const here = crew::here();
@@ -321,6 +324,7 @@ class pool_core final : public crew_client {
   base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
   alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
   base::atomic<std::uint32_t> idle_epoch_{0};
+  base::atomic<std::uint64_t> orphaned_{0};  // ends that threads which were given up have not counted out
   alignas(base::cache_line) base::atomic<std::uint64_t> waiting_{
       0};  // in queues; counted only where there is a limit
   alignas(base::cache_line) std::array<base::atomic<std::uint64_t>, totals> outside_{};  // by other threads

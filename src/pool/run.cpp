@@ -56,6 +56,7 @@ void* pool_core::take(seat& here) noexcept {
   const unsigned mine = here.index % static_cast<unsigned>(lanes_.size());
   if (work_core* const w = pop(lanes_[mine], which::own)) return w;
   if (work_core* const w = steal_into(mine)) return w;
+  if (here.own != nullptr) settle(*static_cast<desk*>(here.own));
   clock.retry();
   return nullptr;
 }
@@ -112,6 +113,16 @@ void pool_core::leave_seat(const work_core& w) noexcept {
   // relaxed, both. This thread's; who runs it next, and who gives that one up, come after what follows.
   if (here != nullptr && here->job.load(base::order::relaxed) == &w)
     here->job.store(nullptr, base::order::relaxed);
+}
+
+/// Nobody knows when it comes back, and counts out what has ended there.
+void pool_core::loses(seat& here) noexcept {
+  auto* const own = static_cast<desk*>(here.own);
+  if (own == nullptr) return;
+  // relaxed, all. The thread is inside of the work that was just given up: what it counted before was published when it claimed that,
+  // and what it counts later is another's.
+  orphaned_.fetch_add(own->ended.load(base::order::relaxed), base::order::relaxed);
+  own->ended.store(0, base::order::relaxed);
 }
 
 /// It was abandoned, and has come back.
@@ -285,6 +296,16 @@ pool_core::on_execute pool_core::execute(work_core& w, seat* mine) noexcept {
   }
 }
 
+/// What has ended here is no longer outstanding. As long as its thread has something to do that is late, and nobody can tell: so long
+/// that is outstanding, too.
+void pool_core::settle(desk& own) noexcept {
+  // relaxed, both. This thread's.
+  const std::uint64_t ends = own.ended.load(base::order::relaxed);
+  if (ends == 0) return;
+  own.ended.store(0, base::order::relaxed);
+  count_out(ends);
+}
+
 /// It has succeeded, and nobody waits for it or listens: one step, with which the reference goes that travels with it, if this is
 /// its run in a seat. False: somebody has come in between.
 bool pool_core::end_at_once(work_core& w, seat* mine) noexcept {
@@ -292,6 +313,7 @@ bool pool_core::end_at_once(work_core& w, seat* mine) noexcept {
   w.type->destroy_function(w.body);
   w.function_gone = true;
   desk* const own = own_desk();
+  const bool is_late = mine != nullptr && own != nullptr;
   count_at(own, ends_as(work_status::succeeded));
   // relaxed. Before the last step: then the slot may be another work's. Who gives it up in between finds no seat, and does not lose
   // this thread, which goes on.
@@ -305,7 +327,12 @@ bool pool_core::end_at_once(work_core& w, seat* mine) noexcept {
     return false;
   }
   if (seen.refs() == owned && owned != 0) recycle(w);
-  count_out();
+  if (!is_late) {
+    count_out();
+  } else {
+    // relaxed, both. This thread's, as long as nobody gives it up: for that it must run something.
+    own->ended.store(own->ended.load(base::order::relaxed) + 1, base::order::relaxed);
+  }
   return true;
 }
 
@@ -524,6 +551,7 @@ void pool_core::begins(seat& here) noexcept {
 void pool_core::leave_desk(seat& here) noexcept {
   auto* const own = static_cast<desk*>(std::exchange(here.own, nullptr));
   if (own == nullptr) return;
+  settle(*own);
   memory.bring_back(own->stock);
   const base::lock_guard guard(lock_);
   own->next_free = std::exchange(free_desks_, own);

@@ -159,6 +159,27 @@ TEST(plain_work_model, the_thread_that_is_given_up_is_the_one_that_runs_it) {
   expect_holds(pool_at_random("plain_lost pct"), body);
 }
 
+// What has ended there is counted out by others.
+TEST(plain_work_model, a_thread_that_is_given_up_leaves_nothing_outstanding) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    w.pool | w.of[0].function();
+    auto& handle = e.make<work<void>>(w.pool.submit([&w, with = luggage{}] {
+      ++w.of[1].runs;
+      w.go.wait();
+    }));
+    e.thread("stopper", [&w, &handle] {
+      static_cast<void>(handle.force_stop());
+      w.pool.wait_idle();
+      check(w.pool.stats().outstanding == 0, "nothing");
+      w.of[0].check_end(work_status::succeeded);
+      w.go.raise();
+    });
+  };
+  expect_holds(pool_exhaustive("plain_late", 0), body);
+  expect_holds(pool_at_random("plain_late pct"), body);
+}
+
 // A thread that is given up has slots of its own, and comes back when the pool has long ended.
 TEST(plain_work_model, what_a_lost_thread_kept_goes_back) {
   const auto body = [](execution& e) {

@@ -258,7 +258,7 @@ void race(std::uint64_t rounds, stress::watchdog& dog, sums& all) {
     for (std::uint64_t spin = patience * (i % 16) / 8; spin != 0; --spin) __builtin_ia32_pause();
     const bool taken = w.cancel();
     if (taken) {
-      patience += patience < 100'000 ? 1 + patience / 16 : 0;
+      patience += patience < 4096 ? 1 + patience / 16 : 0;
     } else {
       patience -= patience / 16;
     }
@@ -267,7 +267,7 @@ void race(std::uint64_t rounds, stress::watchdog& dog, sums& all) {
     expect(has_value == (ran == 1), "the outcome of the other one");
     expect(i % 2 != 0 || told == 1, "not one callback");
     cancelled += taken ? 1 : 0;
-    if (i % 256 == 0) ++dog.progress;
+    if (i % 16 == 0) ++dog.progress;
   }
   p.wait_idle();
   const pool_stats s = p.stats();
@@ -291,7 +291,7 @@ void idle(std::uint64_t rounds, stress::watchdog& dog, sums& all) {
     p.wait_idle();
     expect(done == 2 * first, "wait_idle returned with work outstanding");
     all.works += 2 * first;
-    if (i % 256 == 0) ++dog.progress;
+    if (i % 16 == 0) ++dog.progress;
   }
 }
 
