@@ -126,6 +126,33 @@ TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) 
   expect_holds(whole("ends_closure_in_time"), body);
 }
 
+// A closure is admitted, and its thread stays away until the end is over: it comes to an end all the same.
+TEST(runtime_ends_model, a_closure_that_comes_too_late_ends_at_once) {
+  const auto body = [](execution& e) {
+    auto& between = e.make<handover>();
+    e.thread("root", [&between] {
+      runtime_options o = one_worker();
+      o.seed = 1;
+      runtime rt(o);
+      between.leave(rt.handle());
+      signal never;
+      never.wait(testing::now() + 1ms);
+    });
+    e.thread("foreign", [&between] {
+      const runtime_handle from = between.take();
+      try {
+        check(from.spawn_blocking([] { return 1; }).join() == 1, "it ran");
+      } catch (const cancelled_error& refused) {
+        check(refused.reason() == cancel_reason::shutdown, "or it was too late");
+      }
+    });
+  };
+  testing::options o = whole("ends_late");
+  o.max_runs = 4'000;
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+}
+
 // A plain thread waits for a place in the pool, which is taken by a closure that waits for that thread. It hears of the end at its
 // beginning, so the closure returns within the grace.
 TEST(runtime_ends_model, who_waits_for_a_place_hears_of_the_end) {
