@@ -86,10 +86,10 @@ TEST(mailboxes_that_come_and_go, account_for_what_is_sent_to_them) {
 
 TEST(a_sender, is_the_last_to_know_of_a_mailbox_that_went_while_it_waited) {
   const auto token = std::make_shared<int>(1);
-  executor threads(1);
+  std::optional<executor> threads(std::in_place, 1U);
   std::optional<mailbox<std::shared_ptr<int>>> box;
-  box.emplace(threads.make_mailbox<std::shared_ptr<int>>([](std::shared_ptr<int>&&) {},
-                                                         {.capacity = 1, .on_full = overflow::wait}));
+  box.emplace(threads->make_mailbox<std::shared_ptr<int>>([](std::shared_ptr<int>&&) {},
+                                                          {.capacity = 1, .on_full = overflow::wait}));
   box->pause();
   EXPECT_EQ(box->send(token), send_status::sent);
   std::latch begun(4);
@@ -104,6 +104,7 @@ TEST(a_sender, is_the_last_to_know_of_a_mailbox_that_went_while_it_waited) {
   begun.wait();
   box.reset();
   senders.clear();
+  threads.reset();  // what a consumer destroys, it destroys a little later
   EXPECT_EQ(token.use_count(), 1);
 }
 
