@@ -117,8 +117,10 @@ void pool_core::check(const work_core& w, const work_options& wanted) const {
 bool pool_core::is_plain(const work_options& wanted) const noexcept {
   return wanted.name.empty() && wanted.group.empty() && !wanted.id && wanted.after.empty() &&
          wanted.timeout.limit == base::nanoseconds(0) && options.work_timeout.limit == base::nanoseconds(0) &&
-         wanted.retry.limit == 0 && !wanted.callback && wanted.where == placement::idle_then_least_loaded &&
-         !wanted.long_running && !wanted.store_result && wanted.nice == 0;
+         wanted.retry.limit == 0 && wanted.retry.backoff >= base::nanoseconds(0) &&
+         wanted.retry.max_backoff >= base::nanoseconds(0) && !wanted.callback &&
+         wanted.where == placement::idle_then_least_loaded && !wanted.long_running && !wanted.store_result &&
+         wanted.nice == 0;
 }
 
 void pool_core::prepare(work_core& w, const work_options& wanted) {

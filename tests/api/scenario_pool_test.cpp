@@ -292,26 +292,35 @@ TEST(scenario_pool, the_ends_of_every_range_are_accepted) {
 TEST(scenario_pool, every_option_of_a_work_out_of_range_names_itself_and_nothing_has_changed) {
   thread_pool p({.max_threads = 1});
   const auto refused = [&p](const char* field, work_options how) {
-    how.name = "n";
-    how.group = "g";
-    try {
-      static_cast<void>(p.submit([] {}, how));
-      ADD_FAILURE() << field;
-    } catch (const std::invalid_argument& e) {
-      EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
+    // The only thing that is asked for, and one of several.
+    for (const bool alone : {true, false}) {
+      if (!alone) how.name = "n";
+      if (!alone) how.group = "g";
+      try {
+        static_cast<void>(p.submit([] {}, how));
+        ADD_FAILURE() << field;
+      } catch (const std::invalid_argument& e) {
+        EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
+      }
+      EXPECT_FALSE(p.find("n"));
+      EXPECT_TRUE(p.members("g").empty());
+      EXPECT_EQ(p.stats().submitted, 0U);
     }
-    EXPECT_FALSE(p.find("n"));
-    EXPECT_TRUE(p.members("g").empty());
-    EXPECT_EQ(p.stats().submitted, 0U);
   };
+  refused("negative", {.timeout = -1ns});
   refused("timeout", {.timeout = -1ns});
   refused("retry.backoff", {.retry = {.backoff = -1ns}});
   refused("retry.max_backoff", {.retry = {.max_backoff = -1ns}});
   refused("nice", {.nice = 20});
+  refused("-20 .. 19", {.nice = -21});
   refused("id", {.id = work_id{77}});
   refused("after", {.after = {work_id{77}}});
   const auto named = p.submit([] { this_work::sleep_for(1h); }, {.name = "taken"});
   EXPECT_THROW(static_cast<void>(p.submit([] {}, {.name = "taken"})), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(p.submit([] {}, {.id = named.id()})), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(p.submit(one(), {.retry = {.limit = 1}})), std::invalid_argument)
+      << "a task is there once";
+  EXPECT_EQ(p.stats().submitted, 1U);
   named.stop();
 }
 
