@@ -25,6 +25,7 @@ struct alignas(base::cache_line) desk {
   /// Works that have ended here and are still counted as outstanding: its thread counts them out when it finds nothing to do. Written by
   /// that, or under the crew's lock by who gives it up.
   base::atomic<std::uint64_t> ended{0};
+  bool runs = false;  // its thread is counted among those that run works
   desk* next_made = nullptr;
   desk* next_free = nullptr;
 };

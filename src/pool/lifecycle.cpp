@@ -1,4 +1,5 @@
 // From the first work to the end of the last: the events, the pool's own timeout, the running timer.
+#include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
@@ -101,6 +102,37 @@ void pool_core::end_batch() noexcept {
   keeper::cancel(running_timer_);
   const pool_span span{began_, base::now()};
   events.tell(error_from::pool_idle, {}, [&](observer& each) { each.pool_idle(span); });
+}
+
+/// One thread more, or less, runs works. Each tells of its own step, and the steps are one chain.
+void pool_core::count_runner(unsigned by) noexcept {
+  // relaxed. A count; what is told comes from this one step.
+  const unsigned before = runners_.fetch_add(by, base::order::relaxed);
+  events.tell(
+      error_from::running_changed, {}, [&](observer& each) { each.running_changed(before, before + by); });
+}
+
+/// A thread of the pool's. Told before the work begins, and by a thread that has not run any since it was idle.
+void pool_core::begins_to_run(const seat& here) noexcept {
+  auto* const own = static_cast<desk*>(here.own);
+  if (own == nullptr || std::exchange(own->runs, true)) return;
+  count_runner(1);
+}
+
+/// It does not search yet: nobody leaves work to it while a handler runs.
+void pool_core::runs_no_more(desk& own) noexcept {
+  own.runs = false;
+  count_runner(~0U);
+}
+
+/// On a thread that helps, waits or submits: counted for this one, if it runs none of this pool's already. The caller has a reference.
+pool_core::on_execute pool_core::execute_here(work_core& w) noexcept {
+  const work_core* const outer = work_here();
+  const bool is_one_more = events.any() && own_desk() == nullptr && (outer == nullptr || outer->pool != this);
+  if (is_one_more) count_runner(1);
+  const on_execute how = execute(w);
+  if (is_one_more) count_runner(~0U);
+  return how;
 }
 
 void pool_core::total_time_is_over() noexcept {

@@ -291,6 +291,10 @@ class pool_core final : public crew_client {
   void begin_batch() noexcept;
   void end_batch() noexcept;
   void arm_running_timer() noexcept;
+  void count_runner(unsigned by) noexcept;
+  void begins_to_run(const seat& here) noexcept;
+  void runs_no_more(desk& own) noexcept;
+  on_execute execute_here(work_core& w) noexcept;
   void total_time_is_over() noexcept;
   void tick() noexcept;
   void try_again_to_start() noexcept;
@@ -358,7 +362,8 @@ class pool_core final : public crew_client {
   std::uint64_t told_ = 0;                        // batches whose beginning was told
   base::atomic<std::uint64_t> begun_batches_{0};  // batches
   base::atomic<std::uint64_t> ended_batches_{0};
-  base::time_point began_{};  // whoever tells
+  base::time_point began_{};                // whoever tells
+  base::atomic<std::uint32_t> runners_{0};  // threads that run works, since somebody listens
   timing::timer_node total_timer_;
   timing::timer_node running_timer_;
   timing::timer_node missing_timer_;  // under lifecycle_lock_

@@ -56,7 +56,10 @@ void* pool_core::take(seat& here) noexcept {
   const unsigned mine = here.index % static_cast<unsigned>(lanes_.size());
   if (work_core* const w = pop(lanes_[mine], which::own)) return w;
   if (work_core* const w = steal_into(mine)) return w;
-  if (here.own != nullptr) settle(*static_cast<desk*>(here.own));
+  if (auto* const own = static_cast<desk*>(here.own); own != nullptr) {
+    if (own->runs) runs_no_more(*own);
+    settle(*own);
+  }
   clock.retry();
   return nullptr;
 }
@@ -77,6 +80,8 @@ crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
   // relaxed. Published by the compare-exchange that claims it: who sees that it runs, and is about to give it up, finds this seat.
   here.job.store(&w, base::order::relaxed);
   if (claim(w) == on_claim::not_now) return on_run::done;
+  if (events.any()) [[unlikely]]
+    begins_to_run(here);
   if (w.coroutine != nullptr) return run_segment(here, w);
   const on_execute how = execute(w, &here);
   if (how == on_execute::gone) return on_run::done;
@@ -490,7 +495,7 @@ bool pool_core::run_here(work_core& w) noexcept {
   }
   drop(w);  // the travelling reference
   note_waiting(-1);
-  static_cast<void>(execute(w));
+  static_cast<void>(execute_here(w));
   return true;
 }
 
@@ -517,7 +522,7 @@ bool pool_core::help_once() noexcept {
     work_core* const w = pop(lanes_[(mine + i) % count], i == 0 ? which::own : which::stolen);
     if (w == nullptr) continue;
     w->retain();  // a coroutine that waits may be gone before it is looked at again
-    if (take_on(*w) == on_claim::run && execute(*w) != on_execute::waits) drop(*w);
+    if (take_on(*w) == on_claim::run && execute_here(*w) != on_execute::waits) drop(*w);
     drop(*w);
     return true;
   }
@@ -552,6 +557,7 @@ void pool_core::leave_desk(seat& here) noexcept {
   auto* const own = static_cast<desk*>(std::exchange(here.own, nullptr));
   if (own == nullptr) return;
   settle(*own);
+  if (own->runs) runs_no_more(*own);
   memory.bring_back(own->stock);
   const base::lock_guard guard(lock_);
   own->next_free = std::exchange(free_desks_, own);

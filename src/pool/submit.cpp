@@ -430,7 +430,7 @@ void pool_core::run_by_caller(work_core& w) noexcept {
   }
   note_waiting(+1);
   w.retain();  // a coroutine that waits may be gone before it is looked at again
-  if (take_on(w) == on_claim::run && execute(w) != on_execute::waits) drop(w);
+  if (take_on(w) == on_claim::run && execute_here(w) != on_execute::waits) drop(w);
   drop(w);
 }
 

@@ -64,6 +64,8 @@ class ROTA_API observer {
 
   virtual void pool_started() {}
   virtual void pool_idle(const pool_span& /*span*/) {}
+  /// How many threads run works. Told by one that begins, and by one that finds no other work, perhaps after pool_idle; also by a
+  /// thread of no pool that runs one. Those that ran one when the first observer came are counted from their next work on.
   virtual void running_changed(unsigned /*before*/, unsigned /*now*/) {}
   virtual void work_started(work_id /*id*/) {}
   /// Succeeded or failed; also each attempt that failed.
