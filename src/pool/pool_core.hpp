@@ -144,6 +144,10 @@ class pool_core final : public crew_client {
   [[nodiscard]] work_core* find_stored(std::uint64_t id) noexcept;
   bool forget_stored(work_core& w) noexcept;
   std::size_t clear_stored() noexcept;
+  // ---- stored.cpp
+  /// Those that are over, and have results of this type. The caller owns a reference to each.
+  [[nodiscard]] std::vector<work_core*> all_stored(const void* tag);
+  [[nodiscard]] work_end end_of_stored(work_core& w) const noexcept;
   [[nodiscard]] pool_stats count() noexcept;
   [[nodiscard]] listener& listen(observer& whom);
 

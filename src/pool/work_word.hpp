@@ -37,7 +37,7 @@ namespace rota::pool::detail {
 //   hooked         there is a hook that must hear of a stop
 //   reserved       its id was given out by reserve(), before the work came; taken: and the work is being made
 //   came_back      it was abandoned, and its runner has returned after all
-//   fetched        its outcome belongs to who set this
+//   fetched        its outcome belongs to who set this, and who may give it back
 //   nudges         above the flags: counted by whoever resumes something, so that who sleeps on the word looks again
 //
 //   W1  A final status is never left, and is entered once: by the compare-exchange that took the work out of a status that is not.
@@ -155,6 +155,8 @@ constexpr step give_up(word w) noexcept {
 constexpr step say_over(word w) noexcept { return {w.with(over).without(slept_on), true}; }
 constexpr step come_back(word w) noexcept { return {w.with(came_back), w.is(work_status::abandoned)}; }
 constexpr step fetch(word w) noexcept { return {w.with(fetched), w.has(over) && !w.has(fetched)}; }
+/// By who has fetched it, and has left the outcome where it was.
+constexpr step unfetch(word w) noexcept { return {w.without(fetched), w.has(fetched)}; }
 constexpr step list(word w) noexcept { return {w.with(listed), !w.has(over)}; }
 constexpr step sleep_on(word w) noexcept { return {w.with(slept_on), !w.has(over)}; }
 /// For who must not go before the function has returned, though somebody gave that up.

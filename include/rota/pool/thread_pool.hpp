@@ -26,6 +26,8 @@ class subscription;
 
 namespace detail {
 
+class stored_works;
+
 struct draft {
   work_core* work;
   void* body;
@@ -129,7 +131,8 @@ class ROTA_API thread_pool {
 
   // ---- submit
 
-  /// A function, or one that gives a task: then the work ends with the task, and each of its segments is run by the pool.
+  /// A function, or one that gives a task: then the work ends with the task, and each of its segments is run by the pool. It may take
+  /// a std::stop_token, as the last parameter of all: include <rota/stop_token.hpp>. Dropping the handle does not stop the work.
   template <class F>
     requires detail::callable<std::decay_t<F>>
   auto submit(F&& function) {
@@ -191,7 +194,8 @@ class ROTA_API thread_pool {
   /// An id for a work that is yet to come: others may name it in `after`, and then it is submitted with work_options::id. Throws
   /// std::bad_alloc, errc::shut_down.
   [[nodiscard]] work_id reserve();
-  /// Lets the works go that a pool with start_mode::suspended holds. Without effect on one that has started.
+  /// Lets the works go that a pool with start_mode::suspended holds, one after the other, in the order in which they came: the first
+  /// may begin before a more important one is let go. Without effect on one that has started.
   void start();
 
   // ---- control. By id: false if there is no such work, or not in a state to be told. A list: the ids for which it was false. A
@@ -244,11 +248,11 @@ class ROTA_API thread_pool {
   [[nodiscard]] bool wait_idle(std::chrono::duration<Rep, Period> limit) {
     return wait_idle_until(detail::deadline_after(rota::detail::saturating_span(limit)));
   }
-  /// Runs works on this thread until nothing is outstanding.
+  /// wait_idle(rota::help) runs works on this thread until nothing is outstanding.
   void wait_idle(help_t how);
 
   /// The outcome of a work that is stored, or not over: waits for it. Empty: there is none. Throws std::invalid_argument if its
-  /// result is no T. The pool then keeps it no longer.
+  /// result is no T. The pool then keeps it no longer. Several at once, by what they are: <rota/pool/fetch_if.hpp>.
   template <class T>
   [[nodiscard]] std::optional<outcome<T>> fetch(work_id id);
   /// Works that are over and stored: forgets their results. How many.
@@ -282,7 +286,7 @@ class ROTA_API thread_pool {
   /// See <rota/pool/events.hpp>.
   [[nodiscard]] subscription subscribe(observer& whom);
   [[nodiscard]] pool_stats stats() const;
-  [[nodiscard]] work_status status(work_id id) const noexcept;  // created: there is none, or it is over
+  [[nodiscard]] work_status status(work_id id) const noexcept;  // created: there is none, or it is forgotten
   [[nodiscard]] work_id find(std::string_view name) const noexcept;
   /// Those that are accepted, and have not begun.
   [[nodiscard]] std::vector<work_id> waiting() const;
@@ -319,6 +323,7 @@ class ROTA_API thread_pool {
   bool wait_group(std::string_view group, std::chrono::steady_clock::time_point deadline);
   pool_report shutdown_within(std::chrono::nanoseconds grace);
 
+  friend class detail::stored_works;
   detail::pool_core* core_;
 };
 
@@ -329,7 +334,8 @@ std::optional<outcome<T>> thread_pool::fetch(work_id id) {
   const work<T> kept(*found);
   kept.wait();
   std::optional<outcome<T>> taken = detail::try_take_outcome<T>(*found);
-  detail::forget(*found);
+  // Else somebody has it, or looks at it: see fetch_if().
+  if (taken.has_value()) detail::forget(*found);
   return taken;
 }
 

@@ -112,7 +112,7 @@ class work {
     wait();
     return detail::take_outcome<T>(*core_);
   }
-  /// The same, and meanwhile runs other works of its pool on this thread; at most 16 deep.
+  /// fetch(rota::help): the same, and meanwhile runs other works of its pool on this thread; at most 16 deep.
   [[nodiscard]] outcome<T> fetch(help_t how) {
     wait(how);
     return detail::take_outcome<T>(*core_);
@@ -224,16 +224,22 @@ class joined {
 /// std::invalid_argument if the work's result is of another type.
 [[nodiscard]] ROTA_API void* take_outcome_of(work_core& work, const void* tag);
 
+/// By who has fetched it. `lies`: where.
 template <class T>
-std::optional<outcome<T>> try_take_outcome(work_core& work) {
-  auto* const kept = static_cast<outcome<T>*>(take_outcome_of(work, &type_tag<std::remove_cv_t<T>>));
-  if (kept == nullptr) return std::nullopt;
+outcome<T> moved_outcome(work_core& work, void* lies) {
   const work_status how = status_of(work);
   if (how != work_status::succeeded && how != work_status::failed)
     return outcome<T>::from_cancel(reason_of(work));
-  std::optional<outcome<T>> taken(std::move(*kept));
+  auto* const kept = static_cast<outcome<T>*>(lies);
+  outcome<T> taken(std::move(*kept));
   *kept = outcome<T>();
   return taken;
+}
+template <class T>
+std::optional<outcome<T>> try_take_outcome(work_core& work) {
+  void* const lies = take_outcome_of(work, &type_tag<std::remove_cv_t<T>>);
+  if (lies == nullptr) return std::nullopt;
+  return moved_outcome<T>(work, lies);
 }
 template <class T>
 outcome<T> take_outcome(work_core& work) {
