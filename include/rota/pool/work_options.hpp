@@ -63,9 +63,9 @@ struct retry_options {
 
 /// Which queue a new work goes to, where there is one for each thread.
 enum class placement : unsigned char {
-  idle_then_least_loaded,  // an idle thread, else a new one, else the shortest queue
-  idle_then_local,         // the same, but last the submitting thread's own
-  local,                   // the submitting thread's own, if it is one of the pool's
+  idle_then_least_loaded,  // an idle thread, else a new one, else the shorter of two queues
+  idle_then_local,         // the same, but last the submitting thread's own, if it is one of the pool's
+  local,                   // that at once; an idle thread may steal it from there
 };
 
 /// Does the end of a work in `after` that was stopped count as a failure?
