@@ -1,0 +1,284 @@
+// One function for each thing that one wants of a pool: look for the one that you need. docs/pool.md says the rest.
+#include <rota/pool/events.hpp>
+#include <rota/pool/fetch_if.hpp>
+#include <rota/pool/parallel.hpp>
+#include <rota/pool/this_work.hpp>
+#include <rota/pool/thread_pool.hpp>
+#include <rota/stop_token.hpp>
+#include <rota/task.hpp>
+#include <rota/time.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace pool = rota::pool;
+namespace this_work = rota::pool::this_work;
+using namespace std::chrono_literals;
+
+namespace {
+
+int wrong = 0;
+void expect(const char* what, bool right) {
+  std::printf("%-20s %s\n", what, right ? "as it should be" : "WRONG");
+  wrong += right ? 0 : 1;
+}
+
+// A function, and what it returns; one that throws; one with arguments; and one of which nobody wants to know.
+void sync(pool::thread_pool& p) {
+  auto answer = p.submit([] { return 42; });
+  auto bad = p.submit([]() -> int { throw std::runtime_error("no"); });
+  auto product = p.submit_with({}, [](int a, int b) { return a * b; }, 6, 7);
+  std::atomic<int> sum{0};
+  p | [&] { sum += 1; } | [&] { sum += 2; };
+  const pool::work_id last = p + [&] { sum += 3; };
+  p.wait(last);
+  p.wait_idle();
+  expect("sync",
+         answer.fetch().value() == 42 && bad.fetch().has_exception() && product.fetch().value() == 42 &&
+             sum == 6);
+}
+
+// A coroutine: its thread goes to others while it waits, and it is one work from its first line to its last.
+void async(pool::thread_pool& p) {
+  auto w = p.submit(
+      []() -> rota::task<int> {
+        co_await rota::sleep_for(1ms);
+        co_return 7;
+      },
+      {.name = "sleepy"});
+  expect("async", w.fetch().value() == 7);
+}
+
+// A callback is told how the work ended, before whoever waits for it goes on. Works that have none get the pool's.
+void callback() {
+  int defaults = 0;  // one thread: one callback at a time
+  pool::thread_pool p(
+      {.max_threads = 1, .default_callback = [&](const pool::work_end& /*end*/) { ++defaults; }});
+  int seen = 0;
+  auto own = p.submit([] { return 5; }, {.callback = [&](const pool::work_end& end) {
+                        if (const int* const value = end.value<int>()) seen = *value;
+                      }});
+  auto plain = p.submit([] {});
+  own.wait();
+  plain.wait();
+  expect("callback", seen == 5 && defaults == 1);
+}
+
+// Whoever has no handle asks by id, or by what the results are, if they are stored.
+void results_by_id(pool::thread_pool& p) {
+  const pool::work_id id = p.submit([] { return 9; }, {.name = "nine", .store_result = true}).id();
+  const auto found = p.fetch<int>(id);  // waits for it
+  const auto again = p.fetch<int>(id);  // the pool keeps it no longer
+  for (int i = 0; i < 10; ++i) p.submit([i] { return i; }, {.store_result = true});
+  p.wait_idle();
+  const auto large = pool::fetch_if<int>(p, [](const pool::work_end& end) { return *end.value<int>() > 6; });
+  expect("results by id",
+         found.has_value() && found->value() == 9 && !again.has_value() && large.size() == 3 &&
+             p.clear_results() == 7);
+}
+
+// Among works that wait the larger priority begins first. So that all of them do wait, the only thread is busy meanwhile.
+void priority() {
+  pool::thread_pool p({.max_threads = 1});
+  std::atomic<bool> all_there{false};
+  std::string order;
+  p.submit([&] {
+    while (!all_there) std::this_thread::yield();
+  });
+  p.submit([&] { order += 'c'; }, {.priority = -1});
+  p.submit([&] { order += 'b'; });
+  p.submit([&] { order += 'a'; }, {.priority = 10});
+  all_there = true;
+  p.wait_idle();
+  expect("priority", order == "abc");
+}
+
+// Nothing begins before the start; then they begin in the order in which they came.
+void start_suspended() {
+  pool::thread_pool p({.max_threads = 1, .start = pool::start_mode::suspended});
+  int ran = 0;
+  auto w = p.submit([&] { ++ran; });
+  const bool is_held = w.status() == pool::work_status::suspended;
+  p.start();
+  w.wait();
+  expect("start suspended", is_held && ran == 1);
+}
+
+// What has a name in common is waited for, stopped and limited as one.
+void group(pool::thread_pool& p) {
+  std::atomic<int> now{0}, most{0};
+  p.limit_group("downloads", 1);
+  for (int i = 0; i < 3; ++i) {
+    p.submit(
+        [&] {
+          most = std::max(most.load(), ++now);
+          --now;
+        },
+        {.group = "downloads"});
+  }
+  p.wait("downloads");
+  expect("group", most == 1);
+}
+
+// What comes after others, with or without their results. If one of them fails, it fails without having run.
+void dependency(pool::thread_pool& p) {
+  auto a = p.submit([] { return 1; });
+  auto b = p.submit([] { return 2; });
+  auto sum = p.submit_when({}, [](int x, int y) { return x + y; }, a, b);
+  auto after = p.submit([] {}, {.after = {sum.id()}});
+  auto bad = p.submit([] { throw std::runtime_error("no"); });
+  auto never = p.submit([] {}, {.after = {bad.id()}});
+  pool::work_id root;
+  try {
+    never.fetch().value();
+  } catch (const pool::dependency_failed& e) {
+    root = e.root();
+  }
+  after.wait();
+  expect("dependency", sum.fetch().value() == 3 && root == bad.id());
+}
+
+// A failure is followed by another attempt.
+void retry(pool::thread_pool& p) {
+  int attempts = 0;
+  auto w = p.submit(
+      [&] {
+        if (++attempts < 3) throw std::runtime_error("not yet");
+      },
+      {.retry = {.limit = 5, .backoff = 1ms}});
+  expect("retry", w.fetch().has_value() && attempts == 3);
+}
+
+// When the time is over the work is asked to stop.
+void timeout(pool::thread_pool& p) {
+  auto w = p.submit([] { this_work::sleep_for(1h); }, {.timeout = 5ms});
+  const auto end = w.fetch();
+  expect("timeout", end.is_cancelled() && end.reason() == rota::cancel_reason::timeout);
+}
+
+// From outside: what has not begun is taken back; what runs is asked to stop, and looks for that, or waits at a checkpoint.
+void control(pool::thread_pool& p) {
+  std::atomic<int> turns{0};
+  auto loop = p.submit([&] {
+    for (;; ++turns) this_work::checkpoint();  // here it is paused, and stopped
+  });
+  auto other = p.submit([](const std::stop_token& asked) {  // the last parameter, with <rota/stop_token.hpp>
+    while (!asked.stop_requested()) std::this_thread::yield();
+  });
+  auto later = p.submit([] {}, {.after = {loop.id()}});
+  const bool is_taken_back = later.cancel();  // it waits for the first, and so has not begun
+  while (turns == 0 || other.status() != pool::work_status::running) std::this_thread::yield();
+  loop.pause();
+  while (loop.status() != pool::work_status::paused) std::this_thread::yield();
+  loop.resume();
+  p.stop_all();
+  other.wait();
+  expect("control",
+         is_taken_back && loop.fetch().is_cancelled() && loop.status() == pool::work_status::stopped &&
+             other.status() == pool::work_status::succeeded);  // it looked, and returned
+}
+
+// A full queue: here submit() throws; rejection::block waits, caller_runs lends its thread, discard_... lose one.
+void rejection() {
+  pool::thread_pool p({.max_threads = 1, .queue_limit = 1, .on_full = pool::rejection::abort});
+  std::atomic<bool> open{false};
+  auto running = p.submit([&] {
+    while (!open) std::this_thread::yield();
+  });
+  while (running.status() != pool::work_status::running) std::this_thread::yield();
+  auto waits = p.submit([] {});
+  bool is_full = false;
+  try {
+    p.submit([] {});
+  } catch (const rota::error& e) {
+    is_full = e.code() == rota::errc::queue_full;
+  }
+  open = true;
+  waits.wait();
+  expect("rejection", is_full);
+}
+
+// A loop over the pool's threads and this one.
+void loops(pool::thread_pool& p) {
+  std::vector<int> squares(1000);
+  pool::for_index(p, 0, 1000, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i; });
+  const long sum = pool::reduce(p, 0, 1000, 0L, [](int i) { return long{i} * i; }, std::plus<>());
+  expect("loops", sum == std::accumulate(squares.begin(), squares.end(), 0L));
+}
+
+// Whoever subscribes is told of everything, also of what nobody else catches.
+class counter final : public pool::observer {
+ public:
+  void work_ended(const pool::work_end& /*end*/) override { ++ended; }
+  std::atomic<int> ended{0};
+};
+void events() {
+  counter seen;  // outlives its subscription, and that ends before the pool
+  pool::thread_pool p({.max_threads = 1});
+  const pool::subscription told = p.subscribe(seen);
+  for (int i = 0; i < 3; ++i) p.submit([] {});
+  p.wait_idle();
+  expect("events", seen.ended == 3);
+}
+
+// Counts of the moment, and totals.
+void status() {
+  pool::thread_pool p({.min_threads = 2, .max_threads = 2, .time_one_in = 1});
+  p.submit_bulk(10, [](std::size_t) {}, {});
+  p.wait_idle();
+  const pool::pool_stats s = p.stats();
+  expect("status", s.threads == 2 && s.submitted == 10 && s.succeeded == 10 && s.outstanding == 0);
+}
+
+// A work that waits for works which it has submitted. Its own come to the queue of its own thread; the newest is taken first by that
+// thread, and the oldest, which is the largest piece, by one that has nothing to do; and who waits runs others meanwhile.
+long sum_of(pool::thread_pool& p, std::span<const long> numbers) {
+  if (numbers.size() <= 100) return std::accumulate(numbers.begin(), numbers.end(), 0L);
+  const auto half = numbers.size() / 2;
+  auto left = p.submit([&p, part = numbers.first(half)] { return sum_of(p, part); },
+                       {.where = pool::placement::local});
+  const long right = sum_of(p, numbers.subspan(half));
+  return right + left.fetch(rota::help).value();
+}
+void divide_and_conquer() {
+  pool::thread_pool p(
+      {.max_threads = 2, .queue = pool::queue_order::deque, .steal = pool::steal_amount::one});
+  std::vector<long> numbers(100'000);
+  std::iota(numbers.begin(), numbers.end(), 0L);
+  auto w = p.submit([&] { return sum_of(p, numbers); });
+  expect("divide and conquer", w.fetch().value() == 4'999'950'000);
+}
+
+}  // namespace
+
+int main() {
+  pool::thread_pool p({.max_threads = 4});
+  sync(p);
+  async(p);
+  callback();
+  results_by_id(p);
+  priority();
+  start_suspended();
+  group(p);
+  dependency(p);
+  retry(p);
+  timeout(p);
+  control(p);
+  rejection();
+  loops(p);
+  events();
+  status();
+  divide_and_conquer();
+  return wrong;
+}
