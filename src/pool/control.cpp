@@ -98,14 +98,14 @@ void pool_core::abandon(work_core& w) noexcept {
   };
   // relaxed. At the pool's end the number does not count.
   const unsigned most = closing_.load(base::order::relaxed) ? ~0U : options.max_abandoned;
-  // acquire. Pairs with run(): a thread that runs it is found; or that one finds that it was given up.
+  // acquire. Pairs with the claim: a thread that runs it is found by its seat.
   static_cast<void>(w.state.fetch_add(0, base::order::acquire));
   const crew::on_lose how = threads.lose(&w, most, give_up);
   if (how == crew::on_lose::refused) return;
   // Between two segments, or inside of something else that its thread does: no thread is lost with it.
   if (how == crew::on_lose::no_thread) {
     if (!give_up(&w)) return;
-    // A thread may have come for it in between. Then it is lost all the same; or it finds out before it begins.
+    // A thread may have come for it in between. Then it is lost all the same.
     if (w.coroutine == nullptr) static_cast<void>(threads.lose(&w, ~0U, [](void*) noexcept { return true; }));
   }
   // relaxed. Counted on this thread, or by another one that sees to it.

@@ -457,8 +457,8 @@ crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) no
   {
     const base::lock_guard guard(mutex_);
     const auto found = std::find_if(seats_.begin(), seats_.end(), [job](const auto& s) {
-      // relaxed. If it has gone on, giving up fails.
-      return s != nullptr && s->job.load(base::order::relaxed) == job;
+      // acquire. Pairs with the client's store, for loses(). If it has gone on, giving up fails.
+      return s != nullptr && s->job.load(base::order::acquire) == job;
     });
     if (found == seats_.end()) return on_lose::no_thread;
     if (lost_ >= most || !give_up(job)) return on_lose::refused;

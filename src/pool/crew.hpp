@@ -21,7 +21,7 @@ class crew;
 struct alignas(base::cache_line) seat {
   crew* of = nullptr;
   unsigned index = 0;
-  base::atomic<void*> job{nullptr};  // the client's: what runs here; written by its thread
+  base::atomic<void*> job{nullptr};  // the client's: what runs here, or is about to; written by its thread
   void* own = nullptr;               // the client's
   int nice = 0;                      // the client's: what its thread is set to
 

@@ -23,6 +23,16 @@ void keeper::ensure_thread() noexcept {
   has_thread_.store(true, base::order::release);
 }
 
+void keeper::try_again() noexcept {
+  {
+    const base::lock_guard guard(lock_);
+    const base::time_point now = base::now();
+    if (now < next_try_) return;
+    next_try_ = now + std::chrono::milliseconds(1);
+  }
+  ensure_thread();
+}
+
 void keeper::moved() noexcept {
   // acq_rel. After the shard's earliest deadline was stored; see the protocol.
   word_.fetch_add(1, base::order::acq_rel);

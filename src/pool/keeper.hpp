@@ -25,10 +25,12 @@ class keeper {
   /// For coroutines: the shard itself, with the thread behind it.
   [[nodiscard]] timing::shard& shard() noexcept;
   void moved() noexcept;
-  /// The system may give the thread by now that it did not when a timer was armed. Asked by whoever has nothing to do.
+  /// The system may give the thread by now that it did not when a timer was armed. Asked by whoever has nothing to do, and the system
+  /// at most once in a millisecond.
   void retry() noexcept {
     // relaxed. A hint.
-    if (lacks_thread_.load(base::order::relaxed)) ensure_thread();
+    if (lacks_thread_.load(base::order::relaxed)) [[unlikely]]
+      try_again();
   }
   /// Is this thread the keeper's?
   [[nodiscard]] bool is_here() const noexcept {
@@ -42,12 +44,14 @@ class keeper {
   static void thread_main(void* self) noexcept;
   void serve() noexcept;
   void ensure_thread() noexcept;
+  void try_again() noexcept;
 
   timing::shard shard_;
   base::atomic<std::uint32_t> word_{0};
   base::mutex lock_;
   base::thread thread_;
   bool stopping_ = false;
+  base::time_point next_try_{};
   base::atomic<bool> has_thread_{false};
   base::atomic<bool> lacks_thread_{false};
   base::atomic<std::uint64_t> id_{0};

@@ -138,14 +138,22 @@ pool_core::accounts pool_core::count_ends() noexcept {
   return found;
 }
 
-/// Works that are over and not yet counted out.
-std::uint64_t pool_core::ended_late() noexcept {
-  std::uint64_t all = 0;
-  const base::lock_guard guard(lock_);
-  // relaxed. A report.
-  for (const desk* each = desks_; each != nullptr; each = each->next_made)
-    all += each->ended.load(base::order::relaxed);
-  return all;
+/// Without those that are over and not yet counted out.
+std::uint64_t pool_core::outstanding_now() noexcept {
+  // relaxed, all. A report; while the count stays as it is none is counted out.
+  std::uint64_t counted = outstanding_.load(base::order::relaxed);
+  for (int tries = 0; tries < 16; ++tries) {
+    std::uint64_t late = 0;
+    {
+      const base::lock_guard guard(lock_);
+      for (const desk* each = desks_; each != nullptr; each = each->next_made)
+        late += each->ended.load(base::order::relaxed);
+    }
+    const std::uint64_t again = outstanding_.load(base::order::relaxed);
+    if (again == counted && (again & count_mask) >= late) return (again & count_mask) - late;
+    counted = again;
+  }
+  return counted & count_mask;
 }
 
 pool_stats pool_core::count() noexcept {
@@ -168,11 +176,7 @@ pool_stats pool_core::count() noexcept {
       if (w.extras != nullptr && w.extras->options.long_running) ++s.long_running;
     }
   });
-  // Those first: what is counted out in between is subtracted twice at most for a moment, and never below nothing.
-  const std::uint64_t late = ended_late();
-  // relaxed. A report.
-  const std::uint64_t counted = outstanding_.load(base::order::relaxed) & count_mask;
-  s.outstanding = counted - std::min(late, counted);
+  s.outstanding = outstanding_now();
   s.queue_time = queue_times_.summary();
   s.run_time = run_times_.summary();
   s.succeeded = sum(ends_as(work_status::succeeded));

@@ -163,8 +163,8 @@ class pool_core final : public crew_client {
   enum class [[nodiscard]] on_admit : std::uint8_t { place, take, run_here, discard, discard_other };
   enum class [[nodiscard]] on_line : std::uint8_t { stay, place, closed, force };
   enum class [[nodiscard]] on_claim : std::uint8_t { run, not_now };
-  // done: the caller has its reference. gone: that has gone, too. given_up: it has come back to a work that had ended without it.
-  enum class [[nodiscard]] on_execute : std::uint8_t { done, gone, waits, given_up };
+  // done: the caller has its reference. gone: that has gone, too. last: nobody has one, and the slot is the caller's. given_up: it has come back to a work that had ended without it.
+  enum class [[nodiscard]] on_execute : std::uint8_t { done, gone, last, waits, given_up };
   enum class [[nodiscard]] on_retry : std::uint8_t { here, elsewhere, never };
   enum class which : bool { own, stolen };
 
@@ -226,7 +226,7 @@ class pool_core final : public crew_client {
   [[nodiscard]] bool hold_if_paused(work_core& w) noexcept;
   on_execute execute(work_core& w, seat* mine = nullptr) noexcept;
   on_execute finish_run(work_core& w, work_status how, seat* mine) noexcept;
-  [[nodiscard]] bool end_at_once(work_core& w, seat* mine) noexcept;
+  [[nodiscard]] std::optional<on_execute> end_at_once(work_core& w, seat* mine) noexcept;
   on_run run_segment(seat& here, work_core& w) noexcept;
   [[nodiscard]] static work_status kind_of(work_core& w, const std::exception_ptr& thrown) noexcept;
   [[nodiscard]] work_status attempt(work_core& w, bool last) noexcept;
@@ -236,7 +236,7 @@ class pool_core final : public crew_client {
   void end_attempt(work_core& w) noexcept;
   void arm_timeout(work_core& w, base::time_point from) noexcept;
   [[nodiscard]] static bool may_try_again(work_core& w) noexcept;
-  on_retry try_again(work_core& w) noexcept;
+  on_retry try_again(work_core& w, seat* mine) noexcept;
   [[nodiscard]] static base::nanoseconds next_pause(work_extras& e) noexcept;
 
   // finish.cpp
@@ -258,8 +258,8 @@ class pool_core final : public crew_client {
     const std::uint64_t before = outstanding_.fetch_sub(ends, base::order::acq_rel);
     if ((before & count_mask) == ends) note_idle(before);
   }
-  void settle(desk& own) noexcept;
-  [[nodiscard]] std::uint64_t ended_late() noexcept;
+  void settle(seat& here) noexcept;
+  [[nodiscard]] std::uint64_t outstanding_now() noexcept;
   void note_idle(std::uint64_t before) noexcept;
   [[nodiscard]] desk* own_desk() noexcept {
     const seat* const here = crew::here();

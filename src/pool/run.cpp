@@ -46,6 +46,8 @@ work_core* pool_core::steal_into(unsigned mine) noexcept {
       }
     }
     count_one(total::stolen, taken);
+    // Who has looked into both queues, into each when they were not there, sleeps.
+    if (taken > 1) threads.attract();
     return first;
   }
   return nullptr;
@@ -57,8 +59,8 @@ void* pool_core::take(seat& here) noexcept {
   if (work_core* const w = pop(lanes_[mine], which::own)) return w;
   if (work_core* const w = steal_into(mine)) return w;
   if (auto* const own = static_cast<desk*>(here.own); own != nullptr) {
+    settle(here);
     if (own->runs) runs_no_more(*own);
-    settle(*own);
   }
   clock.retry();
   return nullptr;
@@ -77,20 +79,30 @@ bool pool_core::has_work() noexcept {
 crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
   auto& w = *static_cast<work_core*>(job);
   if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_run::done;
-  // relaxed. Published by the compare-exchange that claims it: who sees that it runs, and is about to give it up, finds this seat.
-  here.job.store(&w, base::order::relaxed);
+  // release. Also by the compare-exchange that claims it: who sees that it runs, and is about to give it up, finds this seat, and what
+  // was counted at its desk before.
+  here.job.store(&w, base::order::release);
+  // relaxed. A hint: works that end without having run bring callbacks with them.
+  if (events.any() || closing_.load(base::order::relaxed)) [[unlikely]]
+    settle(here);
   if (claim(w) == on_claim::not_now) return on_run::done;
   if (events.any()) [[unlikely]]
     begins_to_run(here);
   if (w.coroutine != nullptr) return run_segment(here, w);
   const on_execute how = execute(w, &here);
   if (how == on_execute::gone) return on_run::done;
+  if (how == on_execute::last) {
+    if (!w.type->is_quiet) settle(here);
+    recycle(w);
+    return on_run::done;
+  }
   // relaxed. If somebody has seen it, it is lost, and that is asked below.
   here.job.store(nullptr, base::order::relaxed);
   if (how == on_execute::given_up && threads.is_lost(here)) {
     leave_desk(here);
     return on_run::given_up;
   }
+  settle(here);
   drop(w);
   return on_run::done;
 }
@@ -99,6 +111,7 @@ crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
 crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
   // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or it is found there.
   w.state.fetch_add(1, base::order::acq_rel);
+  settle(here);
   const on_execute how = execute(w);
   // relaxed. If somebody has seen it, it is lost, and waits for that below.
   here.job.store(nullptr, base::order::relaxed);
@@ -124,8 +137,8 @@ void pool_core::leave_seat(const work_core& w) noexcept {
 void pool_core::loses(seat& here) noexcept {
   auto* const own = static_cast<desk*>(here.own);
   if (own == nullptr) return;
-  // relaxed, all. The thread is inside of the work that was just given up: what it counted before was published when it claimed that,
-  // and what it counts later is another's.
+  // relaxed, all. The thread is inside of the work that was just given up, or on its way there: what it counted before was published
+  // with its job, and it counts nothing before it asks whether it is lost.
   orphaned_.fetch_add(own->ended.load(base::order::relaxed), base::order::relaxed);
   own->ended.store(0, base::order::relaxed);
 }
@@ -167,6 +180,8 @@ pool_core::on_claim pool_core::claim(work_core& w) noexcept {
 bool pool_core::hold_if_paused(work_core& w) noexcept {
   // acquire. Pairs with who pauses.
   if (pauses_.load(base::order::acquire) == 0) return false;
+  // relaxed. As in claim(): it would never be resumed.
+  if (closing_.load(base::order::relaxed) && !w.load().has(begun)) return false;
   {
     const base::lock_guard guard(lock_);
     word seen{};
@@ -293,7 +308,7 @@ pool_core::on_execute pool_core::execute(work_core& w, seat* mine) noexcept {
     }
     end_attempt(w);
     if (how == work_status::failed && !last) {
-      const on_retry next = try_again(w);
+      const on_retry next = try_again(w, mine);
       if (next == on_retry::here) continue;
       if (next == on_retry::elsewhere) return on_execute::done;
     }
@@ -301,50 +316,55 @@ pool_core::on_execute pool_core::execute(work_core& w, seat* mine) noexcept {
   }
 }
 
-/// What has ended here is no longer outstanding. As long as its thread has something to do that is late, and nobody can tell: so long
-/// that is outstanding, too.
-void pool_core::settle(desk& own) noexcept {
+/// What has ended here is no longer outstanding. As long as the thread goes from one work to the next that may be late, and nobody can
+/// tell: so long those are outstanding, too. But before code of the user's runs that belongs to no work: it may wait until the pool is
+/// idle. Not inside of a work: see loses().
+void pool_core::settle(seat& here) noexcept {
+  auto* const own = static_cast<desk*>(here.own);
+  if (own == nullptr) return;
   // relaxed, both. This thread's.
-  const std::uint64_t ends = own.ended.load(base::order::relaxed);
+  const std::uint64_t ends = own->ended.load(base::order::relaxed);
   if (ends == 0) return;
-  own.ended.store(0, base::order::relaxed);
+  own->ended.store(0, base::order::relaxed);
   count_out(ends);
 }
 
 /// It has succeeded, and nobody waits for it or listens: one step, with which the reference goes that travels with it, if this is
-/// its run in a seat. False: somebody has come in between.
-bool pool_core::end_at_once(work_core& w, seat* mine) noexcept {
-  if (w.extras != nullptr || w.coroutine != nullptr || events.any() || options.default_callback) return false;
+/// its run in a seat. Nothing: it must end in the long way.
+std::optional<pool_core::on_execute> pool_core::end_at_once(work_core& w, seat* mine) noexcept {
+  if (w.extras != nullptr || w.coroutine != nullptr || events.any() || options.default_callback)
+    return std::nullopt;
   w.type->destroy_function(w.body);
   w.function_gone = true;
+  word seen = w.load();
+  if (!rule::end_at_once(seen, work_status::succeeded, 0).applies) return std::nullopt;
   desk* const own = own_desk();
-  const bool is_late = mine != nullptr && own != nullptr;
   count_at(own, ends_as(work_status::succeeded));
   // relaxed. Before the last step: then the slot may be another work's. Who gives it up in between finds no seat, and does not lose
   // this thread, which goes on.
   if (mine != nullptr) mine->job.store(nullptr, base::order::relaxed);
-  word seen{};
   const std::uint64_t owned = mine == nullptr ? 0 : 1;
   if (!w.apply<rule::end_at_once>(seen, work_status::succeeded, owned)) {
     count_at(own, ends_as(work_status::succeeded), ~std::uint64_t{0});
-    // relaxed. It is found again, in case it must be given up.
-    if (mine != nullptr) mine->job.store(&w, base::order::relaxed);
-    return false;
+    // release. As in run(). It is found again, in case it must be given up.
+    if (mine != nullptr) mine->job.store(&w, base::order::release);
+    return std::nullopt;
   }
-  if (seen.refs() == owned && owned != 0) recycle(w);
-  if (!is_late) {
+  if (mine == nullptr || own == nullptr) {
     count_out();
   } else {
     // relaxed, both. This thread's, as long as nobody gives it up: for that it must run something.
     own->ended.store(own->ended.load(base::order::relaxed) + 1, base::order::relaxed);
   }
-  return true;
+  if (mine == nullptr) return on_execute::done;
+  return seen.refs() == owned ? on_execute::last : on_execute::gone;
 }
 
 /// The runner says how it ended, unless somebody has given it up.
 pool_core::on_execute pool_core::finish_run(work_core& w, work_status how, seat* mine) noexcept {
-  if (how == work_status::succeeded && end_at_once(w, mine))
-    return mine == nullptr ? on_execute::done : on_execute::gone;
+  if (how == work_status::succeeded) {
+    if (const std::optional<on_execute> at_once = end_at_once(w, mine)) return *at_once;
+  }
   word seen{};
   if (w.apply<rule::end>(seen, how)) {
     finish(w);
@@ -410,7 +430,7 @@ bool pool_core::may_try_again(work_core& w) noexcept {
 }
 
 /// After a failure that need not be the last: tells of it, and sees to the next attempt.
-pool_core::on_retry pool_core::try_again(work_core& w) noexcept {
+pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
   work_extras& e = *w.extras;
   if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
   const std::exception_ptr thrown = w.type->exception(w.body);
@@ -432,6 +452,8 @@ pool_core::on_retry pool_core::try_again(work_core& w) noexcept {
     leave_seat(w);
     if (!w.apply<rule::again>(seen, work_status::suspended)) {
       --e.attempt;
+      // release. As in run(). It ends here after all, and may have to be given up.
+      if (mine != nullptr) mine->job.store(&w, base::order::release);
       return on_retry::never;
     }
     give_place_on(w);
@@ -554,9 +576,9 @@ void pool_core::begins(seat& here) noexcept {
 
 /// Nothing of this thread's is counted, or kept, any more.
 void pool_core::leave_desk(seat& here) noexcept {
+  settle(here);
   auto* const own = static_cast<desk*>(std::exchange(here.own, nullptr));
   if (own == nullptr) return;
-  settle(*own);
   if (own->runs) runs_no_more(*own);
   memory.bring_back(own->stock);
   const base::lock_guard guard(lock_);

@@ -51,7 +51,7 @@ class slots {
   };
 
   /// With an id, and `references` in the word; none: nobody finds it, before the word says otherwise. `own`: of this thread, if it
-  /// has one. Throws std::bad_alloc, also when 2^24 - 1 works are there.
+  /// has one. Throws std::bad_alloc, also when 2^24 - 1 works are there, but for what threads keep free for themselves.
   [[nodiscard]] work_core& draw(std::uint64_t references, stock* own) {
     work_core* drawn;
     if (own != nullptr) {

@@ -27,6 +27,8 @@ struct body_type {
   const void* result;  // the tag of its result's type
   /// Can it be run more than once?
   bool repeatable;
+  /// The end of a result is none of the user's code.
+  bool is_quiet;
   /// Calls the function and keeps what it returns. `last`: it will not be called again. Throws what that throws.
   void (*run)(void* body, work_core& self, bool last);
   /// Of one that gives a task: calls the function, and makes the task whose end is the end of the work. Null: run() is the whole.
@@ -195,6 +197,7 @@ inline constexpr body_type call_body<F, Args...>::type{
     .bytes = sizeof(call_body),
     .result = &type_tag<std::remove_cv_t<value_type>>,
     .repeatable = by_lvalue,
+    .is_quiet = std::is_void_v<value_type> || std::is_trivially_destructible_v<value_type>,
     .run = [](void* body, work_core& self, bool last) { of(body).run(self, last); },
     .begin = [] -> task<void> (*)(void*, work_core&, bool) {
       if constexpr (gives_task) {

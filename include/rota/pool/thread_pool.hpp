@@ -104,8 +104,8 @@ struct pool_report {
 ///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
 ///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; std::bad_alloc. Then nothing has
 ///               changed. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
-///               back-offs need one thread more, which the first of them starts: until the system gives that they
-///               come late.
+///               back-offs need one thread more, which the first of them starts: if the system refuses it they
+///               are late until it gives it to a later timer, or to a thread of the pool that has run out of work.
 /// Cost          A work is memory of the pool's own that is used again: no other allocation for functions and results of up to 128
 ///               bytes and default options. Idle threads sleep without a timeout, but the keep-alive of those above `min_threads`.
 /// Example       examples/pool.cpp
