@@ -27,6 +27,7 @@ struct thread_locals {
   void* seat = nullptr;      // pool: the seat of a thread of a crew's
   void* work = nullptr;      // pool: the work that runs here
   unsigned turn = 0;         // pool: which queue is next
+  unsigned guarded = 0;      // task: sections under the lock of a primitive, counted in builds with asserts
   bool frames_closed = false;  // base: this thread is ending
 };
 

@@ -4,6 +4,7 @@
 #include "pool/coroutine_part.hpp"
 #include "pool/custom_work_queue.hpp"
 #include "pool/demand.hpp"
+#include "pool/ports.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -64,6 +65,7 @@ pool_core::pool_core(pool_options how)
                  options.aging == base::nanoseconds(0)),
       is_time_masked_(std::has_single_bit(options.time_one_in)),
       started_(options.start == start_mode::running) {
+  install_ports();
   for (lane& each : lanes_) each.queue = make_queue(options);
   long_lane_.queue = std::make_unique<priority_queue>(queue_order::fifo);
 }

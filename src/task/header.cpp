@@ -1,6 +1,7 @@
 #include "task/header.hpp"
 
 #include "base/tls_slot.hpp"
+#include "task/guarded.hpp"
 #include "task/harness.hpp"
 
 #include <rota/detail/fork_group.hpp>
@@ -16,9 +17,13 @@ namespace {
 
 header& of(void* data) noexcept { return *static_cast<header*>(data); }
 
-void wake_by_ref(void* data) noexcept { wake(of(data)); }
+void wake_by_ref(void* data) noexcept {
+  demand_no_section();
+  wake(of(data));
+}
 
 void wake_consuming(void* data) noexcept {
+  demand_no_section();
   // The reference goes only after schedule() has returned: the entry's own lets others run, complete and free the task,
   // and with the last task its scheduler, while this thread is still inside of it.
   wake(of(data));
@@ -30,7 +35,10 @@ void* clone(void* data) noexcept {
   return data;
 }
 
-void drop(void* data) noexcept { release(of(data)); }
+void drop(void* data) noexcept {
+  demand_no_section();
+  release(of(data));
+}
 
 constexpr waker_vtable task_waker{wake_consuming, wake_by_ref, clone, drop};
 

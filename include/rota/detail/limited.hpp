@@ -1,0 +1,44 @@
+// A leaf with a limit of its own: what mutex::lock_for() and its like return.
+#pragma once
+
+#include <coroutine>
+#include <utility>
+
+#include <rota/time.hpp>
+
+namespace rota::core {
+
+/// timeout(limit, leaf) in one object: the leaf lies in it, made from `args`. Yields what that does.
+template <class Leaf>
+class [[nodiscard]] limited final : public deadline_region {
+  using shape = timed_result<decltype(std::declval<Leaf&>().await_resume())>;
+
+ public:
+  template <class Limit, class... Args>
+  explicit limited(Limit limit, Args&&... args)
+      : deadline_region(limit), leaf_(std::forward<Args>(args)...) {}
+  limited(const limited&) = delete;
+  limited& operator=(const limited&) = delete;
+  ~limited() = default;
+
+  void bind(activation& task) noexcept {
+    deadline_region::bind(task);
+    leaf_.bind(task);
+  }
+  static bool await_ready() noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> frame) {
+    begin(frame.promise());
+    return leaf_.await_suspend(frame);
+  }
+  typename shape::type await_resume() {
+    return end() == deadline_end::in_time ? shape::in_time(leaf_) : shape::late();
+  }
+  /// A deadline around this one passed.
+  void abandon() noexcept { static_cast<void>(end()); }
+
+ private:
+  Leaf leaf_;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,40 @@
+// A task that waits in a wait_list.
+#pragma once
+
+#include <rota/detail/wait_list.hpp>
+#include <rota/leaf.hpp>
+
+namespace rota::core {
+
+/// The leaf of every primitive that has wait_rules: a class derived from it adds `await_resume()`, which asks ended_as().
+///
+/// It tries, joins the list, tries again when it is called, and gives up when its task is cancelled: what was granted meanwhile goes
+/// to the next in line. With its task's budget spent it lets others go first *before* it tries: who is cancelled there has taken
+/// nothing.
+class ROTA_API wait_leaf : public leaf {
+ public:
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] const char* what() const noexcept final { return at_.rules->what; }
+
+ protected:
+  explicit wait_leaf(const wait_target& at) noexcept : at_(at) {}
+  ~wait_leaf() = default;
+
+  bool start() final;
+
+  /// In await_resume(): granted or closed.
+  [[nodiscard]] wait_state ended_as() const noexcept { return me_.state(); }
+  /// Before the co_await, and in await_resume(): its own.
+  [[nodiscard]] wait_node& node() noexcept { return me_; }
+
+ private:
+  bool try_or_join() noexcept;
+  bool join() noexcept;
+
+  wait_target at_;
+  bool untried_ = false;
+  wait_node me_;
+};
+
+}  // namespace rota::core

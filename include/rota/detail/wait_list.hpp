@@ -1,0 +1,213 @@
+// Who waits for a primitive, in the order in which they came: tasks and threads alike.
+#pragma once
+
+#include <cstdint>
+
+#include <rota/detail/base_mutex.hpp>
+#include <rota/waker.hpp>
+
+namespace rota::core {
+
+// PROTOCOL: wait list
+//   A primitive is a word, a wait_list, and a table of hooks, wait_rules. What can be decided without waiting is decided by the word
+//   alone; the word also says that somebody waits, so that of {what is given, who waits} at least one side sees the other: both are
+//   read-modify-writes of it. Everything else happens under the list's lock, in a wait_section.
+//
+//   state of a node   means                                        set by
+//   idle              nobody knows of it: not begun, or done       its owner
+//   waiting           in a ring of the list                        its owner, under the lock: wait_section::link_*()
+//   called            in no ring: try again, it may be your turn   who gives, under the lock: call()
+//   granted           in no ring: it has what it waited for        who gives, under the lock: grant()
+//   closed            in no ring: there will be nothing            who closes, under the lock: grant()
+//
+//   The state is the upper byte of the node's word. A thread sleeps on that word; the lower bytes count how often it was told to look
+//   whether it must go on waiting (a force stop). All changes are read-modify-writes, so none hides another.
+//
+//   W1  A node is in a ring exactly while it is `waiting`; its other fields are the lock's meanwhile, and else its owner's.
+//   W2  Whoever takes a node out of its ring by call() or grant() moves the waker out before, and the change of the state is his last
+//       touch: the owner may see it at once, go on, and be gone. A wake that follows needs the waker alone.
+//   W3  No waker is woken or dropped, no memory is asked for, and no code of a user's runs under the lock. Held by
+//       demand_unguarded() in builds with asserts: in every waker of a task, in the flush of a section, and where a primitive says so.
+//   W4  An owner that gives up asks under the lock: `waiting`, it unlinks itself and gives back what it had got; `called` or `granted`,
+//       it hands that on to the next in line.
+//   W5  A list is destroyed under its own lock: who was granted something may destroy the primitive at once, while the giver is still
+//       inside of its section. A giver must therefore take the lock before it gives what lets another destroy the primitive.
+
+struct wait_links {
+  wait_links* next = this;
+  wait_links* before = this;
+
+  wait_links() noexcept = default;
+  wait_links(const wait_links&) = delete;
+  wait_links& operator=(const wait_links&) = delete;
+  ~wait_links() = default;
+
+  [[nodiscard]] bool is_alone() const noexcept { return next == this; }
+};
+
+enum class wait_state : std::uint32_t { idle, waiting, called, granted, closed };
+
+/// One who waits. In its leaf, or on the stack of its thread.
+struct wait_node : wait_links {
+  wait_node() noexcept = default;
+  wait_node(const wait_node&) = delete;
+  wait_node& operator=(const wait_node&) = delete;
+  ~wait_node() {
+    base::note_write(this);
+    ROTA_ASSERT(is_alone());
+  }
+
+  [[nodiscard]] wait_state state() const noexcept { return state_in(seen()); }
+  /// The word as it is: for a thread that sleeps on it.
+  [[nodiscard]] std::uint32_t seen() const noexcept {
+    // acquire. Pairs with set(): what the giver did before is seen.
+    return word.load(base::order::acquire);
+  }
+  [[nodiscard]] static wait_state state_in(std::uint32_t word) noexcept {
+    return static_cast<wait_state>(word >> state_shift);
+  }
+  void set(wait_state to) noexcept {
+    // acq_rel. release: pairs with seen(). acquire: who told a thread to look has done what it will see.
+    word.exchange(static_cast<std::uint32_t>(to) << state_shift, base::order::acq_rel);
+  }
+
+  static constexpr unsigned state_shift = 24;
+
+  waker wake;
+  base::atomic<std::uint32_t> word{0};
+  // The primitive's own, to use as it likes.
+  unsigned char kind = 0;
+  unsigned char losses = 0;  // so often it was called and came too late
+  std::uint64_t wanted = 0;
+  std::uint64_t got = 0;  // of what it wanted, while it waits for the rest
+};
+
+class wait_section;
+
+/// First in, first out: a primitive adds at the back, and who was called and came too late goes to the front.
+class ROTA_API wait_list {
+ public:
+  wait_list() noexcept = default;
+  wait_list(const wait_list&) = delete;
+  wait_list& operator=(const wait_list&) = delete;
+  ~wait_list() { end("something was destroyed while somebody waits for it"); }
+
+  /// First in a primitive's destructor: ends the program, with this sentence, if somebody waits. See W5.
+  void end(const char* words) noexcept {
+    if (!lock_.is_free() || !ring_.is_alone()) [[unlikely]]
+      end_slowly(words);
+  }
+
+ private:
+  friend class wait_section;
+  void end_slowly(const char* words) noexcept;
+
+  base::mutex lock_;
+  wait_links ring_;
+};
+
+/// The lock of a list, while this lives, and the wakes that come after it.
+///
+///   {
+///     wait_section section(list_);
+///     while (wait_node* const first = section.first()) {   // all who wait, in batches
+///       if (section.is_full()) {
+///         section.breathe();                               // gives the lock away: nothing read before holds any more
+///         continue;
+///       }
+///       section.grant(*first);
+///     }
+///   }                                                      // unlocks, and then wakes
+class ROTA_API wait_section {
+ public:
+  explicit wait_section(wait_list& list) noexcept;
+  wait_section(const wait_section&) = delete;
+  wait_section& operator=(const wait_section&) = delete;
+  ~wait_section();
+
+  /// Who has waited longest; null: nobody waits.
+  [[nodiscard]] wait_node* first() const noexcept {
+    return is_empty() ? nullptr : static_cast<wait_node*>(list_->ring_.next);
+  }
+  /// The one behind it; null: it is the last.
+  [[nodiscard]] wait_node* after(const wait_node& node) const noexcept {
+    return node.next == &list_->ring_ ? nullptr : static_cast<wait_node*>(node.next);
+  }
+  [[nodiscard]] bool is_empty() const noexcept { return list_->ring_.is_alone(); }
+
+  /// It waits from now on. Its waker is in it.
+  void link_back(wait_node& node) noexcept { link_before(list_->ring_, node); }
+  void link_front(wait_node& node) noexcept { link_before(*list_->ring_.next, node); }
+  /// It gives up: it is in no ring, and nobody else knows of it.
+  void unlink(wait_node& node) noexcept;
+
+  /// Ends its wait, or lets it try again; it is woken after the lock. There must be room: see is_full().
+  void grant(wait_node& node, wait_state how = wait_state::granted) noexcept;
+  void call(wait_node& node) noexcept { grant(node, wait_state::called); }
+  /// Those who wait now, and nobody who comes later. Gives the lock away in between, if there are many.
+  void grant_all(wait_state how = wait_state::granted) noexcept;
+
+  /// As many as one section wakes. Full: breathe() before the next one.
+  [[nodiscard]] bool is_full() const noexcept { return count_ == capacity; }
+  /// Gives the lock away, wakes, and takes it again.
+  void breathe() noexcept;
+
+  static constexpr unsigned capacity = 32;
+
+ private:
+  void link_before(wait_links& where, wait_node& node) noexcept;
+  void close() noexcept;
+
+  wait_list* list_;
+  unsigned count_ = 0;
+  union {
+    waker woken_[capacity];  // the first `count_`
+  };
+};
+
+/// What a hook that was asked to wait has done.
+enum class [[nodiscard]] on_join : unsigned char {
+  done,    // it need not wait: it has what it wants
+  closed,  // it need not wait: there will be nothing
+  linked,  // it is in the list
+};
+
+/// What a primitive does when one waits for it in a certain way. `of`: what the wait_target says, mostly the primitive.
+struct wait_rules {
+  /// For reports: "mutex lock".
+  const char* what;
+  /// Without the lock, before anything else: true: done. What it gets it has got for good: see pass_on.
+  bool (*try_now)(void* of, wait_node& me) noexcept;
+  /// Under the lock: looks again, by a read-modify-write of the word, and links `me` otherwise. A node that was called and tries again
+  /// has the state `called`.
+  on_join (*join)(void* of, wait_section& section, wait_node& me) noexcept;
+  /// Under the lock: `me` gives up. It was waiting, and is in no ring any more, or was called, and does not try again (its state says
+  /// which): what it has got so far, or the call, goes to the next in line.
+  void (*leave)(void* of, wait_section& section, wait_node& me) noexcept;
+  /// Without the lock: `me` got what it wanted, and nobody will use it: the next in line gets it.
+  void (*pass_on)(void* of, wait_node& me) noexcept;
+};
+
+/// Where and how one waits.
+struct wait_target {
+  wait_list* list;
+  void* of;
+  const wait_rules* rules;
+};
+
+/// Under the lock of `at`, with a waker in the node: the join hook, and the state that follows from it.
+ROTA_API on_join join_list(const wait_target& at, wait_section& section, wait_node& me) noexcept;
+
+enum class [[nodiscard]] on_give_up : unsigned char {
+  left,   // it had not ended, or what it got was handed on: nobody knows of the node any more
+  ended,  // it was granted or closed before, and that stands
+};
+enum class if_granted : unsigned char { pass_on, keep };
+/// The owner gives up, in whatever state its node is.
+ROTA_API on_give_up give_up(const wait_target& at, wait_node& me, if_granted then) noexcept;
+
+/// Ends the program if this thread is inside of a wait_section. Before any code of a user's, and any wake. Nothing in builds without
+/// asserts.
+ROTA_API void demand_unguarded() noexcept;
+
+}  // namespace rota::core

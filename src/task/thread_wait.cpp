@@ -1,0 +1,135 @@
+#include <rota/detail/thread_wait.hpp>
+
+#include "base/clock.hpp"
+#include "base/futex.hpp"
+#include "task/header.hpp"
+#include "task/thread_ports.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+namespace rota::core {
+
+namespace {
+
+// Nothing of the node is read: its thread may have gone on.
+void wake_thread(void* word) noexcept {
+  base::futex_wake(static_cast<const base::atomic<std::uint32_t>*>(word), 1);
+}
+constexpr waker_vtable thread_waker{
+    wake_thread,
+    wake_thread,
+    [](void* word) noexcept { return word; },
+    [](void*) noexcept {},
+};
+
+/// This thread sleeps: others take its place, and whoever may force it on knows where it is.
+class asleep {
+ public:
+  explicit asleep(wait_node& me) noexcept
+      : ports_(current_thread_ports()), force_(current_force_ports()), lent_(ports_.before_block()) {
+    force_.sleeps_on(&me.word);
+  }
+  asleep(const asleep&) = delete;
+  asleep& operator=(const asleep&) = delete;
+  ~asleep() {
+    force_.sleeps_on(nullptr);
+    ports_.after_block(lent_);
+  }
+
+  [[nodiscard]] bool is_forced() const noexcept { return force_.is_forced(); }
+
+ private:
+  const thread_ports& ports_;
+  const force_ports& force_;
+  void* lent_;
+};
+
+enum class on_sleep { ended, timed_out, forced };
+
+/// In the list.
+on_sleep sleep_in(const wait_target& at, wait_node& me, base::time_point deadline) noexcept {
+  const asleep section(me);
+  for (;;) {
+    const std::uint32_t seen = me.seen();
+    const wait_state now = wait_node::state_in(seen);
+    if (now == wait_state::called) {
+      me.wake = waker(&me.word, &thread_waker);
+      wait_section list(*at.list);
+      if (join_list(at, list, me) != on_join::linked) return on_sleep::ended;
+      continue;
+    }
+    if (now != wait_state::waiting) return on_sleep::ended;
+    // After the look at the word: it is raised after the order was given.
+    if (section.is_forced()) return on_sleep::forced;
+    if (base::futex_wait(me.word, seen, deadline) != base::wait_result::timed_out) continue;
+    if (me.state() == wait_state::waiting) return on_sleep::timed_out;
+  }
+}
+
+wait_end end_of(const wait_node& me) noexcept {
+  return me.state() == wait_state::granted ? wait_end::granted : wait_end::closed;
+}
+
+/// In a task of a scheduler whose tasks all run on this one thread. True: it ran something, or moved time.
+bool run_another(scheduler& alone, base::time_point deadline) noexcept {
+  if (alone.ops->run_another(alone, deadline)) return true;
+  if (deadline == base::never)
+    ROTA_FATAL("a blocking wait on a testing::runtime, where nothing can run that would end it: co_await it",
+               0);
+  return false;
+}
+
+/// The scheduler of the task around, if it is one of those.
+scheduler* alone_here() noexcept {
+  const header* const me = task_in_sight();
+  return me != nullptr && me->owner->ops->run_another != nullptr ? me->owner : nullptr;
+}
+
+on_sleep wait_alone(scheduler& alone,
+                    const wait_target& at,
+                    wait_node& me,
+                    base::time_point deadline) noexcept {
+  for (;;) {
+    const wait_state now = me.state();
+    if (now == wait_state::called) {
+      me.wake = waker(&me.word, &thread_waker);
+      wait_section list(*at.list);
+      if (join_list(at, list, me) != on_join::linked) return on_sleep::ended;
+    } else if (now != wait_state::waiting) {
+      return on_sleep::ended;
+    } else if (!run_another(alone, deadline)) {
+      return on_sleep::timed_out;
+    }
+  }
+}
+
+wait_end wait_in_list(const wait_target& at, wait_node& me, base::time_point deadline) {
+  scheduler* const alone = alone_here();
+  const on_sleep how = alone != nullptr ? wait_alone(*alone, at, me, deadline) : sleep_in(at, me, deadline);
+  if (how == on_sleep::ended || give_up(at, me, if_granted::keep) == on_give_up::ended) return end_of(me);
+  if (how == on_sleep::forced) current_force_ports().throw_forced();
+  return wait_end::timed_out;
+}
+
+}  // namespace
+
+wait_end block_until(const wait_target& at, wait_node& me, base::time_point deadline) {
+  if (at.rules->try_now(at.of, me)) return wait_end::granted;
+  me.wake = waker(&me.word, &thread_waker);
+  on_join did;
+  {
+    wait_section section(*at.list);
+    did = join_list(at, section, me);
+  }
+  return did == on_join::linked ? wait_in_list(at, me, deadline) : end_of(me);
+}
+
+wait_end block_for(const wait_target& at, wait_node& me, base::nanoseconds span) {
+  const scheduler* const alone = alone_here();
+  const base::time_point now = alone == nullptr ? base::now() : alone->ops->now(*alone);
+  return block_until(at, me, detail::saturating_deadline(now, span));
+}
+
+wait_end block(const wait_target& at, wait_node& me) { return block_until(at, me, base::never); }
+
+}  // namespace rota::core

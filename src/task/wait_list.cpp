@@ -1,0 +1,159 @@
+#include <rota/detail/wait_leaf.hpp>
+#include <rota/detail/wait_list.hpp>
+
+#include "task/guarded.hpp"
+#include "task/header.hpp"
+
+#include <new>
+#include <utility>
+
+namespace rota::core {
+
+void demand_unguarded() noexcept { demand_no_section(); }
+
+/// W5: whoever is inside has given what let another destroy it, and comes out.
+void wait_list::end_slowly(const char* words) noexcept {
+  lock_.lock();
+  const bool alone = ring_.is_alone();
+  lock_.unlock();
+  if (!alone) ROTA_FATAL(words, 0);
+}
+
+// ---- a section
+
+wait_section::wait_section(wait_list& list) noexcept : list_(&list) {
+  list_->lock_.lock();
+  enter_section();
+}
+
+wait_section::~wait_section() { close(); }
+
+/// Nothing of the list is touched after the unlock.
+void wait_section::close() noexcept {
+  leave_section();
+  list_->lock_.unlock();
+  demand_no_section();
+  for (unsigned i = 0; i < count_; ++i) {
+    woken_[i].wake();
+    woken_[i].~waker();
+  }
+  count_ = 0;
+}
+
+void wait_section::breathe() noexcept {
+  close();
+  list_->lock_.lock();
+  enter_section();
+}
+
+void wait_section::link_before(wait_links& where, wait_node& node) noexcept {
+  base::note_write(&node);
+  ROTA_ASSERT(node.is_alone() && node.wake);
+  node.next = &where;
+  node.before = std::exchange(where.before, &node);
+  node.before->next = &node;
+  node.set(wait_state::waiting);
+}
+
+void wait_section::unlink(wait_node& node) noexcept {
+  base::note_write(&node);
+  ROTA_ASSERT(!node.is_alone());
+  node.before->next = node.next;
+  node.next->before = node.before;
+  node.next = node.before = &node;
+}
+
+void wait_section::grant(wait_node& node, wait_state how) noexcept {
+  ROTA_ASSERT(!is_full());
+  unlink(node);
+  ::new (static_cast<void*>(&woken_[count_++])) waker(std::move(node.wake));
+  // The last touch: see W2.
+  node.set(how);
+}
+
+void wait_section::grant_all(wait_state how) noexcept {
+  wait_links now;
+  if (is_empty()) return;
+  // They go on in a ring of this call's, under the same lock: who is cancelled unlinks itself from whatever ring it is in.
+  now.next = std::exchange(list_->ring_.next, &list_->ring_);
+  now.before = std::exchange(list_->ring_.before, &list_->ring_);
+  now.next->before = now.before->next = &now;
+  while (!now.is_alone()) {
+    if (is_full()) {
+      breathe();
+    } else {
+      grant(static_cast<wait_node&>(*now.next), how);
+    }
+  }
+}
+
+// ---- what a leaf and a thread have in common
+
+on_join join_list(const wait_target& at, wait_section& section, wait_node& me) noexcept {
+  const on_join did = at.rules->join(at.of, section, me);
+  if (did == on_join::done) me.set(wait_state::granted);
+  if (did == on_join::closed) me.set(wait_state::closed);
+  return did;
+}
+
+on_give_up give_up(const wait_target& at, wait_node& me, if_granted then) noexcept {
+  waker dropped;  // outlives the section
+  if (const wait_state seen = me.state(); seen == wait_state::waiting || seen == wait_state::called) {
+    wait_section section(*at.list);
+    const wait_state now = me.state();
+    if (now == wait_state::waiting) section.unlink(me);
+    if (now == wait_state::waiting || now == wait_state::called) {
+      at.rules->leave(at.of, section, me);
+      dropped = std::move(me.wake);
+      me.set(wait_state::idle);
+      return on_give_up::left;
+    }
+  }
+  if (then == if_granted::keep) return on_give_up::ended;
+  const bool granted = me.state() == wait_state::granted;
+  me.set(wait_state::idle);
+  if (granted) at.rules->pass_on(at.of, me);
+  return on_give_up::left;
+}
+
+// ---- tasks
+
+bool wait_leaf::start() {
+  if (task().budget > 1) [[likely]]
+    return try_or_join();
+  untried_ = true;
+  task().why = stop_reason::yield;
+  return false;
+}
+
+bool wait_leaf::try_or_join() noexcept {
+  if (!at_.rules->try_now(at_.of, me_)) return join();
+  me_.set(wait_state::granted);
+  return true;
+}
+
+bool wait_leaf::join() noexcept {
+  waker unused;  // outlives the section
+  me_.wake = make_waker();
+  wait_section section(*at_.list);
+  if (join_list(at_, section, me_) == on_join::linked) return false;
+  unused = std::move(me_.wake);
+  return true;
+}
+
+bool wait_leaf::is_ready() noexcept {
+  if (std::exchange(untried_, false)) [[unlikely]]
+    return try_or_join();
+  switch (me_.state()) {
+    case wait_state::waiting: return false;
+    case wait_state::called: return join();
+    default: return true;
+  }
+}
+
+cancel_progress wait_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  if (!untried_) static_cast<void>(give_up(at_, me_, if_granted::pass_on));
+  return cancel_progress::ended;
+}
+
+}  // namespace rota::core
