@@ -48,9 +48,10 @@ included_rooms() {
 }
 
 # The rooms that a test includes, that these include, and so on. Public headers are defined in base and testing
-# for all, and in the room of the same name; time.hpp in time, shields and deadlines in flow. A test of the whole has all of them.
+# for all, and in the room of the same name; time.hpp in time, shields and deadlines in flow, what others wait in in task. A test of
+# the whole has all of them.
 rooms_of() {
-  local rooms='' wanted
+  local rooms='' wanted room
   if grep -q '^#include <rota/rota.hpp>' "$root/tests/model/$1.cpp"; then
     (cd "$root/src" && printf '%s\n' */ | tr -d / | grep -vx simulated) # that is another machine
     return
@@ -58,6 +59,9 @@ rooms_of() {
   wanted="base testing $(included_rooms "$root/tests/model/$1.cpp")"
   ! grep -q '^#include <rota/cancel.hpp>' "$root/tests/model/$1.cpp" || wanted="$wanted flow"
   ! grep -q '^#include <rota/gate/' "$root/tests/model/$1.cpp" || wanted="$wanted gate"
+  for room in sync channel; do
+    ! grep -q "^#include <rota/$room/" "$root/tests/model/$1.cpp" || wanted="$wanted $room task time flow"
+  done
   while [ -n "$wanted" ]; do
     # shellcheck disable=SC2086 # lists of words
     rooms=$(printf '%s\n' $rooms $wanted | sort -u)

@@ -1,0 +1,206 @@
+// A number of permits that tasks and threads wait for.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <system_error>
+#include <utility>
+
+#include <rota/detail/limited.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+#include <rota/error.hpp>
+
+namespace rota::sync {
+
+/// Why try_acquire took nothing.
+enum class acquire_refusal : unsigned char {
+  empty,   // not so many permits now, or somebody waits already
+  closed,  // and there will be none
+};
+
+// PROTOCOL: semaphore
+//   word_    63     62      61                                0
+//          +------+-------+-----------------------------------+
+//          |closed|waiting|              permits              |
+//          +------+-------+-----------------------------------+
+//
+//   acquire   permits are taken by compare-exchange while nobody waits and it is open. Else, under the lock of the list: `waiting` is
+//             set, in the same step all permits that there are are taken as a part of what is wanted, and the caller joins the list.
+//   release   permits are added by compare-exchange while nobody waits. Else, under the lock of the list, the first in line gets them,
+//             and when it has all that it wanted it is granted; then the second; what is left is added.
+//
+//   S1  Somebody is in the list: `waiting` is set and permits is 0. So what comes by takes nothing before those who wait.
+//   S2  While `waiting` is set only the holder of the list's lock changes the word.
+//   S3  Permits + what was granted and not given back + the parts of those who wait is what was put in.
+//   S4  Who gives up gives its part back as a release does: to the next in line.
+
+/// First come, first served, however many permits each wants: nobody overtakes who waits for many.
+///
+///   rota::sync::semaphore slots(8);
+///   if (auto got = co_await slots.acquire(2); !got) co_return got.error();   // closed
+///   ...
+///   slots.release(2);
+///
+/// or, with a permit that gives them back:
+///
+///   const auto held = rota::sync::semaphore::permit::adopt(slots, 2);
+///
+/// Threads       Any; permits belong to nobody, and whoever likes gives them back.
+/// Ownership     Destroying a semaphore for which somebody waits ends the program with a sentence; whoever was granted its permits may
+///               destroy it.
+/// Ordering      What was done before a release happens before the return of the acquires that it lets pass.
+/// Failure       Closed: errc::closed, for those who wait, too; the permits stay. The constructor, acquire and release throw
+///               `std::invalid_argument` if the permits are more than max_permits, before anything has changed. A cancelled wait takes
+///               nothing: what it had got goes to the next in line. More permits than there will ever be: it waits until it is closed.
+/// Cost          Uncontended: one read-modify-write. No allocation.
+/// Example       examples/semaphore.cpp
+class ROTA_API semaphore {
+ public:
+  class permit;
+  class acquire_leaf;
+  using count = std::uint64_t;
+
+  static constexpr count max_permits = (count{1} << 61U) - 1;
+
+  explicit semaphore(count permits);
+  semaphore(const semaphore&) = delete;
+  semaphore& operator=(const semaphore&) = delete;
+  ~semaphore() { list_.end("a sync::semaphore was destroyed while somebody waits for it"); }
+
+  /// co_await it: std::expected<void, std::error_code>.
+  [[nodiscard]] acquire_leaf acquire(count n = 1);
+  /// Never waits.
+  [[nodiscard]] std::expected<void, acquire_refusal> try_acquire(count n = 1) noexcept {
+    // relaxed. A guess; the exchange decides.
+    std::uint64_t seen = word_.load(base::order::relaxed);
+    do {
+      if ((seen & (closed | waiting)) != 0 || seen < n) [[unlikely]]
+        return std::unexpected((seen & closed) != 0 ? acquire_refusal::closed : acquire_refusal::empty);
+      // acquire. Pairs with release(). failure: relaxed. Again a guess.
+    } while (!word_.compare_exchange_weak(seen, seen - n, base::order::acquire, base::order::relaxed));
+    return {};
+  }
+  /// co_await them: the same, with errc::timed_out.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<acquire_leaf> acquire_for(std::chrono::duration<Rep, Period> span, count n = 1);
+  template <class Duration>
+  [[nodiscard]] core::limited<acquire_leaf> acquire_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, count n = 1);
+
+  /// Block the thread; as mutex::blocking_lock.
+  std::expected<void, std::error_code> blocking_acquire(count n = 1);
+  template <class Rep, class Period>
+  std::expected<void, std::error_code> blocking_acquire_for(std::chrono::duration<Rep, Period> span,
+                                                            count n = 1) {
+    core::wait_node me;
+    me.wanted = checked(n);
+    return result_of(core::block_for(target(), me, detail::saturating_span(span)));
+  }
+  template <class Duration>
+  std::expected<void, std::error_code> blocking_acquire_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, count n = 1) {
+    core::wait_node me;
+    me.wanted = checked(n);
+    return result_of(core::block_until(target(), me, detail::saturating_deadline(time)));
+  }
+
+  /// Also more than were ever acquired.
+  void release(count n = 1) {
+    if (!try_release(n)) [[unlikely]]
+      release_slowly(n);
+  }
+
+  /// Nobody gets permits any more, and those who wait are told. Again: nothing.
+  void close() noexcept;
+  [[nodiscard]] bool is_closed() const noexcept {
+    // acquire. Pairs with close(): what was done before is seen.
+    return (word_.load(base::order::acquire) & closed) != 0;
+  }
+  /// A guess, unless nothing moves.
+  [[nodiscard]] count available() const noexcept {
+    // relaxed. A guess.
+    return word_.load(base::order::relaxed) & permits_mask;
+  }
+
+ private:
+  static constexpr std::uint64_t closed = std::uint64_t{1} << 63U;
+  static constexpr std::uint64_t waiting = std::uint64_t{1} << 62U;
+  static constexpr std::uint64_t permits_mask = waiting - 1;
+  static const core::wait_rules rules;
+
+  /// n, or std::invalid_argument.
+  static count checked(count n);
+  static std::expected<void, std::error_code> result_of(core::wait_end how);
+  /// False: somebody waits, or they would be too many.
+  bool try_release(count n) noexcept {
+    // relaxed. A guess; the exchange decides.
+    std::uint64_t seen = word_.load(base::order::relaxed);
+    do {
+      if ((seen & waiting) != 0 || n > max_permits - (seen & permits_mask)) [[unlikely]]
+        return false;
+      // release. Pairs with the acquire of who takes them. failure: relaxed. Again a guess.
+    } while (!word_.compare_exchange_weak(seen, seen + n, base::order::release, base::order::relaxed));
+    return true;
+  }
+  void release_slowly(count n);
+  void give_back(count n) noexcept;
+  void serve(core::wait_section& section, count n) noexcept;
+  void settle(const core::wait_section& section, count n) noexcept;
+  core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
+  [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
+
+  base::atomic<std::uint64_t> word_;
+  core::wait_list list_;
+};
+
+/// Gives permits back when it is destroyed. Empty after a move.
+class [[nodiscard]] semaphore::permit {
+ public:
+  /// Of `n` permits that the caller has acquired.
+  static permit adopt(semaphore& of, count n = 1) noexcept { return {&of, n}; }
+
+  permit(permit&& other) noexcept : of_(std::exchange(other.of_, nullptr)), n_(other.n_) {}
+  permit& operator=(permit&& other) noexcept {
+    const permit old(std::exchange(of_, std::exchange(other.of_, nullptr)), std::exchange(n_, other.n_));
+    return *this;
+  }
+  permit(const permit&) = delete;
+  permit& operator=(const permit&) = delete;
+  ~permit() {
+    if (of_ != nullptr) of_->give_back(n_);
+  }
+
+  /// They are not given back here: somebody else does, or there are fewer from now on.
+  void forget() noexcept { of_ = nullptr; }
+  [[nodiscard]] count permits() const noexcept { return of_ == nullptr ? 0 : n_; }
+
+ private:
+  permit(semaphore* of, count n) noexcept : of_(of), n_(n) {}
+  semaphore* of_;
+  count n_;
+};
+
+class ROTA_API semaphore::acquire_leaf final : public core::wait_leaf {
+ public:
+  acquire_leaf(semaphore& of, count n) : wait_leaf(of.target()) { node().wanted = checked(n); }
+  [[nodiscard]] std::expected<void, std::error_code> await_resume() noexcept {
+    if (ended_as() == core::wait_state::granted) return {};
+    return std::unexpected(make_error_code(errc::closed));
+  }
+};
+
+inline semaphore::acquire_leaf semaphore::acquire(count n) { return acquire_leaf(*this, n); }
+
+template <class Rep, class Period>
+core::limited<semaphore::acquire_leaf> semaphore::acquire_for(std::chrono::duration<Rep, Period> span,
+                                                              count n) {
+  return core::limited<acquire_leaf>(detail::saturating_span(span), *this, n);
+}
+template <class Duration>
+core::limited<semaphore::acquire_leaf> semaphore::acquire_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time, count n) {
+  return core::limited<acquire_leaf>(detail::saturating_deadline(time), *this, n);
+}
+
+}  // namespace rota::sync

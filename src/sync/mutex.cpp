@@ -1,0 +1,88 @@
+#include <rota/sync/mutex.hpp>
+
+namespace rota::sync {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+using core::wait_state;
+
+namespace {
+
+mutex& self(void* of) noexcept { return *static_cast<mutex*>(of); }
+
+}  // namespace
+
+const core::wait_rules mutex::rules{
+    .what = "mutex lock",
+    .try_now = [](void* of, wait_node&) noexcept { return self(of).take(); },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
+    .leave = [](void* of, wait_section& section, wait_node& me) noexcept { self(of).leave(section, me); },
+    .pass_on = [](void* of, wait_node&) noexcept { self(of).unlock(); },
+};
+
+on_join mutex::join(wait_section& section, wait_node& me) noexcept {
+  const bool again = me.state() == wait_state::called;
+  if (again) called_ = false;
+  // Whoever was called and is still on its way will see to those in the list: X2.
+  const std::uint32_t with = called_ ? locked : locked | waiting;
+  // acquire. Pairs with unlock(). Same word as there: of {it becomes free, somebody waits} at least one side sees the other.
+  const std::uint32_t before = word_.fetch_or(with, base::order::acquire);
+  if ((before & locked) == 0) {
+    // relaxed. It is ours, and only a lock of the list's changes this bit.
+    if (section.is_empty() && !called_) word_.fetch_and(~waiting, base::order::relaxed);
+    if (section.is_empty()) starving_ = false;
+    return on_join::done;
+  }
+  if (!again) {
+    section.link_back(me);
+    return on_join::linked;
+  }
+  if (++me.losses == most_losses) starving_ = true;
+  section.link_front(me);
+  return on_join::linked;
+}
+
+void mutex::unlock_slowly() noexcept {
+  wait_section section(list_);
+  // relaxed. We have it, and only a lock of the list's changes the other bit.
+  if ((word_.load(base::order::relaxed) & locked) == 0) ROTA_FATAL("a sync::mutex was unlocked twice", 0);
+  free_and_call(section);
+}
+
+/// The word is ours.
+void mutex::free_and_call(wait_section& section) noexcept {
+  wait_node* const first = section.first();
+  if (first != nullptr && starving_ && !called_) {
+    starving_ = false;
+    section.grant(*first);
+    // relaxed. It stays locked, and the grant orders what was done under the lock.
+    if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
+    return;
+  }
+  if (first != nullptr && !called_) {
+    called_ = true;
+    section.call(*first);
+  }
+  // release. Pairs with the acquire of who takes it.
+  word_.fetch_and(~(locked | waiting), base::order::release);
+}
+
+void mutex::leave(wait_section& section, const wait_node& me) noexcept {
+  if (me.state() == wait_state::called) called_ = false;
+  if (section.is_empty()) {
+    starving_ = false;
+    // relaxed. Nothing is said by it but that an unlock may be short.
+    if (!called_) word_.fetch_and(~waiting, base::order::relaxed);
+    return;
+  }
+  if (me.state() != wait_state::called) return;
+  // acquire. Pairs with unlock(), whose turn it is then. As in join().
+  const std::uint32_t before = word_.fetch_or(locked | waiting, base::order::acquire);
+  if ((before & locked) == 0) free_and_call(section);
+}
+
+void mutex::end_in_use() noexcept { ROTA_FATAL("a sync::mutex was destroyed while it is locked", 0); }
+
+}  // namespace rota::sync

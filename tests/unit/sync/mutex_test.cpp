@@ -1,0 +1,384 @@
+// The mutex: who gets it, and what becomes of who gives up.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/detail/spawn_on.hpp>
+#include <rota/pool/thread_pool.hpp>
+#include <rota/rota.hpp>
+#include <rota/sync/mutex.hpp>
+#include <rota/testing/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::sync {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+/// Takes the lock, notes its name, and keeps the lock until the test lets it go on.
+task<void> visits(mutex& m, std::string& order, char name, int turns = 0) {
+  const auto held = co_await m.lock();
+  order += name;
+  for (int i = 0; i < turns; ++i) co_await yield();
+}
+
+TEST(mutex, is_free_at_first_and_again_after_its_guard) {
+  mutex m;
+  EXPECT_FALSE(m.is_locked());
+  {
+    const auto held = m.try_lock();
+    ASSERT_TRUE(held.has_value());
+    EXPECT_TRUE(m.is_locked());
+    EXPECT_FALSE(m.try_lock().has_value());
+  }
+  EXPECT_TRUE(m.try_lock().has_value());
+}
+
+TEST(mutex, a_guard_moves_and_unlocks_once) {
+  mutex m;
+  std::optional<mutex::guard> held = m.try_lock();
+  mutex::guard other = std::move(*held);
+  EXPECT_FALSE(static_cast<bool>(*held));
+  held.reset();
+  EXPECT_TRUE(m.is_locked());
+  other.unlock();
+  EXPECT_FALSE(m.is_locked());
+  EXPECT_FALSE(static_cast<bool>(other));
+  other = *m.try_lock();
+  EXPECT_TRUE(m.is_locked());
+}
+
+TEST(mutex_death, a_guard_unlocked_twice_ends_the_program) {
+  mutex m;
+  auto held = m.blocking_lock();
+  held.unlock();
+  EXPECT_DEATH(held.unlock(), "a guard of a sync::mutex that has no lock");
+}
+
+TEST(mutex_death, destroyed_while_it_is_locked) {
+  EXPECT_DEATH(
+      {
+        std::optional<mutex> m(std::in_place);
+        auto held = m->try_lock();
+        m.reset();
+        held->unlock();
+      },
+      "destroyed while it is locked");
+}
+
+TEST(mutex, waiters_get_it_in_the_order_in_which_they_came) {
+  manual_scheduler s;
+  mutex m;
+  std::string order;
+  auto held = m.blocking_lock();
+  std::vector<join_handle<void>> all;
+  for (const char name : std::string("abcde")) all.push_back(s.spawn(visits(m, order, name)));
+  s.run_until_idle();
+  EXPECT_EQ(order, "");
+  held.unlock();
+  s.run_until_idle();
+  EXPECT_EQ(order, "abcde");
+  EXPECT_FALSE(m.is_locked());
+}
+
+// Regression row 5: it was woken, and is gone before it runs.
+TEST(mutex, who_was_called_and_is_cancelled_calls_the_next) {
+  manual_scheduler s;
+  mutex m;
+  std::string order;
+  auto held = m.blocking_lock();
+  auto first = s.spawn(visits(m, order, 'a'));
+  auto second = s.spawn(visits(m, order, 'b'));
+  s.run_until_idle();
+  held.unlock();  // the first is called
+  first.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(order, "b");
+  EXPECT_FALSE(m.is_locked());
+}
+
+TEST(mutex, who_is_cancelled_in_the_middle_of_the_line_leaves_it) {
+  manual_scheduler s;
+  mutex m;
+  std::string order;
+  auto held = m.blocking_lock();
+  auto first = s.spawn(visits(m, order, 'a'));
+  auto second = s.spawn(visits(m, order, 'b'));
+  auto third = s.spawn(visits(m, order, 'c'));
+  s.run_until_idle();
+  second.cancel();
+  s.run_until_idle();
+  held.unlock();
+  s.run_until_idle();
+  EXPECT_EQ(order, "ac");
+}
+
+TEST(mutex, the_last_in_line_that_leaves_makes_unlocks_short_again) {
+  manual_scheduler s;
+  mutex m;
+  std::string order;
+  auto held = m.blocking_lock();
+  auto only = s.spawn(visits(m, order, 'a'));
+  s.run_until_idle();
+  only.cancel();
+  s.run_until_idle();
+  held.unlock();
+  EXPECT_FALSE(m.is_locked());
+  EXPECT_TRUE(m.try_lock().has_value());
+}
+
+// The bound: whoever comes by may take it from who was called, but not for ever.
+TEST(mutex, who_was_called_loses_four_times_and_then_is_given_it) {
+  manual_scheduler s;
+  mutex m;
+  std::string order;
+  std::optional<mutex::guard> held = m.try_lock();
+  auto waiter = s.spawn(visits(m, order, 'w'));
+  s.run_until_idle();
+  int won = 0;
+  for (; won < 10 && order.empty(); ++won) {
+    held.reset();         // calls the waiter, or gives it the lock
+    held = m.try_lock();  // before it runs
+    if (!held.has_value()) break;
+    s.run_until_idle();  // it comes too late
+  }
+  EXPECT_EQ(won, 4);
+  EXPECT_FALSE(held.has_value());
+  s.run_until_idle();
+  EXPECT_EQ(order, "w");
+}
+
+TEST(mutex, who_comes_too_late_keeps_its_place) {
+  manual_scheduler s;
+  mutex m;
+  std::string order;
+  std::optional<mutex::guard> held = m.try_lock();
+  auto first = s.spawn(visits(m, order, 'a'));
+  auto second = s.spawn(visits(m, order, 'b'));
+  s.run_until_idle();
+  held.reset();
+  held = m.try_lock();
+  s.run_until_idle();
+  held.reset();
+  s.run_until_idle();
+  EXPECT_EQ(order, "ab");
+}
+
+TEST(mutex, a_timed_lock_that_comes_too_late_says_so_and_leaves_the_line) {
+  manual_scheduler s;
+  mutex m;
+  auto held = m.blocking_lock();
+  std::string order;
+  auto late = s.spawn(
+      [](mutex& of) -> task<bool> {
+        auto got = co_await of.lock_for(5ms);
+        co_return got.has_value();
+      },
+      std::ref(m));
+  auto behind = s.spawn(visits(m, order, 'b'));
+  s.run_with_time();
+  EXPECT_FALSE(late.join());
+  held.unlock();
+  s.run_until_idle();
+  EXPECT_EQ(order, "b");
+}
+
+TEST(mutex, a_timed_lock_in_time_is_a_guard) {
+  manual_scheduler s;
+  mutex m;
+  auto held = m.blocking_lock();
+  auto in_time = s.spawn(
+      [](mutex& of, manual_scheduler& by) -> task<bool> {
+        auto got = co_await of.lock_until(by.time + 5ms);
+        co_return got.has_value() && of.is_locked();
+      },
+      std::ref(m),
+      std::ref(s));
+  s.run_until_idle();
+  held.unlock();
+  s.run_until_idle();
+  EXPECT_TRUE(in_time.join());
+  EXPECT_FALSE(m.is_locked());
+}
+
+TEST(mutex, a_task_whose_budget_is_spent_has_not_taken_it_when_it_is_cancelled) {
+  manual_scheduler s;
+  mutex m;
+  auto locks = s.spawn(
+      [](mutex& of) -> task<void> {
+        for (;;) {
+          const auto held = co_await of.lock();
+        }
+      },
+      std::ref(m));
+  EXPECT_TRUE(s.run_one());  // 127 times
+  EXPECT_FALSE(m.is_locked());
+  locks.cancel();
+  s.run_until_idle();
+  EXPECT_FALSE(m.is_locked());
+}
+
+TEST(mutex, threads_wait_for_it_too) {
+  mutex m;
+  int count = 0;
+  std::vector<std::thread> all;
+  for (int i = 0; i < 4; ++i) {
+    all.emplace_back([&] {
+      for (int k = 0; k < 2000; ++k) {
+        const auto held = m.blocking_lock();
+        ++count;
+      }
+    });
+  }
+  for (auto& each : all) each.join();
+  EXPECT_EQ(count, 8000);
+}
+
+TEST(mutex, a_thread_with_a_limit_gives_up) {
+  mutex m;
+  const auto held = m.blocking_lock();
+  EXPECT_FALSE(m.blocking_lock_for(0s).has_value());
+  EXPECT_FALSE(m.blocking_lock_for(1ms).has_value());
+  EXPECT_FALSE(m.blocking_lock_until(std::chrono::steady_clock::now()).has_value());
+}
+
+task<void> counts(mutex& m, int& count, int times) {
+  for (int i = 0; i < times; ++i) {
+    const auto held = co_await m.lock();
+    ++count;
+    if (i % 16 == 0) co_await yield();
+  }
+}
+
+// Scenario: tasks of two runtimes, works of a pool, and a plain thread.
+TEST(mutex, is_shared_by_runtimes_a_pool_and_a_thread) {
+  mutex m;
+  int count = 0;
+  runtime one;
+  runtime two;
+  pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 2});
+  auto a = one.spawn(counts(m, count, 500));
+  auto b = two.spawn(counts(m, count, 500));
+  const auto blocks = [&] {
+    for (int i = 0; i < 500; ++i) {
+      const auto held = m.blocking_lock();
+      ++count;
+    }
+  };
+  auto c = works.submit(blocks);
+  std::thread d(blocks);
+  a.join();
+  b.join();
+  EXPECT_TRUE(c.wait_for(std::chrono::hours(1)));
+  d.join();
+  EXPECT_EQ(count, 2000);
+}
+
+// The pool has one thread: who blocks there counts as absent, so the other work runs.
+TEST(mutex, a_work_that_blocks_makes_room_for_another) {
+  mutex m;
+  pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
+  std::optional<mutex::guard> held = m.blocking_lock();
+  auto blocked = works.submit([&] { const auto mine = m.blocking_lock(); });
+  auto frees = works.submit([&] { held.reset(); });
+  EXPECT_TRUE(frees.wait_for(std::chrono::hours(1)));
+  EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
+}
+
+TEST(mutex, a_force_stop_reaches_a_work_that_blocks) {
+  mutex m;
+  pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
+  const auto held = m.blocking_lock();
+  std::atomic<bool> begun = false;
+  auto blocked = works.submit([&] {
+    begun = true;
+    const auto mine = m.blocking_lock();
+  });
+  while (!begun) std::this_thread::yield();
+  blocked.force_stop();
+  EXPECT_TRUE(blocked.wait_for(std::chrono::hours(1)));
+  EXPECT_EQ(blocked.status(), pool::work_status::force_stopped);
+}
+
+// A worker that blocks lends its role: the only worker's other task lets it go on.
+TEST(mutex, a_task_that_blocks_lends_its_worker) {
+  mutex m;
+  runtime one(runtime_options{.workers = 1});
+  std::optional<mutex::guard> held = m.blocking_lock();
+  auto blocked = one.spawn(
+      [](mutex& of) -> task<void> {
+        const auto mine = of.blocking_lock();
+        co_return;
+      },
+      std::ref(m));
+  auto frees = one.spawn(
+      [](std::optional<mutex::guard>& of) -> task<void> {
+        of.reset();
+        co_return;
+      },
+      std::ref(held));
+  frees.join();
+  blocked.join();
+}
+
+TEST(mutex_death, a_blocking_wait_on_a_testing_runtime_says_why_it_cannot_end) {
+  mutex m;
+  const auto held = m.blocking_lock();
+  EXPECT_DEATH(
+      {
+        testing::runtime alone;
+        alone.block_on(
+            [](mutex& of) -> task<void> {
+              const auto mine = of.blocking_lock();
+              co_return;
+            },
+            std::ref(m));
+      },
+      "blocking wait on a testing::runtime");
+}
+
+TEST(mutex, a_blocking_wait_with_a_limit_on_a_testing_runtime_is_over_at_once) {
+  mutex m;
+  const auto held = m.blocking_lock();
+  testing::runtime alone;
+  EXPECT_FALSE(alone.block_on(
+      [](mutex& of) -> task<bool> {
+        const auto mine = of.blocking_lock_for(1h);
+        co_return mine.has_value();
+      },
+      std::ref(m)));
+}
+
+// Who has it last destroys it, while another is still on its way out of unlock().
+TEST(mutex, is_destroyed_by_who_unlocks_last) {
+  for (int round = 0; round < 2000; ++round) {
+    struct shared {
+      mutex m;
+      int owners = 2;
+    };
+    auto* const both = new shared;
+    const auto leave = [both] {
+      bool last = false;
+      {
+        const auto held = both->m.blocking_lock();
+        last = --both->owners == 0;
+      }
+      if (last) delete both;
+    };
+    std::thread other(leave);
+    leave();
+    other.join();
+  }
+}
+
+}  // namespace
+}  // namespace rota::sync
