@@ -1,0 +1,226 @@
+// P10, the semaphore: permits are conserved, those who wait get them in their order, and who gives up passes on what it had got.
+#include "model/waiting.hpp"
+
+#include <rota/sync/semaphore.hpp>
+
+#include <optional>
+
+namespace rota::sync {
+namespace {
+
+using model::add_workers;
+using model::at_random;
+using model::canceller;
+using model::exhaustive;
+using model::expect_holds;
+using model::model_scheduler;
+using model::on_heap;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+struct shared {
+  explicit shared(std::uint64_t permits) : sem(permits) {}
+
+  on_heap<semaphore> sem;
+  base::atomic<std::uint64_t> out{0};  // permits that somebody has
+  model_scheduler s;
+
+  /// With `n` permits; there are at most `most`.
+  void use(std::uint64_t n, std::uint64_t most) {
+    // relaxed. A count of the model's.
+    check(out.fetch_add(n, base::order::relaxed) + n <= most, "not more than there are");
+    // relaxed. As above.
+    out.fetch_sub(n, base::order::relaxed);
+    sem->release(n);
+  }
+};
+
+TEST(semaphore_model, threads_share_permits_and_all_come_back) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    for (const std::uint64_t n : {1U, 2U, 2U}) {
+      e.thread("thread", [&x, n] {
+        check(x.sem->blocking_acquire(n).has_value(), "nobody closes it");
+        x.use(n, 2);
+      });
+    }
+    e.finally([&x] { check(x.sem->available() == 2, "all permits are back"); });
+  };
+  expect_holds(exhaustive("semaphore_threads"), body);
+  expect_holds(at_random("semaphore_threads random"), body);
+}
+
+// One permit is a lock: what was done under it is seen by the next, whichever way the permit goes.
+TEST(semaphore_model, one_permit_is_a_lock) {
+  struct scene : shared {
+    scene() : shared(1) {}
+    base::cell<int> visits;
+    void visit() {
+      visits.set(visits.get() + 1);
+      sem->release();
+    }
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    for (int i = 0; i < 2; ++i) {
+      e.thread("thread", [&x] {
+        check(x.sem->blocking_acquire().has_value(), "nobody closes it");
+        x.visit();
+      });
+    }
+    e.thread("late", [&x] {
+      if (x.sem->blocking_acquire_for(std::chrono::milliseconds(1)).has_value()) x.visit();
+    });
+    e.finally([&x] { check(x.visits.get() >= 2 && x.sem->available() == 1, "it is back"); });
+  };
+  expect_holds(exhaustive("semaphore_lock"), body);
+  expect_holds(at_random("semaphore_lock random"), body);
+}
+
+// What a release does before is seen by who is let pass: also the first of two that each give a part.
+TEST(semaphore_model, parts_of_two_releases_bring_along_what_was_done_before) {
+  struct scene : shared {
+    scene() : shared(0) {}
+    base::cell<int> left;
+    base::cell<int> right;
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("left", [&x] {
+      x.left.set(1);
+      x.sem->release();
+    });
+    e.thread("right", [&x] {
+      x.right.set(1);
+      x.sem->release();
+    });
+    e.thread("waiter", [&x] {
+      check(x.sem->blocking_acquire(2).has_value(), "nobody closes it");
+      check(x.left.get() + x.right.get() == 2, "both have released");
+    });
+  };
+  expect_holds(exhaustive("semaphore_parts"), body);
+  expect_holds(at_random("semaphore_parts random"), body);
+}
+
+task<bool> takes(shared& x, std::uint64_t n) {
+  const auto got = co_await x.sem->acquire(n);
+  co_return got.has_value();
+}
+
+/// Two tasks wait: for 2, of which one is there, and for 1.
+struct with_a_line : shared {
+  watched<bool> first{s, takes(*this, 2)};
+  watched<bool> second{s, takes(*this, 1)};
+  canceller of_first{first.header()};
+
+  with_a_line() : shared(1) {
+    base::this_thread_locals().worker = &s.core();
+    check(s.run_one() && s.run_one(), "both wait");
+    base::this_thread_locals().worker = nullptr;
+    check(sem->available() == 0, "what was there is a part");
+  }
+  /// `given` were put in, in all.
+  void check_end(std::uint64_t given) {
+    const std::uint64_t first_has = first.was_cancelled() ? 0 : 2;
+    check(!second.was_cancelled(), "nobody asked");
+    check(sem->available() + first_has + 1 == given, "permits are conserved");
+  }
+};
+
+TEST(semaphore_model, who_is_cancelled_passes_on_its_part_or_its_grant) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("giver", [&x] {
+      x.sem->release();
+      x.sem->release();
+    });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] { x.check_end(3); });
+  };
+  expect_holds(exhaustive("semaphore_cancel"), body);
+  expect_holds(at_random("semaphore_cancel random"), body);
+}
+
+// Without any release: the part of the first is all that the second needs.
+TEST(semaphore_model, a_part_that_is_given_back_serves_the_next) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] { x.check_end(1); });
+  };
+  expect_holds(exhaustive("semaphore_part"), body);
+}
+
+TEST(semaphore_model, who_comes_by_does_not_overtake) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("comes by", [&x] {
+      x.sem->release();  // the first has two now
+      check(x.sem->try_acquire().error() == acquire_refusal::empty, "the second waits");
+      x.sem->release();
+    });
+    e.finally([&x] { x.check_end(3); });
+  };
+  expect_holds(exhaustive("semaphore_overtake"), body);
+  expect_holds(at_random("semaphore_overtake random"), body);
+}
+
+TEST(semaphore_model, a_thread_gives_up_with_a_part) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    auto& got = e.make<base::cell<bool>>();
+    e.thread("late", [&x, &got] {
+      got.set(x.sem->blocking_acquire_for(std::chrono::milliseconds(1), 2).has_value());
+    });
+    e.thread("patient", [&x] { check(x.sem->blocking_acquire().has_value(), "nobody closes it"); });
+    e.thread("giver", [&x] {
+      x.sem->release();
+      x.sem->release();
+    });
+    e.finally(
+        [&x, &got] { check(x.sem->available() + (got.get() ? 2U : 0U) + 1 == 3, "permits are conserved"); });
+  };
+  expect_holds(exhaustive("semaphore_late"), body);
+  expect_holds(at_random("semaphore_late random"), body);
+}
+
+TEST(semaphore_model, closed_beside_waits_and_releases) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(0U);
+    auto& a = e.make<base::cell<bool>>();
+    e.thread("waiter", [&x, &a] { a.set(x.sem->blocking_acquire(2).has_value()); });
+    e.thread("giver", [&x] {
+      x.sem->release();
+      x.sem->release();
+    });
+    e.thread("closer", [&x] { x.sem->close(); });
+    e.finally([&x, &a] {
+      check(x.sem->is_closed() && x.sem->try_acquire().error() == acquire_refusal::closed, "it is closed");
+      check(x.sem->available() == (a.get() ? 0U : 2U), "permits are conserved");
+    });
+  };
+  expect_holds(exhaustive("semaphore_close"), body);
+  expect_holds(at_random("semaphore_close random"), body);
+}
+
+// Granted its permit, it destroys the semaphore, while the giver may still be inside of release().
+TEST(semaphore_model, who_is_granted_destroys_it) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(0U);
+    e.thread("giver", [&x] { x.sem->release(); });
+    e.thread("waiter", [&x] {
+      check(x.sem->blocking_acquire().has_value(), "nobody closes it");
+      x.sem.destroy();
+    });
+  };
+  expect_holds(exhaustive("semaphore_destroyed", 3), body);
+  expect_holds(at_random("semaphore_destroyed random"), body);
+}
+
+}  // namespace
+}  // namespace rota::sync
