@@ -78,8 +78,9 @@ void mutex::leave(wait_section& section, const wait_node& me) noexcept {
     return;
   }
   if (me.state() != wait_state::called) return;
-  // acquire. Pairs with unlock(), whose turn it is then. As in join().
-  const std::uint32_t before = word_.fetch_or(locked | waiting, base::order::acquire);
+  // relaxed. As in join(), but it goes to somebody else at once: whoever takes it sees, through the releases of this word, what was
+  // done under it before; nothing of ours.
+  const std::uint32_t before = word_.fetch_or(locked | waiting, base::order::relaxed);
   if ((before & locked) == 0) free_and_call(section);
 }
 

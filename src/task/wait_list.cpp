@@ -66,6 +66,7 @@ void wait_section::unlink(wait_node& node) noexcept {
 void wait_section::grant(wait_node& node, wait_state how) noexcept {
   ROTA_ASSERT(!is_full());
   unlink(node);
+  base::note_write(&node);
   ::new (static_cast<void*>(&woken_[count_++])) waker(std::move(node.wake));
   // The last touch: see W2.
   node.set(how);

@@ -155,6 +155,72 @@ TEST(semaphore_model, a_part_that_is_given_back_serves_the_next) {
   expect_holds(exhaustive("semaphore_part"), body);
 }
 
+task<void> takes_and_gives_back(shared& x, std::uint64_t n) {
+  const auto got = co_await x.sem->acquire(n);
+  check(got.has_value(), "nobody closes it");
+  x.sem->release(n);
+}
+
+// One release: what the first does not use must reach the second.
+TEST(semaphore_model, a_grant_that_is_passed_on_serves_the_next) {
+  struct scene : shared {
+    scene() : shared(1) {}
+    watched<void> first{s, takes_and_gives_back(*this, 2)};
+    watched<void> second{s, takes_and_gives_back(*this, 1)};
+    canceller of_first{first.header()};
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("giver", [&x] { x.sem->release(); });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] {
+      check(!x.second.was_cancelled(), "nobody asked");
+      check(x.sem->available() == 2, "permits are conserved");
+    });
+  };
+  expect_holds(exhaustive("semaphore_passed_on"), body);
+  expect_holds(at_random("semaphore_passed_on random"), body);
+}
+
+/// One has the only permit, and a task waits for it.
+struct with_one_permit : shared {
+  base::cell<int> visits;
+  watched<void> waiter{s, visits_with_it(*this)};
+  canceller of_waiter{waiter.header()};
+
+  with_one_permit() : shared(0) {
+    base::this_thread_locals().worker = &s.core();
+    check(s.run_one(), "it waits");
+    base::this_thread_locals().worker = nullptr;
+  }
+  void visit() {
+    visits.set(visits.get() + 1);
+    sem->release();
+  }
+  static task<void> visits_with_it(with_one_permit& x) {
+    const auto got = co_await x.sem->acquire();
+    check(got.has_value(), "nobody closes it");
+    x.visit();
+  }
+};
+
+// Who releases has seen somebody who waits, and finds nobody; then a third takes it in passing.
+TEST(semaphore_model, a_permit_that_is_put_down_brings_along_what_was_done_before) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<with_one_permit>();
+    add_workers(e, x.s, 1);
+    e.thread("owner", [&x] { x.visit(); });
+    e.thread("canceller", [&x] { x.of_waiter.cancel(); });
+    e.thread("comes by", [&x] {
+      if (x.sem->try_acquire()) x.visit();
+    });
+    e.finally([&x] { check(x.sem->available() == 1, "it is back"); });
+  };
+  expect_holds(exhaustive("semaphore_put_down"), body);
+  expect_holds(at_random("semaphore_put_down random"), body);
+}
+
 TEST(semaphore_model, who_comes_by_does_not_overtake) {
   const auto body = [](execution& e) {
     auto& x = e.make<with_a_line>();
@@ -187,6 +253,24 @@ TEST(semaphore_model, a_thread_gives_up_with_a_part) {
   };
   expect_holds(exhaustive("semaphore_late"), body);
   expect_holds(at_random("semaphore_late random"), body);
+}
+
+// Both clocks ring at once: what is granted before it has given up is its own.
+TEST(semaphore_model, a_thread_is_granted_while_it_gives_up) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(0U);
+    auto& never = e.make<semaphore>(0U);
+    auto& got = e.make<base::cell<bool>>();
+    static constexpr auto limit = std::chrono::milliseconds(1);
+    e.thread("late", [&x, &got] { got.set(x.sem->blocking_acquire_for(limit).has_value()); });
+    e.thread("giver", [&x, &never] {
+      check(!never.blocking_acquire_for(limit).has_value(), "nobody gives");
+      x.sem->release();
+    });
+    e.finally([&x, &got] { check(x.sem->available() == (got.get() ? 0U : 1U), "permits are conserved"); });
+  };
+  expect_holds(exhaustive("semaphore_both_late", 3), body);
+  expect_holds(at_random("semaphore_both_late random"), body);
 }
 
 TEST(semaphore_model, closed_beside_waits_and_releases) {

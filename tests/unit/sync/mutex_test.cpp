@@ -210,6 +210,25 @@ TEST(mutex, a_timed_lock_in_time_is_a_guard) {
   EXPECT_FALSE(m.is_locked());
 }
 
+// Regression row 3: the lock and the deadline come together. What is granted is the task's; if it is cancelled, it is the next one's.
+TEST(mutex, a_grant_that_comes_with_the_deadline_wins) {
+  manual_scheduler s;
+  mutex m;
+  auto held = m.blocking_lock();
+  auto both = s.spawn(
+      [](mutex& of) -> task<bool> {
+        auto got = co_await timeout(5ms, of.lock());
+        co_return got.has_value();
+      },
+      std::ref(m));
+  s.run_until_idle();
+  held.unlock();
+  s.advance(5ms);
+  s.run_until_idle();
+  EXPECT_TRUE(both.join());
+  EXPECT_FALSE(m.is_locked());
+}
+
 TEST(mutex, a_task_whose_budget_is_spent_has_not_taken_it_when_it_is_cancelled) {
   manual_scheduler s;
   mutex m;
