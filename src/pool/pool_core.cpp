@@ -142,15 +142,17 @@ pool_core::accounts pool_core::count_ends() noexcept {
 
 /// Without those that are over and not yet counted out.
 std::uint64_t pool_core::outstanding_now() noexcept {
-  // relaxed, all. A report; while the count stays as it is none is counted out.
+  // relaxed, as all here. A report; while the count stays as it is none is counted out.
   std::uint64_t counted = outstanding_.load(base::order::relaxed);
   for (int tries = 0; tries < 16; ++tries) {
     std::uint64_t late = 0;
     {
       const base::lock_guard guard(lock_);
+      // relaxed. As above.
       for (const desk* each = desks_; each != nullptr; each = each->next_made)
         late += each->ended.load(base::order::relaxed);
     }
+    // relaxed. As above.
     const std::uint64_t again = outstanding_.load(base::order::relaxed);
     if (again == counted && (again & count_mask) >= late) return (again & count_mask) - late;
     counted = again;

@@ -154,4 +154,38 @@ TEST(regress_idle, many_wait_at_once) {
   }
 }
 
+/// A result whose end is slow, or waits until its pool is idle.
+class heavy {
+ public:
+  explicit heavy(thread_pool& pool) noexcept : pool_(&pool) {}
+  heavy(heavy&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)) {}
+  heavy(const heavy&) = delete;
+  heavy& operator=(heavy&& other) noexcept {
+    std::swap(pool_, other.pool_);
+    return *this;
+  }
+  heavy& operator=(const heavy&) = delete;
+  ~heavy() {
+    if (pool_ != nullptr) pool_->wait_idle();
+  }
+
+ private:
+  thread_pool* pool_;
+};
+
+// That belongs to no work any more, so it is not refused, and waits for nothing that has ended before on its own thread.
+TEST(regress_idle, the_end_of_a_result_may_wait_for_it) {
+  thread_pool p({.max_threads = 1});
+  for (const bool has_callback : {false, true}) {
+    {
+      const blocker first(p);
+      p | [] {};
+      work_options how{};
+      if (has_callback) how.callback = [](const work_end&) {};
+      static_cast<void>(p.submit([&p] { return heavy(p); }, how));
+      p | [] {};
+    }
+    expect_idle(p);
+  }
+}
 }  // namespace
