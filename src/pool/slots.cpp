@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <new>
+#include <utility>
 
 namespace rota::pool::detail {
 
@@ -53,14 +54,15 @@ slots::shard& slots::mine() noexcept {
 /// A list of up to `batch` slots; null: there is no memory, or no index.
 work_core* slots::take_common(std::uint32_t& count) {
   const base::lock_guard guard(lock_);
-  work_core* taken = nullptr;
-  for (count = 0; count != batch && free_ != nullptr; ++count, --free_count_) {
-    work_core* const next = free_;
-    free_ = next->link;
-    next->link = taken;
-    taken = next;
+  if (free_ != nullptr) {
+    work_core* const first = free_;
+    free_ = static_cast<work_core*>(std::exchange(first->body, nullptr));
+    free_count_ -= batch;
+    count = batch;
+    return first;
   }
-  if (taken != nullptr) return taken;
+  work_core* taken = nullptr;
+  count = 0;
   // relaxed. Written under this lock.
   std::uint32_t made = made_.load(base::order::relaxed);
   for (; count != batch && made != max_slots; ++count, ++made) {
@@ -106,15 +108,15 @@ bool slots::put_shared(work_core& slot) noexcept {
     push(here.free, slot);
     // relaxed. Written under this lock, too.
     closed = closed_.load(base::order::relaxed);
-    if (here.free.count > 3 * batch) static_cast<void>(give_common(here.free, 2 * batch));
+    if (here.free.count > 3 * batch) static_cast<void>(give_common(here.free));
   }
   return closed && leave();
 }
 
 void slots::give_surplus(stock& own) noexcept {
-  if (!give_common(own, 2 * batch)) return;
+  if (!give_common(own)) return;
   // This thread was given up, and what it had counted as drawn. It still is: the slot of what it ran.
-  for (unsigned i = 0; i != 2 * batch; ++i) static_cast<void>(leave());
+  for (unsigned i = 0; i != batch; ++i) static_cast<void>(leave());
 }
 
 void slots::bring_back(stock& own) noexcept {
@@ -125,14 +127,16 @@ void slots::bring_back(stock& own) noexcept {
 }
 
 /// A shard's under its lock, so that close() finds each slot in one place.
-bool slots::give_common(stock& from, std::uint32_t count) noexcept {
+bool slots::give_common(stock& from) noexcept {
+  work_core* const first = from.first;
+  work_core* last = first;
+  for (unsigned i = 1; i != batch; ++i) last = last->link;
+  from.first = std::exchange(last->link, nullptr);
+  from.count -= batch;
   const base::lock_guard guard(lock_);
-  free_count_ += count;
-  for (; count != 0; --count) {
-    work_core* const next = pop(from);
-    next->link = free_;
-    free_ = next;
-  }
+  first->body = free_;
+  free_ = first;
+  free_count_ += batch;
   // relaxed. Written under this lock, too.
   return closed_.load(base::order::relaxed);
 }

@@ -108,17 +108,23 @@ class slots {
 
   [[nodiscard]] work_core* slot_at(std::uint32_t index) const noexcept;
   [[nodiscard]] work_core* take_common(std::uint32_t& count);
-  /// True: the pool has ended.
-  bool give_common(stock& from, std::uint32_t count) noexcept;
+  /// A batch. True: the pool has ended.
+  [[nodiscard]] bool give_common(stock& from) noexcept;
   static void push(stock& to, work_core& slot) noexcept {
     slot.link = to.first;
     to.first = &slot;
     ++to.count;
   }
+  static void prefetch(const work_core& slot) noexcept {
+    const auto* const lines = reinterpret_cast<const std::byte*>(&slot);
+    for (std::size_t i = 0; i < sizeof(work_core); i += base::cache_line) __builtin_prefetch(lines + i, 1);
+  }
   [[nodiscard]] static work_core* pop(stock& from) noexcept {
     work_core* const first = from.first;
     from.first = first->link;
     --from.count;
+    // Another thread has used it last, as a rule: that it comes from there need not be waited for by the next that draws.
+    if (from.first != nullptr) prefetch(*from.first);
     return first;
   }
   void refill(stock& empty);
@@ -130,7 +136,8 @@ class slots {
   pool_core* const pool_;
   std::array<shard, shard_count> shards_;
   alignas(base::cache_line) base::mutex lock_;  // of what follows
-  work_core* free_ = nullptr;                   // batches are taken from here
+  work_core* free_ =
+      nullptr;  // a list of whole batches: the first of each points to the next one with `body`
   std::uint64_t free_count_ = 0;
   base::atomic<std::uint32_t> made_{0};  // written under lock_
   std::array<base::atomic<work_core*>, chunks> chunk_{};

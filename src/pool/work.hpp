@@ -100,7 +100,7 @@ class alignas(base::cache_line) work_core : public queue_item {
   waiting_node* waiting = nullptr;    // whoever holds the lock, until `over`
   base::atomic<lane*> home{nullptr};  // where it lies; written under the lock of that
   const body_type* type = nullptr;
-  void* body = nullptr;
+  void* body = nullptr;                 // of a free slot: see slots
   work_extras* extras = nullptr;        // owned
   work_core* link = nullptr;            // in a list of free slots, of held works or of those that failed
   coroutine_part* coroutine = nullptr;  // owned

@@ -112,8 +112,12 @@ std::vector<work_status> scene(thread_pool& p, const listening& witness, gate& l
   until(all[4], work_status::running);
   all[4].stop();
   p.wait_idle();
-  all.push_back(p.submit([&] { lost.pass(); }));
-  until(all[5], work_status::running);
+  std::atomic<bool> inside{false};
+  all.push_back(p.submit([&] {
+    inside = true;
+    lost.pass();
+  }));
+  until([&] { return inside.load(); });  // it was told of before
   all[5].force_stop();
   p.wait_idle();
   // The thread that is lost has gone up, and not down.
