@@ -117,7 +117,7 @@ class slots {
   }
   static void prefetch(const work_core& slot) noexcept {
     const auto* const lines = reinterpret_cast<const std::byte*>(&slot);
-    for (std::size_t i = 0; i < sizeof(work_core); i += base::cache_line) __builtin_prefetch(lines + i, 1);
+    for (std::size_t i = 0; i < 3 * base::cache_line; i += base::cache_line) __builtin_prefetch(lines + i, 1);
   }
   [[nodiscard]] static work_core* pop(stock& from) noexcept {
     work_core* const first = from.first;

@@ -92,30 +92,33 @@ class alignas(base::cache_line) work_core : public queue_item {
     return false;
   }
 
+  // What every work needs comes first, and a small function and its result right behind it: these lines go from the thread that
+  // submits to the one that runs it, and back.
   base::atomic<std::uint64_t> state{0};
   base::atomic<std::uint64_t> name{0};  // its id; written while nobody has a reference but who draws it
   pool_core* const pool;
   const std::uint32_t index;
-  base::mutex lock;                   // of `waiting`
-  waiting_node* waiting = nullptr;    // whoever holds the lock, until `over`
+  bool body_gone = false;             // written by a runner that was given up
+  bool function_gone = false;         // by a runner
   base::atomic<lane*> home{nullptr};  // where it lies; written under the lock of that
   const body_type* type = nullptr;
   void* body = nullptr;                 // of a free slot: see slots
   work_extras* extras = nullptr;        // owned
-  work_core* link = nullptr;            // in a list of free slots, of held works or of those that failed
   coroutine_part* coroutine = nullptr;  // owned
   stop_hook* hook = nullptr;            // owned; the runner writes it before the word says `hooked`
+  work_core* link = nullptr;            // in a list of free slots, of held works or of those that failed
+  base::time_point
+      timed_at{};  // of those that are timed: since it is in a queue, or runs; zero: not any more
+  alignas(16) std::byte room[body_room];
+
+  base::mutex lock;                 // of `waiting`
+  waiting_node* waiting = nullptr;  // whoever holds the lock, until `over`
   // Under `lock`: the runner blocks until that one is over, or until that count rises.
   work_core* waits_for = nullptr;
   base::atomic<std::uint32_t>* waits_on = nullptr;
   base::atomic<timing::timer_node*> grace{nullptr};  // owned, as long as the slot is there
-  bool body_gone = false;                            // written by a runner that was given up
-  bool function_gone = false;                        // by a runner
   base::time_point queued_at{};                      // zero: not measured
   base::time_point began_at{};
-  base::time_point
-      timed_at{};  // of those that are timed: since it is in a queue, or runs; zero: not any more
-  alignas(16) std::byte room[body_room];
 };
 
 }  // namespace rota::pool::detail
