@@ -574,8 +574,9 @@ TEST(mailboxes, refuse_restarts_out_of_range) {
 TEST(mailboxes, time_a_wait_now_and_then) {
   executor threads(1);
   auto box = threads.make_mailbox<int>([](int) {});
-  for (int i = 0; i < 200; ++i) {
-    EXPECT_EQ(box.send(i), send_status::sent);
+  // One in 64 visits; a visit may serve several of these.
+  while (box.stats().visits < 200) {
+    EXPECT_EQ(box.send(1), send_status::sent);
     box.drain();
   }
   const mailbox_stats stats = box.stats();
