@@ -1,0 +1,81 @@
+// The forms of a wait that yields nothing: what sync::notify, sync::event and sync::latch have in common.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+
+#include <rota/detail/limited.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+
+namespace rota::core {
+
+/// What wait() gives: co_await it.
+class ROTA_API plain_wait final : public wait_leaf {
+ public:
+  explicit plain_wait(const wait_target& at, std::uint64_t since = 0) noexcept : wait_leaf(at) {
+    node().wanted = since;
+  }
+  static void await_resume() noexcept {}
+};
+
+/// A base of the primitive. It asks for two things of it: target(), and since(), which its hooks find in `wanted` of the node.
+template <class Primitive>
+class plain_waits {
+ public:
+  /// co_await it.
+  [[nodiscard]] plain_wait wait() noexcept { return plain_wait(primitive().target(), primitive().since()); }
+  /// False: one would have to wait. Needs no runtime.
+  [[nodiscard]] bool try_wait() noexcept {
+    wait_node me;
+    return begin(me).rules->try_now(&primitive(), me);
+  }
+  /// co_await them: std::expected<void, timed_out>.
+  template <class Rep, class Period>
+  [[nodiscard]] limited<plain_wait> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+    return limited<plain_wait>(detail::saturating_span(span), primitive().target(), primitive().since());
+  }
+  template <class Duration>
+  [[nodiscard]] limited<plain_wait> wait_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+    return limited<plain_wait>(detail::saturating_deadline(time), primitive().target(), primitive().since());
+  }
+
+  /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs here
+  /// ends the wait: throws pool::force_stopped.
+  void blocking_wait() {
+    wait_node me;
+    const wait_target at = begin(me);
+    static_cast<void>(block(at, me));
+  }
+  template <class Rep, class Period>
+  std::expected<void, timed_out> blocking_wait_for(std::chrono::duration<Rep, Period> span) {
+    wait_node me;
+    const wait_target at = begin(me);
+    return in_time(block_for(at, me, detail::saturating_span(span)));
+  }
+  template <class Duration>
+  std::expected<void, timed_out> blocking_wait_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    wait_node me;
+    const wait_target at = begin(me);
+    return in_time(block_until(at, me, detail::saturating_deadline(time)));
+  }
+
+ protected:
+  plain_waits() noexcept = default;
+  ~plain_waits() = default;
+
+ private:
+  Primitive& primitive() noexcept { return static_cast<Primitive&>(*this); }
+  wait_target begin(wait_node& me) noexcept {
+    me.wanted = primitive().since();
+    return primitive().target();
+  }
+  static std::expected<void, timed_out> in_time(wait_end how) {
+    if (how == wait_end::timed_out) return std::unexpected(timed_out{});
+    return {};
+  }
+};
+
+}  // namespace rota::core

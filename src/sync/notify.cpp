@@ -1,0 +1,91 @@
+#include <rota/sync/notify.hpp>
+
+namespace rota::sync {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+
+namespace {
+
+notify& self(void* of) noexcept { return *static_cast<notify*>(of); }
+
+}  // namespace
+
+const core::wait_rules notify::rules{
+    .what = "notify wait",
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).take(me); },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
+    .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
+    .pass_on =
+        [](void* of, wait_node& me) noexcept {
+          if (me.kind == by_one) self(of).notify_one();
+        },
+};
+
+bool notify::take(wait_node& me) noexcept {
+  me.kind = 0;
+  // acquire. Pairs with notify_all(): a call that is seen has been made. For the permit a guess.
+  std::uint64_t seen = word_.load(base::order::acquire);
+  do {
+    if (seen / one_call != me.wanted) return true;
+    if ((seen & permit) == 0) return false;
+    // acquire. Pairs with notify_one(). failure: acquire. As above.
+  } while (!word_.compare_exchange_weak(seen, seen & ~permit, base::order::acquire, base::order::acquire));
+  me.kind = by_one;
+  return true;
+}
+
+on_join notify::join(wait_section& section, wait_node& me) noexcept {
+  // acquire. As in take().
+  std::uint64_t seen = word_.load(base::order::acquire);
+  for (;;) {
+    if (seen / one_call != me.wanted) return on_join::done;
+    const bool stored = (seen & permit) != 0;
+    // acquire. Pairs with notify_one(). Same word as there and in notify_all(): of {a call, somebody waits} at least one side sees the
+    // other; what is in the list goes through its lock. failure: acquire. As in take().
+    if (!word_.compare_exchange_weak(
+            seen, stored ? seen & ~permit : seen | waiting, base::order::acquire, base::order::acquire))
+      continue;
+    if (stored) {
+      me.kind = by_one;
+      return on_join::done;
+    }
+    section.link_back(me);
+    return on_join::linked;
+  }
+}
+
+void notify::leave(const wait_section& section) noexcept {
+  // relaxed. Nothing is said by it but that nobody waits.
+  if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
+}
+
+void notify::wake_one() noexcept {
+  wait_section section(list_);
+  wait_node* const first = section.first();
+  if (first == nullptr) {
+    // release. Pairs with the acquire of who takes it. They have all left, and the bit with them: N1.
+    word_.fetch_or(permit, base::order::release);
+    return;
+  }
+  first->kind = by_one;
+  section.grant(*first);
+  // relaxed. As in leave(); the grant orders what was done before.
+  if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
+}
+
+void notify::wake_all() noexcept {
+  wait_section section(list_);
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = word_.load(base::order::relaxed);
+  // release. Pairs with the acquire of who sees the call: one that was called before, and has not joined yet.
+  // failure: relaxed. Again a guess.
+  while (!word_.compare_exchange_weak(
+      seen, (seen & ~waiting) + one_call, base::order::release, base::order::relaxed)) {
+  }
+  section.grant_all();
+}
+
+}  // namespace rota::sync

@@ -1,0 +1,255 @@
+// The notify: one permit, who passes, and that no call is lost with who gives up.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/sync/notify.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rota::sync {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+task<void> waits(notify& of, std::string& order, char name) {
+  co_await of.wait();
+  order += name;
+}
+
+TEST(notify, stores_one_permit_and_no_more) {
+  notify n;
+  EXPECT_FALSE(n.try_wait());
+  n.notify_one();
+  n.notify_one();
+  EXPECT_TRUE(n.try_wait());
+  EXPECT_FALSE(n.try_wait());
+}
+
+TEST(notify, notify_all_stores_nothing) {
+  notify n;
+  n.notify_all();
+  EXPECT_FALSE(n.try_wait());
+  n.notify_one();
+  n.notify_all();
+  EXPECT_TRUE(n.try_wait());
+}
+
+TEST(notify, wakes_in_the_order_in_which_they_came) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  auto a = by.spawn(waits(n, order, 'a'));
+  auto b = by.spawn(waits(n, order, 'b'));
+  by.run_until_idle();
+  n.notify_one();
+  by.run_until_idle();
+  EXPECT_EQ(order, "a");
+  EXPECT_FALSE(n.try_wait());
+  n.notify_one();
+  by.run_until_idle();
+  EXPECT_EQ(order, "ab");
+  EXPECT_FALSE(n.try_wait());
+}
+
+TEST(notify, notify_all_wakes_those_who_wait_and_nobody_who_comes_later) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  std::vector<join_handle<void>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(by.spawn(waits(n, order, 'x')));
+  by.run_until_idle();
+  n.notify_all();
+  auto late = by.spawn(waits(n, order, 'l'));
+  by.run_until_idle();
+  EXPECT_EQ(order, std::string(100, 'x'));
+  n.notify_one();
+  by.run_until_idle();
+  EXPECT_EQ(order.back(), 'l');
+}
+
+TEST(notify, a_wait_notices_a_call_of_all_from_the_moment_in_which_it_was_made) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  auto checks = by.spawn(
+      [](notify& of, std::string& seen) -> task<void> {
+        auto next = of.wait();
+        of.notify_all();  // between the look and the wait
+        co_await next;
+        seen += 'a';
+        co_await of.wait();
+        seen += 'b';
+      },
+      std::ref(n),
+      std::ref(order));
+  by.run_until_idle();
+  EXPECT_EQ(order, "a");
+  n.notify_all();
+  by.run_until_idle();
+  EXPECT_EQ(order, "ab");
+}
+
+TEST(notify, a_cancelled_wait_takes_nothing) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  auto a = by.spawn(waits(n, order, 'a'));
+  by.run_until_idle();
+  a.cancel();
+  by.run_until_idle();
+  n.notify_one();
+  EXPECT_TRUE(n.try_wait());
+}
+
+// Regression row 5.
+TEST(notify, a_call_that_had_reached_who_is_cancelled_goes_to_the_next) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  auto a = by.spawn(waits(n, order, 'a'));
+  auto b = by.spawn(waits(n, order, 'b'));
+  by.run_until_idle();
+  n.notify_one();
+  a.cancel();
+  by.run_until_idle();
+  EXPECT_EQ(order, "b");
+  EXPECT_FALSE(n.try_wait());
+}
+
+TEST(notify, a_call_that_had_reached_who_is_cancelled_is_stored_if_nobody_waits) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  auto a = by.spawn(waits(n, order, 'a'));
+  by.run_until_idle();
+  n.notify_one();
+  a.cancel();
+  by.run_until_idle();
+  EXPECT_EQ(order, "");
+  EXPECT_TRUE(n.try_wait());
+}
+
+TEST(notify, a_call_of_all_that_had_reached_who_is_cancelled_is_no_permit) {
+  manual_scheduler by;
+  notify n;
+  std::string order;
+  auto a = by.spawn(waits(n, order, 'a'));
+  by.run_until_idle();
+  n.notify_all();
+  a.cancel();
+  by.run_until_idle();
+  EXPECT_EQ(order, "");
+  EXPECT_FALSE(n.try_wait());
+}
+
+TEST(notify, who_waits_long_is_late) {
+  manual_scheduler by;
+  notify n;
+  const auto within = [](notify& of, manual_scheduler& on, bool until) -> task<bool> {
+    if (until) co_return (co_await of.wait_until(on.time + 5ms)).has_value();
+    co_return (co_await of.wait_for(5ms)).has_value();
+  };
+  auto late = by.spawn(within, std::ref(n), std::ref(by), false);
+  auto too = by.spawn(within, std::ref(n), std::ref(by), true);
+  by.run_with_time();
+  EXPECT_FALSE(late.join());
+  EXPECT_FALSE(too.join());
+  auto good = by.spawn(within, std::ref(n), std::ref(by), false);
+  by.run_until_idle();
+  n.notify_one();
+  by.run_with_time();
+  EXPECT_TRUE(good.join());
+}
+
+TEST(notify, a_thread_waits_with_and_without_a_limit) {
+  notify n;
+  EXPECT_FALSE(n.blocking_wait_for(1ms));
+  EXPECT_FALSE(n.blocking_wait_until(std::chrono::steady_clock::now()));
+  n.notify_one();
+  EXPECT_TRUE(n.blocking_wait_for(1h));
+  std::thread tells([&] { n.notify_one(); });
+  n.blocking_wait();
+  tells.join();
+  EXPECT_FALSE(n.try_wait());
+}
+
+// Regression row 4: each call lets one pass, or is there in the end. Who is told says so before the next call.
+TEST(notify, no_call_is_lost_beside_a_wait_that_begins) {
+  notify ping;
+  notify pong;
+  constexpr int rounds = 3000;
+  std::thread other([&] {
+    for (int i = 0; i < rounds; ++i) {
+      ping.blocking_wait();
+      pong.notify_one();
+    }
+  });
+  for (int i = 0; i < rounds; ++i) {
+    ping.notify_one();
+    pong.blocking_wait();
+  }
+  other.join();
+  EXPECT_FALSE(ping.try_wait());
+  EXPECT_FALSE(pong.try_wait());
+}
+
+TEST(notify, two_runtimes_and_a_thread_stand_in_one_line) {
+  runtime left({.workers = 1});
+  runtime right({.workers = 1});
+  notify n;
+  std::atomic<int> passed = 0;
+  const auto waits_once = [](notify& of, std::atomic<int>& count) -> task<void> {
+    co_await of.wait();
+    ++count;
+    of.notify_one();
+  };
+  auto a = left.spawn(waits_once, std::ref(n), std::ref(passed));
+  auto b = right.spawn(waits_once, std::ref(n), std::ref(passed));
+  std::thread c([&] {
+    n.blocking_wait();
+    ++passed;
+    n.notify_one();
+  });
+  n.notify_one();
+  a.join();
+  b.join();
+  c.join();
+  EXPECT_EQ(passed, 3);
+  EXPECT_TRUE(n.try_wait());
+}
+
+// Who was let pass destroys it, while the other is still inside of the call.
+TEST(notify, is_destroyed_by_who_passes) {
+  for (int round = 0; round < 2000; ++round) {
+    std::optional<notify> n(std::in_place);
+    std::thread tells([&] { n->notify_one(); });
+    n->blocking_wait();
+    n.reset();
+    tells.join();
+  }
+}
+
+TEST(notify_death, destroyed_while_somebody_waits) {
+  EXPECT_DEATH(
+      {
+        manual_scheduler by;
+        std::optional<notify> n(std::in_place);
+        std::string order;
+        auto a = by.spawn(waits(*n, order, 'a'));
+        by.run_until_idle();
+        n.reset();
+      },
+      "a sync::notify was destroyed while somebody waits");
+}
+
+}  // namespace
+}  // namespace rota::sync
