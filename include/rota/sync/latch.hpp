@@ -1,0 +1,82 @@
+// A number that is counted down to nothing, once, and that tasks and threads wait for.
+#pragma once
+
+#include <cstdint>
+
+#include <rota/detail/plain_waits.hpp>
+
+namespace rota::sync {
+
+// PROTOCOL: latch
+//   word_    63      62                  0
+//          +-------+----------------------+
+//          |waiting|        count         |
+//          +-------+----------------------+
+//
+//   count_down   by compare-exchange, unless somebody waits and it would become 0: then under the lock of the list, where `waiting` goes
+//                with it and all who wait are granted.
+//   wait         passes if the count is 0. Else, under the lock of the list: `waiting` is set by a compare-exchange that has seen a count
+//                above 0, and the caller joins the list.
+//
+//   L1  Under the lock, somebody is in the list exactly while `waiting` is set. Only the lock's holder changes that bit.
+//   L2  A count of 0 stays, and nobody joins any more.
+//   L3  With waiters the count becomes 0 only under the list's lock: see W5 of the wait list.
+
+/// Waits until a number of things have happened. Once: it cannot be raised again.
+///
+///   rota::sync::latch loaded(3);
+///   loaded.count_down();                   // three times, wherever
+///   co_await loaded.wait();                // in a task
+///   loaded.blocking_wait();                // in a thread, or a work of a pool
+///
+/// Threads       Any.
+/// Ownership     Destroying a latch for which somebody waits ends the program with a sentence; whoever was let pass may destroy it.
+/// Ordering      What was done before each count_down happens before the return of each wait.
+/// Failure       The constructor throws `std::invalid_argument` if the count is more than max_count, count_down if `n` is more than what
+///               is left, before anything has changed. A cancelled wait is no change.
+/// Cost          count_down: one read-modify-write; a wait at 0: one load. No allocation. A wait: one wake, and the list's lock twice.
+/// Example       examples/latch.cpp
+class ROTA_API latch : public core::plain_waits<latch> {
+ public:
+  using count = std::uint64_t;
+
+  static constexpr count max_count = (count{1} << 63U) - 1;
+
+  explicit latch(count things);
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
+  ~latch() { list_.end("a sync::latch was destroyed while somebody waits for it"); }
+
+  void count_down(count n = 1) {
+    // relaxed. A guess; the exchange decides.
+    std::uint64_t seen = word_.load(base::order::relaxed);
+    do {
+      if (seen == (waiting | n) || n > (seen & ~waiting)) [[unlikely]]
+        return count_down_slowly(n);
+      // release. Pairs with the acquire of who has seen 0. failure: relaxed. Again a guess.
+    } while (!word_.compare_exchange_weak(seen, seen - n, base::order::release, base::order::relaxed));
+  }
+  /// What is left; a guess, unless it is 0.
+  [[nodiscard]] count left() const noexcept {
+    // acquire. Pairs with count_down(), for who sees 0.
+    return word_.load(base::order::acquire) & ~waiting;
+  }
+
+ private:
+  friend class core::plain_waits<latch>;
+
+  static constexpr std::uint64_t waiting = std::uint64_t{1} << 63U;
+  static const core::wait_rules rules;
+
+  static constexpr std::uint64_t since() noexcept { return 0; }
+  [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
+  void count_down_slowly(count n);
+  bool count_down_in(core::wait_section& section, count n, count& there) noexcept;
+  core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
+  void leave(const core::wait_section& section) noexcept;
+
+  base::atomic<std::uint64_t> word_;
+  core::wait_list list_;
+};
+
+}  // namespace rota::sync

@@ -1,0 +1,143 @@
+// The latch: what was done before each count is seen by all who pass, and the last count reaches all who wait.
+#include "model/waiting.hpp"
+
+#include <rota/sync/latch.hpp>
+
+namespace rota::sync {
+namespace {
+
+using model::add_workers;
+using model::canceller;
+using model::expect_holds_everywhere;
+using model::model_scheduler;
+using model::on_heap;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+struct shared {
+  explicit shared(std::uint64_t things) : l(things) {}
+
+  on_heap<latch> l;
+  base::cell<int> left;
+  base::cell<int> right;
+  model_scheduler s;
+
+  void check_both() { check(left.get() + right.get() == 2, "what was done before is seen"); }
+};
+
+void add_counters(execution& e, shared& x) {
+  e.thread("left", [&x] {
+    x.left.set(1);
+    x.l->count_down();
+  });
+  e.thread("right", [&x] {
+    x.right.set(1);
+    x.l->count_down();
+  });
+}
+
+TEST(latch_model, all_counts_are_seen_by_who_passes) {
+  expect_holds_everywhere("latch_wait", [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    add_counters(e, x);
+    e.thread("waiter", [&x] {
+      x.l->blocking_wait();
+      x.check_both();
+    });
+  });
+}
+
+TEST(latch_model, who_comes_by_sees_all_counts) {
+  expect_holds_everywhere("latch_by", [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    add_counters(e, x);
+    e.thread("comes by", [&x] {
+      if (x.l->try_wait()) x.check_both();
+    });
+  });
+}
+
+/// Two tasks wait.
+struct with_a_line : shared {
+  with_a_line() : shared(2) {
+    base::this_thread_locals().worker = &s.core();
+    check(s.run_one() && s.run_one(), "both wait");
+    base::this_thread_locals().worker = nullptr;
+  }
+  static task<void> waits(with_a_line& x) {
+    co_await x.l->wait();
+    x.check_both();
+  }
+
+  watched<void> first{s, waits(*this)};
+  watched<void> second{s, waits(*this)};
+  canceller of_first{first.header()};
+  canceller of_second{second.header()};
+};
+
+TEST(latch_model, the_last_count_lets_all_pass) {
+  expect_holds_everywhere("latch_line", [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    add_counters(e, x);
+    e.thread("comes by", [&x] {
+      if (x.l->try_wait()) x.check_both();
+    });
+    e.finally([&x] {
+      check(!x.first.was_cancelled() && !x.second.was_cancelled() && x.l->try_wait(), "all pass");
+    });
+  });
+}
+
+TEST(latch_model, who_is_cancelled_leaves_the_others_alone) {
+  expect_holds_everywhere("latch_cancel", [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("counter", [&x] {
+      x.left.set(1);
+      x.right.set(1);
+      x.l->count_down(2);
+    });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] { check(!x.second.was_cancelled() && x.l->left() == 0, "the other passes"); });
+  });
+}
+
+// Both leave while the last count is on its way, and a third waits for it, or comes by.
+TEST(latch_model, a_count_that_finds_nobody_is_a_count) {
+  expect_holds_everywhere("latch_nobody", [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("canceller", [&x] {
+      x.of_first.cancel();
+      x.of_second.cancel();
+    });
+    e.thread("counter", [&x] {
+      x.left.set(1);
+      x.right.set(1);
+      x.l->count_down(2);
+    });
+    e.thread("waiter", [&x] {
+      x.l->blocking_wait();
+      x.check_both();
+    });
+  });
+}
+
+TEST(latch_model, who_passes_destroys_it) {
+  expect_holds_everywhere(
+      "latch_destroyed",
+      [](execution& e) {
+        auto& x = e.make<shared>(1U);
+        e.thread("counter", [&x] { x.l->count_down(); });
+        e.thread("waiter", [&x] {
+          x.l->blocking_wait();
+          x.l.destroy();
+        });
+      },
+      3);
+}
+
+}  // namespace
+}  // namespace rota::sync
