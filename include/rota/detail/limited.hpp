@@ -32,7 +32,10 @@ class [[nodiscard]] limited final : public deadline_region {
     return leaf_.await_suspend(frame);
   }
   typename shape::type await_resume() {
-    return end() == deadline_end::in_time ? shape::in_time(leaf_) : shape::late();
+    bool in_time = end() == deadline_end::in_time;
+    // What happened in the moment in which the leaf gave up, and cannot be passed on to somebody else.
+    if constexpr (requires { leaf_.has_passed(); }) in_time = in_time || leaf_.has_passed();
+    return in_time ? shape::in_time(leaf_) : shape::late();
   }
   /// A deadline around this one passed.
   void abandon() noexcept { static_cast<void>(end()); }

@@ -1,0 +1,153 @@
+// A number of participants that wait for each other, again and again.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+
+#include <rota/detail/limited.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+
+namespace rota::sync {
+
+// PROTOCOL: barrier
+//   word_    63                    32 31          16 15         0
+//          +------------------------+--------------+------------+
+//          |       generation       | participants |  arrived   |
+//          +------------------------+--------------+------------+
+//
+//   arrive   under the lock of the list, by compare-exchange: one more has arrived, and the caller joins the list; or it is the last: the
+//            next generation begins, nobody has arrived, and all who wait are granted. A single participant needs no lock for that.
+//   drop     the same with one participant fewer: that may complete the generation, and then who has waited longest is the leader.
+//   leave    the generation is still that in which the caller arrived (`wanted` of its node): one fewer has arrived. Else it has passed.
+//
+//   B1  Under the lock: the nodes in the list, but for those whose generation has passed, are those that have arrived.
+//   B2  arrived < participants, or both are 0.
+//   B3  A passage cannot be passed on to somebody else: who was granted it, and gives up in that moment, has passed (`kind` of its node).
+
+/// All participants arrive, then all go on. The last to arrive is the leader of that generation.
+///
+///   rota::sync::barrier step(3);
+///   const auto at = co_await step.arrive_and_wait();   // in a task
+///   const auto at = step.blocking_arrive_and_wait();   // in a thread, or a work of a pool
+///   if (at.is_leader) ...
+///
+/// Threads       Any. It counts arrivals: who arrives is not looked at. There is no form that tries: who has arrived must wait.
+/// Ownership     Destroying a barrier at which somebody waits ends the program with a sentence.
+/// Ordering      What any participant did before it arrived, or dropped out, happens before the return of each that it lets pass.
+/// Failure       A cancelled wait takes the arrival back, and so does a limit that passes: the others go on waiting for it, and it may
+///               arrive again. If the last one arrives in that moment, it counts: a wait with a limit says that it has passed. The constructor
+///               throws `std::invalid_argument` unless the participants are 1..max_participants. Arriving, or dropping out, after all
+///               have dropped out ends the program with a sentence.
+/// Cost          An arrival: the list's lock once, and one wake. A single participant: one read-modify-write. No allocation.
+/// Example       examples/barrier.cpp
+class ROTA_API barrier {
+ public:
+  class arrival_leaf;
+  using count = std::uint32_t;
+
+  /// How one has passed.
+  struct passage {
+    std::uint32_t generation;  // so many had passed before; after 2^32 it begins again
+    bool is_leader;            // the last that arrived; if that dropped out, the one that had waited longest
+  };
+
+  static constexpr count max_participants = 65535;
+
+  explicit barrier(count participants);
+  barrier(const barrier&) = delete;
+  barrier& operator=(const barrier&) = delete;
+  ~barrier() { list_.end("a sync::barrier was destroyed while somebody waits for it"); }
+
+  /// co_await it: a passage. It arrives when it is awaited.
+  [[nodiscard]] arrival_leaf arrive_and_wait() noexcept;
+  /// co_await them: a passage, or timed_out.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<arrival_leaf> arrive_and_wait_for(
+      std::chrono::duration<Rep, Period> span) noexcept;
+  template <class Duration>
+  [[nodiscard]] core::limited<arrival_leaf> arrive_and_wait_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
+
+  /// Block the thread; as mutex::blocking_lock. A force stop takes the arrival back.
+  passage blocking_arrive_and_wait();
+  template <class Rep, class Period>
+  std::expected<passage, timed_out> blocking_arrive_and_wait_for(std::chrono::duration<Rep, Period> span) {
+    core::wait_node me;
+    return result_of(core::block_for(target(), me, detail::saturating_span(span)), me);
+  }
+  template <class Duration>
+  std::expected<passage, timed_out> blocking_arrive_and_wait_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    core::wait_node me;
+    return result_of(core::block_until(target(), me, detail::saturating_deadline(time)), me);
+  }
+
+  /// One participant fewer, in this generation and all that follow. Does not wait; the others may pass.
+  void arrive_and_drop() noexcept;
+
+  /// Guesses, unless nothing moves.
+  [[nodiscard]] count participants() const noexcept { return now().participants; }
+  [[nodiscard]] count arrived() const noexcept { return now().arrived; }
+
+ private:
+  struct state {
+    std::uint32_t generation;
+    count participants;
+    count arrived;
+  };
+  // `kind` of a node
+  static constexpr unsigned char leads = 1;
+  static constexpr unsigned char passed = 2;
+  static const core::wait_rules rules;
+
+  static state unpack(std::uint64_t word) noexcept {
+    return {static_cast<std::uint32_t>(word >> 32U),
+            static_cast<count>(word >> 16U & max_participants),
+            static_cast<count>(word & max_participants)};
+  }
+  static std::uint64_t pack(state s) noexcept {
+    return std::uint64_t{s.generation} << 32U | std::uint64_t{s.participants} << 16U | s.arrived;
+  }
+  [[nodiscard]] state now() const noexcept {
+    // relaxed. A guess.
+    return unpack(word_.load(base::order::relaxed));
+  }
+  static passage passage_of(const core::wait_node& node) noexcept {
+    return {static_cast<std::uint32_t>(node.wanted), (node.kind & leads) != 0};
+  }
+  static std::expected<passage, timed_out> result_of(core::wait_end how, const core::wait_node& me) {
+    if (how == core::wait_end::timed_out && (me.kind & passed) == 0) return std::unexpected(timed_out{});
+    return passage_of(me);
+  }
+  bool pass_alone(core::wait_node& me) noexcept;
+  core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
+  void leave(core::wait_node& me) noexcept;
+  [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
+
+  base::atomic<std::uint64_t> word_;
+  core::wait_list list_;
+};
+
+class ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
+ public:
+  explicit arrival_leaf(barrier& at) noexcept : wait_leaf(at.target()) {}
+  [[nodiscard]] passage await_resume() noexcept { return passage_of(node()); }
+  /// For core::limited: see B3.
+  [[nodiscard]] bool has_passed() noexcept { return (node().kind & passed) != 0; }
+};
+
+inline barrier::arrival_leaf barrier::arrive_and_wait() noexcept { return arrival_leaf(*this); }
+
+template <class Rep, class Period>
+core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_for(
+    std::chrono::duration<Rep, Period> span) noexcept {
+  return core::limited<arrival_leaf>(detail::saturating_span(span), *this);
+}
+template <class Duration>
+core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  return core::limited<arrival_leaf>(detail::saturating_deadline(time), *this);
+}
+
+}  // namespace rota::sync

@@ -1,0 +1,103 @@
+#include <rota/sync/barrier.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace rota::sync {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+
+namespace {
+
+barrier& self(void* at) noexcept { return *static_cast<barrier*>(at); }
+
+}  // namespace
+
+const core::wait_rules barrier::rules{
+    .what = "barrier",
+    .try_now = [](void* at, wait_node& me) noexcept { return self(at).pass_alone(me); },
+    .join =
+        [](void* at, wait_section& section, wait_node& me) noexcept { return self(at).join(section, me); },
+    .leave = [](void* at, wait_section&, wait_node& me) noexcept { self(at).leave(me); },
+    .pass_on = [](void*, wait_node& me) noexcept { me.kind |= passed; },
+};
+
+barrier::barrier(count participants) : word_(pack({0, participants, 0})) {
+  if (participants == 0 || participants > max_participants)
+    throw std::invalid_argument("sync::barrier: participants is " + std::to_string(participants) +
+                                ": must be 1.." + std::to_string(max_participants));
+}
+
+barrier::passage barrier::blocking_arrive_and_wait() {
+  wait_node me;
+  static_cast<void>(core::block(target(), me));
+  return passage_of(me);
+}
+
+/// The only participant.
+bool barrier::pass_alone(wait_node& me) noexcept {
+  state s = now();
+  if (s.participants != 1 || s.arrived != 0) return false;
+  std::uint64_t seen = pack(s);
+  me.wanted = s.generation++;
+  me.kind = leads;
+  // acquire. Pairs with arrive_and_drop(). failure: relaxed. join() decides.
+  return word_.compare_exchange_strong(seen, pack(s), base::order::acquire, base::order::relaxed);
+}
+
+on_join barrier::join(wait_section& section, wait_node& me) noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = word_.load(base::order::relaxed);
+  state s;
+  do {
+    s = unpack(seen);
+    if (s.participants == 0) ROTA_FATAL("arriving at a sync::barrier from which all have dropped out", 0);
+    me.wanted = s.generation;
+    if (++s.arrived == s.participants) s = {s.generation + 1, s.participants, 0};
+    // relaxed. The lock and the grants order what was done before. failure: relaxed. Again a guess.
+  } while (!word_.compare_exchange_weak(seen, pack(s), base::order::relaxed, base::order::relaxed));
+  me.kind = s.arrived == 0 ? leads : 0;
+  if (s.arrived != 0) {
+    section.link_back(me);
+    return on_join::linked;
+  }
+  section.grant_all();
+  return on_join::done;
+}
+
+void barrier::leave(wait_node& me) noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = word_.load(base::order::relaxed);
+  state s;
+  do {
+    s = unpack(seen);
+    if (s.generation != me.wanted) {
+      me.kind |= passed;
+      return;
+    }
+    --s.arrived;
+    // relaxed. As if it had not come. failure: relaxed. Again a guess.
+  } while (!word_.compare_exchange_weak(seen, pack(s), base::order::relaxed, base::order::relaxed));
+}
+
+void barrier::arrive_and_drop() noexcept {
+  wait_section section(list_);
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = word_.load(base::order::relaxed);
+  state s;
+  bool completes = false;
+  do {
+    s = unpack(seen);
+    if (s.participants == 0) ROTA_FATAL("dropping out of a sync::barrier from which all have dropped out", 0);
+    completes = s.arrived == --s.participants;
+    if (completes) s = {s.generation + 1, s.participants, 0};
+    // release. Pairs with pass_alone(), which takes no lock. failure: relaxed. Again a guess.
+  } while (!word_.compare_exchange_weak(seen, pack(s), base::order::release, base::order::relaxed));
+  if (!completes) return;
+  if (wait_node* const first = section.first()) first->kind = leads;
+  section.grant_all();
+}
+
+}  // namespace rota::sync
