@@ -62,11 +62,11 @@ class plain_waits {
     return in_time(block_until(at, me, detail::saturating_deadline(time)));
   }
 
- protected:
+ private:
+  friend Primitive;
   plain_waits() noexcept = default;
   ~plain_waits() = default;
 
- private:
   Primitive& primitive() noexcept { return static_cast<Primitive&>(*this); }
   wait_target begin(wait_node& me) noexcept {
     me.wanted = primitive().since();

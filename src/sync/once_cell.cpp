@@ -1,0 +1,116 @@
+#include <rota/sync/once_cell.hpp>
+
+namespace rota::core {
+
+namespace {
+
+once_core& self(void* of) noexcept { return *static_cast<once_core*>(of); }
+
+}  // namespace
+
+const wait_rules once_core::look_rules{
+    .what = "once_cell wait",
+    .try_now = [](void* of, wait_node&) noexcept { return self(of).is_full(); },
+    .join = [](void* of,
+               wait_section& section,
+               wait_node& me) noexcept { return self(of).join(section, me, false); },
+    .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
+
+const wait_rules once_core::claim_rules{
+    .what = "once_cell get_or_init",
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).claim_now(me); },
+    .join = [](void* of,
+               wait_section& section,
+               wait_node& me) noexcept { return self(of).join(section, me, true); },
+    .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
+    .pass_on =
+        [](void* of, wait_node& me) noexcept {
+          if (has_claim(me)) self(of).abandon();
+        },
+};
+
+std::expected<void, sync::set_refusal> once_core::try_claim() noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint32_t seen = word_.load(base::order::relaxed);
+  do {
+    if ((seen & mask) == full) return std::unexpected(sync::set_refusal::full);
+    if ((seen & mask) == busy) return std::unexpected(sync::set_refusal::busy);
+    // acquire. Pairs with abandon(): who had the room before has left it. failure: relaxed. Again a guess.
+  } while (!word_.compare_exchange_weak(seen, seen | busy, base::order::acquire, base::order::relaxed));
+  return {};
+}
+
+/// True: the claim is the caller's, or it is full.
+bool once_core::claim_now(wait_node& me) noexcept {
+  me.kind = 0;
+  const auto got = try_claim();
+  if (got.has_value()) me.kind = claimed;
+  return got.has_value() || is_full();
+}
+
+on_join once_core::join(wait_section& section, wait_node& me, bool claims) noexcept {
+  me.kind = 0;
+  me.wanted = claims ? 1 : 0;
+  // acquire. Pairs with fill(): who sees it full need not write.
+  std::uint32_t seen = word_.load(base::order::acquire);
+  bool gets = false;
+  do {
+    if ((seen & mask) == full) return on_join::done;
+    gets = claims && (seen & mask) == empty;
+    // acquire. Pairs with abandon(). Same word as there and in fill(): of {it is left, somebody waits} at least one side sees the other.
+    // failure: acquire. As above.
+  } while (!word_.compare_exchange_weak(
+      seen, gets ? seen | busy : seen | waiting, base::order::acquire, base::order::acquire));
+  if (gets) {
+    me.kind = claimed;
+    return on_join::done;
+  }
+  section.link_back(me);
+  return on_join::linked;
+}
+
+void once_core::leave(const wait_section& section) noexcept {
+  // relaxed. Nothing is said by it but that nobody waits.
+  if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
+}
+
+void once_core::fill() noexcept {
+  std::uint32_t seen = busy;
+  // release. Pairs with the acquire of who sees it full. failure: relaxed. fill_slowly() decides under the list's lock.
+  if (!word_.compare_exchange_strong(seen, full, base::order::release, base::order::relaxed)) fill_slowly();
+}
+
+void once_core::fill_slowly() noexcept {
+  wait_section section(list_);
+  // release. Pairs with the acquire of who sees it full.
+  word_.exchange(full, base::order::release);
+  section.grant_all();
+}
+
+void once_core::abandon() noexcept {
+  std::uint32_t seen = busy;
+  // release. Pairs with the acquire of who claims it next. failure: relaxed. abandon_slowly() decides under the list's lock.
+  if (!word_.compare_exchange_strong(seen, empty, base::order::release, base::order::relaxed))
+    abandon_slowly();
+}
+
+void once_core::abandon_slowly() noexcept {
+  wait_section section(list_);
+  wait_node* next = section.first();
+  while (next != nullptr && next->wanted == 0) next = section.after(*next);
+  if (next != nullptr) {
+    next->kind = claimed;
+    section.grant(*next);
+  }
+  const std::uint32_t left = (next != nullptr ? busy : empty) | (section.is_empty() ? 0 : waiting);
+  // release. Pairs with the acquire of who claims it next. It is ours, and only a lock of the list's changes the bit.
+  word_.exchange(left, base::order::release);
+}
+
+void once_core::end_in_use() noexcept {
+  ROTA_FATAL("a sync::once_cell was destroyed while its value is being made", 0);
+}
+
+}  // namespace rota::core

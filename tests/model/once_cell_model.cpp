@@ -1,0 +1,210 @@
+// The once_cell: one makes the value, all see it, and a claim that is left goes to the next, also beside those who give up and destroy it.
+#include "model/waiting.hpp"
+
+#include <rota/sync/once_cell.hpp>
+
+namespace rota::sync {
+namespace {
+
+using core::once_claim;
+using core::once_core;
+using model::add_workers;
+using model::canceller;
+using model::expect_holds_everywhere;
+using model::model_scheduler;
+using model::on_heap;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+/// A cell whose value the model sees.
+struct shared {
+  on_heap<once_core> cell;
+  base::cell<int> value;
+  base::cell<int> attempts;  // of who has the claim
+  model_scheduler s;
+
+  void attempt() { attempts.set(attempts.get() + 1); }
+  void make() {
+    once_claim mine(*cell);
+    attempt();
+    value.set(1);
+    mine.fill();
+  }
+  void fail() {
+    const once_claim mine(*cell);
+    attempt();
+  }
+  void check_value() { check(value.get() == 1, "it is there"); }
+  /// In a thread. True: it had the claim.
+  bool gets(bool fails = false) {
+    core::wait_node me;
+    static_cast<void>(core::block(cell->claiming(), me));
+    if (!once_core::has_claim(me)) {
+      check_value();
+      return false;
+    }
+    fails ? fail() : make();
+    return true;
+  }
+  void looks() {
+    core::wait_node me;
+    static_cast<void>(core::block(cell->looking(), me));
+    check_value();
+  }
+};
+
+TEST(once_cell_model, one_makes_it_and_all_see_it) {
+  expect_holds_everywhere("once_threads", [](execution& e) {
+    auto& x = e.make<shared>();
+    for (int i = 0; i < 2; ++i) e.thread("gets", [&x] { x.gets(); });
+    e.thread("looks", [&x] { x.looks(); });
+    e.finally([&x] { check(x.attempts.get() == 1, "once"); });
+  });
+}
+
+TEST(once_cell_model, who_comes_by_sees_it_or_is_refused) {
+  expect_holds_everywhere("once_by", [](execution& e) {
+    auto& x = e.make<shared>();
+    for (int i = 0; i < 2; ++i) {
+      e.thread("sets", [&x] {
+        const auto got = x.cell->try_claim();
+        if (got.has_value()) x.make();
+        if (!got.has_value() && got.error() == set_refusal::full) check(x.cell->is_full(), "it stays full");
+      });
+    }
+    e.thread("comes by", [&x] {
+      if (x.cell->is_full()) x.check_value();
+    });
+    e.finally([&x] { check(x.cell->is_full() && x.attempts.get() == 1, "one has"); });
+  });
+}
+
+TEST(once_cell_model, a_failure_leaves_it_to_the_next) {
+  expect_holds_everywhere("once_fails", [](execution& e) {
+    auto& x = e.make<shared>();
+    auto& failed = e.make<base::cell<bool>>();
+    e.thread("fails", [&x, &failed] { failed.set(x.gets(true)); });
+    e.thread("gets", [&x] { x.gets(); });
+    e.thread("looks", [&x] { x.looks(); });
+    e.finally([&x, &failed] {
+      check(x.cell->is_full() && x.attempts.get() == (failed.get() ? 2 : 1), "the other has made it");
+    });
+  });
+}
+
+// It has seen that one has failed, and takes the claim after another that has failed meanwhile.
+TEST(once_cell_model, a_claim_follows_the_last_failure) {
+  expect_holds_everywhere(
+      "once_again",
+      [](execution& e) {
+        auto& x = e.make<shared>();
+        for (int i = 0; i < 2; ++i) {
+          e.thread("fails", [&x] {
+            if (x.cell->try_claim().has_value()) x.fail();
+          });
+        }
+        e.thread("gets", [&x] { x.gets(); });
+      },
+      3);
+}
+
+// Nobody else would make it: it is empty again, with one that looks in the list. Then it is set.
+TEST(once_cell_model, it_is_empty_again_and_who_looks_waits_on) {
+  expect_holds_everywhere("once_empty", [](execution& e) {
+    auto& x = e.make<shared>();
+    e.thread("fails", [&x] {
+      if (x.cell->try_claim().has_value()) x.fail();
+    });
+    e.thread("sets", [&x] {
+      while (!x.cell->try_claim().has_value()) {
+        if (x.cell->is_full()) return;
+        base::cpu_relax();
+      }
+      x.make();
+    });
+    e.thread("looks", [&x] { x.looks(); });
+  });
+}
+
+task<void> makes_it(shared& x) {
+  const bool is_mine = co_await core::claim_leaf(*x.cell);
+  if (is_mine) {
+    x.make();
+  } else {
+    x.check_value();
+  }
+}
+
+/// The claim is out, and two tasks wait for it.
+struct with_a_line : shared {
+  with_a_line() {
+    check(cell->try_claim().has_value(), "it was empty");
+    base::this_thread_locals().worker = &s.core();
+    check(s.run_one() && s.run_one(), "both wait");
+    base::this_thread_locals().worker = nullptr;
+  }
+
+  watched<void> first{s, makes_it(*this)};
+  watched<void> second{s, makes_it(*this)};
+  canceller of_first{first.header()};
+  canceller of_second{second.header()};
+};
+
+TEST(once_cell_model, a_turn_of_who_is_cancelled_goes_to_the_next) {
+  expect_holds_everywhere("once_cancel", [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("fails", [&x] { x.fail(); });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] { check(!x.second.was_cancelled() && x.cell->is_full(), "one of them has made it"); });
+  });
+}
+
+// All that would make it are cancelled: it is free.
+TEST(once_cell_model, a_turn_that_nobody_takes_leaves_it_empty) {
+  expect_holds_everywhere("once_nobody", [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("fails", [&x] { x.fail(); });
+    e.thread("canceller", [&x] {
+      x.of_first.cancel();
+      x.of_second.cancel();
+    });
+    e.thread("gets", [&x] { x.gets(); });
+    e.finally([&x] { check(x.cell->is_full(), "somebody has made it"); });
+  });
+}
+
+TEST(once_cell_model, all_that_wait_see_it_beside_one_that_is_cancelled) {
+  expect_holds_everywhere("once_line", [](execution& e) {
+    auto& x = e.make<with_a_line>();
+    add_workers(e, x.s, 1);
+    e.thread("makes", [&x] { x.make(); });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.thread("comes by", [&x] {
+      if (x.cell->is_full()) x.check_value();
+    });
+    e.finally([&x] {
+      check(!x.second.was_cancelled() && x.cell->is_full() && x.attempts.get() == 1, "it is there");
+    });
+  });
+}
+
+// Who looks destroys it, while the other may still be inside of fill().
+TEST(once_cell_model, who_sees_it_destroys_it) {
+  expect_holds_everywhere(
+      "once_destroyed",
+      [](execution& e) {
+        auto& x = e.make<shared>();
+        e.thread("makes", [&x] { x.gets(); });
+        e.thread("looks", [&x] {
+          x.looks();
+          x.cell.destroy();
+        });
+      },
+      3);
+}
+
+}  // namespace
+}  // namespace rota::sync

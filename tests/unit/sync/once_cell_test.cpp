@@ -1,0 +1,250 @@
+// The once_cell: one value, made by one, and who makes it when that fails.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
+#include <rota/sync/once_cell.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rota::sync {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+/// One cell, and an event that holds back whoever makes its value.
+struct scene {
+  manual_scheduler by;
+  once_cell<std::string> cell;
+  event go;
+  int made = 0;
+  std::string order;
+
+  static task<std::string> makes(scene& s, char name, bool throws) {
+    ++s.made;
+    co_await s.go.wait();
+    if (throws) throw std::runtime_error("cannot");
+    co_return std::string(1, name);
+  }
+  static task<void> gets(scene& s, char name, bool throws) {
+    const auto make = [&s, name, throws] { return makes(s, name, throws); };
+    const std::string& got = co_await s.cell.get_or_init(make);
+    s.order += name + got;
+  }
+  static task<void> looks(scene& s, char name) {
+    const std::string& got = co_await s.cell.wait();
+    s.order += name + got;
+  }
+};
+
+TEST(once_cell, is_set_once) {
+  once_cell<std::string> c;
+  EXPECT_EQ(c.get(), nullptr);
+  EXPECT_TRUE(c.set("one"));
+  EXPECT_EQ(c.set("two").error(), set_refusal::full);
+  ASSERT_NE(c.get(), nullptr);
+  EXPECT_EQ(*c.get(), "one");
+  const auto& same = c;
+  EXPECT_EQ(same.get(), c.get());
+}
+
+TEST(once_cell, a_value_that_is_refused_is_not_touched) {
+  once_cell<std::unique_ptr<int>> c;
+  EXPECT_TRUE(c.set(std::make_unique<int>(1)));
+  auto two = std::make_unique<int>(2);
+  EXPECT_FALSE(c.set(std::move(two)));
+  ASSERT_NE(two, nullptr);  // NOLINT(bugprone-use-after-move): that is the promise
+  EXPECT_EQ(**c.get(), 1);
+}
+
+TEST(once_cell, destroys_its_value_once_and_none_that_was_never_there) {
+  const auto counted = std::make_shared<int>(0);
+  {
+    once_cell<std::shared_ptr<int>> full;
+    const once_cell<std::shared_ptr<int>> empty;
+    EXPECT_TRUE(full.set(counted));
+    EXPECT_EQ(counted.use_count(), 2);
+  }
+  EXPECT_EQ(counted.use_count(), 1);
+}
+
+TEST(once_cell, a_constructor_that_throws_leaves_it_empty) {
+  struct picky {
+    explicit picky(int n) {
+      if (n < 0) throw std::invalid_argument("negative");
+    }
+  };
+  once_cell<picky> c;
+  EXPECT_THROW(static_cast<void>(c.set(-1)), std::invalid_argument);
+  EXPECT_EQ(c.get(), nullptr);
+  EXPECT_TRUE(c.set(1));
+}
+
+TEST(once_cell, one_makes_it_and_all_get_it) {
+  scene s;
+  auto l = s.by.spawn(scene::looks(s, 'l'));
+  auto a = s.by.spawn(scene::gets(s, 'a', false));
+  auto b = s.by.spawn(scene::gets(s, 'b', false));
+  s.by.run_until_idle();
+  EXPECT_EQ(s.cell.set("x").error(), set_refusal::busy);
+  s.go.set();
+  s.by.run_until_idle();
+  EXPECT_EQ(s.made, 1);
+  EXPECT_EQ(s.order, "aalaba");
+}
+
+TEST(once_cell, the_next_makes_it_when_one_throws) {
+  scene s;
+  auto l = s.by.spawn(scene::looks(s, 'l'));
+  auto a = s.by.spawn(scene::gets(s, 'a', true));
+  auto b = s.by.spawn(scene::gets(s, 'b', false));
+  s.by.run_until_idle();
+  s.go.set();
+  s.by.run_until_idle();
+  EXPECT_THROW(a.join(), std::runtime_error);
+  EXPECT_EQ(s.made, 2);
+  EXPECT_EQ(s.order, "bblb");
+}
+
+TEST(once_cell, it_is_empty_again_when_the_only_one_throws) {
+  scene s;
+  s.go.set();
+  auto l = s.by.spawn(scene::looks(s, 'l'));
+  auto a = s.by.spawn(scene::gets(s, 'a', true));
+  s.by.run_until_idle();
+  EXPECT_THROW(a.join(), std::runtime_error);
+  EXPECT_EQ(s.cell.get(), nullptr);
+  EXPECT_EQ(s.order, "");
+  EXPECT_TRUE(s.cell.set("x"));
+  s.by.run_until_idle();
+  EXPECT_EQ(s.order, "lx");
+}
+
+TEST(once_cell, the_next_makes_it_when_one_is_cancelled) {
+  scene s;
+  auto a = s.by.spawn(scene::gets(s, 'a', false));
+  auto b = s.by.spawn(scene::gets(s, 'b', false));
+  s.by.run_until_idle();
+  a.cancel();
+  s.by.run_until_idle();
+  EXPECT_EQ(s.made, 2);
+  s.go.set();
+  s.by.run_until_idle();
+  EXPECT_EQ(s.order, "bb");
+}
+
+// Regression row 5: it is its turn, and it is gone before it runs.
+TEST(once_cell, a_turn_of_who_is_cancelled_goes_to_the_next) {
+  scene s;
+  auto a = s.by.spawn(scene::gets(s, 'a', true));
+  auto b = s.by.spawn(scene::gets(s, 'b', false));
+  auto c = s.by.spawn(scene::gets(s, 'c', false));
+  s.by.run_until_idle();
+  s.go.set();
+  EXPECT_TRUE(s.by.run_one());  // a throws, and b is next
+  b.cancel();
+  s.by.run_until_idle();
+  EXPECT_EQ(s.made, 2);
+  EXPECT_EQ(s.order, "cc");
+}
+
+TEST(once_cell, who_waits_and_is_cancelled_leaves_the_others_alone) {
+  scene s;
+  auto a = s.by.spawn(scene::gets(s, 'a', false));
+  auto b = s.by.spawn(scene::gets(s, 'b', false));
+  auto l = s.by.spawn(scene::looks(s, 'l'));
+  s.by.run_until_idle();
+  b.cancel();
+  l.cancel();
+  s.by.run_until_idle();
+  s.go.set();
+  s.by.run_until_idle();
+  EXPECT_EQ(s.order, "aa");
+}
+
+TEST(once_cell, who_waits_long_is_late) {
+  scene s;
+  const auto within = [](scene& of, bool until) -> task<bool> {
+    if (until) co_return (co_await of.cell.wait_until(of.by.time + 5ms)).has_value();
+    co_return (co_await of.cell.wait_for(5ms)).has_value();
+  };
+  auto late = s.by.spawn(within, std::ref(s), false);
+  auto too = s.by.spawn(within, std::ref(s), true);
+  s.by.run_with_time();
+  EXPECT_FALSE(late.join());
+  EXPECT_FALSE(too.join());
+  auto good = s.by.spawn(within, std::ref(s), false);
+  s.by.run_until_idle();
+  EXPECT_TRUE(s.cell.set("x"));
+  s.by.run_with_time();
+  EXPECT_TRUE(good.join());
+}
+
+struct raced {
+  once_cell<std::string> cell;
+  std::atomic<int> made = 0;
+
+  std::string make() {
+    ++made;
+    return "made";
+  }
+  void get() {
+    const std::string& got = cell.blocking_get_or_init([this] { return make(); });
+    EXPECT_EQ(got, "made");
+  }
+  void run() {
+    EXPECT_FALSE(cell.blocking_wait_until(std::chrono::steady_clock::now()));
+    std::vector<std::thread> all;
+    for (int i = 0; i < 3; ++i) all.emplace_back([this] { get(); });
+    EXPECT_EQ(cell.blocking_wait(), "made");
+    EXPECT_EQ(**cell.blocking_wait_for(1h), "made");
+    for (auto& each : all) each.join();
+    EXPECT_EQ(made, 1);
+  }
+};
+
+TEST(once_cell, threads_make_it_once) {
+  for (int round = 0; round < 200; ++round) raced().run();
+}
+
+int cannot() { throw std::runtime_error("cannot"); }
+
+TEST(once_cell, a_thread_that_throws_leaves_it_to_the_next) {
+  once_cell<int> c;
+  EXPECT_THROW(c.blocking_get_or_init(cannot), std::runtime_error);
+  EXPECT_EQ(c.blocking_get_or_init([] { return 7; }), 7);
+}
+
+TEST(once_cell_death, destroyed_in_use) {
+  const auto by_who_makes_it = [] {
+    std::optional<once_cell<int>> c(std::in_place);
+    c->blocking_get_or_init([&] {
+      c.reset();
+      return 1;
+    });
+  };
+  const auto while_it_is_waited_for = [] {
+    manual_scheduler by;
+    std::optional<once_cell<std::string>> c(std::in_place);
+    auto waits = [](once_cell<std::string>& of) -> task<void> { static_cast<void>(co_await of.wait()); };
+    auto a = by.spawn(waits, std::ref(*c));
+    by.run_until_idle();
+    c.reset();
+  };
+  EXPECT_DEATH(by_who_makes_it(), "a sync::once_cell was destroyed while its value is being made");
+  EXPECT_DEATH(while_it_is_waited_for(), "a sync::once_cell was destroyed while somebody waits");
+}
+
+}  // namespace
+}  // namespace rota::sync
