@@ -1,0 +1,38 @@
+// A queue of limited length between tasks and threads: many senders, many receivers.
+#pragma once
+
+#include <cstdint>
+
+#include <rota/detail/channel_half.hpp>
+#include <rota/detail/channel_ring.hpp>
+
+namespace rota::channel {
+
+template <class T>
+using sender = basic_sender<T, detail::ring>;
+template <class T>
+using receiver = basic_receiver<T, detail::ring>;
+
+/// A channel for at most `capacity` items.
+///
+///   auto [tx, rx] = rota::channel::bounded<int>(64);
+///   co_await tx.send(1);                                     // waits for room
+///   for (;;) {
+///     const auto item = co_await rx.recv();
+///     if (!item) break;                                      // the last sender has gone, or somebody closed it
+///     use(*item);
+///   }
+///
+/// Threads       Any; tasks of any runtime, works of a pool, and plain threads by the blocking forms.
+/// Ownership     The halves own the channel together. T must move and be destroyed without throwing.
+/// Ordering      First in, first out; see the halves.
+/// Failure       Throws `std::invalid_argument` for capacity 0 (there is no rendezvous) and above 2^31, `std::bad_alloc`.
+/// Cost          One allocation, here. `how.on_full` says what a send does where there is no room; see channel::overflow.
+/// Example       examples/bounded.cpp
+template <class T>
+[[nodiscard]] pair_of<sender<T>, receiver<T>> bounded(std::uint64_t capacity, options how = {}) {
+  detail::ring& on = *detail::ring::make(capacity, detail::shape_of<T>, how);
+  return {sender<T>(on), receiver<T>(on)};
+}
+
+}  // namespace rota::channel

@@ -1,0 +1,71 @@
+// What channels say, and what they may be asked for.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+
+#include <rota/time.hpp>
+
+namespace rota::channel {
+
+/// What became of an item.
+enum class [[nodiscard]] send_status : unsigned char {
+  sent,       // it is in
+  full,       // refused: there was no room, and it was not to wait
+  dropped,    // discarded: there was no room, and so says the policy of the channel
+  closed,     // refused: nothing comes in any more
+  timed_out,  // refused: there was no room in time
+};
+
+/// Why there is no item.
+enum class recv_status : unsigned char {
+  empty,      // none is there now
+  closed,     // none is there, and there will be none
+  timed_out,  // none came in time
+};
+
+/// What a send does where there is no room.
+enum class overflow : unsigned char {
+  wait,         // send() waits; try_send() says `full`
+  reject,       // both say `full`
+  drop_oldest,  // the item that has been there for longest goes
+  drop_newest,  // the new item goes: `dropped`
+};
+
+struct options {
+  overflow on_full = overflow::wait;
+};
+
+/// How often there was no room. Each item that was offered was sent, waits, or is counted here once; what `dropped_oldest` counts was
+/// sent before.
+struct channel_stats {
+  std::uint64_t refused = 0;  // sends that said `full`
+  std::uint64_t dropped_oldest = 0;
+  std::uint64_t dropped_newest = 0;
+};
+
+}  // namespace rota::channel
+
+namespace rota::core {
+
+/// What a limit makes of channels: the words for a late end are there already.
+template <>
+struct timed_result<channel::send_status> {
+  using type = channel::send_status;
+  static type late() noexcept { return channel::send_status::timed_out; }
+  template <class Awaited>
+  static type in_time(Awaited& inner) {
+    return inner.await_resume();
+  }
+};
+template <class T>
+struct timed_result<std::expected<T, channel::recv_status>> {
+  using type = std::expected<T, channel::recv_status>;
+  static type late() { return std::unexpected(channel::recv_status::timed_out); }
+  template <class Awaited>
+  static type in_time(Awaited& inner) {
+    return inner.await_resume();
+  }
+};
+
+}  // namespace rota::core

@@ -1,0 +1,80 @@
+// What all channels with two sides have in common: who holds a half, who waits, and what was dropped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rota/channel/status.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+
+namespace rota::channel::detail {
+
+/// What a channel must know of its items.
+struct item_shape {
+  std::size_t size;
+  std::size_t align;
+  void (*destroy)(void* item) noexcept;
+};
+
+template <class T>
+inline constexpr item_shape shape_of{sizeof(T), alignof(T), [](void* item) noexcept {
+                                       core::demand_unguarded();
+                                       base::note_write(item);
+                                       static_cast<T*>(item)->~T();
+                                     }};
+
+/// Before a user's move, or destructor.
+inline void before_items() noexcept {
+#if !defined(NDEBUG) || ROTA_MODEL
+  core::demand_unguarded();
+#endif
+}
+
+/// How a look for a place, or for an item, ends.
+enum class [[nodiscard]] look : unsigned char {
+  got,      // it is the caller's
+  not_now,  // there is none
+  ended,    // and there will be none
+};
+
+/// What a node that waits for a channel has got, beside `wait_node::got`, where the place is.
+inline send_status status_of(const core::wait_node& me) noexcept { return static_cast<send_status>(me.kind); }
+
+// PROTOCOL: halves
+//   senders_, receivers_   halves of each side; the last of a side closes the channel
+//   sides_                 2, 1, 0; the side that goes last frees the channel. So whoever closes is still an owner.
+
+/// How many hold a channel.
+class ROTA_API halves {
+ public:
+  enum class [[nodiscard]] on_drop : unsigned char { others, last_of_side };
+
+  void add_sender() noexcept { add(senders_); }
+  void add_receiver() noexcept { add(receivers_); }
+  on_drop drop_sender() noexcept { return drop(senders_); }
+  on_drop drop_receiver() noexcept { return drop(receivers_); }
+  /// True: the other side has gone before, and the caller frees the channel.
+  [[nodiscard]] bool drop_side() noexcept {
+    // acq_rel. release: what this side did comes before the end. acquire: so does what the other did.
+    return sides_.fetch_sub(1, base::order::acq_rel) == 1;
+  }
+
+ private:
+  static constexpr std::uint32_t most = std::uint32_t{1} << 31U;
+
+  static void add(base::atomic<std::uint32_t>& count) noexcept {
+    // relaxed. The caller holds one.
+    if (count.fetch_add(1, base::order::relaxed) >= most) ROTA_FATAL("a channel has too many halves", most);
+  }
+  static on_drop drop(base::atomic<std::uint32_t>& count) noexcept {
+    // acq_rel. As in drop_side(): the last one of a side goes on for all of it.
+    return count.fetch_sub(1, base::order::acq_rel) == 1 ? on_drop::last_of_side : on_drop::others;
+  }
+
+  base::atomic<std::uint32_t> senders_{1};
+  base::atomic<std::uint32_t> receivers_{1};
+  base::atomic<std::uint32_t> sides_{2};
+};
+
+}  // namespace rota::channel::detail

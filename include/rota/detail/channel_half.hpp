@@ -1,0 +1,292 @@
+// The two halves of a channel, for any Core that says where an item goes.
+#pragma once
+
+#include <expected>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/channel_core.hpp>
+#include <rota/detail/limited.hpp>
+
+namespace rota::channel::detail {
+
+// What an item meets on its way. A place that was claimed is filled, or emptied, at once and by the claimer.
+template <class T, class Core>
+void put(Core& on, typename Core::slot& place, T& item) noexcept {
+  before_items();
+  base::note_write(on.item_in(place));
+  ::new (on.item_in(place)) T(std::move(item));
+  on.publish(place);
+}
+
+template <class Result, class T, class Core>
+Result take(Core& on, typename Core::slot& place) noexcept {
+  before_items();
+  T* const item = std::launder(static_cast<T*>(on.item_in(place)));
+  base::note_write(item);
+  Result taken(std::in_place, std::move(*item));
+  item->~T();
+  on.free(place);
+  return taken;
+}
+
+template <class T, class Core>
+send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept {
+  const send_status how = status_of(me);
+  if (how == send_status::sent) put(on, Core::place_of(me), item);
+  return how;
+}
+
+template <class T, class Core>
+class send_leaf final : public core::wait_leaf {
+ public:
+  send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
+  send_status await_resume() noexcept {
+    return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
+  }
+
+ private:
+  Core* on_;
+  T item_;
+};
+
+/// `Result`: what recv(), or its timed forms, yield.
+template <class T, class Core, class Result>
+class recv_leaf final : public core::wait_leaf {
+ public:
+  explicit recv_leaf(Core& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
+  [[nodiscard]] Result await_resume() noexcept {
+    if (ended_as() == core::wait_state::granted) return take<Result, T>(*on_, Core::place_of(node()));
+    if constexpr (std::is_same_v<Result, std::optional<T>>) {
+      return std::nullopt;
+    } else {
+      return std::unexpected(recv_status::closed);
+    }
+  }
+
+ private:
+  Core* on_;
+};
+
+template <class T>
+constexpr bool demand_item() noexcept {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>,
+                "a channel holds objects: send a pointer, or a value");
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                "what goes through a channel must move without throwing: a place that was claimed cannot be "
+                "given back");
+  return true;
+}
+
+}  // namespace rota::channel::detail
+
+namespace rota::channel {
+
+/// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a move.
+///
+/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
+/// Ownership     A half must outlive what its members return.
+/// Ordering      What was done before a send happens before the return of the receive that gets the item. Items of one sender arrive in
+///               the order in which it sent them; who waits is served in its order, but who comes by at the right moment may be faster.
+/// Failure       An item that was not sent stays with the caller of try_send; send() and blocking_send() destroy it. A cancelled or late
+///               send has put nothing in. Members of an empty half must not be called.
+/// Cost          Without waiting: two read-modify-writes. No allocation.
+template <class T, class Core>
+class basic_sender {
+  static_assert(detail::demand_item<T>());
+
+ public:
+  basic_sender(const basic_sender& other) noexcept : on_(other.on_) {
+    if (on_ != nullptr) on_->add_sender();
+  }
+  basic_sender(basic_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  basic_sender& operator=(basic_sender other) noexcept {
+    std::swap(on_, other.on_);
+    return *this;
+  }
+  ~basic_sender() {
+    if (on_ != nullptr) on_->drop_sender();
+  }
+
+  /// co_await it: a send_status.
+  [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
+    return detail::send_leaf<T, Core>(*on_, std::move(item));
+  }
+  /// Never waits. Moves from the item only if it says `sent`. Says `full` also while the place that comes next is being emptied.
+  send_status try_send(T&& item) noexcept {
+    typename Core::slot* place = nullptr;
+    const send_status can = on_->try_place(place);
+    if (can == send_status::sent) [[likely]]
+      detail::put(*on_, *place, item);
+    return can;
+  }
+  send_status try_send(const T& item)
+    requires std::is_copy_constructible_v<T>
+  {
+    return try_send(T(item));
+  }
+  /// co_await them: the same, or `timed_out`.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<detail::send_leaf<T, Core>> send_for(std::chrono::duration<Rep, Period> span,
+                                                                   T item) {
+    return core::limited<detail::send_leaf<T, Core>>(
+        rota::detail::saturating_span(span), *on_, std::move(item));
+  }
+  template <class Duration>
+  [[nodiscard]] core::limited<detail::send_leaf<T, Core>> send_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, T item) {
+    return core::limited<detail::send_leaf<T, Core>>(
+        rota::detail::saturating_deadline(time), *on_, std::move(item));
+  }
+
+  /// Block the thread; in a task, co_await send() instead.
+  send_status blocking_send(T item) {
+    core::wait_node me;
+    return end(core::block(on_->to_send(), me), me, item);
+  }
+  template <class Rep, class Period>
+  send_status blocking_send_for(std::chrono::duration<Rep, Period> span, T item) {
+    core::wait_node me;
+    return end(core::block_for(on_->to_send(), me, rota::detail::saturating_span(span)), me, item);
+  }
+  template <class Duration>
+  send_status blocking_send_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time, T item) {
+    core::wait_node me;
+    return end(core::block_until(on_->to_send(), me, rota::detail::saturating_deadline(time)), me, item);
+  }
+
+  /// Nothing is sent any more; what is there can still be received. Again: nothing.
+  void close() noexcept { on_->close(); }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
+  /// A guess, unless nothing moves.
+  [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
+  [[nodiscard]] std::uint64_t capacity() const noexcept
+    requires requires(const Core& of) { of.capacity(); }
+  {
+    return on_->capacity();
+  }
+  [[nodiscard]] channel_stats stats() const noexcept
+    requires requires(const Core& of) { of.stats(); }
+  {
+    return on_->stats();
+  }
+
+  /// Of a core that counts this half already: for the functions that make channels.
+  explicit basic_sender(Core& on) noexcept : on_(&on) {}
+
+ private:
+  send_status end(core::wait_end how, const core::wait_node& me, T& item) noexcept {
+    switch (how) {
+      case core::wait_end::granted: return detail::end_send(*on_, me, item);
+      case core::wait_end::closed: return send_status::closed;
+      case core::wait_end::timed_out: break;
+    }
+    return send_status::timed_out;
+  }
+
+  Core* on_;
+};
+
+/// The half that receives. A copy is one more receiver: each item goes to one of them. The last one that goes closes the channel, and
+/// what is in it is destroyed then.
+///
+/// Threads       As basic_sender.
+/// Ownership     As basic_sender.
+/// Ordering      First in, first out.
+/// Failure       Closed, and everything has been received: nothing. A cancelled or late receive has taken nothing. Members of an empty
+///               half must not be called.
+/// Cost          Without waiting: two read-modify-writes. No allocation.
+template <class T, class Core>
+class basic_receiver {
+  using status_or = std::expected<T, recv_status>;
+  using plain_leaf = detail::recv_leaf<T, Core, std::optional<T>>;
+  using timed_leaf = core::limited<detail::recv_leaf<T, Core, status_or>>;
+
+ public:
+  basic_receiver(const basic_receiver& other) noexcept : on_(other.on_) {
+    if (on_ != nullptr) on_->add_receiver();
+  }
+  basic_receiver(basic_receiver&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  basic_receiver& operator=(basic_receiver other) noexcept {
+    std::swap(on_, other.on_);
+    return *this;
+  }
+  ~basic_receiver() {
+    if (on_ != nullptr) on_->drop_receiver();
+  }
+
+  /// co_await it: a std::optional<T>; nothing: closed, and there will be none.
+  [[nodiscard]] plain_leaf recv() noexcept { return plain_leaf(*on_); }
+  /// Never waits. Says `empty` also while the item that comes next is being put in.
+  [[nodiscard]] status_or try_recv() noexcept {
+    typename Core::slot* place = nullptr;
+    const detail::look did = on_->claim_item(place);
+    if (did == detail::look::got) [[likely]]
+      return detail::take<status_or, T>(*on_, *place);
+    return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
+  }
+  /// co_await them: a std::expected<T, recv_status>.
+  template <class Rep, class Period>
+  [[nodiscard]] timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
+    return timed_leaf(rota::detail::saturating_span(span), *on_);
+  }
+  template <class Duration>
+  [[nodiscard]] timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return timed_leaf(rota::detail::saturating_deadline(time), *on_);
+  }
+
+  /// Block the thread; in a task, co_await recv() instead.
+  [[nodiscard]] std::optional<T> blocking_recv() {
+    core::wait_node me;
+    if (core::block(on_->to_receive(), me) != core::wait_end::granted) return std::nullopt;
+    return detail::take<std::optional<T>, T>(*on_, Core::place_of(me));
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] status_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
+    core::wait_node me;
+    return end(core::block_for(on_->to_receive(), me, rota::detail::saturating_span(span)), me);
+  }
+  template <class Duration>
+  [[nodiscard]] status_or blocking_recv_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    core::wait_node me;
+    return end(core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time)), me);
+  }
+
+  /// As basic_sender::close().
+  void close() noexcept { on_->close(); }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
+  [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
+  [[nodiscard]] std::uint64_t capacity() const noexcept
+    requires requires(const Core& of) { of.capacity(); }
+  {
+    return on_->capacity();
+  }
+  [[nodiscard]] channel_stats stats() const noexcept
+    requires requires(const Core& of) { of.stats(); }
+  {
+    return on_->stats();
+  }
+
+  /// As basic_sender's.
+  explicit basic_receiver(Core& on) noexcept : on_(&on) {}
+
+ private:
+  status_or end(core::wait_end how, const core::wait_node& me) noexcept {
+    if (how == core::wait_end::granted) return detail::take<status_or, T>(*on_, Core::place_of(me));
+    return std::unexpected(how == core::wait_end::closed ? recv_status::closed : recv_status::timed_out);
+  }
+
+  Core* on_;
+};
+
+/// What the functions that make channels return: auto [tx, rx] = ...
+template <class Sender, class Receiver>
+struct pair_of {
+  Sender sender;
+  Receiver receiver;
+};
+
+}  // namespace rota::channel

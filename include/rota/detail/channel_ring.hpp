@@ -1,0 +1,218 @@
+// The ring of a bounded channel, whatever its items are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rota/detail/channel_core.hpp>
+
+namespace rota::channel::detail {
+
+// PROTOCOL: ring of a channel
+//   position        [lap | index]: `index` has as many bits as the capacity needs, so any capacity will do; it never comes back
+//   tail_           63: closed, and below it the position that the next sender claims
+//   head_           the position that the next receiver claims
+//
+//   slot.turn    63                 3        2               1             0
+//              +---------------------+--------------+----------------+-------+
+//              |      position       | sender_waits | receiver_waits | full  |
+//              +---------------------+--------------+----------------+-------+
+//
+//   turn                means                                     set by
+//   position p          empty: the sender that claims p may fill  free(): adds a lap, takes `full` away, keeps the other bits
+//   p | full            the item of p is in it                    publish(): adds `full`, keeps the other bits
+//   .. | receiver_waits somebody waits for an item at the head    under the lock of receivers_: who joins, and whoever looks for the next
+//   .. | sender_waits   somebody waits for a place at the tail    the same for senders_
+//   A publish (free) that has seen the bit takes that lock, clears it, and calls the first in line.
+//
+//   claim     compare-exchange of tail_ or head_, by who has seen in the slot's turn that it may. The place is then the claimer's alone:
+//             it moves its item in or out without any lock, and gives it on by publish() or free().
+//   wait      under the list's lock: claims, or sets the bit in the slot at the head (tail). If that same step shows that it is not yet
+//             full (not yet free), the caller joins the list: the bit stays until the publish (free) of that position sees it. The slot
+//             may still be a lap behind: what was there is on its way out (in). Items are never bound to
+//             who waits: who is called tries again, against whoever comes by.
+//   close     sets `closed` in tail_: nothing is claimed after it. Senders are told at once; receivers when all items have been claimed.
+//
+//   C1  Somebody is in a list: the slot at the head (tail) has the bit, or who changed that slot has seen it and is about to call, or
+//       one that was called has not come yet. Whoever was called and claims, gives up or finds the end looks for the next: arm_*().
+//   C2  A bit that nobody needs any more costs a look at the list, and nothing else.
+//   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, or with the channel.
+//   C4  Bits are set under the list's lock, and whoever sees one takes that lock: the node is in the list then. So only what an item is
+//       needs an order: publish() releases, who finds it full acquires; free() releases, who finds it free acquires.
+
+struct ring_slot {
+  explicit ring_slot(std::uint64_t empty) noexcept : turn(empty) {}
+  base::atomic<std::uint64_t> turn;
+};
+
+class ROTA_API ring {
+ public:
+  using slot = ring_slot;
+
+  static constexpr std::uint64_t most_items = std::uint64_t{1} << 31U;
+
+  /// One allocation. Throws std::invalid_argument (0, or more than most_items), std::bad_alloc.
+  [[nodiscard]] static ring* make(std::uint64_t capacity, const item_shape& items, options how);
+
+  ring(const ring&) = delete;
+  ring& operator=(const ring&) = delete;
+
+  // ---- halves
+  void add_sender() noexcept { halves_.add_sender(); }
+  void add_receiver() noexcept { halves_.add_receiver(); }
+  void drop_sender() noexcept;
+  void drop_receiver() noexcept;
+
+  // ---- places. Who has got one moves an item in or out, and publishes or frees it.
+  [[nodiscard]] void* item_in(slot& place) const noexcept {
+    return reinterpret_cast<std::byte*>(&place) + item_offset_;
+  }
+  look claim_place(slot*& place) noexcept;
+  look claim_item(slot*& place) noexcept;
+  void publish(slot& place) noexcept {
+    // release. The item is seen by who finds the place full. It was not full, so adding the bit sets it.
+    if ((place.turn.fetch_add(full, base::order::release) & receiver_waits) != 0) [[unlikely]]
+      call_receiver(place);
+  }
+  void free(slot& place) noexcept {
+    // release. What was moved out comes before what the next sender moves in. The same addition empties it and moves it on a lap.
+    if ((place.turn.fetch_add((one_lap_ << shift) - full, base::order::release) & sender_waits) != 0)
+        [[unlikely]]
+      call_sender(place);
+  }
+
+  /// A place, or what the policy says instead; `sent`: there is a place.
+  send_status try_place(slot*& place) noexcept {
+    const look did = claim_place(place);
+    return did == look::got ? send_status::sent : without_room(did, place);
+  }
+
+  // ---- waiting
+  [[nodiscard]] core::wait_target to_send() noexcept { return {&senders_, this, &send_rules}; }
+  [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
+  static slot& place_of(const core::wait_node& me) noexcept {
+    return *reinterpret_cast<slot*>(static_cast<std::uintptr_t>(me.got));
+  }
+
+  void close() noexcept;
+  [[nodiscard]] bool is_closed() const noexcept {
+    // acquire. Pairs with close(): what was done before is seen.
+    return (tail_.load(base::order::acquire) & closed) != 0;
+  }
+  /// A guess, unless nothing moves.
+  [[nodiscard]] std::uint64_t size() const noexcept;
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] channel_stats stats() const noexcept;
+
+ private:
+  static constexpr std::uint64_t full = 1;
+  static constexpr std::uint64_t receiver_waits = 2;
+  static constexpr std::uint64_t sender_waits = 4;
+  static constexpr std::uint64_t waits = receiver_waits | sender_waits;
+  static constexpr std::uint64_t bits = waits | full;
+  static constexpr unsigned shift = 3;
+  static constexpr std::uint64_t closed = std::uint64_t{1} << 63U;
+  static const core::wait_rules send_rules;
+  static const core::wait_rules receive_rules;
+
+  ring(std::uint64_t capacity, const item_shape& items, options how) noexcept;
+  ~ring();
+  static std::size_t bytes_for(std::uint64_t capacity, const item_shape& items) noexcept;
+  void destroy_items() noexcept;
+  void destroy() noexcept;
+
+  [[nodiscard]] slot& slot_of(std::uint64_t position) const noexcept {
+    return *reinterpret_cast<slot*>(slots_ + (position & index_mask_) * stride_);
+  }
+  [[nodiscard]] std::uint64_t after(std::uint64_t position) const noexcept {
+    return (position & index_mask_) + 1 == capacity_ ? (position & ~index_mask_) + one_lap_ : position + 1;
+  }
+  [[nodiscard]] bool has_ended_at(std::uint64_t head) const noexcept {
+    // acquire. Pairs with close(): who is told of the end sees what was done before it.
+    return tail_.load(base::order::acquire) == (head | closed);
+  }
+
+  send_status without_room(look why, slot*& place) noexcept;
+  send_status make_room(slot*& place) noexcept;
+  bool take_oldest(slot*& oldest) noexcept;
+
+  look mark_head() noexcept;
+  look mark_tail() noexcept;
+  void arm_receivers(core::wait_section& section) noexcept;
+  void arm_senders(core::wait_section& section) noexcept;
+  core::on_join join_receivers(core::wait_section& section, core::wait_node& me) noexcept;
+  core::on_join join_senders(core::wait_section& section, core::wait_node& me) noexcept;
+  void call_receiver(slot& place) noexcept;
+  void call_sender(slot& place) noexcept;
+
+  // Written once.
+  std::uint64_t capacity_;
+  std::uint64_t one_lap_;
+  std::uint64_t index_mask_;
+  std::size_t stride_;
+  std::size_t item_offset_;
+  std::byte* slots_;
+  void (*destroy_item_)(void*) noexcept;
+  std::size_t bytes_;
+  overflow on_full_;
+  halves halves_;
+
+  // What senders write, and what receivers write, each in lines of its own.
+  static constexpr std::size_t apart = 128;
+  [[maybe_unused]] std::byte before_tail_[apart];
+  base::atomic<std::uint64_t> tail_{0};
+  core::wait_list senders_;
+  base::atomic<std::uint64_t> refused_{0};
+  base::atomic<std::uint64_t> dropped_oldest_{0};
+  base::atomic<std::uint64_t> dropped_newest_{0};
+  [[maybe_unused]] std::byte before_head_[apart];
+  base::atomic<std::uint64_t> head_{0};
+  core::wait_list receivers_;
+  [[maybe_unused]] std::byte after_head_[apart];
+};
+
+inline look ring::claim_place(slot*& place) noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = tail_.load(base::order::relaxed);
+  for (;;) {
+    if ((seen & closed) != 0) [[unlikely]]
+      return look::ended;
+    slot& at = slot_of(seen);
+    // acquire. Pairs with free(): what was there before has left.
+    if ((at.turn.load(base::order::acquire) & ~waits) == seen << shift) [[likely]] {
+      // relaxed. What is in the place is ordered by its turn. failure: relaxed. Again a guess.
+      if (tail_.compare_exchange_weak(seen, after(seen), base::order::relaxed, base::order::relaxed)) {
+        place = &at;
+        return look::got;
+      }
+      continue;
+    }
+    // relaxed. A guess: the tail as it was means that there is no room.
+    const std::uint64_t now = tail_.load(base::order::relaxed);
+    if (now == seen) return look::not_now;
+    seen = now;
+  }
+}
+
+inline look ring::claim_item(slot*& place) noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = head_.load(base::order::relaxed);
+  for (;;) {
+    slot& at = slot_of(seen);
+    // acquire. Pairs with publish(): the item is there.
+    if ((at.turn.load(base::order::acquire) & ~waits) == ((seen << shift) | full)) [[likely]] {
+      // relaxed. As in claim_place(). failure: relaxed. Again a guess.
+      if (head_.compare_exchange_weak(seen, after(seen), base::order::relaxed, base::order::relaxed)) {
+        place = &at;
+        return look::got;
+      }
+      continue;
+    }
+    // relaxed. A guess: the head as it was means that there is no item.
+    const std::uint64_t now = head_.load(base::order::relaxed);
+    if (now == seen) return has_ended_at(seen) ? look::ended : look::not_now;
+    seen = now;
+  }
+}
+
+}  // namespace rota::channel::detail

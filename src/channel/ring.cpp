@@ -1,0 +1,325 @@
+#include <rota/detail/channel_ring.hpp>
+
+#include "base/frame_allocator.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace rota::channel::detail {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+using core::wait_state;
+
+namespace {
+
+ring& self(void* of) noexcept { return *static_cast<ring*>(of); }
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
+  return (bytes + to - 1) / to * to;
+}
+
+std::size_t slot_align(const item_shape& items) noexcept { return std::max(items.align, alignof(ring_slot)); }
+std::size_t offset_of_item(const item_shape& items) noexcept {
+  return round_up(sizeof(ring_slot), items.align);
+}
+std::size_t stride_of(const item_shape& items) noexcept {
+  return round_up(offset_of_item(items) + items.size, slot_align(items));
+}
+
+void keep(wait_node& me, ring_slot& place) noexcept { me.got = reinterpret_cast<std::uintptr_t>(&place); }
+
+/// What was claimed is moved at once: nobody can give it back.
+[[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
+  ROTA_FATAL("a place in a channel was claimed, and is not used", me.got);
+}
+
+}  // namespace
+
+// ---- making and ending
+
+std::size_t ring::bytes_for(std::uint64_t capacity, const item_shape& items) noexcept {
+  return sizeof(ring) + slot_align(items) + static_cast<std::size_t>(capacity) * stride_of(items);
+}
+
+ring* ring::make(std::uint64_t capacity, const item_shape& items, options how) {
+  if (capacity == 0 || capacity > most_items)
+    throw std::invalid_argument("channel::bounded: capacity is " + std::to_string(capacity) +
+                                ": must be 1.." + std::to_string(most_items));
+  return ::new (base::allocate_frame(bytes_for(capacity, items))) ring(capacity, items, how);
+}
+
+ring::ring(std::uint64_t capacity, const item_shape& items, options how) noexcept
+    : capacity_(capacity),
+      one_lap_(std::bit_ceil(capacity)),
+      index_mask_(one_lap_ - 1),
+      stride_(stride_of(items)),
+      item_offset_(offset_of_item(items)),
+      destroy_item_(items.destroy),
+      bytes_(bytes_for(capacity, items)),
+      on_full_(how.on_full) {
+  auto* const behind = reinterpret_cast<std::byte*>(this) + sizeof(ring);
+  const std::size_t align = slot_align(items);
+  slots_ = behind + (align - reinterpret_cast<std::uintptr_t>(behind) % align) % align;
+  for (std::uint64_t i = 0; i < capacity; ++i) ::new (slots_ + i * stride_) ring_slot(i << shift);
+}
+
+ring::~ring() {
+  senders_.end("a channel was destroyed while somebody waits to send");
+  receivers_.end("a channel was destroyed while somebody waits to receive");
+  for (std::uint64_t i = 0; i < capacity_; ++i) slot_of(i).~ring_slot();
+}
+
+/// By receivers only, and when nobody is left: what senders have claimed and not published yet stays.
+void ring::destroy_items() noexcept {
+  slot* oldest = nullptr;
+  while (claim_item(oldest) == look::got) {
+    destroy_item_(item_in(*oldest));
+    free(*oldest);
+  }
+}
+
+void ring::destroy() noexcept {
+  destroy_items();
+  const std::size_t bytes = bytes_;
+  this->~ring();
+  base::free_frame(this, bytes);
+}
+
+void ring::drop_sender() noexcept {
+  if (halves_.drop_sender() == halves::on_drop::others) return;
+  close();
+  if (halves_.drop_side()) destroy();
+}
+
+void ring::drop_receiver() noexcept {
+  if (halves_.drop_receiver() == halves::on_drop::others) return;
+  close();
+  destroy_items();
+  if (halves_.drop_side()) destroy();
+}
+
+void ring::close() noexcept {
+  // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
+  tail_.fetch_or(closed, base::order::acq_rel);
+  {
+    wait_section section(senders_);
+    section.grant_all(wait_state::closed);
+  }
+  wait_section section(receivers_);
+  // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (C1).
+  if (has_ended_at(head_.load(base::order::relaxed))) section.grant_all(wait_state::closed);
+}
+
+std::uint64_t ring::size() const noexcept {
+  // relaxed. A guess, all of it.
+  const std::uint64_t head = head_.load(base::order::relaxed);
+  // relaxed. As above.
+  const std::uint64_t tail = tail_.load(base::order::relaxed) & ~closed;
+  if (tail <= head) return 0;
+  const std::uint64_t laps = (tail & ~index_mask_) - (head & ~index_mask_);
+  const std::uint64_t count = laps / one_lap_ * capacity_ + (tail & index_mask_) - (head & index_mask_);
+  return std::min(count, capacity_);
+}
+
+channel_stats ring::stats() const noexcept {
+  // relaxed. Counts, all of them.
+  return {.refused = refused_.load(base::order::relaxed),
+          .dropped_oldest = dropped_oldest_.load(base::order::relaxed),
+          .dropped_newest = dropped_newest_.load(base::order::relaxed)};
+}
+
+// ---- no room
+
+send_status ring::without_room(look why, slot*& place) noexcept {
+  if (why == look::ended) return send_status::closed;
+  if (on_full_ == overflow::drop_oldest) return make_room(place);
+  // relaxed. Counts.
+  (on_full_ == overflow::drop_newest ? dropped_newest_ : refused_).fetch_add(1, base::order::relaxed);
+  return on_full_ == overflow::drop_newest ? send_status::dropped : send_status::full;
+}
+
+/// Drops what has been there for longest. While another moves the one item that is in the way, nothing can be dropped for it: after a
+/// few looks the new one goes instead, since a send never waits for another thread here.
+send_status ring::make_room(slot*& place) noexcept {
+  for (unsigned looks = 0; looks < 64; ++looks) {
+    slot* oldest = nullptr;
+    if (take_oldest(oldest)) {
+      destroy_item_(item_in(*oldest));
+      free(*oldest);
+      // relaxed. A count.
+      dropped_oldest_.fetch_add(1, base::order::relaxed);
+    } else {
+      base::cpu_relax();
+    }
+    const look did = claim_place(place);
+    if (did == look::got) return send_status::sent;
+    if (did == look::ended) return send_status::closed;
+  }
+  // relaxed. A count.
+  dropped_newest_.fetch_add(1, base::order::relaxed);
+  return send_status::dropped;
+}
+
+/// Only if it is a full lap behind the tail: what a receiver is just taking out needs no other to go.
+bool ring::take_oldest(slot*& oldest) noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint64_t seen = head_.load(base::order::relaxed);
+  // relaxed. A guess: an item that is dropped too early leaves room.
+  if (tail_.load(base::order::relaxed) != seen + one_lap_) return false;
+  slot& at = slot_of(seen);
+  // acquire. Pairs with publish(): the item is there.
+  if ((at.turn.load(base::order::acquire) & ~waits) != ((seen << shift) | full)) return false;
+  // relaxed. As in claim_item(). failure: relaxed. Somebody else has taken it.
+  if (!head_.compare_exchange_strong(seen, after(seen), base::order::relaxed, base::order::relaxed))
+    return false;
+  oldest = &at;
+  return true;
+}
+
+// ---- waiting
+
+const core::wait_rules ring::send_rules{
+    .what = "channel send",
+    .try_now =
+        [](void* of, wait_node& me) noexcept {
+          ring& on = self(of);
+          slot* place = nullptr;
+          const look did = on.claim_place(place);
+          if (did == look::not_now && on.on_full_ == overflow::wait) return false;
+          const send_status how = did == look::got ? send_status::sent : on.without_room(did, place);
+          me.kind = static_cast<unsigned char>(how);
+          if (place != nullptr) keep(me, *place);
+          return true;
+        },
+    .join = [](void* of,
+               wait_section& section,
+               wait_node& me) noexcept { return self(of).join_senders(section, me); },
+    .leave =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          if (me.state() == wait_state::called) self(of).arm_senders(section);
+        },
+    .pass_on = never_passed_on,
+};
+
+const core::wait_rules ring::receive_rules{
+    .what = "channel receive",
+    .try_now =
+        [](void* of, wait_node& me) noexcept {
+          slot* place = nullptr;
+          if (self(of).claim_item(place) != look::got) return false;
+          keep(me, *place);
+          return true;
+        },
+    .join = [](void* of,
+               wait_section& section,
+               wait_node& me) noexcept { return self(of).join_receivers(section, me); },
+    .leave =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          if (me.state() == wait_state::called) self(of).arm_receivers(section);
+        },
+    .pass_on = never_passed_on,
+};
+
+/// Under the lock. got: there is an item, for whoever claims it. not_now: the bit is where the next publish sees it.
+look ring::mark_head() noexcept {
+  for (;;) {
+    // relaxed. A guess; the turn says whether it was right.
+    const std::uint64_t head = head_.load(base::order::relaxed);
+    // acquire. Pairs with publish(), which moved the head on. Same word: of {item, who waits} at least one side sees the other.
+    const std::uint64_t turn = slot_of(head).turn.fetch_or(receiver_waits, base::order::acquire) & ~waits;
+    if (turn == ((head << shift) | full)) return look::got;
+    // After the bit, and of the same head: an end that comes later finds the caller in the list.
+    if (turn == head << shift || (turn >> shift) + one_lap_ == head)
+      return has_ended_at(head) ? look::ended : look::not_now;
+  }
+}
+
+look ring::mark_tail() noexcept {
+  for (;;) {
+    // relaxed. A guess; the turn says whether it was right. A close before this section is seen: it has had the lock.
+    const std::uint64_t tail = tail_.load(base::order::relaxed);
+    if ((tail & closed) != 0) return look::ended;
+    // acquire. Pairs with free(), without which the tail would not have moved on. Same word: as in mark_head().
+    const std::uint64_t turn = slot_of(tail).turn.fetch_or(sender_waits, base::order::acquire) & ~waits;
+    if (turn == tail << shift) return look::got;
+    if ((turn >> shift) + one_lap_ == tail) return look::not_now;
+  }
+}
+
+/// Under the lock: the next in line, if there is anything for it. See C1.
+void ring::arm_receivers(wait_section& section) noexcept {
+  if (section.is_empty()) return;
+  switch (mark_head()) {
+    case look::got: return section.call(*section.first());
+    case look::ended: return section.grant_all(wait_state::closed);
+    case look::not_now: return;
+  }
+}
+
+void ring::arm_senders(wait_section& section) noexcept {
+  if (section.is_empty()) return;
+  switch (mark_tail()) {
+    case look::got: return section.call(*section.first());
+    case look::ended: return section.grant_all(wait_state::closed);
+    case look::not_now: return;
+  }
+}
+
+on_join ring::join_receivers(wait_section& section, wait_node& me) noexcept {
+  const bool was_called = me.state() == wait_state::called;
+  slot* place = nullptr;
+  look did = claim_item(place);
+  while (did == look::not_now) {
+    did = mark_head();
+    if (did == look::not_now) {
+      was_called ? section.link_front(me) : section.link_back(me);
+      return on_join::linked;
+    }
+    if (did == look::got) did = claim_item(place);
+  }
+  if (was_called) arm_receivers(section);
+  if (did == look::ended) return on_join::closed;
+  keep(me, *place);
+  return on_join::done;
+}
+
+on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
+  const bool was_called = me.state() == wait_state::called;
+  slot* place = nullptr;
+  look did = claim_place(place);
+  while (did == look::not_now) {
+    did = mark_tail();
+    if (did == look::not_now) {
+      was_called ? section.link_front(me) : section.link_back(me);
+      return on_join::linked;
+    }
+    if (did == look::got) did = claim_place(place);
+  }
+  if (was_called) arm_senders(section);
+  if (did == look::ended) return on_join::closed;
+  me.kind = static_cast<unsigned char>(send_status::sent);
+  keep(me, *place);
+  return on_join::done;
+}
+
+/// The bit goes before the first is called: the others are its care then.
+void ring::call_receiver(slot& place) noexcept {
+  wait_section section(receivers_);
+  // relaxed. It is set and cleared under the lock.
+  place.turn.fetch_and(~receiver_waits, base::order::relaxed);
+  if (wait_node* const first = section.first()) section.call(*first);
+}
+
+void ring::call_sender(slot& place) noexcept {
+  wait_section section(senders_);
+  // relaxed. As in call_receiver().
+  place.turn.fetch_and(~sender_waits, base::order::relaxed);
+  if (wait_node* const first = section.first()) section.call(*first);
+}
+
+}  // namespace rota::channel::detail
