@@ -1,0 +1,380 @@
+// P11, the bounded channel: each item goes to one receiver, in order, and nobody waits for what is there, nor after the end.
+#include "model/waiting.hpp"
+
+#include <rota/channel/bounded.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace rota::channel {
+namespace {
+
+using model::add_workers;
+using model::at_random;
+using model::canceller;
+using model::exhaustive;
+using model::expect_holds;
+using model::model_scheduler;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+/// Halves that threads of a scene take over. An item is a bit of a set.
+struct shared {
+  explicit shared(std::uint64_t capacity, options how = {}) {
+    auto made = bounded<std::uint32_t>(capacity, how);
+    tx.emplace(std::move(made.sender));
+    rx.emplace(std::move(made.receiver));
+  }
+
+  std::optional<sender<std::uint32_t>> tx;
+  std::optional<receiver<std::uint32_t>> rx;
+  base::atomic<std::uint32_t> seen{0};
+  model_scheduler s;
+
+  void note(std::uint32_t item) {
+    // relaxed. A set of the model's.
+    check((seen.fetch_or(item, base::order::relaxed) & item) == 0, "each item comes once");
+  }
+  [[nodiscard]] std::uint32_t noted() const {
+    // relaxed. As above.
+    return seen.load(base::order::relaxed);
+  }
+  void drop_own() {
+    tx.reset();
+    rx.reset();
+  }
+  /// Before the scene begins, and after it.
+  void run_all() {
+    base::this_thread_locals().worker = &s.core();
+    while (s.run_one()) {
+    }
+    base::this_thread_locals().worker = nullptr;
+  }
+};
+
+void sends_all(sender<std::uint32_t>& tx, std::uint32_t first, std::uint32_t second) {
+  check(tx.blocking_send(first) == send_status::sent, "nobody closes it");
+  if (second != 0) check(tx.blocking_send(second) == send_status::sent, "nobody closes it");
+}
+
+// Two and two on one place. The end comes by the last sender's drop.
+TEST(channel_model, two_senders_and_two_receivers_on_one_place) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    for (const std::uint32_t item : {1U, 2U})
+      e.thread("sender", [tx = *x.tx, item]() mutable {
+        sends_all(tx, item, 0);
+        auto gone = std::move(tx);
+      });
+    for (int i = 0; i < 2; ++i)
+      e.thread("receiver", [&x, rx = *x.rx]() mutable {
+        while (const auto got = rx.blocking_recv()) x.note(*got);
+        auto gone = std::move(rx);
+      });
+    x.drop_own();
+    e.finally([&x] { check(x.noted() == 3, "both have come"); });
+  };
+  expect_holds(exhaustive("channel_two_and_two", 1), body);
+  expect_holds(at_random("channel_two_and_two random"), body);
+}
+
+// What was done before a send is seen by who receives; and what is moved out before the next is moved in.
+TEST(channel_model, one_place_is_used_by_one_at_a_time_and_in_order) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    auto& before = e.make<base::cell<std::uint32_t>>();
+    e.thread("sender", [&before, tx = *x.tx]() mutable {
+      before.set(7);
+      sends_all(tx, 1, 2);
+      auto gone = std::move(tx);
+    });
+    e.thread("receiver", [&before, rx = *x.rx]() mutable {
+      check(rx.blocking_recv() == 1U, "the first comes first");
+      check(before.get() == 7, "and brings along what was done before");
+      check(rx.blocking_recv() == 2U, "then the second");
+      check(!rx.blocking_recv().has_value(), "then the end");
+    });
+    x.drop_own();
+  };
+  expect_holds(exhaustive("channel_order"), body);
+  expect_holds(at_random("channel_order random"), body);
+}
+
+// A free place is used again by somebody else, who has never waited.
+TEST(channel_model, a_place_is_used_again_by_another) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    check(x.tx->try_send(1) == send_status::sent, "there is room");
+    e.thread("comes by", [&x, tx = *x.tx]() mutable {
+      if (tx.try_send(2) == send_status::sent) x.note(4);
+    });
+    e.thread("receiver", [&x, rx = *x.rx]() mutable {
+      check(rx.try_recv() == 1U, "it is there");
+      if (const auto got = rx.try_recv()) x.note(*got);
+    });
+    e.finally([&x] {
+      if (const auto got = x.rx->try_recv()) x.note(*got);
+      check(x.noted() == 0 || x.noted() == 6, "what was sent is received");
+    });
+  };
+  expect_holds(exhaustive("channel_again", 3), body);
+  expect_holds(at_random("channel_again random"), body);
+}
+
+// Receivers that wait, and one that comes by: each item wakes one that is left.
+TEST(channel_model, who_comes_by_leaves_nobody_behind) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    for (int i = 0; i < 2; ++i)
+      e.thread("receiver", [&x, rx = *x.rx]() mutable {
+        const auto got = rx.blocking_recv();
+        check(got.has_value(), "there are enough");
+        x.note(*got);
+      });
+    e.thread("sender", [&x, tx = *x.tx]() mutable {
+      check(tx.try_send(1) == send_status::sent && tx.try_send(2) == send_status::sent, "there is room");
+      if (const auto got = x.rx->try_recv()) {
+        x.note(*got);
+        sends_all(tx, 4, 0);
+      }
+    });
+    e.finally([&x] { check(x.noted() == 3 || x.noted() == 7, "all have come"); });
+  };
+  expect_holds(exhaustive("channel_comes_by"), body);
+  expect_holds(at_random("channel_comes_by random"), body);
+}
+
+// The same for senders: two wait for room.
+TEST(channel_model, room_that_another_takes_leaves_nobody_behind) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    check(x.tx->try_send(1) == send_status::sent, "there is room");
+    for (const std::uint32_t item : {2U, 4U})
+      e.thread("sender", [tx = *x.tx, item]() mutable { sends_all(tx, item, 0); });
+    e.thread("receiver", [&x, rx = *x.rx]() mutable {
+      for (int i = 0; i < 3; ++i) {
+        const auto got = rx.blocking_recv();
+        check(got.has_value(), "nobody closes it");
+        x.note(*got);
+      }
+    });
+    e.finally([&x] { check(x.noted() == 7, "all have come"); });
+  };
+  expect_holds(exhaustive("channel_room"), body);
+  expect_holds(at_random("channel_room random"), body);
+}
+
+task<void> receives(shared& x) {
+  const auto got = co_await x.rx->recv();
+  if (got.has_value()) x.note(*got);
+}
+struct two_that_wait : shared {
+  two_that_wait() : shared(1) { run_all(); }
+  watched<void> first{s, receives(*this)};
+  watched<void> second{s, receives(*this)};
+  canceller of_first{first.header()};
+};
+
+// Regression row 22. Two tasks wait, and the first is cancelled beside two sends.
+TEST(channel_model, a_cancelled_receiver_loses_nothing) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<two_that_wait>();
+    add_workers(e, x.s, 1);
+    e.thread("sender", [&x] { sends_all(*x.tx, 1, 0); });
+    e.thread("canceller", [&x] {
+      x.of_first.cancel();
+      sends_all(*x.tx, 2, 0);
+    });
+    e.finally([&x] {
+      check(!x.second.was_cancelled(), "nobody asked");
+      while (const auto got = x.rx->try_recv()) x.note(*got);
+      check(x.noted() == 3, "both are there");
+    });
+  };
+  expect_holds(exhaustive("channel_cancel"), body);
+  expect_holds(at_random("channel_cancel random"), body);
+}
+
+/// Gives back what it gets.
+task<void> passes_on(shared& x) {
+  const auto got = co_await x.rx->recv();
+  check(got.has_value() && x.tx->try_send(*got) == send_status::sent, "nobody closes it, and there is room");
+}
+
+// One item, and whoever waits in front is cancelled or gives it back: the thread behind it gets the item.
+TEST(channel_model, what_the_cancelled_one_was_called_for_reaches_the_next) {
+  struct scene : shared {
+    scene() : shared(2) { run_all(); }
+    watched<void> first{s, passes_on(*this)};
+    canceller of_first{first.header()};
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("patient", [&x] { check(x.rx->blocking_recv() == 1U, "there is one for it"); });
+    e.thread("sender", [&x] { check(x.tx->try_send(1) == send_status::sent, "there is room"); });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+  };
+  expect_holds(exhaustive("channel_called"), body);
+  expect_holds(at_random("channel_called random"), body);
+}
+
+/// Takes out again what it has sent.
+task<void> sends_and_takes_back(shared& x) {
+  const send_status how = co_await x.tx->send(2);
+  check(how == send_status::sent && x.rx->try_recv() == 2U, "nobody closes it, and it is there");
+}
+
+// The same for room: one place becomes free.
+TEST(channel_model, room_the_cancelled_one_was_called_for_reaches_the_next) {
+  struct scene : shared {
+    scene() : shared(1) {
+      check(tx->try_send(1) == send_status::sent, "there is room");
+      run_all();
+    }
+    watched<void> first{s, sends_and_takes_back(*this)};
+    canceller of_first{first.header()};
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("patient", [&x] { sends_all(*x.tx, 4, 0); });
+    e.thread("receiver", [&x] { check(x.rx->try_recv() == 1U, "it is there"); });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] { check(x.rx->try_recv() == 4U, "it was sent"); });
+  };
+  expect_holds(exhaustive("channel_room_called"), body);
+  expect_holds(at_random("channel_room_called random"), body);
+}
+
+// One that is called gives up, while the others stand behind it: thread and task, deadline and send at once.
+TEST(channel_model, a_late_receiver_passes_on_its_call) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    e.thread("late", [&x, rx = *x.rx]() mutable {
+      if (const auto got = rx.blocking_recv_for(std::chrono::milliseconds(1))) x.note(*got);
+    });
+    e.thread("patient", [&x, rx = *x.rx]() mutable {
+      while (const auto got = rx.blocking_recv()) x.note(*got);
+    });
+    e.thread("sender", [tx = std::move(*x.tx)]() mutable {
+      check(tx.try_send(1) == send_status::sent && tx.try_send(2) == send_status::sent, "there is room");
+      auto gone = std::move(tx);
+    });
+    x.drop_own();
+    e.finally([&x] { check(x.noted() == 3, "both have come"); });
+  };
+  expect_holds(exhaustive("channel_late"), body);
+  expect_holds(at_random("channel_late random"), body);
+}
+
+// Closed beside two that wait and one send: what was sent arrives, and everybody hears of the end.
+TEST(channel_model, a_close_reaches_all_who_wait) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    auto& done_before = e.make<base::cell<int>>();
+    for (int i = 0; i < 2; ++i)
+      e.thread("receiver", [&x, &done_before, rx = *x.rx]() mutable {
+        if (const auto got = rx.blocking_recv()) {
+          x.note(*got);
+        } else {
+          check(done_before.get() == 1, "what came before the close is seen");
+        }
+      });
+    e.thread("closer", [&x, &done_before] {
+      done_before.set(1);
+      x.tx->close();
+    });
+    e.thread("sender", [&x] {
+      if (x.tx->try_send(1) == send_status::sent) x.note(2);
+    });
+    e.finally([&x] { check(x.noted() == 0 || x.noted() == 3, "what was sent has come"); });
+  };
+  expect_holds(exhaustive("channel_close"), body);
+  expect_holds(at_random("channel_close random"), body);
+}
+
+TEST(channel_model, a_close_reaches_who_waits_for_room) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U);
+    check(x.tx->try_send(1) == send_status::sent, "there is room");
+    e.thread("sender", [&x, tx = *x.tx]() mutable {
+      if (tx.blocking_send(2) == send_status::sent) x.note(4);
+    });
+    e.thread("closer", [&x] { x.rx->close(); });
+    e.thread("receiver", [&x] {
+      while (const auto got = x.rx->blocking_recv()) x.note(*got);
+    });
+    e.finally([&x] { check(x.noted() == 1 || x.noted() == 7, "what was sent has come"); });
+  };
+  expect_holds(exhaustive("channel_close_room"), body);
+  expect_holds(at_random("channel_close_room random"), body);
+}
+
+/// The model sees who touches it after its end, and whether there is an end.
+struct tracked {
+  explicit tracked(base::atomic<int>& alive) noexcept : alive_(&alive) { add(1); }
+  tracked(tracked&& other) noexcept : alive_(other.alive_) { add(1); }
+  tracked(const tracked&) = delete;
+  tracked& operator=(const tracked&) = delete;
+  ~tracked() { add(-1); }
+
+ private:
+  // relaxed. A count of the model's.
+  void add(int n) const noexcept { alive_->fetch_add(n, base::order::relaxed); }
+  base::atomic<int>* alive_;
+};
+
+TEST(channel_model, the_halves_go_in_any_order_and_take_the_items_along) {
+  const auto body = [](execution& e) {
+    auto& alive = e.make<base::atomic<int>>(0);
+    auto made = bounded<tracked>(2);
+    for (int i = 0; i < 2; ++i)
+      e.thread("sender", [&alive, tx = made.sender]() mutable {
+        static_cast<void>(tx.try_send(tracked(alive)));
+        auto gone = std::move(tx);
+      });
+    e.thread("receiver", [rx = std::move(made.receiver)]() mutable {
+      static_cast<void>(rx.try_recv());
+      auto gone = std::move(rx);
+    });
+    {
+      auto gone = std::move(made.sender);
+    }
+    // relaxed. All have ended.
+    e.finally([&alive] { check(alive.load(base::order::relaxed) == 0, "all are destroyed"); });
+  };
+  expect_holds(exhaustive("channel_halves"), body);
+  expect_holds(at_random("channel_halves random"), body);
+}
+
+TEST(channel_model, what_is_dropped_is_counted_once) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
+    auto& sent = e.make<base::atomic<std::uint64_t>>(0U);
+    for (const std::uint32_t item : {1U, 2U})
+      e.thread("sender", [&x, &sent, item] {
+        // relaxed. A count of the model's.
+        if (x.tx->try_send(item) == send_status::sent) sent.fetch_add(1, base::order::relaxed);
+      });
+    e.thread("receiver", [&x] {
+      if (const auto got = x.rx->try_recv()) x.note(*got);
+    });
+    e.finally([&x, &sent] {
+      while (const auto got = x.rx->try_recv()) x.note(*got);
+      const auto count = static_cast<std::uint64_t>(__builtin_popcount(x.noted()));
+      const channel_stats stats = x.tx->stats();
+      // relaxed. All have ended.
+      check(sent.load(base::order::relaxed) == count + stats.dropped_oldest,
+            "sent: received, or dropped later");
+      check(count + stats.dropped_oldest + stats.dropped_newest == 2, "each is counted once");
+    });
+  };
+  expect_holds(exhaustive("channel_dropped"), body);
+  expect_holds(at_random("channel_dropped random"), body);
+}
+
+}  // namespace
+}  // namespace rota::channel
