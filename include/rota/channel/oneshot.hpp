@@ -1,0 +1,269 @@
+// One item from one task or thread to another.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/base_frames.hpp>
+#include <rota/detail/channel_half.hpp>
+
+namespace rota::channel {
+
+namespace detail {
+
+// PROTOCOL: oneshot
+//   bit            means                              set by, once
+//   sent           the item is in the block           the sender, after it has put it there
+//   closed         nothing is sent any more           the sender, when it goes without; the receiver
+//   waits          the receiver is, or was, in line   the receiver, under the list's lock
+//   sender_gone    the sender touches nothing more    the sender, last
+//   receiver_gone  the same for the receiver          the receiver, last
+//
+//   O1  sent and closed are set by whoever comes first, by compare-exchange; an item that came late stays with the sender.
+//   O2  The item is the receiver's from `sent` on; taken_ is its own, and then of whoever frees the block.
+//   O3  The second of the two that sets its `gone` frees the block, with the item if nobody has taken it.
+//   O4  Of {sent or closed, waits} at least one side sees the other: both are read-modify-writes of the word. A grant takes nothing: who
+//       is cancelled leaves the item where it is.
+
+class ROTA_API oneshot_core {
+ public:
+  oneshot_core() noexcept = default;
+  oneshot_core(const oneshot_core&) = delete;
+  oneshot_core& operator=(const oneshot_core&) = delete;
+  ~oneshot_core() = default;
+
+  /// False: it is closed, or was sent before.
+  [[nodiscard]] bool publish() noexcept { return settle(sent); }
+  void close() noexcept { static_cast<void>(settle(closed)); }
+  /// True: the other has gone, and the caller frees the block.
+  [[nodiscard]] bool leave_sender() noexcept { return leave(sender_gone, receiver_gone); }
+  [[nodiscard]] bool leave_receiver() noexcept { return leave(receiver_gone, sender_gone); }
+
+  /// For the receiver: `got`: it takes the item, and says so.
+  look ask() const noexcept {
+    // acquire. Pairs with publish(): the item is there; and with close().
+    const std::uint32_t seen = word_.load(base::order::acquire);
+    if ((seen & sent) != 0 && !taken_) return look::got;
+    return (seen & (sent | closed)) != 0 ? look::ended : look::not_now;
+  }
+  void note_taken() noexcept { taken_ = true; }
+  /// For whoever frees the block.
+  [[nodiscard]] bool has_item() const noexcept { return ask() == look::got; }
+  [[nodiscard]] bool is_closed() const noexcept {
+    // acquire. As in ask().
+    return (word_.load(base::order::acquire) & (sent | closed)) != 0;
+  }
+  [[nodiscard]] core::wait_target to_receive() noexcept { return {&line_, this, &rules}; }
+
+ private:
+  static constexpr std::uint32_t sent = 1;
+  static constexpr std::uint32_t closed = 2;
+  static constexpr std::uint32_t waits = 4;
+  static constexpr std::uint32_t sender_gone = 8;
+  static constexpr std::uint32_t receiver_gone = 16;
+  static const core::wait_rules rules;
+
+  bool settle(std::uint32_t how) noexcept;
+  bool leave(std::uint32_t mine, std::uint32_t other) noexcept {
+    // acq_rel. release: what this side did comes before the end. acquire: so does what the other did.
+    return (word_.fetch_or(mine, base::order::acq_rel) & other) != 0;
+  }
+
+  base::atomic<std::uint32_t> word_{0};
+  bool taken_ = false;
+  core::wait_list line_;
+};
+
+template <class T>
+struct oneshot_block : oneshot_core {
+  alignas(T) std::byte item[sizeof(T)];
+
+  [[nodiscard]] static oneshot_block* make() {
+    if constexpr (alignof(oneshot_block) > 16) {
+      return ::new oneshot_block;
+    } else {
+      return ::new (base::allocate_frame(sizeof(oneshot_block))) oneshot_block;
+    }
+  }
+  void free() noexcept {
+    if (has_item()) destroy_item();
+    if constexpr (alignof(oneshot_block) > 16) {
+      delete this;
+    } else {
+      this->~oneshot_block();
+      base::free_frame(this, sizeof(oneshot_block));
+    }
+  }
+  void put(T& from) noexcept {
+    before_items();
+    base::note_write(item);
+    ::new (static_cast<void*>(item)) T(std::move(from));
+  }
+  void destroy_item() noexcept {
+    before_items();
+    base::note_write(item);
+    value()->~T();
+  }
+  template <class Result>
+  Result take() noexcept {
+    base::note_write(item);
+    Result taken(std::in_place, std::move(*value()));
+    destroy_item();
+    note_taken();
+    return taken;
+  }
+  T* value() noexcept { return std::launder(reinterpret_cast<T*>(item)); }
+};
+
+template <class T, class Result>
+class oneshot_leaf final : public core::wait_leaf {
+ public:
+  explicit oneshot_leaf(oneshot_block<T>& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
+  [[nodiscard]] Result await_resume() noexcept {
+    if (on_->ask() == look::got) return on_->template take<Result>();
+    if constexpr (std::is_same_v<Result, std::optional<T>>) {
+      return std::nullopt;
+    } else {
+      return std::unexpected(recv_status::closed);
+    }
+  }
+
+ private:
+  oneshot_block<T>* on_;
+};
+
+}  // namespace detail
+
+/// Sends at most once; going without is a close. Empty after a move, and after send().
+template <class T>
+class oneshot_sender {
+  static_assert(detail::demand_item<T>());
+
+ public:
+  oneshot_sender(oneshot_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  oneshot_sender& operator=(oneshot_sender&& other) noexcept {
+    oneshot_sender taken(std::move(other));
+    std::swap(on_, taken.on_);
+    return *this;
+  }
+  oneshot_sender(const oneshot_sender&) = delete;
+  oneshot_sender& operator=(const oneshot_sender&) = delete;
+  ~oneshot_sender() {
+    if (on_ == nullptr) return;
+    on_->close();
+    if (on_->leave_sender()) on_->free();
+  }
+
+  /// Never waits: std::move(tx).send(x). `closed`: the receiver has gone, or has closed it.
+  send_status send(T item) && noexcept {
+    const oneshot_sender last(std::move(*this));
+    if (last.is_closed()) return send_status::closed;
+    last.on_->put(item);
+    if (last.on_->publish()) return send_status::sent;
+    last.on_->destroy_item();
+    return send_status::closed;
+  }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
+
+  explicit oneshot_sender(detail::oneshot_block<T>& on) noexcept : on_(&on) {}
+
+ private:
+  detail::oneshot_block<T>* on_;
+};
+
+/// Receives at most once. Empty after a move.
+template <class T>
+class oneshot_receiver {
+  using status_or = std::expected<T, recv_status>;
+  using timed_leaf = core::limited<detail::oneshot_leaf<T, status_or>>;
+
+ public:
+  oneshot_receiver(oneshot_receiver&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  oneshot_receiver& operator=(oneshot_receiver&& other) noexcept {
+    oneshot_receiver taken(std::move(other));
+    std::swap(on_, taken.on_);
+    return *this;
+  }
+  oneshot_receiver(const oneshot_receiver&) = delete;
+  oneshot_receiver& operator=(const oneshot_receiver&) = delete;
+  ~oneshot_receiver() {
+    if (on_ == nullptr) return;
+    on_->close();
+    if (on_->leave_receiver()) on_->free();
+  }
+
+  /// co_await it: a std::optional<T>; nothing: the sender went without, or the item was taken before.
+  [[nodiscard]] detail::oneshot_leaf<T, std::optional<T>> recv() noexcept {
+    return detail::oneshot_leaf<T, std::optional<T>>(*on_);
+  }
+  [[nodiscard]] status_or try_recv() noexcept {
+    const detail::look did = on_->ask();
+    if (did == detail::look::got) return on_->template take<status_or>();
+    return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
+    return timed_leaf(rota::detail::saturating_span(span), *on_);
+  }
+  template <class Duration>
+  [[nodiscard]] timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return timed_leaf(rota::detail::saturating_deadline(time), *on_);
+  }
+  /// Block the thread; in a task, co_await recv() instead.
+  [[nodiscard]] std::optional<T> blocking_recv() {
+    core::wait_node me;
+    static_cast<void>(core::block(on_->to_receive(), me));
+    if (on_->ask() != detail::look::got) return std::nullopt;
+    return on_->template take<std::optional<T>>();
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] status_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
+    core::wait_node me;
+    return end(core::block_for(on_->to_receive(), me, rota::detail::saturating_span(span)));
+  }
+  template <class Duration>
+  [[nodiscard]] status_or blocking_recv_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    core::wait_node me;
+    return end(core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time)));
+  }
+
+  /// The sender is told `closed`; what was sent before can be received.
+  void close() noexcept { on_->close(); }
+
+  explicit oneshot_receiver(detail::oneshot_block<T>& on) noexcept : on_(&on) {}
+
+ private:
+  status_or end(core::wait_end how) noexcept {
+    if (how == core::wait_end::timed_out) return std::unexpected(recv_status::timed_out);
+    return try_recv();
+  }
+
+  detail::oneshot_block<T>* on_;
+};
+
+/// A channel for one item.
+///
+///   auto [tx, rx] = rota::channel::oneshot<int>();
+///   std::move(tx).send(42);                       // once
+///   const auto got = co_await rx.recv();          // std::optional<int>
+///
+/// Threads       One sends, another receives: tasks of any runtime, works of a pool, plain threads by the blocking forms.
+/// Ownership     The halves own the channel together, and the one that goes last takes an item along that nobody has taken. A half must
+///               outlive what its members return. T must move and be destroyed without throwing.
+/// Ordering      What was done before the send happens before the return of the receive.
+/// Failure       `std::bad_alloc`. A sender that goes without sending closes it. A cancelled or late receive takes nothing: the next one
+///               finds the item.
+/// Cost          One block from the frames that threads keep: no allocation when warm. send: two read-modify-writes.
+/// Example       examples/oneshot.cpp
+template <class T>
+[[nodiscard]] pair_of<oneshot_sender<T>, oneshot_receiver<T>> oneshot() {
+  detail::oneshot_block<T>& on = *detail::oneshot_block<T>::make();
+  return {oneshot_sender<T>(on), oneshot_receiver<T>(on)};
+}
+
+}  // namespace rota::channel

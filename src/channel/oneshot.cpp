@@ -1,0 +1,46 @@
+#include <rota/channel/oneshot.hpp>
+
+namespace rota::channel::detail {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+using core::wait_state;
+
+namespace {
+
+oneshot_core& self(void* of) noexcept { return *static_cast<oneshot_core*>(of); }
+
+}  // namespace
+
+const core::wait_rules oneshot_core::rules{
+    .what = "oneshot receive",
+    .try_now = [](void* of, wait_node&) noexcept { return self(of).ask() != look::not_now; },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          // acquire. Pairs with settle(). Same word: of {sent or closed, waits} at least one side sees the other.
+          const std::uint32_t seen = self(of).word_.fetch_or(waits, base::order::acquire);
+          if ((seen & (sent | closed)) != 0) return on_join::done;
+          section.link_back(me);
+          return on_join::linked;
+        },
+    .leave = [](void*, wait_section&, wait_node&) noexcept {},
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
+
+/// True: it was neither sent nor closed before.
+bool oneshot_core::settle(std::uint32_t how) noexcept {
+  // relaxed. A guess; the exchange decides.
+  std::uint32_t seen = word_.load(base::order::relaxed);
+  do {
+    if ((seen & (sent | closed)) != 0) return false;
+    // release. Pairs with ask() and the join: the item is there, and what was done before. failure: relaxed. Again a guess.
+  } while (!word_.compare_exchange_weak(seen, seen | how, base::order::release, base::order::relaxed));
+  if ((seen & waits) != 0) {
+    wait_section section(line_);
+    section.grant_all();
+  }
+  return true;
+}
+
+}  // namespace rota::channel::detail
