@@ -32,18 +32,26 @@ Result take(Core& on, typename Core::slot& place) noexcept {
   return taken;
 }
 
+/// Where a place is memory of its own, it is asked for when the item is there to be put in.
 template <class T, class Core>
-send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept {
-  const send_status how = status_of(me);
-  if (how == send_status::sent) put(on, Core::place_of(me), item);
-  return how;
+send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
+  if constexpr (Core::allocates) {
+    typename Core::slot* place = nullptr;
+    const send_status how = on.try_place(place);
+    if (how == send_status::sent) put(on, *place, item);
+    return how;
+  } else {
+    const send_status how = status_of(me);
+    if (how == send_status::sent) put(on, Core::place_of(me), item);
+    return how;
+  }
 }
 
 template <class T, class Core>
 class send_leaf final : public core::wait_leaf {
  public:
   send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
-  send_status await_resume() noexcept {
+  send_status await_resume() noexcept(!Core::allocates) {
     return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
   }
 
@@ -115,7 +123,7 @@ class basic_sender {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
   /// Never waits. Moves from the item only if it says `sent`. Says `full` also while the place that comes next is being emptied.
-  send_status try_send(T&& item) noexcept {
+  send_status try_send(T&& item) noexcept(!Core::allocates) {
     typename Core::slot* place = nullptr;
     const send_status can = on_->try_place(place);
     if (can == send_status::sent) [[likely]]
@@ -177,7 +185,7 @@ class basic_sender {
   explicit basic_sender(Core& on) noexcept : on_(&on) {}
 
  private:
-  send_status end(core::wait_end how, const core::wait_node& me, T& item) noexcept {
+  send_status end(core::wait_end how, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
     switch (how) {
       case core::wait_end::granted: return detail::end_send(*on_, me, item);
       case core::wait_end::closed: return send_status::closed;

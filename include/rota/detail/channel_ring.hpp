@@ -48,6 +48,7 @@ struct ring_slot {
 class ROTA_API ring {
  public:
   using slot = ring_slot;
+  static constexpr bool allocates = false;
 
   static constexpr std::uint64_t most_items = std::uint64_t{1} << 31U;
 

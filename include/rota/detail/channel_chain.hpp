@@ -1,0 +1,86 @@
+// The list of an unbounded channel, whatever its items are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rota/detail/channel_core.hpp>
+
+namespace rota::channel::detail {
+
+// PROTOCOL: chain of a channel
+//   Everything is under the lock of receivers_: the list of items, how many there are, how many are on their way, and whether it is
+//   closed. Items move in and out of their nodes without it.
+//
+//   H1  What was admitted before the close arrives: `pending_` are admitted and not yet in the list. It has ended when it is closed,
+//       nothing is pending, and the list is empty.
+//   H2  A receiver joins only an empty list, each publish calls one, and who was called and gives up calls the next: while somebody
+//       waits there are never more items than receivers on their way.
+
+struct chain_node {
+  chain_node* next = nullptr;
+};
+
+class ROTA_API chain {
+ public:
+  using slot = chain_node;
+  static constexpr bool allocates = true;
+
+  /// Throws std::bad_alloc.
+  [[nodiscard]] static chain* make(const item_shape& items);
+
+  chain(const chain&) = delete;
+  chain& operator=(const chain&) = delete;
+
+  void add_sender() noexcept { halves_.add_sender(); }
+  void add_receiver() noexcept { halves_.add_receiver(); }
+  void drop_sender() noexcept;
+  void drop_receiver() noexcept;
+
+  [[nodiscard]] void* item_in(slot& place) const noexcept {
+    return reinterpret_cast<std::byte*>(&place) + item_offset_;
+  }
+  /// Throws std::bad_alloc, and nothing has changed.
+  send_status try_place(slot*& place);
+  look claim_item(slot*& place) noexcept;
+  void publish(slot& place) noexcept;
+  void free(slot& place) noexcept;
+
+  [[nodiscard]] core::wait_target to_send() noexcept { return {&receivers_, this, &send_rules}; }
+  [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
+  static slot& place_of(const core::wait_node& me) noexcept {
+    return *reinterpret_cast<slot*>(static_cast<std::uintptr_t>(me.got));
+  }
+
+  void close() noexcept;
+  [[nodiscard]] bool is_closed() const noexcept;
+  [[nodiscard]] std::uint64_t size() const noexcept;
+
+ private:
+  static const core::wait_rules send_rules;
+  static const core::wait_rules receive_rules;
+
+  explicit chain(const item_shape& items) noexcept;
+  ~chain();
+  void destroy_items() noexcept;
+  void destroy() noexcept;
+
+  [[nodiscard]] bool has_ended() const noexcept { return closed_ && pending_ == 0 && first_ == nullptr; }
+  slot* pop(core::wait_section& section) noexcept;
+  core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
+
+  std::size_t item_offset_;
+  std::size_t node_bytes_;
+  std::size_t align_;
+  void (*destroy_item_)(void*) noexcept;
+  halves halves_;
+  mutable core::wait_list receivers_;
+  // Under its lock.
+  slot* first_ = nullptr;
+  slot* last_ = nullptr;
+  std::uint64_t size_ = 0;
+  std::uint64_t pending_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace rota::channel::detail

@@ -1,0 +1,130 @@
+// The unbounded channel: order, ends, and that no item is lost or doubled.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/channel/unbounded.hpp>
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::channel {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+task<int> receives_one(unbounded_receiver<int> from) {
+  const std::optional<int> got = co_await from.recv();
+  co_return got.value_or(-1);
+}
+
+TEST(unbounded, gives_items_in_their_order_and_then_the_end) {
+  auto [tx, rx] = unbounded<int>();
+  EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(tx.try_send(i), send_status::sent);
+  EXPECT_EQ(rx.size(), 1'000U);
+  tx.close();
+  EXPECT_EQ(tx.try_send(7), send_status::closed);
+  EXPECT_EQ(tx.blocking_send(7), send_status::closed);
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(rx.try_recv(), i);
+  EXPECT_EQ(rx.try_recv().error(), recv_status::closed);
+  EXPECT_EQ(rx.blocking_recv(), std::nullopt);
+}
+
+TEST(unbounded, items_are_destroyed_with_the_last_receiver) {
+  struct alignas(64) wide {
+    std::shared_ptr<int> counts;
+  };
+  const auto item = std::make_shared<int>(1);
+  auto made = unbounded<wide>();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(made.sender.try_send(wide{item}), send_status::sent);
+  EXPECT_EQ(item.use_count(), 4);
+  {
+    const auto gone = std::move(made.receiver);
+  }
+  EXPECT_EQ(item.use_count(), 1);
+  EXPECT_TRUE(made.sender.is_closed());
+}
+
+TEST(unbounded, tasks_send_and_wait) {
+  manual_scheduler by;
+  auto [tx, rx] = unbounded<int>();
+  auto first = by.spawn(receives_one(rx));
+  auto second = by.spawn(receives_one(rx));
+  by.run_until_idle();
+  auto sent = by.spawn(
+      [](unbounded_sender<int> to) -> task<send_status> {
+        const send_status how = co_await to.send(3);
+        co_return how;
+      },
+      tx);
+  by.run_until_idle();
+  EXPECT_EQ(sent.join(), send_status::sent);
+  EXPECT_EQ(first.join(), 3);
+  tx.close();
+  by.run_until_idle();
+  EXPECT_EQ(second.join(), -1);
+}
+
+TEST(unbounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
+  manual_scheduler by;
+  auto [tx, rx] = unbounded<int>();
+  auto first = by.spawn(receives_one(rx));
+  auto second = by.spawn(receives_one(rx));
+  by.run_until_idle();
+  EXPECT_EQ(tx.try_send(7), send_status::sent);
+  first.cancel();
+  by.run_until_idle();
+  EXPECT_EQ(second.join(), 7);
+  EXPECT_EQ(rx.blocking_recv_for(1ms).error(), recv_status::timed_out);
+}
+
+TEST(unbounded, the_end_reaches_all_who_wait_after_the_last_item) {
+  manual_scheduler by;
+  auto [tx, rx] = unbounded<int>();
+  std::vector<join_handle<int>> all;
+  for (int i = 0; i < 50; ++i) all.push_back(by.spawn(receives_one(rx)));
+  by.run_until_idle();
+  EXPECT_EQ(tx.try_send(1), send_status::sent);
+  tx.close();
+  EXPECT_EQ(rx.try_recv(), 1);
+  by.run_until_idle();
+  for (auto& each : all) EXPECT_EQ(each.join(), -1);
+}
+
+TEST(unbounded, two_and_two_threads) {
+  static constexpr int each = 20'000;
+  {
+    auto made = unbounded<int>();
+    std::atomic<long> sum = 0;
+    std::atomic<int> count = 0;
+    std::vector<std::thread> all;
+    for (int side = 0; side < 2; ++side) {
+      all.emplace_back([tx = made.sender]() mutable {
+        for (int i = 1; i <= each; ++i) ASSERT_EQ(tx.blocking_send(i), send_status::sent);
+      });
+      all.emplace_back([rx = made.receiver, &sum, &count]() mutable {
+        while (const auto got = rx.blocking_recv()) {
+          sum += *got;
+          ++count;
+        }
+      });
+    }
+    {
+      const auto gone = std::move(made.sender);
+    }
+    for (auto& thread : all) thread.join();
+    EXPECT_EQ(count, 2 * each);
+    EXPECT_EQ(sum, 2L * each * (each + 1) / 2);
+  }
+}
+
+}  // namespace
+}  // namespace rota::channel
