@@ -105,6 +105,24 @@ TEST(oneshot_model, two_and_two_without_a_limit) {
       1);
 }
 
+// What was admitted before the close arrives.
+TEST(oneshot_model, a_send_without_a_limit_beside_the_close) {
+  struct scene {
+    pair_of<unbounded_sender<int>, unbounded_receiver<int>> halves = unbounded<int>();
+    base::cell<int> sent;
+    base::cell<int> received;
+  };
+  expect_holds_everywhere("unbounded_close", [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("sender", [&x] { x.sent.set(x.halves.sender.try_send(1) == send_status::sent ? 1 : 0); });
+    e.thread("closer", [&x] { x.halves.receiver.close(); });
+    e.thread("receiver", [&x] {
+      while (x.halves.receiver.blocking_recv()) x.received.set(x.received.get() + 1);
+    });
+    e.finally([&x] { check(x.sent.get() == x.received.get(), "what was sent has come"); });
+  });
+}
+
 struct without_limit {
   pair_of<unbounded_sender<int>, unbounded_receiver<int>> halves = unbounded<int>();
   model_scheduler s;
