@@ -38,9 +38,9 @@ on_join latch::join(wait_section& section, wait_node& me) noexcept {
   std::uint64_t seen = word_.load(base::order::acquire);
   for (;;) {
     if (seen == 0) return on_join::done;
-    // relaxed. Same word as count_down(): of {it becomes 0, somebody waits} at least one side sees the other; what is in the list goes
-    // through its lock. failure: acquire. As above.
-    if (word_.compare_exchange_weak(seen, seen | waiting, base::order::relaxed, base::order::acquire)) break;
+    // acquire. No weaker than the failure. Same word as count_down(): of {it becomes 0, somebody waits} at least one side sees the
+    // other; what is in the list goes through its lock. failure: acquire. As above.
+    if (word_.compare_exchange_weak(seen, seen | waiting, base::order::acquire, base::order::acquire)) break;
   }
   section.link_back(me);
   return on_join::linked;
