@@ -79,12 +79,12 @@ bool pool_core::has_work() noexcept {
 crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
   auto& w = *static_cast<work_core*>(job);
   if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_run::done;
+  // relaxed. A hint: works that end without having run bring callbacks with them. A coroutine may be over already, and unwind. All before
+  // the seat names the work: from then on it may be given up, with what was counted here.
+  if (w.coroutine != nullptr || events.any() || closing_.load(base::order::relaxed)) settle(here);
   // release. Also by the compare-exchange that claims it: who sees that it runs, and is about to give it up, finds this seat, and what
   // was counted at its desk before.
   here.job.store(&w, base::order::release);
-  // relaxed. A hint: works that end without having run bring callbacks with them.
-  if (events.any() || closing_.load(base::order::relaxed)) [[unlikely]]
-    settle(here);
   if (claim(w) == on_claim::not_now) return on_run::done;
   if (events.any()) [[unlikely]]
     begins_to_run(here);
@@ -111,7 +111,6 @@ crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
 crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
   // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or it is found there.
   w.state.fetch_add(1, base::order::acq_rel);
-  settle(here);
   const on_execute how = execute(w);
   // relaxed. If somebody has seen it, it is lost, and waits for that below.
   here.job.store(nullptr, base::order::relaxed);
@@ -318,7 +317,7 @@ pool_core::on_execute pool_core::execute(work_core& w, seat* mine) noexcept {
 
 /// What has ended here is no longer outstanding. As long as the thread goes from one work to the next that may be late, and nobody can
 /// tell: so long those are outstanding, too. But before code of the user's runs that belongs to no work: it may wait until the pool is
-/// idle. Not inside of a work: see loses().
+/// idle. Not while the seat names a work: see loses().
 void pool_core::settle(seat& here) noexcept {
   auto* const own = static_cast<desk*>(here.own);
   if (own == nullptr) return;
