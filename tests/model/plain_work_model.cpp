@@ -5,6 +5,7 @@
 
 #include <rota/error.hpp>
 #include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
 
 #include <gtest/gtest.h>
 
@@ -178,6 +179,37 @@ TEST(plain_work_model, a_thread_that_is_given_up_leaves_nothing_outstanding) {
   };
   expect_holds(pool_exhaustive("plain_late", 0), body);
   expect_holds(pool_at_random("plain_late pct"), body);
+}
+
+// The same, as a coroutine goes on there: it runs already, and may be given up from the moment on that its seat names it.
+TEST(plain_work_model, a_coroutine_that_goes_on_and_is_given_up_leaves_nothing_outstanding) {
+  const auto body = [](execution& e) {
+    pool_options at_once = watched_threads(1);
+    at_once.force_grace = std::chrono::nanoseconds(0);
+    auto& w = e.make<world>(std::move(at_once));
+    auto& begun = e.make<signal>();
+    auto& on = e.make<sync::event>();
+    auto& handle = e.make<work<void>>(w.pool.submit([&w, &begun, &on, with = luggage{}]() -> task<void> {
+      w.pool | [&on, runs = w.of[0].function()] {
+        runs();
+        on.set();
+      };
+      begun.raise();
+      co_await on.wait();
+      w.go.wait();
+    }));
+    e.thread("stopper", [&w, &begun, &handle] {
+      begun.wait();
+      static_cast<void>(handle.force_stop());
+      w.pool.wait_idle();
+      check(w.pool.stats().outstanding == 0, "nothing");
+      w.of[0].check_end(work_status::succeeded);
+      w.go.raise();
+    });
+    e.finally([&w] { check(w.pool.stats().outstanding == 0, "nor less"); });
+  };
+  expect_holds(pool_exhaustive("plain_segment"), body);
+  expect_holds(pool_at_random("plain_segment pct"), body);
 }
 
 // A thread that is given up has slots of its own, and comes back when the pool has long ended.
