@@ -149,8 +149,8 @@ TEST(build_runner, one_that_waits_for_another_attempt_keeps_nobody_waiting) {
 
 TEST(build_runner, a_signal_ends_all) {
   tried_build b(
-      "build @a: sh\n  do = echo half >@a; kill -INT $$PPID; sleep 1000\n"
-      "build @b: sh\n  do = echo half >@b; sleep 1000\n"
+      "build @a: sh\n  do = echo half >@a; kill -INT $$PPID; exec sleep 1000\n"
+      "build @b: sh\n  do = echo half >@b; exec sleep 1000\n"
       "build @c: sh @a\n  do = touch @c\n");
   const run_result result = b.run();
   EXPECT_EQ(result.signal, SIGINT);
@@ -167,7 +167,7 @@ TEST(build_runner, a_second_signal_does_not_wait) {
 
 TEST(build_runner, a_command_that_takes_too_long_has_failed) {
   tried_build b(
-      "build @a: sh\n  do = echo half >@a; sleep 1000\n"
+      "build @a: sh\n  do = echo half >@a; exec sleep 1000\n"
       "build @b: sh @a\n  do = touch @b\n");
   b.settings.timeout = 200ms;
   b.settings.retries = 3;
