@@ -100,7 +100,8 @@ namespace rota::channel {
 ///               the order in which it sent them; who waits is served in its order, but who comes by at the right moment may be faster.
 /// Failure       An item that was not sent stays with the caller of try_send; send() and blocking_send() destroy it. A cancelled or late
 ///               send has put nothing in. Members of an empty half must not be called.
-/// Cost          Without waiting: two read-modify-writes. No allocation.
+/// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
+/// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
 class basic_sender {
   static_assert(detail::demand_item<T>());
@@ -205,7 +206,8 @@ class basic_sender {
 /// Ordering      First in, first out.
 /// Failure       Closed, and everything has been received: nothing. A cancelled or late receive has taken nothing. Members of an empty
 ///               half must not be called.
-/// Cost          Without waiting: two read-modify-writes. No allocation.
+/// Cost          As basic_sender.
+/// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
 class basic_receiver {
   using status_or = std::expected<T, recv_status>;
