@@ -48,7 +48,7 @@ TEST(notify_model, a_call_that_is_stored_already_brings_along_what_was_done_befo
     const auto call = [&x, &calls](base::cell<int>& of) {
       of.set(1);
       x.n->notify_one();
-      // relaxed. As above.
+      // relaxed. A count of the model's, of calls that are over.
       calls.fetch_add(1, base::order::relaxed);
     };
     e.thread("left", [&x, call] { call(x.left); });
