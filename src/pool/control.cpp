@@ -125,6 +125,17 @@ void pool_core::on_timeout(work_core& w) noexcept {
   self.drop(w);
 }
 
+void pool_core::arm_timeout(work_core& w, base::time_point from) noexcept {
+  timeout_options& limit = w.extras->options.timeout;
+  if (limit.limit == base::nanoseconds(0)) return;
+  w.retain();
+  clock.arm(w.extras->timeout,
+            rota::detail::saturating_deadline(from, limit.limit),
+            timer_waker<&pool_core::on_timeout>(w));
+  // acq_rel. Who brought it to its end meanwhile sees the timer; or it is seen here.
+  if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.extras->timeout);
+}
+
 void pool_core::on_backoff(work_core& w) noexcept { w.pool->place(w); }
 
 // ---- pauses ---------------------------------------------------------------------------------------------------------

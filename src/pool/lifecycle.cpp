@@ -175,4 +175,31 @@ void pool_core::tick() noexcept {
   if (running_) arm_running_timer();
 }
 
+void pool_core::start() noexcept {
+  work_core* held = nullptr;
+  {
+    const base::lock_guard guard(lock_);
+    // release. Pairs with place().
+    started_.store(true, base::order::release);
+    held = std::exchange(held_, nullptr);
+  }
+  place_all(held);
+}
+
+/// A list, the last first.
+void pool_core::place_all(work_core* held) noexcept {
+  work_core* forward = nullptr;
+  while (held != nullptr) {
+    work_core* const next = held->link;
+    held->link = forward;
+    forward = held;
+    held = next;
+  }
+  while (forward != nullptr) {
+    work_core* const next = forward->link;
+    place(*forward);
+    forward = next;
+  }
+}
+
 }  // namespace rota::pool::detail

@@ -1,10 +1,8 @@
 // How a work is run.
-#include "base/random.hpp"
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
-#include <rota/detail/deadline.hpp>
 #include <rota/pool/this_work.hpp>
 
 #include <algorithm>
@@ -124,26 +122,6 @@ crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
   drop(w);
   return on_run::done;
 }
-
-void pool_core::leave_seat(const work_core& w) noexcept {
-  seat* const here = crew::here();
-  // relaxed, both. This thread's; who runs it next, and who gives that one up, come after what follows.
-  if (here != nullptr && here->job.load(base::order::relaxed) == &w)
-    here->job.store(nullptr, base::order::relaxed);
-}
-
-/// Nobody knows when it comes back, and counts out what has ended there.
-void pool_core::loses(seat& here) noexcept {
-  auto* const own = static_cast<desk*>(here.own);
-  if (own == nullptr) return;
-  // relaxed, all. The thread is inside of the work that was just given up, or on its way there: what it counted before was published
-  // with its job, and it counts nothing before it asks whether it is lost.
-  orphaned_.fetch_add(own->ended.load(base::order::relaxed), base::order::relaxed);
-  own->ended.store(0, base::order::relaxed);
-}
-
-/// It was abandoned, and has come back.
-void pool_core::gone(void* job) noexcept { drop(*static_cast<work_core*>(job)); }
 
 /// As claim(); what is paused is not begun either.
 pool_core::on_claim pool_core::take_on(work_core& w) noexcept {
@@ -407,191 +385,6 @@ void pool_core::end_attempt(work_core& w) noexcept {
   work_extras* const e = w.extras;
   if (e == nullptr) return;
   e->run_time += base::now() - e->segment_began;
-}
-
-void pool_core::arm_timeout(work_core& w, base::time_point from) noexcept {
-  timeout_options& limit = w.extras->options.timeout;
-  if (limit.limit == base::nanoseconds(0)) return;
-  w.retain();
-  clock.arm(w.extras->timeout,
-            rota::detail::saturating_deadline(from, limit.limit),
-            timer_waker<&pool_core::on_timeout>(w));
-  // acq_rel. Who brought it to its end meanwhile sees the timer; or it is seen here.
-  if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.extras->timeout);
-}
-
-// ---- again ----------------------------------------------------------------------------------------------------------
-
-bool pool_core::may_try_again(work_core& w) noexcept {
-  const work_extras& e = *w.extras;
-  const unsigned limit = e.options.retry.limit;
-  return (limit == retry_options::unlimited || e.attempt < limit) && !w.load().has(last_attempt);
-}
-
-/// After a failure that need not be the last: tells of it, and sees to the next attempt.
-pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
-  work_extras& e = *w.extras;
-  if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
-  const std::exception_ptr thrown = w.type->exception(w.body);
-  if (e.options.retry.only_if) {
-    try {
-      if (!e.options.retry.only_if(thrown)) return on_retry::never;
-    } catch (...) {
-      events.report(error_from::retry_filter, {w.id}, std::current_exception());
-      return on_retry::never;
-    }
-  }
-  tell_of_attempt(w);
-  const word now = w.load();
-  if (now.has(last_attempt) || now.has(stop_asked) || !now.is_running()) return on_retry::never;
-  ++e.attempt;
-  const base::nanoseconds pause = next_pause(e);
-  if (e.options.retry.where == retry_where::requeued) {
-    word seen{};
-    leave_seat(w);
-    if (!w.apply<rule::again>(seen, work_status::suspended)) {
-      --e.attempt;
-      // release. As in run(). It ends here after all, and may have to be given up.
-      if (mine != nullptr) mine->job.store(&w, base::order::release);
-      return on_retry::never;
-    }
-    give_place_on(w);
-    w.retain();  // the travelling reference; the runner's own goes when it returns
-    if (pause == base::nanoseconds(0)) {
-      place(w);
-    } else {
-      clock.arm(e.backoff,
-                rota::detail::saturating_deadline(base::now(), pause),
-                timer_waker<&pool_core::on_backoff>(w));
-      // acq_rel. Who took it back meanwhile sees the timer; or it is seen here.
-      if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(e.backoff);
-    }
-    return on_retry::elsewhere;
-  }
-  if (pause != base::nanoseconds(0)) {
-    try {
-      sleep(w, rota::detail::saturating_deadline(base::now(), pause));
-    } catch (...) {  // asked to stop: the failure was the last
-      --e.attempt;
-      return on_retry::never;
-    }
-  }
-  return on_retry::here;
-}
-
-base::nanoseconds pool_core::next_pause(work_extras& e) noexcept {
-  const retry_options& how = e.options.retry;
-  base::nanoseconds pause = std::min(e.next_backoff, how.max_backoff);
-  e.next_backoff = pause >= how.max_backoff / 2 ? how.max_backoff : pause * 2;
-  if (how.jitter && pause > base::nanoseconds(1)) {
-    base::random dice(static_cast<std::uint64_t>(base::now().time_since_epoch().count()) ^ e.attempt);
-    pause =
-        base::nanoseconds(static_cast<std::int64_t>(dice.next() % static_cast<std::uint64_t>(pause.count())));
-  }
-  return pause;
-}
-
-// ---- inside of another work, or on a foreign thread -----------------------------------------------------------------
-
-bool pool_core::run_here(work_core& w) noexcept {
-  // A reference of this run's own: the one that travels goes with the queue's entry.
-  word seen{};
-  // relaxed. As in claim().
-  if (closing_.load(base::order::relaxed)) return false;
-  // acquire. Pairs with who pauses.
-  if (options.pause == pause_mode::queued_too && pauses_.load(base::order::acquire) != 0) return false;
-  // acquire. A hint: under the lock it is looked at again.
-  lane* const home = w.home.load(base::order::acquire);
-  if (home == nullptr)
-    return false;  // in no queue, or on its way from one to another: whoever has it will run it
-  {
-    // Under the lock, so that its entry is here: else it might come into a second queue while it lies in one.
-    const base::lock_guard guard(home->lock);
-    // relaxed. Under the lock.
-    if (w.home.load(base::order::relaxed) != home || !w.load().is(work_status::queued) ||
-        w.coroutine != nullptr)
-      return false;
-    if (!w.apply<rule::claim>(seen)) return false;
-    home->remove(w);
-  }
-  drop(w);  // the travelling reference
-  note_waiting(-1);
-  static_cast<void>(execute_here(w));
-  return true;
-}
-
-/// It was taken back where it lay: its entry goes, and the travelling reference with it. Else whoever has it on its way drops it.
-void pool_core::take_out(work_core& w) noexcept {
-  for (;;) {
-    // acquire. A hint: under the lock it is looked at again.
-    lane* const home = w.home.load(base::order::acquire);
-    if (home == nullptr) return;  // on its way out, or in
-    const base::lock_guard guard(home->lock);
-    // relaxed. Under the lock.
-    if (w.home.load(base::order::relaxed) != home) continue;
-    home->remove(w);
-    break;
-  }
-  drop(w);
-}
-
-bool pool_core::help_once() noexcept {
-  const seat* const here = crew::here();
-  const auto count = static_cast<unsigned>(lanes_.size());
-  const unsigned mine = here != nullptr && here->of == &threads ? here->index % count : 0;
-  for (unsigned i = 0; i < count; ++i) {
-    work_core* const w = pop(lanes_[(mine + i) % count], i == 0 ? which::own : which::stolen);
-    if (w == nullptr) continue;
-    w->retain();  // a coroutine that waits may be gone before it is looked at again
-    if (take_on(*w) == on_claim::run && execute_here(*w) != on_execute::waits) drop(*w);
-    drop(*w);
-    return true;
-  }
-  return false;
-}
-
-// ---- threads --------------------------------------------------------------------------------------------------------
-
-void pool_core::begins(seat& here) noexcept {
-  here.nice = options.nice;
-  {
-    const base::lock_guard guard(lock_);
-    if (free_desks_ == nullptr) {
-      // Without memory for one it does as other threads do.
-      free_desks_ = new (std::nothrow) desk;
-      if (free_desks_ != nullptr) free_desks_->next_made = std::exchange(desks_, free_desks_);
-    }
-    here.own = free_desks_;
-    if (free_desks_ != nullptr) free_desks_ = free_desks_->next_free;
-  }
-  if (options.nice != 0) base::set_niceness(options.nice);
-  if (!options.on_thread_start) return;
-  try {
-    options.on_thread_start(here.index);
-  } catch (...) {
-    events.report(error_from::thread_hook, {}, std::current_exception());
-  }
-}
-
-/// Nothing of this thread's is counted, or kept, any more.
-void pool_core::leave_desk(seat& here) noexcept {
-  settle(here);
-  auto* const own = static_cast<desk*>(std::exchange(here.own, nullptr));
-  if (own == nullptr) return;
-  if (own->runs) runs_no_more(*own);
-  memory.bring_back(own->stock);
-  const base::lock_guard guard(lock_);
-  own->next_free = std::exchange(free_desks_, own);
-}
-
-void pool_core::ends(seat& here) noexcept {
-  leave_desk(here);
-  if (!options.on_thread_end) return;
-  try {
-    options.on_thread_end(here.index);
-  } catch (...) {
-    events.report(error_from::thread_hook, {}, std::current_exception());
-  }
 }
 
 }  // namespace rota::pool::detail

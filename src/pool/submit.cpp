@@ -10,8 +10,6 @@
 #include <rota/pool/errors.hpp>
 
 #include <algorithm>
-#include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace rota::pool::detail {
@@ -166,107 +164,6 @@ void pool_core::undo(work_core& w) noexcept {
   if (const word now = w.load(); now.has(held) && !now.has(reserved))
     pauses_.fetch_sub(1, base::order::acq_rel);
   give_back(w);
-}
-
-// ---- dependencies ---------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// From `w` to `last`, which it is to come after.
-cycle_error cycle_error_of(const work_core& w,
-                           work_core* last,
-                           const std::unordered_map<work_core*, work_core*>& from) {
-  std::vector<work_id> path;
-  for (work_core* each = last; each != &w; each = from.at(each)) path.push_back({each->id});
-  path.push_back({w.id});
-  std::reverse(path.begin(), path.end());
-  std::string what = "works would wait for each other: ";
-  for (const work_id each : path) what += std::to_string(each.value) + " before ";
-  return {(what + std::to_string(w.id)).c_str(), std::move(path)};
-}
-
-}  // namespace
-
-/// Others may wait for this one already, if its id was reserved. Under graph_lock_, as is the linking that follows.
-void pool_core::demand_no_cycle(work_core& w, const std::vector<work_core*>& after) {
-  std::unordered_map<work_core*, work_core*> from{{&w, nullptr}};
-  std::vector<work_core*> look{&w};
-  while (!look.empty()) {
-    work_core* const now = look.back();
-    look.pop_back();
-    if (std::find(after.begin(), after.end(), now) != after.end()) throw cycle_error_of(w, now, from);
-    const base::lock_guard guard(now->lock);
-    for (const waiting_node* each = now->waiting; each != nullptr; each = each->next) {
-      if (each->successor != nullptr && from.try_emplace(each->successor, now).second)
-        look.push_back(each->successor);
-    }
-  }
-}
-
-/// The work is `created` or `blocked` as long as this runs: `missing` counts one for it.
-void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
-  work_extras& e = *w.extras;
-  std::vector<work_core*> found;
-  struct releaser {
-    pool_core* pool;
-    std::vector<work_core*>* all;
-    ~releaser() {
-      for (work_core* each : *all) {
-        if (each != nullptr) pool->drop(*each);
-      }
-    }
-  } const last{this, &found};
-  found.reserve(after.size());
-  for (const work_id id : after) {
-    demand(memory.was_drawn(id.value), "work_options::after names an id that this pool never gave out");
-    found.push_back(memory.find(id.value));
-  }
-  e.edges = std::vector<waiting_node>(after.size());
-  const bool may_circle = w.load().has(reserved);
-  if (may_circle) {
-    graph_lock_.lock();
-    try {
-      demand_no_cycle(w, found);
-    } catch (...) {
-      graph_lock_.unlock();
-      throw;
-    }
-  }
-  // From here on nothing throws.
-  arm_from_submit(w);
-  word seen{};
-  static_cast<void>(w.apply<rule::place>(seen, work_status::blocked));
-  // relaxed. Published by the lists' locks.
-  e.missing.store(static_cast<std::uint32_t>(after.size()) + 1, base::order::relaxed);
-  work_core* failed = nullptr;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    w.retain();
-    if (found[i] == nullptr) {
-      resolve_late(w, after[i].value, failed);
-      continue;
-    }
-    e.edges[i].successor = &w;
-    const bool is_listed = enter_list(*found[i], e.edges[i]);
-    if (!is_listed) resolve(w, root_of_failure(*found[i]), found[i]->load(), failed);
-  }
-  if (may_circle) graph_lock_.unlock();
-  w.retain();
-  resolve(w, 0, word{0}.to(work_status::succeeded), failed);
-  finish_failed(failed);
-}
-
-/// One of those that `w` comes after has ended, and its memory is somebody else's.
-void pool_core::resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept {
-  failure end{.how = work_status::succeeded, .root = id};
-  {
-    const base::lock_guard guard(lock_);
-    if (const auto record = failures_.find(id); record != failures_.end()) {
-      end = record->second;
-    } else if (!records_are_whole_) {
-      end.how = work_status::failed;  // perhaps it did: nothing is to run after a failure
-    }
-  }
-  resolve(w, end.root, word{0}.to(end.how), failed);
 }
 
 // ---- into the pool --------------------------------------------------------------------------------------------------
@@ -498,32 +395,5 @@ bool pool_core::push(work_core& w, on_push how) noexcept {
 
 /// A coroutine that can go on. It has the travelling reference.
 void pool_core::push_segment(work_core& w) noexcept { static_cast<void>(push(w, on_push::goes_on)); }
-
-void pool_core::start() noexcept {
-  work_core* held = nullptr;
-  {
-    const base::lock_guard guard(lock_);
-    // release. Pairs with place().
-    started_.store(true, base::order::release);
-    held = std::exchange(held_, nullptr);
-  }
-  place_all(held);
-}
-
-/// A list, the last first.
-void pool_core::place_all(work_core* held) noexcept {
-  work_core* forward = nullptr;
-  while (held != nullptr) {
-    work_core* const next = held->link;
-    held->link = forward;
-    forward = held;
-    held = next;
-  }
-  while (forward != nullptr) {
-    work_core* const next = forward->link;
-    place(*forward);
-    forward = next;
-  }
-}
 
 }  // namespace rota::pool::detail

@@ -1,0 +1,80 @@
+// A work that has failed is tried again.
+#include "base/random.hpp"
+#include "pool/pool_core.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+#include <algorithm>
+
+namespace rota::pool::detail {
+
+bool pool_core::may_try_again(work_core& w) noexcept {
+  const work_extras& e = *w.extras;
+  const unsigned limit = e.options.retry.limit;
+  return (limit == retry_options::unlimited || e.attempt < limit) && !w.load().has(last_attempt);
+}
+
+/// After a failure that need not be the last: tells of it, and sees to the next attempt.
+pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
+  work_extras& e = *w.extras;
+  if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
+  const std::exception_ptr thrown = w.type->exception(w.body);
+  if (e.options.retry.only_if) {
+    try {
+      if (!e.options.retry.only_if(thrown)) return on_retry::never;
+    } catch (...) {
+      events.report(error_from::retry_filter, {w.id}, std::current_exception());
+      return on_retry::never;
+    }
+  }
+  tell_of_attempt(w);
+  const word now = w.load();
+  if (now.has(last_attempt) || now.has(stop_asked) || !now.is_running()) return on_retry::never;
+  ++e.attempt;
+  const base::nanoseconds pause = next_pause(e);
+  if (e.options.retry.where == retry_where::requeued) {
+    word seen{};
+    leave_seat(w);
+    if (!w.apply<rule::again>(seen, work_status::suspended)) {
+      --e.attempt;
+      // release. As in run(). It ends here after all, and may have to be given up.
+      if (mine != nullptr) mine->job.store(&w, base::order::release);
+      return on_retry::never;
+    }
+    give_place_on(w);
+    w.retain();  // the travelling reference; the runner's own goes when it returns
+    if (pause == base::nanoseconds(0)) {
+      place(w);
+    } else {
+      clock.arm(e.backoff,
+                rota::detail::saturating_deadline(base::now(), pause),
+                timer_waker<&pool_core::on_backoff>(w));
+      // acq_rel. Who took it back meanwhile sees the timer; or it is seen here.
+      if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(e.backoff);
+    }
+    return on_retry::elsewhere;
+  }
+  if (pause != base::nanoseconds(0)) {
+    try {
+      sleep(w, rota::detail::saturating_deadline(base::now(), pause));
+    } catch (...) {  // asked to stop: the failure was the last
+      --e.attempt;
+      return on_retry::never;
+    }
+  }
+  return on_retry::here;
+}
+
+base::nanoseconds pool_core::next_pause(work_extras& e) noexcept {
+  const retry_options& how = e.options.retry;
+  base::nanoseconds pause = std::min(e.next_backoff, how.max_backoff);
+  e.next_backoff = pause >= how.max_backoff / 2 ? how.max_backoff : pause * 2;
+  if (how.jitter && pause > base::nanoseconds(1)) {
+    base::random dice(static_cast<std::uint64_t>(base::now().time_since_epoch().count()) ^ e.attempt);
+    pause =
+        base::nanoseconds(static_cast<std::int64_t>(dice.next() % static_cast<std::uint64_t>(pause.count())));
+  }
+  return pause;
+}
+
+}  // namespace rota::pool::detail

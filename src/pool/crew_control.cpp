@@ -1,0 +1,157 @@
+// How many threads there may be, who is given up, and the end of all of them.
+#include "base/tls_slot.hpp"
+#include "pool/crew.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rota::pool::detail {
+
+void crew::resize(unsigned min, unsigned max) noexcept {
+  unsigned surplus;
+  {
+    const base::lock_guard guard(mutex_);
+    if (min < min_) remind_idle();
+    min_ = min;
+    max_ = max;
+    update();
+    surplus = threads_ > cap() ? threads_ - cap() : 0;
+  }
+  wake_idle(surplus);
+  fill();
+  if (client_.has_work()) attract();
+}
+
+/// Under the lock.
+void crew::count_extra(int by) noexcept {
+  extra_ += static_cast<unsigned>(by);
+  update();
+}
+
+void crew::add_extra() noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    count_extra(+1);
+  }
+  if (client_.has_work()) attract();
+}
+
+void crew::remove_extra() noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    count_extra(-1);
+    if (threads_ <= cap()) return;
+  }
+  wake_idle(1);
+}
+
+void crew::enter_region(seat& here) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    // relaxed. Under the lock. Who is lost is counted nowhere.
+    if (here.regions++ != 0 || here.lost.load(base::order::relaxed)) return;
+    ++regions_;
+    count_extra(+1);
+  }
+  if (client_.has_work()) attract();
+}
+
+void crew::leave_region(seat& here) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    // relaxed. As above; it may have been lost in between.
+    if (--here.regions != 0 || here.lost.load(base::order::relaxed)) return;
+    --regions_;
+    count_extra(-1);
+    if (threads_ <= cap()) return;
+  }
+  wake_idle(1);
+}
+
+crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) noexcept) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    const auto found = std::find_if(seats_.begin(), seats_.end(), [job](const auto& s) {
+      // acquire. Pairs with the client's store, for loses(). If it has gone on, giving up fails.
+      return s != nullptr && s->job.load(base::order::acquire) == job;
+    });
+    if (found == seats_.end()) return on_lose::no_thread;
+    if (lost_ >= most || !give_up(job)) return on_lose::refused;
+    client_.loses(**found);
+    part(*found);
+  }
+  base::futex_wake(&left_, 1);
+  fill();
+  if (client_.has_work()) attract();
+  return on_lose::lost;
+}
+
+/// Under the lock: the thread that sits there is nobody's from now on.
+void crew::part(std::unique_ptr<seat>& place) noexcept {
+  seat* const here = place.release();
+  here->thread.detach();
+  // release. Pairs with forget().
+  here->lost.store(true, base::order::release);
+  --threads_;
+  ++lost_;
+  if (here->regions != 0) --regions_, --extra_;
+  update();
+  note_left();
+}
+
+/// Its work was given up, and has come back after all: nothing of it is the crew's but the count.
+void crew::forget(seat& here, void* job) noexcept {
+  crew_client& client = client_;
+  base::this_thread_locals().seat = nullptr;
+  {
+    // The lock of whoever gave it up: the seat is this thread's from here on.
+    const base::lock_guard guard(mutex_);
+    --lost_;
+  }
+  delete &here;
+  // The last touch: the crew may go with it.
+  client.gone(job);
+}
+
+void crew::stop() noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    stopping_ = true;
+    update();
+    for (auto& each : seats_) {
+      if (each != nullptr && !each->ended && client_.leaves_behind(*each)) part(each);
+    }
+  }
+  wake_idle(~0U);
+  for (;;) {
+    // acquire. Before the look: who leaves after it raises it again.
+    const std::uint32_t seen = left_.load(base::order::acquire);
+    reap();
+    {
+      const base::lock_guard guard(mutex_);
+      if (std::all_of(seats_.begin(), seats_.end(), [](const auto& s) { return s == nullptr; })) break;
+    }
+    static_cast<void>(base::futex_wait(left_, seen, base::never));
+  }
+  seats_.clear();
+}
+
+crew::counts crew::count() noexcept {
+  const base::lock_guard guard(mutex_);
+  // relaxed. A report.
+  return {.threads = threads_,
+          .idle = static_cast<unsigned>(word_.load(base::order::relaxed) & idle_mask),
+          .extra = extra_,
+          .regions = regions_,
+          .lost = lost_,
+          .started = started_,
+          .retired = retired_,
+          .failures = failures_};
+}
+
+crew::limits crew::bounds() noexcept {
+  const base::lock_guard guard(mutex_);
+  return {min_, max_, keep_alive_};
+}
+
+}  // namespace rota::pool::detail
