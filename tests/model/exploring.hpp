@@ -4,6 +4,7 @@
 //   ROTA_MODEL_BRIEF    shorter: one preemption and 5000 executions, 500 of each random search
 //   ROTA_MODEL_RUNS     executions of each random search
 //   ROTA_MODEL_SECONDS  of each random search, and of each depth-first one beyond the test's own bound, at most
+//   ROTA_MODEL_HISTORIES  of each structure, of linear_model: instead of 10^6
 //   ROTA_MODEL_BOUND    preemptions of each depth-first search, at least; beyond its own it ends after 10^7 executions
 #pragma once
 

@@ -1,0 +1,125 @@
+// Linearizability: of some operations on one object, done by several threads at once, there is an order that explains what each gave, and
+// in which an operation that had ended before another one began comes before it.
+//
+// The check is the search of Wing and Gong (Testing and Verifying Concurrent Objects, 1993): whichever operation may be the next is tried
+// on a copy of the object's state, which is a plain single-threaded one; what was tried once is not tried again (Lowe, 2017).
+//
+// A limit: this is about what sequential consistency shows. The order of time between two threads that do not synchronise is no order of
+// the C++ memory model, so these histories are explored with loads that see the last store.
+#pragma once
+
+#include "model/exploring.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rota::model {
+
+struct operation {
+  unsigned what = 0;        // the scene's number for it
+  std::uint64_t given = 0;  // its argument
+  std::uint64_t got = 0;    // what it gave
+  unsigned begun = 0;       // turns of one clock
+  unsigned ended = 0;
+  bool is_beside_another = false;  // one was under way at the same time
+};
+
+/// `State`: copyable, with operator<=> and bool admits(const operation&), which does it, or says that it cannot have gone so.
+template <class State>
+class history {
+ public:
+  static constexpr std::size_t most = 12;
+
+  /// `f` does it, and gives what it gave, as a number.
+  template <class F>
+  void add(unsigned what, std::uint64_t given, F f) {
+    operation& mine = all_.at(count_++);
+    mine = {.what = what, .given = given, .begun = ++clock_};
+    mine.got = f();
+    mine.ended = ++clock_;
+  }
+
+  [[nodiscard]] bool is_linear(State from) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      all_[i].is_beside_another = std::any_of(all_.begin(), all_.begin() + count_, [&](const operation& b) {
+        return &b != &all_[i] && b.begun < all_[i].ended && all_[i].begun < b.ended;
+      });
+    }
+    tried_.clear();
+    return goes_on(0, from);
+  }
+
+  [[nodiscard]] std::string text(const std::array<std::string_view, 8>& names) const {
+    std::string out;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const operation& o = all_[i];
+      out += std::to_string(o.begun) + ".." + std::to_string(o.ended) + ' ' + std::string(names.at(o.what)) +
+             '(' + std::to_string(o.given) + ") -> " + std::to_string(o.got) + '\n';
+    }
+    return out;
+  }
+
+ private:
+  /// `done`: a set of operations, which have led to `now`.
+  bool goes_on(unsigned done, const State& now) {
+    if (done == (1U << count_) - 1) return true;
+    if (!tried_.emplace(done, now).second) return false;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if ((done >> i & 1U) != 0 || !may_be_next(done, i)) continue;
+      State then = now;
+      if (then.admits(all_[i]) && goes_on(done | 1U << i, then)) return true;
+    }
+    return false;
+  }
+  /// None that is left had ended before it began.
+  [[nodiscard]] bool may_be_next(unsigned done, std::size_t which) const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if ((done >> i & 1U) == 0 && all_[i].ended < all_[which].begun) return false;
+    }
+    return true;
+  }
+
+  std::array<operation, most> all_{};
+  std::size_t count_ = 0;
+  unsigned clock_ = 0;
+  std::set<std::pair<unsigned, State>> tried_;
+};
+
+/// Three threads, each with up to four operations. `scene`: named(), State state(), void does(history&, unsigned number).
+/// Half of the histories by uniform walks, half by priorities. ROTA_MODEL_HISTORIES: how many, instead of a million.
+template <class Scene, class... Arguments>
+void expect_linear(std::string_view name, Arguments... arguments) {
+  const auto body = [=](testing::execution& e) {
+    auto& scene = e.make<Scene>(arguments...);
+    auto& seen = e.make<history<typename Scene::state>>();
+    for (const char* const thread : {"first", "second", "third"}) {
+      std::array<unsigned, 4> plan{};
+      const unsigned count = 1 + testing::choose(4);
+      for (unsigned i = 0; i < count; ++i) plan.at(i) = testing::choose(Scene::kinds);
+      e.thread(thread, [&scene, &seen, plan, count] {
+        for (unsigned i = 0; i < count; ++i) scene.does(seen, plan.at(i));
+      });
+    }
+    e.on_failure([&seen] { return seen.text(Scene::names); });
+    e.finally([&scene, &seen] {
+      testing::check(seen.is_linear(scene.before()), "no order explains what they gave");
+    });
+  };
+  const std::uint64_t histories = detail::is_brief() ? 20'000 : asked_for("ROTA_MODEL_HISTORIES", 1'000'000);
+  testing::options o = at_random(name, histories / 2);
+  o.stale_reads = 0;
+  o.early_timeouts = 1;
+  detail::expect_holds(testing::explore(o, body), o, false);
+  const std::string by_priority_too = std::string(name) + " pct";
+  o.name = by_priority_too;
+  o.search = testing::search_kind::pct;
+  o.depth = 4;
+  detail::expect_holds(testing::explore(o, body), o, false);
+}
+
+}  // namespace rota::model

@@ -1,0 +1,276 @@
+// F3: channels, the semaphore and the cell behave as plain ones would, of which each operation is one step.
+//
+// A limit of theirs that users are told of is part of what is admitted here: a form that does not wait may refuse while another operation
+// is under way beside it. A claim that is being used, a permit that is promised to who waits.
+#include "model/linear.hpp"
+
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/sync/once_cell.hpp>
+#include <rota/sync/semaphore.hpp>
+
+#include <chrono>
+#include <compare>
+#include <optional>
+#include <vector>
+
+namespace rota {
+namespace {
+
+using model::expect_linear;
+using model::history;
+using model::operation;
+
+constexpr auto moment = std::chrono::milliseconds(1);
+
+// ---- channels -------------------------------------------------------------------------------------------------------
+
+enum channel_does : unsigned { try_send, send_for, try_recv, recv_for, close, channel_kinds };
+/// What an operation gave, if no item.
+enum answer : std::uint64_t { yes = 1000, no, late, over, busy };
+
+struct queue_state {
+  std::vector<std::uint64_t> items;
+  std::uint64_t capacity = 0;
+  bool is_closed = false;
+  friend auto operator<=>(const queue_state&, const queue_state&) = default;
+
+  bool admits(const operation& o) {
+    switch (o.what) {
+      case try_send:
+      case send_for: return admits_send(o);
+      case try_recv:
+      case recv_for: return admits_recv(o);
+      default: is_closed = true; return true;
+    }
+  }
+
+ private:
+  bool admits_send(const operation& o) {
+    if (o.got == over) return is_closed;
+    if (is_closed) return false;
+    if (o.got != yes) return items.size() == capacity || o.is_beside_another;
+    if (items.size() == capacity) return false;
+    items.push_back(o.given);
+    return true;
+  }
+  bool admits_recv(const operation& o) {
+    if (o.got == over) return is_closed && items.empty();
+    if (o.got == no || o.got == late) return items.empty() || o.is_beside_another;
+    if (items.empty() || items.front() != o.got) return false;
+    items.erase(items.begin());
+    return true;
+  }
+};
+
+template <class Halves>
+class channel_scene {
+ public:
+  using state = queue_state;
+  static constexpr unsigned kinds = 10;
+  static constexpr std::array<std::string_view, 8> names{
+      "try_send", "send_for", "try_recv", "recv_for", "close"};
+
+  channel_scene(Halves made, std::uint64_t capacity) : halves_(std::move(made)), capacity_(capacity) {}
+
+  [[nodiscard]] state before() const { return {.items = {}, .capacity = capacity_}; }
+  /// A close is rarer than the others.
+  void does(history<state>& seen, unsigned kind) {
+    const std::uint64_t item = ++last_item_;
+    switch (kind) {
+      case 0:
+      case 1: return seen.add(try_send, item, [&] { return of(halves_.sender.try_send(item)); });
+      case 2:
+      case 3:
+      case 4:
+        return seen.add(send_for, item, [&] { return of(halves_.sender.blocking_send_for(moment, item)); });
+      case 5:
+      case 6: return seen.add(try_recv, 0, [&] { return of(halves_.receiver.try_recv()); });
+      case 7:
+      case 8: return seen.add(recv_for, 0, [&] { return of(halves_.receiver.blocking_recv_for(moment)); });
+      default:
+        return seen.add(close, 0, [&]() -> std::uint64_t {
+          halves_.sender.close();
+          return yes;
+        });
+    }
+  }
+
+ private:
+  static std::uint64_t of(channel::send_status how) {
+    switch (how) {
+      case channel::send_status::sent: return yes;
+      case channel::send_status::closed: return over;
+      case channel::send_status::timed_out: return late;
+      default: return no;
+    }
+  }
+  static std::uint64_t of(const std::expected<std::uint64_t, channel::recv_status>& got) {
+    if (got.has_value()) return *got;
+    if (got.error() == channel::recv_status::closed) return over;
+    return got.error() == channel::recv_status::timed_out ? late : no;
+  }
+
+  Halves halves_;
+  std::uint64_t capacity_;
+  std::uint64_t last_item_ = 0;  // of the scene, whose threads take turns
+};
+
+class bounded_scene : public channel_scene<decltype(channel::bounded<std::uint64_t>(1))> {
+ public:
+  explicit bounded_scene(std::uint64_t capacity)
+      : channel_scene(channel::bounded<std::uint64_t>(capacity), capacity) {}
+};
+class unbounded_scene : public channel_scene<decltype(channel::unbounded<std::uint64_t>())> {
+ public:
+  unbounded_scene() : channel_scene(channel::unbounded<std::uint64_t>(), ~std::uint64_t{0}) {}
+};
+
+TEST(linear_model, bounded_channel) {
+  expect_linear<bounded_scene>("linear_bounded_1", 1U);
+  expect_linear<bounded_scene>("linear_bounded_2", 2U);
+}
+TEST(linear_model, unbounded_channel) { expect_linear<unbounded_scene>("linear_unbounded"); }
+
+// ---- the semaphore --------------------------------------------------------------------------------------------------
+
+enum semaphore_does : unsigned { try_acquire, acquire_for, release, close_it };
+
+struct permits_state {
+  std::uint64_t permits = 0;
+  bool is_closed = false;
+  friend auto operator<=>(const permits_state&, const permits_state&) = default;
+
+  bool admits(const operation& o) {
+    if (o.what == close_it) is_closed = true;
+    if (o.what == release) permits += o.given;
+    if (o.what == close_it || o.what == release) return true;
+    if (o.got == over) return is_closed;
+    if (is_closed) return false;
+    if (o.got != yes) return permits < o.given || o.is_beside_another;
+    if (permits < o.given) return false;
+    permits -= o.given;
+    return true;
+  }
+};
+
+class semaphore_scene {
+ public:
+  using state = permits_state;
+  static constexpr unsigned kinds = 9;
+  static constexpr std::array<std::string_view, 8> names{"try_acquire", "acquire_for", "release", "close"};
+
+  [[nodiscard]] static state before() { return {.permits = 2}; }
+  void does(history<state>& seen, unsigned kind) {
+    const std::uint64_t n = 1 + kind % 2;
+    switch (kind / 2) {
+      case 0:
+        return seen.add(try_acquire, n, [&]() -> std::uint64_t {
+          const auto got = sem_.try_acquire(n);
+          if (got.has_value()) return yes;
+          return got.error() == sync::acquire_refusal::closed ? over : no;
+        });
+      case 1:
+        return seen.add(acquire_for, n, [&]() -> std::uint64_t {
+          const auto got = sem_.blocking_acquire_for(moment, n);
+          if (got.has_value()) return yes;
+          return got.error() == make_error_code(errc::closed) ? over : late;
+        });
+      case 2:
+      case 3:
+        return seen.add(release, n, [&]() -> std::uint64_t {
+          sem_.release(n);
+          return yes;
+        });
+      default:
+        return seen.add(close_it, 0, [&]() -> std::uint64_t {
+          sem_.close();
+          return yes;
+        });
+    }
+  }
+
+ private:
+  sync::semaphore sem_{2};
+};
+
+TEST(linear_model, semaphore) { expect_linear<semaphore_scene>("linear_semaphore"); }
+
+// ---- the cell -------------------------------------------------------------------------------------------------------
+
+enum cell_does : unsigned { get, set, make, fail_to_make, wait_for };
+
+struct cell_state {
+  std::uint64_t value = 0;  // 0: none
+  friend auto operator<=>(const cell_state&, const cell_state&) = default;
+
+  bool admits(const operation& o) {
+    switch (o.what) {
+      case get: return o.got == value;
+      case wait_for: return o.got == late ? value == 0 || o.is_beside_another : value != 0 && o.got == value;
+      case set:
+        if (o.got == no) return value != 0;
+        // Another one makes the value, and may yet fail.
+        if (o.got == busy) return o.is_beside_another;
+        break;
+      case fail_to_make:
+        if (o.got == no) return value == 0;
+        return value != 0 && o.got == value;
+      default:
+        if (value != 0) return o.got == value;
+        break;
+    }
+    if (value != 0 || o.got != (o.what == set ? std::uint64_t{yes} : o.given)) return false;
+    value = o.given;
+    return true;
+  }
+};
+
+class cell_scene {
+ public:
+  using state = cell_state;
+  static constexpr unsigned kinds = 5;
+  static constexpr std::array<std::string_view, 8> names{
+      "get", "set", "get_or_init", "throwing get_or_init", "wait_for"};
+
+  [[nodiscard]] static state before() { return {}; }
+  void does(history<state>& seen, unsigned kind) {
+    const std::uint64_t mine = ++last_;
+    switch (kind) {
+      case get: return seen.add(get, 0, [&] { return value(cell_.get()); });
+      case set:
+        return seen.add(set, mine, [&]() -> std::uint64_t {
+          const auto did = cell_.set(mine);
+          if (did.has_value()) return yes;
+          return did.error() == sync::set_refusal::busy ? busy : no;
+        });
+      case make:
+        return seen.add(
+            make, mine, [&] { return value(&cell_.blocking_get_or_init([mine] { return mine; })); });
+      case fail_to_make:
+        return seen.add(fail_to_make, 0, [&]() -> std::uint64_t {
+          try {
+            return cell_.blocking_get_or_init([]() -> std::uint64_t { throw 1; });
+          } catch (int) {
+            return no;
+          }
+        });
+      default:
+        return seen.add(wait_for, 0, [&]() -> std::uint64_t {
+          const auto got = cell_.blocking_wait_for(moment);
+          return got.has_value() ? **got : std::uint64_t{late};
+        });
+    }
+  }
+
+ private:
+  static std::uint64_t value(const std::uint64_t* at) { return at == nullptr ? 0 : *at; }
+
+  sync::once_cell<std::uint64_t> cell_;
+  std::uint64_t last_ = 0;  // as above
+};
+
+TEST(linear_model, once_cell) { expect_linear<cell_scene>("linear_once_cell"); }
+
+}  // namespace
+}  // namespace rota
