@@ -125,9 +125,13 @@ wait_end block_until(const wait_target& at, wait_node& me, base::time_point dead
 }
 
 wait_end block_for(const wait_target& at, wait_node& me, base::nanoseconds span) {
+  return block_until(at, me, deadline_in(span));
+}
+
+base::time_point deadline_in(base::nanoseconds span) noexcept {
   const scheduler* const alone = alone_here();
   const base::time_point now = alone == nullptr ? base::now() : alone->ops->now(*alone);
-  return block_until(at, me, detail::saturating_deadline(now, span));
+  return detail::saturating_deadline(now, span);
 }
 
 wait_end block(const wait_target& at, wait_node& me) { return block_until(at, me, base::never); }

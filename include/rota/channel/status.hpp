@@ -10,9 +10,9 @@ namespace rota::channel {
 
 /// What became of an item.
 enum class [[nodiscard]] send_status : unsigned char {
-  sent,       // it is in
-  full,       // refused: there was no room, and it was not to wait
-  dropped,    // discarded: there was no room, and so says the policy of the channel
+  sent,  // it is in
+  full,  // refused: there was no room, and it was not to wait
+  dropped,  // discarded: there was no room, and so says the policy of the channel; or nobody is there to receive it
   closed,     // refused: nothing comes in any more
   timed_out,  // refused: there was no room in time
 };
@@ -22,6 +22,7 @@ enum class recv_status : unsigned char {
   empty,      // none is there now
   closed,     // none is there, and there will be none
   timed_out,  // none came in time
+  lagged,     // what came next has been overwritten: see no_item
 };
 
 /// What a send does where there is no room.

@@ -20,5 +20,8 @@ ROTA_API wait_end block_until(const wait_target& at,
 /// The same, counted from now.
 ROTA_API wait_end block_for(const wait_target& at, wait_node& me, std::chrono::nanoseconds span);
 ROTA_API wait_end block(const wait_target& at, wait_node& me);
+/// What block_for() would wait until, for who waits several times.
+[[nodiscard]] ROTA_API std::chrono::steady_clock::time_point deadline_in(
+    std::chrono::nanoseconds span) noexcept;
 
 }  // namespace rota::core

@@ -1,0 +1,366 @@
+// One value that changes, and many who look at it and hear of each change.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/channel_half.hpp>
+#include <rota/detail/channel_news.hpp>
+#include <rota/detail/channel_values.hpp>
+#include <rota/task.hpp>
+
+namespace rota::channel {
+
+template <class T>
+class watch_receiver;
+
+namespace detail {
+
+/// The number of the value in the slot is one more than the count in the word.
+template <class T>
+class watch_state final : public news {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>,
+                "a channel holds objects: send a pointer, or a value");
+
+ public:
+  using slot = slot_for<T>;
+  using value = slot::value;
+
+  [[nodiscard]] static watch_state* make(T&& first) {
+    value now(std::move(first));
+    return ::new (base::allocate_frame(sizeof(watch_state))) watch_state(now);
+  }
+  void free() noexcept {
+    this->~watch_state();
+    base::free_frame(this, sizeof(watch_state));
+  }
+
+  /// The value that there is, and how many were sent before it.
+  std::uint64_t read(value& into) noexcept {
+    if (const std::uint64_t number = slot_.peek(into); number != 0) [[likely]]
+      return number - 1;
+    const core::wait_section section(line());
+    slot_.read(into);
+    return state().count();
+  }
+  /// not_now: there is another value by now than the one before which `instead_of` were sent. got: what was there is in `next`.
+  look replace(value& next, const std::uint64_t* instead_of) noexcept {
+    core::wait_section section(line());
+    const snapshot now = state();
+    if (now.is_closed()) return look::ended;
+    if (instead_of != nullptr && *instead_of != now.count()) return look::not_now;
+    slot_.put(next, now.count() + 2);
+    announce(section);
+    return look::got;
+  }
+  template <class F>
+  auto borrow(F& f, std::uint64_t& seen) {
+    static_assert(!std::is_reference_v<std::invoke_result_t<F&, const T&>>,
+                  "what was borrowed is given back at the end: return a value");
+    value now;
+    seen = read(now);
+    before_items();
+    return f(std::as_const(now.get()));
+  }
+
+ private:
+  explicit watch_state(value& first) noexcept { slot_.put(first, 1); }
+  ~watch_state() = default;
+
+  slot slot_;
+};
+
+template <class T>
+class changed_leaf final : public core::wait_leaf {
+ public:
+  explicit changed_leaf(watch_receiver<T>& of) noexcept : wait_leaf(of.on_->to_hear()), of_(&of) {
+    node().wanted = of.seen_;
+  }
+  [[nodiscard]] std::expected<void, recv_status> await_resume() noexcept { return of_->try_changed(); }
+
+ private:
+  watch_receiver<T>* of_;
+};
+
+}  // namespace detail
+
+/// The half that sets the value. A copy is one more; the last one that goes closes the channel. Empty after a move.
+///
+/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
+/// Ownership     As watch().
+/// Ordering      What was done before a send happens before the return of each call that finds its value, or hears of it.
+/// Failure       send() and send_modify() throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
+///               as it was. Closed: the value stays as it was.
+/// Cost          As watch(). A wake for each receiver that waits.
+template <class T>
+class watch_sender {
+ public:
+  watch_sender(const watch_sender& other) noexcept : on_(other.on_) {
+    if (on_ != nullptr) on_->add_sender();
+  }
+  watch_sender(watch_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  watch_sender& operator=(watch_sender other) noexcept {
+    std::swap(on_, other.on_);
+    return *this;
+  }
+  ~watch_sender() {
+    if (on_ == nullptr) return;
+    on_->drop_sender();
+    if (on_->leave()) on_->free();
+  }
+
+  /// Never waits: `sent`, or `closed`. Also if nobody is there to hear of it: who comes later finds it.
+  send_status send(T value) {
+    typename detail::watch_state<T>::value next(std::move(value));
+    return on_->replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
+  }
+  /// Calls `change` with a copy of the value, as a T&, and sends that. If another sends meanwhile: again, with a copy of what is there then.
+  /// So no change is lost, and `change` may be called more than once.
+  template <class F>
+  send_status send_modify(F change)
+    requires std::is_copy_constructible_v<T>
+  {
+    for (;;) {
+      typename detail::watch_state<T>::value seen;
+      const std::uint64_t count = on_->read(seen);
+      if (is_closed()) return send_status::closed;
+      auto next = seen.clone();
+      change(next.get());
+      // Ends: another has sent something if it is not this one.
+      const detail::look did = on_->replace(next, &count);
+      if (did != detail::look::not_now)
+        return did == detail::look::got ? send_status::sent : send_status::closed;
+    }
+  }
+
+  /// A copy of the value.
+  [[nodiscard]] T get() const
+    requires std::is_copy_constructible_v<T>
+  {
+    return borrow([](const T& value) { return value; });
+  }
+  /// What `look` returns, which is called with the value, as a const T&. The value stays for as long, whoever sends meanwhile.
+  template <class F>
+  auto borrow(F&& look) const {
+    std::uint64_t seen = 0;
+    return on_->borrow(look, seen);
+  }
+
+  /// One more receiver, which has seen the value that there is now.
+  [[nodiscard]] watch_receiver<T> subscribe() const { return watch_receiver<T>(*on_, on_->add_receiver()); }
+  /// Whether there is any; a guess while others come and go.
+  [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
+  /// For all halves: nothing is sent any more. Receivers hear of the last value first, and then of the end.
+  void close() noexcept { on_->close(); }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
+
+  /// Of a state that counts this half already: for watch().
+  explicit watch_sender(detail::watch_state<T>& on) noexcept : on_(&on) {}
+
+ private:
+  detail::watch_state<T>* on_;
+};
+
+/// The half that looks at the value. A copy is one more, and has seen what this one has. Empty after a move.
+///
+/// Threads       Any, but one at a time: a receiver knows what it has seen. Each thread or task has its own.
+/// Ownership     As watch(). It must outlive, and stay where it is for, what its members return.
+/// Ordering      As watch_sender. Values may be missed where several are sent before one looks; the last one never is.
+/// Failure       Closed, and the last value has been seen: `closed`; the value can still be looked at. A cancelled or late wait has seen
+///               nothing. What `look` and `is_wanted` throw, and copying a T, is thrown on.
+/// Cost          As watch().
+template <class T>
+class watch_receiver {
+  using heard = std::expected<void, recv_status>;
+  using timed_leaf = core::limited<detail::changed_leaf<T>>;
+
+ public:
+  watch_receiver(const watch_receiver& other) noexcept : on_(other.on_), seen_(other.seen_) {
+    if (on_ != nullptr) static_cast<void>(on_->add_receiver());
+  }
+  watch_receiver(watch_receiver&& other) noexcept
+      : on_(std::exchange(other.on_, nullptr)), seen_(other.seen_) {}
+  watch_receiver& operator=(watch_receiver other) noexcept {
+    std::swap(on_, other.on_);
+    std::swap(seen_, other.seen_);
+    return *this;
+  }
+  ~watch_receiver() {
+    if (on_ == nullptr) return;
+    static_cast<void>(on_->drop_receiver());
+    if (on_->leave()) on_->free();
+  }
+
+  /// A copy of the value, or what `look` returns of it (a const T&). The second of each notes that it has been seen.
+  [[nodiscard]] T get() const
+    requires std::is_copy_constructible_v<T>
+  {
+    return borrow([](const T& value) { return value; });
+  }
+  [[nodiscard]] T get_and_update()
+    requires std::is_copy_constructible_v<T>
+  {
+    return borrow_and_update([](const T& value) { return value; });
+  }
+  template <class F>
+  auto borrow(F&& look) const {
+    std::uint64_t seen = 0;
+    return on_->borrow(look, seen);
+  }
+  template <class F>
+  auto borrow_and_update(F&& look) {
+    return on_->borrow(look, seen_);
+  }
+
+  /// co_await it: a value has come that this one has not seen (it counts as seen then), or `closed`.
+  [[nodiscard]] detail::changed_leaf<T> changed() noexcept { return detail::changed_leaf<T>(*this); }
+  /// The same without waiting: or `empty`.
+  [[nodiscard]] heard try_changed() noexcept {
+    const auto now = on_->state();
+    if (now.count() <= seen_)
+      return std::unexpected(now.is_closed() ? recv_status::closed : recv_status::empty);
+    seen_ = now.count();
+    return {};
+  }
+  /// The same, and it does not count as seen.
+  [[nodiscard]] bool has_changed() const noexcept { return on_->state().count() > seen_; }
+  /// co_await them: also `timed_out`.
+  template <class Rep, class Period>
+  [[nodiscard]] timed_leaf changed_for(std::chrono::duration<Rep, Period> span) noexcept {
+    return timed_leaf(rota::detail::saturating_span(span), *this);
+  }
+  template <class Duration>
+  [[nodiscard]] timed_leaf changed_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+    return timed_leaf(rota::detail::saturating_deadline(time), *this);
+  }
+  /// Block the thread; in a task, co_await changed() instead.
+  heard blocking_changed() {
+    core::wait_node me;
+    static_cast<void>(core::block(begin(me), me));
+    return try_changed();
+  }
+  template <class Rep, class Period>
+  heard blocking_changed_for(std::chrono::duration<Rep, Period> span) {
+    core::wait_node me;
+    return end(core::block_for(begin(me), me, rota::detail::saturating_span(span)));
+  }
+  template <class Duration>
+  heard blocking_changed_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    core::wait_node me;
+    return end(core::block_until(begin(me), me, rota::detail::saturating_deadline(time)));
+  }
+
+  /// co_await it: a copy of the first value for which `is_wanted` (called with a const T&) says true, the present one first; nothing: closed
+  /// before. What it was called with counts as seen.
+  template <class F>
+  [[nodiscard]] task<std::optional<T>> when(F is_wanted)
+    requires std::is_copy_constructible_v<T>
+  {
+    for (;;) {
+      std::optional<T> found = matching(is_wanted);
+      if (found.has_value()) co_return found;
+      const heard more = co_await changed();
+      if (!more.has_value()) co_return std::nullopt;
+    }
+  }
+  /// co_await it: the same, or `closed`, or `timed_out`.
+  template <class Rep, class Period, class F>
+  [[nodiscard]] task<std::expected<T, recv_status>> when_for(std::chrono::duration<Rep, Period> span,
+                                                             F is_wanted) {
+    auto within = when(std::move(is_wanted));
+    auto got = co_await timeout(span, std::move(within));
+    co_return of(std::move(got));
+  }
+  template <class Duration, class F>
+  [[nodiscard]] task<std::expected<T, recv_status>> when_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, F is_wanted) {
+    auto within = when(std::move(is_wanted));
+    auto got = co_await with_deadline(time, std::move(within));
+    co_return of(std::move(got));
+  }
+  /// Blocks the thread; in a task, co_await when() instead.
+  template <class F>
+  [[nodiscard]] std::optional<T> blocking_when(F is_wanted) {
+    auto got = blocking_when_until(std::chrono::steady_clock::time_point::max(), std::move(is_wanted));
+    if (!got.has_value()) return std::nullopt;
+    return *std::move(got);
+  }
+  template <class Rep, class Period, class F>
+  [[nodiscard]] std::expected<T, recv_status> blocking_when_for(std::chrono::duration<Rep, Period> span,
+                                                                F is_wanted) {
+    return blocking_when_until(core::deadline_in(rota::detail::saturating_span(span)), std::move(is_wanted));
+  }
+  template <class Duration, class F>
+  [[nodiscard]] std::expected<T, recv_status> blocking_when_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, F is_wanted) {
+    for (;;) {
+      if (std::optional<T> found = matching(is_wanted)) return *std::move(found);
+      if (const heard more = blocking_changed_until(time); !more.has_value())
+        return std::unexpected(more.error());
+    }
+  }
+
+  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
+
+  /// Of a state that counts this half already: for watch() and subscribe().
+  watch_receiver(detail::watch_state<T>& on, std::uint64_t seen) noexcept : on_(&on), seen_(seen) {}
+
+ private:
+  friend class detail::changed_leaf<T>;
+
+  core::wait_target begin(core::wait_node& me) noexcept {
+    me.wanted = seen_;
+    return on_->to_hear();
+  }
+  heard end(core::wait_end how) noexcept {
+    if (how == core::wait_end::timed_out) return std::unexpected(recv_status::timed_out);
+    return try_changed();
+  }
+  template <class F>
+  std::optional<T> matching(F& is_wanted) {
+    return borrow_and_update([&is_wanted](const T& value) {
+      return is_wanted(value) ? std::optional<T>(value) : std::optional<T>();
+    });
+  }
+  static std::expected<T, recv_status> of(std::expected<std::optional<T>, timed_out>&& got) {
+    if (!got.has_value()) return std::unexpected(recv_status::timed_out);
+    if (!got->has_value()) return std::unexpected(recv_status::closed);
+    return **std::move(got);
+  }
+
+  detail::watch_state<T>* on_;
+  std::uint64_t seen_;
+};
+
+/// A value that is sent again and again: who looks finds the last one, whole, and who waits hears that there is a new one.
+///
+///   auto [tx, rx] = rota::channel::watch<config>(load());
+///   if (tx.send(load()) == rota::channel::send_status::closed) return;   // or tx.send_modify([](config& c) { c.level = 2; })
+///   for (;;) {
+///     const auto news = co_await rx.changed();               // not for the value that was there before
+///     if (!news.has_value()) break;                          // the last sender has gone, or somebody closed it
+///     apply(rx.get());                                       // or rx.borrow([](const config& c) { ... });
+///   }
+///
+/// Threads       Any; tasks of any runtime, works of a pool, and plain threads by the blocking forms.
+/// Ownership     The halves own the channel together. A value ends when another has been sent and nobody looks at it any more; T must be
+///               destroyed without throwing. There are never more than the one that was sent last, one for each that is just looked at, and
+///               one for each that is just being sent.
+/// Ordering      One value after the other: nobody sees an older one after a newer one.
+/// Failure       Throws `std::bad_alloc`, and what moving a T throws.
+/// Cost          No lock is held while a T is copied, changed, looked at or destroyed. A T of up to 64 bytes that is copied as bytes: a look
+///               is loads, and no read-modify-write; a send takes a short lock. Any other T: a look takes a short lock and two
+///               read-modify-writes; a send also a node, from the frames that threads keep. Never an allocation when warm.
+/// Example       examples/watch.cpp
+template <class T>
+[[nodiscard]] pair_of<watch_sender<T>, watch_receiver<T>> watch(T first) {
+  detail::watch_state<T>& on = *detail::watch_state<T>::make(std::move(first));
+  return {watch_sender<T>(on), watch_receiver<T>(on, 0)};
+}
+
+}  // namespace rota::channel

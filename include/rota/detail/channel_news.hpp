@@ -1,0 +1,93 @@
+// What channel::watch and channel::broadcast have in common: a sender that never waits, and receivers that each hear of everything.
+#pragma once
+
+#include <cstdint>
+
+#include <rota/detail/channel_core.hpp>
+
+namespace rota::channel::detail {
+
+// PROTOCOL: news
+//   word_       63..1: how many have been sent; 0: closed. Changes under the lock of line_, where what was sent is in its slot before
+//   senders_    halves that send; the last one that goes closes the channel
+//   receivers_  halves that receive; changes under the lock
+//   halves_     all of them; the last one frees the channel. A sender outlives all receivers, and may make a new one
+//
+//   send   under the lock: the slot, the word, and all who wait are granted.
+//   wait   under the lock: the word says more than the waiter has seen (`wanted` of its node), or closed; or else it joins the line.
+//
+//   N1  Under the lock, nobody is in the line who has not seen everything; and nobody is, once it is closed.
+//   N2  A grant takes nothing: who was granted looks for itself. So a waiter that is cancelled has nothing to pass on.
+//   N3  A slot may be newer than the word for who reads it without the lock: what he has seen may be more than the word says, for a moment.
+//       So there is news where the word says *more*, not where it says something else.
+
+class ROTA_API news {
+ public:
+  struct snapshot {
+    std::uint64_t word;
+    [[nodiscard]] std::uint64_t count() const noexcept { return word >> 1U; }
+    [[nodiscard]] bool is_closed() const noexcept { return (word & closed) != 0; }
+  };
+
+  news(const news&) = delete;
+  news& operator=(const news&) = delete;
+
+  // ---- halves
+  void add_sender() noexcept;
+  /// Closes it, if it was the last one. The caller still holds its half: leave().
+  void drop_sender() noexcept;
+  /// How many have been sent before it came.
+  std::uint64_t add_receiver() noexcept;
+  /// False: it was the last one. The caller still holds its half.
+  bool drop_receiver() noexcept;
+  /// True: the caller frees the channel.
+  [[nodiscard]] bool leave() noexcept {
+    // acq_rel. release: what this half did comes before the end. acquire: so does what the others did.
+    return halves_.fetch_sub(1, base::order::acq_rel) == 1;
+  }
+  [[nodiscard]] bool has_receivers() const noexcept {
+    // relaxed. A guess, but under the lock.
+    return receivers_.load(base::order::relaxed) != 0;
+  }
+
+  [[nodiscard]] snapshot state() const noexcept {
+    // acquire. Pairs with announce() and close(): what was sent is in its slot, and what was done before is seen.
+    return {word_.load(base::order::acquire)};
+  }
+  void close() noexcept;
+  [[nodiscard]] core::wait_target to_hear() noexcept { return {&line_, this, &rules}; }
+
+ protected:
+  news() noexcept = default;
+  ~news() { line_.end("a channel was destroyed while somebody waits to receive"); }
+
+  [[nodiscard]] core::wait_list& line() noexcept { return line_; }
+  /// Under the lock: one more is in its slot.
+  void announce(core::wait_section& section) noexcept {
+    // relaxed. It changes under the lock.
+    const std::uint64_t before = word_.load(base::order::relaxed);
+    // release. Pairs with state().
+    word_.store(before + one_more, base::order::release);
+    section.grant_all();
+  }
+
+ private:
+  static constexpr std::uint64_t closed = 1;
+  static constexpr std::uint64_t one_more = 2;
+  static constexpr std::uint32_t most = std::uint32_t{1} << 31U;
+  static const core::wait_rules rules;
+
+  [[nodiscard]] bool is_news_for(const core::wait_node& me) const noexcept {
+    const snapshot now = state();
+    return now.count() > me.wanted || now.is_closed();
+  }
+  void add_half() noexcept;
+
+  base::atomic<std::uint64_t> word_{0};
+  core::wait_list line_;
+  base::atomic<std::uint32_t> senders_{1};
+  base::atomic<std::uint32_t> receivers_{1};
+  base::atomic<std::uint32_t> halves_{2};
+};
+
+}  // namespace rota::channel::detail

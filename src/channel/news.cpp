@@ -1,0 +1,65 @@
+#include <rota/detail/channel_news.hpp>
+
+namespace rota::channel::detail {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+
+namespace {
+
+news& self(void* of) noexcept { return *static_cast<news*>(of); }
+
+}  // namespace
+
+void news::add_half() noexcept {
+  // relaxed. The caller holds one.
+  if (halves_.fetch_add(1, base::order::relaxed) >= most) ROTA_FATAL("a channel has too many halves", most);
+}
+
+void news::add_sender() noexcept {
+  add_half();
+  // relaxed. As above.
+  senders_.fetch_add(1, base::order::relaxed);
+}
+
+void news::drop_sender() noexcept {
+  // acq_rel. release: what this one sent comes before the close. acquire: the last one closes for all of them.
+  if (senders_.fetch_sub(1, base::order::acq_rel) == 1) close();
+}
+
+std::uint64_t news::add_receiver() noexcept {
+  add_half();
+  const wait_section section(line_);
+  // relaxed. Under the lock.
+  receivers_.fetch_add(1, base::order::relaxed);
+  return state().count();
+}
+
+bool news::drop_receiver() noexcept {
+  const wait_section section(line_);
+  // relaxed. Under the lock.
+  return receivers_.fetch_sub(1, base::order::relaxed) != 1;
+}
+
+void news::close() noexcept {
+  wait_section section(line_);
+  // acq_rel. release: pairs with state(). acquire: of two that close the second comes after the first.
+  word_.fetch_or(closed, base::order::acq_rel);
+  section.grant_all(core::wait_state::closed);
+}
+
+const core::wait_rules news::rules{
+    .what = "channel news",
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).is_news_for(me); },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          if (self(of).is_news_for(me)) return on_join::done;
+          section.link_back(me);
+          return on_join::linked;
+        },
+    .leave = [](void*, wait_section&, wait_node&) noexcept {},
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
+
+}  // namespace rota::channel::detail

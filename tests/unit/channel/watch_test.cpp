@@ -1,0 +1,428 @@
+// The watch: the last value, whole, and word of each change.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/channel/watch.hpp>
+#include <rota/pool/thread_pool.hpp>
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::channel {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+/// Not copied as bytes. Copies throw when told to; all of it wants to be outside of every lock.
+struct fussy {
+  explicit fussy(int n) : value(n), there(n) { ++alive; }
+  fussy(const fussy& other) : value(other.value), there(other.there) {
+    core::demand_unguarded();
+    if (throws) throw std::runtime_error("no copy");
+    ++alive;
+  }
+  fussy(fussy&& other) noexcept : value(other.value), there(other.there) {
+    core::demand_unguarded();
+    ++alive;
+  }
+  fussy& operator=(const fussy&) = default;
+  ~fussy() {
+    core::demand_unguarded();
+    --alive;
+  }
+
+  int value;
+  int there;  // always the same
+  static inline std::atomic<int> alive = 0;
+  static inline bool throws = false;
+};
+int number_of(const fussy& f) { return f.value; }
+int number_of(int n) { return n; }
+
+template <class T>
+task<int> hears(watch_receiver<T>& of) {
+  const auto news = co_await of.changed();
+  if (!news.has_value()) co_return news.error() == recv_status::closed ? -1 : -2;
+  co_return number_of(of.get());
+}
+
+template <class T>
+class watch_of : public testing::Test {};
+using both = testing::Types<int, fussy>;  // in words, and in nodes
+TYPED_TEST_SUITE(watch_of, both);
+
+TYPED_TEST(watch_of, gives_the_last_value_and_says_once_that_it_is_new) {
+  auto [tx, rx] = watch(TypeParam(1));
+  EXPECT_EQ(number_of(rx.get()), 1);
+  EXPECT_FALSE(rx.has_changed());
+  EXPECT_EQ(rx.try_changed().error(), recv_status::empty);
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  EXPECT_EQ(tx.send(TypeParam(3)), send_status::sent);
+  EXPECT_TRUE(rx.has_changed());
+  EXPECT_TRUE(rx.try_changed().has_value());
+  EXPECT_EQ(rx.try_changed().error(), recv_status::empty);
+  EXPECT_EQ(number_of(rx.get()), 3);
+  EXPECT_EQ(number_of(tx.get()), 3);
+}
+
+TYPED_TEST(watch_of, a_look_leaves_it_new_unless_it_says_otherwise) {
+  auto [tx, rx] = watch(TypeParam(1));
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  EXPECT_EQ(rx.borrow([](const TypeParam& v) { return number_of(v); }), 2);
+  EXPECT_TRUE(rx.has_changed());
+  EXPECT_EQ(number_of(rx.get_and_update()), 2);
+  EXPECT_FALSE(rx.has_changed());
+  EXPECT_EQ(tx.send(TypeParam(3)), send_status::sent);
+  EXPECT_EQ(rx.borrow_and_update([](const TypeParam& v) { return number_of(v); }), 3);
+  EXPECT_FALSE(rx.has_changed());
+}
+
+TYPED_TEST(watch_of, copies_know_what_the_original_has_seen_and_new_ones_have_seen_what_there_is) {
+  auto [tx, rx] = watch(TypeParam(1));
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  auto copy = rx;
+  auto fresh = tx.subscribe();
+  EXPECT_TRUE(copy.try_changed().has_value());
+  EXPECT_TRUE(rx.has_changed());
+  EXPECT_FALSE(fresh.has_changed());
+  EXPECT_EQ(number_of(fresh.get()), 2);
+  fresh = rx;
+  EXPECT_TRUE(fresh.has_changed());
+}
+
+TYPED_TEST(watch_of, a_modification_is_made_on_a_copy) {
+  auto [tx, rx] = watch(TypeParam(1));
+  EXPECT_EQ(tx.send_modify([](TypeParam& v) { v = TypeParam(number_of(v) + 4); }), send_status::sent);
+  EXPECT_EQ(number_of(rx.get()), 5);
+  EXPECT_TRUE(rx.has_changed());
+  const auto throws = [](TypeParam& v) {
+    v = TypeParam(9);
+    throw std::runtime_error("no");
+  };
+  EXPECT_THROW(static_cast<void>(tx.send_modify(throws)), std::runtime_error);
+  EXPECT_EQ(number_of(rx.get()), 5);
+}
+
+// One sends in the middle of another's modification: that is made again, of the newer value.
+TYPED_TEST(watch_of, a_modification_loses_no_other) {
+  auto [tx, rx] = watch(TypeParam(1));
+  int calls = 0;
+  const auto change = [&calls, other = tx](TypeParam& v) mutable {
+    if (++calls == 1) {
+      EXPECT_EQ(other.send(TypeParam(10)), send_status::sent);
+    }
+    v = TypeParam(number_of(v) + 1);
+  };
+  EXPECT_EQ(tx.send_modify(change), send_status::sent);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(number_of(rx.get()), 11);
+}
+
+TYPED_TEST(watch_of, closes_when_the_last_sender_has_gone_and_says_the_last_value_first) {
+  auto made = watch(TypeParam(1));
+  std::optional<watch_sender<TypeParam>> one(std::move(made.sender));
+  std::optional<watch_sender<TypeParam>> two(*one);
+  one.reset();
+  EXPECT_FALSE(made.receiver.is_closed());
+  EXPECT_EQ(two->send(TypeParam(2)), send_status::sent);
+  two.reset();
+  EXPECT_TRUE(made.receiver.is_closed());
+  EXPECT_TRUE(made.receiver.blocking_changed().has_value());
+  EXPECT_EQ(made.receiver.try_changed().error(), recv_status::closed);
+  EXPECT_EQ(made.receiver.blocking_changed().error(), recv_status::closed);
+  EXPECT_EQ(number_of(made.receiver.get()), 2);
+}
+
+TYPED_TEST(watch_of, a_close_refuses_what_comes_after_it) {
+  auto [tx, rx] = watch(TypeParam(1));
+  auto other = tx;
+  other.close();
+  EXPECT_TRUE(tx.is_closed());
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::closed);
+  EXPECT_EQ(tx.send_modify([](TypeParam&) { FAIL(); }), send_status::closed);
+  EXPECT_EQ(number_of(rx.get()), 1);
+  auto late = tx.subscribe();
+  EXPECT_EQ(late.try_changed().error(), recv_status::closed);
+}
+
+TYPED_TEST(watch_of, a_sender_goes_on_without_receivers_and_sees_that) {
+  auto made = watch(TypeParam(1));
+  EXPECT_TRUE(made.sender.has_receivers());
+  {
+    const auto gone = std::move(made.receiver);
+  }
+  EXPECT_FALSE(made.sender.has_receivers());
+  EXPECT_EQ(made.sender.send(TypeParam(2)), send_status::sent);
+  auto rx = made.sender.subscribe();
+  EXPECT_TRUE(made.sender.has_receivers());
+  EXPECT_EQ(number_of(rx.get()), 2);
+}
+
+TYPED_TEST(watch_of, all_tasks_that_wait_hear_of_a_change) {
+  manual_scheduler by;
+  auto made = watch(TypeParam(1));
+  std::vector<watch_receiver<TypeParam>> receivers(100, made.receiver);
+  std::vector<join_handle<int>> all;
+  for (auto& rx : receivers) all.push_back(by.spawn(hears<TypeParam>(rx)));
+  by.run_until_idle();
+  EXPECT_EQ(made.sender.send(TypeParam(2)), send_status::sent);
+  by.run_until_idle();
+  for (auto& each : all) EXPECT_EQ(each.join(), 2);
+  all.clear();
+  for (auto& rx : receivers) all.push_back(by.spawn(hears<TypeParam>(rx)));
+  by.run_until_idle();
+  {
+    const auto gone = std::move(made.sender);
+  }
+  by.run_until_idle();
+  for (auto& each : all) EXPECT_EQ(each.join(), -1);
+}
+
+TYPED_TEST(watch_of, a_cancelled_wait_has_seen_nothing) {
+  manual_scheduler by;
+  auto [tx, rx] = watch(TypeParam(1));
+  auto waits = by.spawn(hears<TypeParam>(rx));
+  by.run_until_idle();
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  waits.cancel();
+  by.run_until_idle();
+  EXPECT_EQ(by.cancelled, 1);
+  EXPECT_TRUE(rx.has_changed());
+  EXPECT_EQ(number_of(rx.get()), 2);
+}
+
+TYPED_TEST(watch_of, timed_forms_say_late_closed_or_a_change) {
+  manual_scheduler by;
+  auto [tx, rx] = watch(TypeParam(1));
+  const auto waits = [](watch_receiver<TypeParam>& of, manual_scheduler& on) -> task<int> {
+    const auto first = co_await of.changed_for(5ms);
+    const auto second = co_await of.changed_until(on.time + 5ms);
+    const auto third = co_await timeout(5ms, of.changed());
+    co_return (first.has_value() ? 100 : static_cast<int>(first.error())) * 10000 +
+        (second.has_value() ? 100 : static_cast<int>(second.error())) * 100 + (third.has_value() ? 10 : 0);
+  };
+  constexpr int late = static_cast<int>(recv_status::timed_out);
+  constexpr int end = static_cast<int>(recv_status::closed);
+  auto none = by.spawn(waits, std::ref(rx), std::ref(by));
+  by.run_with_time();
+  EXPECT_EQ(none.join(), late * 10000 + late * 100);
+  auto some = by.spawn(waits, std::ref(rx), std::ref(by));
+  by.run_until_idle();
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  by.run_until_idle();
+  EXPECT_EQ(tx.send(TypeParam(3)), send_status::sent);
+  by.run_until_idle();
+  EXPECT_EQ(tx.send(TypeParam(4)), send_status::sent);
+  by.run_until_idle();
+  EXPECT_EQ(some.join(), 100 * 10000 + 100 * 100 + 10);
+  tx.close();
+  auto none_left = by.spawn(waits, std::ref(rx), std::ref(by));
+  by.run_until_idle();
+  EXPECT_EQ(none_left.join(), end * 10000 + end * 100);
+}
+
+TYPED_TEST(watch_of, threads_wait_with_and_without_a_limit) {
+  auto [tx, rx] = watch(TypeParam(1));
+  EXPECT_EQ(rx.blocking_changed_for(1ms).error(), recv_status::timed_out);
+  EXPECT_EQ(rx.blocking_changed_until(std::chrono::steady_clock::now()).error(), recv_status::timed_out);
+  std::thread other([mine = rx]() mutable {
+    EXPECT_TRUE(mine.blocking_changed().has_value());
+    EXPECT_EQ(number_of(mine.get()), 2);
+    EXPECT_EQ(mine.blocking_changed_for(1h).error(), recv_status::closed);
+  });
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  EXPECT_TRUE(rx.blocking_changed_for(1h).has_value());
+  // The thread is to see the value before the end comes; both would be told in this order anyway.
+  tx.close();
+  other.join();
+}
+
+TYPED_TEST(watch_of, one_waits_for_the_value_that_it_wants) {
+  manual_scheduler by;
+  auto [tx, rx] = watch(TypeParam(1));
+  const auto at_least = [](int n) { return [n](const TypeParam& v) { return number_of(v) >= n; }; };
+  EXPECT_EQ(number_of(rx.blocking_when(at_least(1)).value()), 1);
+  EXPECT_EQ(rx.blocking_when_for(1ms, at_least(3)).error(), recv_status::timed_out);
+  EXPECT_EQ(rx.blocking_when_until(std::chrono::steady_clock::now(), at_least(3)).error(),
+            recv_status::timed_out);
+  auto copy = rx;
+  auto waits = by.spawn(copy.when(at_least(3)));
+  auto other = rx;
+  auto late = by.spawn(other.when_for(5ms, at_least(5)));
+  by.run_until_idle();
+  for (int n = 2; n <= 4; ++n) {
+    EXPECT_EQ(tx.send(TypeParam(n)), send_status::sent);
+    by.run_until_idle();
+  }
+  EXPECT_EQ(number_of(waits.join().value()), 3);
+  EXPECT_TRUE(copy.has_changed());
+  by.run_with_time();
+  EXPECT_EQ(late.join().error(), recv_status::timed_out);
+  auto in_time = by.spawn(rx.when_until(by.time + 5ms, at_least(4)));
+  auto never = by.spawn(other.when_for(5ms, at_least(5)));
+  auto nothing = by.spawn(copy.when(at_least(5)));
+  by.run_until_idle();
+  EXPECT_EQ(number_of(in_time.join().value()), 4);
+  tx.close();
+  by.run_until_idle();
+  EXPECT_EQ(never.join().error(), recv_status::closed);
+  EXPECT_FALSE(nothing.join().has_value());
+  EXPECT_EQ(rx.blocking_when_for(1h, at_least(5)).error(), recv_status::closed);
+  EXPECT_FALSE(rx.blocking_when(at_least(5)).has_value());
+}
+
+// The old value ends when it was replaced and nobody looks at it any more; under a look whoever sends goes on.
+TEST(watch, a_value_stays_for_as_long_as_one_looks_at_it) {
+  const int before = fussy::alive;
+  {
+    auto [tx, rx] = watch(fussy(1));
+    EXPECT_EQ(fussy::alive, before + 1);
+    const int got = rx.borrow([&tx, before](const fussy& f) {
+      EXPECT_EQ(tx.send(fussy(2)), send_status::sent);
+      EXPECT_EQ(fussy::alive, before + 2);
+      return f.value;
+    });
+    EXPECT_EQ(got, 1);
+    EXPECT_EQ(fussy::alive, before + 1);
+    EXPECT_EQ(rx.get().value, 2);
+  }
+  EXPECT_EQ(fussy::alive, before);
+}
+
+TEST(watch, a_copy_that_throws_changes_nothing) {
+  const int before = fussy::alive;
+  {
+    auto [tx, rx] = watch(fussy(1));
+    EXPECT_EQ(tx.send(fussy(2)), send_status::sent);
+    fussy::throws = true;
+    EXPECT_THROW(static_cast<void>(rx.get()), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(rx.get_and_update()), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(tx.send_modify([](fussy&) { FAIL(); })), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(rx.blocking_when([](const fussy&) { return true; })), std::runtime_error);
+    fussy::throws = false;
+    EXPECT_EQ(rx.get().value, 2);
+    EXPECT_EQ(tx.send_modify([](fussy& f) { f.value = 3; }), send_status::sent);
+    EXPECT_EQ(rx.get().value, 3);
+  }
+  EXPECT_EQ(fussy::alive, before);
+}
+
+TEST(watch, what_cannot_be_copied_is_looked_at) {
+  auto [tx, rx] = watch(std::make_unique<int>(1));
+  EXPECT_EQ(tx.send(std::make_unique<int>(2)), send_status::sent);
+  EXPECT_TRUE(rx.blocking_changed().has_value());
+  EXPECT_EQ(rx.borrow([](const std::unique_ptr<int>& p) { return *p; }), 2);
+}
+
+TEST(watch, values_may_need_more_alignment_than_memory_has) {
+  struct alignas(64) wide {
+    int value;
+  };
+  struct alignas(64) wide_node {
+    explicit wide_node(int n) : text(std::to_string(n)) {}
+    std::string text;
+  };
+  auto [tx, rx] = watch(wide{1});
+  EXPECT_EQ(tx.send(wide{2}), send_status::sent);
+  EXPECT_EQ(rx.get().value, 2);
+  auto [node_tx, node_rx] = watch(wide_node(1));
+  EXPECT_EQ(node_tx.send(wide_node(2)), send_status::sent);
+  EXPECT_EQ(node_rx.get().text, "2");
+}
+
+/// Seven words that belong together.
+struct several {
+  std::uint64_t of[7] = {};
+};
+struct several_node : several {
+  several_node() = default;
+  several_node(const several_node& other) : several(other) {}
+  several_node& operator=(const several_node&) = default;
+  ~several_node() {}  // NOLINT(modernize-use-equals-default): so that it lies in a node
+};
+static_assert(detail::lies_in_words<several> && !detail::lies_in_words<several_node>);
+
+template <class T>
+class watch_whole : public testing::Test {};
+using whole = testing::Types<several, several_node>;
+TYPED_TEST_SUITE(watch_whole, whole);
+
+TYPED_TEST(watch_whole, no_value_is_torn_and_none_goes_back) {
+  static constexpr std::uint64_t rounds = 20'000;
+  auto made = watch(TypeParam());
+  std::vector<std::thread> all;
+  for (int i = 0; i < 2; ++i)
+    all.emplace_back([rx = made.receiver]() mutable {
+      std::uint64_t before = 0;
+      for (;;) {
+        const bool more = rx.blocking_changed().has_value();
+        const TypeParam got = rx.get();
+        for (const std::uint64_t word : got.of) ASSERT_EQ(word, got.of[0]);
+        ASSERT_GE(got.of[0], before);
+        before = got.of[0];
+        if (!more) break;
+      }
+      EXPECT_EQ(before, rounds);
+    });
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const send_status how = made.sender.send_modify([](TypeParam& value) {
+      for (std::uint64_t& word : value.of) ++word;
+    });
+    ASSERT_EQ(how, send_status::sent);
+  }
+  made.sender.close();
+  for (auto& thread : all) thread.join();
+}
+
+TYPED_TEST(watch_whole, modifications_by_several_are_all_made) {
+  static constexpr std::uint64_t each = 5'000;
+  auto made = watch(TypeParam());
+  std::vector<std::thread> all;
+  for (int i = 0; i < 3; ++i)
+    all.emplace_back([tx = made.sender]() mutable {
+      for (std::uint64_t n = 0; n < each; ++n)
+        ASSERT_EQ(tx.send_modify([](TypeParam& value) { ++value.of[3]; }), send_status::sent);
+    });
+  for (auto& thread : all) thread.join();
+  EXPECT_EQ(made.receiver.get().of[3], 3 * each);
+}
+
+// Two runtimes, a work of a pool and a plain thread look at one value, until the last one comes.
+TEST(watch, runtimes_works_and_threads_share_it) {
+  static constexpr int last = 500;
+  auto made = watch(0);
+  const auto by_task = [](watch_receiver<int> rx) -> task<int> {
+    const auto got = co_await rx.when([](int n) { return n == last; });
+    co_return got.value_or(-1);
+  };
+  runtime one(runtime_options{.workers = 1});
+  runtime two(runtime_options{.workers = 2});
+  auto of_one = one.spawn(by_task(made.receiver));
+  auto of_two = two.spawn(by_task(made.receiver));
+  pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 2});
+  auto of_work = works.submit([rx = made.receiver]() mutable {
+    return rx.blocking_when([](int n) { return n == last; }).value_or(-1);
+  });
+  std::thread other(
+      [rx = made.receiver]() mutable { EXPECT_EQ(rx.blocking_when([](int n) { return n == last; }), last); });
+  for (int n = 1; n <= last; ++n) EXPECT_EQ(made.sender.send(n), send_status::sent);
+  EXPECT_EQ(of_one.join(), last);
+  EXPECT_EQ(of_two.join(), last);
+  EXPECT_EQ(of_work.fetch().value(), last);
+  other.join();
+}
+
+}  // namespace
+}  // namespace rota::channel
