@@ -1,0 +1,5 @@
+// A wait that nobody awaits is a mistake.
+// EXPECT: (ignoring return value|nodiscard)
+#include <rota/channel/watch.hpp>
+
+void forget(rota::channel::watch_receiver<int>& of) { of.changed(); }
