@@ -160,6 +160,7 @@ class broadcast_receiver;
 ///               receive that gets its value.
 /// Failure       send() throws `std::bad_alloc`, and what moving a T throws: nothing was sent.
 /// Cost          As broadcast(). A wake for each receiver that waits.
+/// Example       examples/broadcast.cpp
 template <class T>
 class broadcast_sender {
  public:
@@ -208,6 +209,7 @@ class broadcast_sender {
 /// Failure       `lagged`: see no_item. `closed`, when what is kept has been received. What copying a T throws is thrown on, and the value
 ///               comes again at the next receive. A cancelled or late receive has taken nothing.
 /// Cost          As broadcast().
+/// Example       examples/broadcast.cpp
 template <class T>
 class broadcast_receiver {
   using item_or = std::expected<T, no_item>;

@@ -138,7 +138,14 @@ class oneshot_leaf final : public core::wait_leaf {
 
 }  // namespace detail
 
-/// Sends at most once; going without is a close. Empty after a move, and after send().
+/// The half that sends, once; going without is a close. Empty after a move, and after send().
+///
+/// Threads       One at a time; any.
+/// Ownership     As oneshot(). The one that goes last takes an item along that nobody has taken.
+/// Ordering      What was done before the send happens before the return of the receive; so does what was done before going without.
+/// Failure       An item that is not sent is destroyed. Members of an empty half must not be called.
+/// Cost          As oneshot(). Going without: two read-modify-writes.
+/// Example       examples/oneshot.cpp
 template <class T>
 class oneshot_sender {
   static_assert(detail::demand_item<T>());
@@ -175,7 +182,15 @@ class oneshot_sender {
   detail::oneshot_block<T>* on_;
 };
 
-/// Receives at most once. Empty after a move.
+/// The half that receives, once. Empty after a move.
+///
+/// Threads       One at a time; any.
+/// Ownership     As oneshot(). It must outlive, and stay where it is for, what its members return.
+/// Ordering      As oneshot_sender.
+/// Failure       As oneshot(): nothing, or `closed`, where the sender went without, and after the item was taken. Members of an empty half
+///               must not be called.
+/// Cost          As oneshot(). An item that is there: one load, and its move.
+/// Example       examples/oneshot.cpp
 template <class T>
 class oneshot_receiver {
   using status_or = std::expected<T, recv_status>;

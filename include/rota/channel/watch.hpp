@@ -96,6 +96,7 @@ class changed_leaf final : public core::wait_leaf {
 /// Failure       send() and send_modify() throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
 ///               as it was. Closed: the value stays as it was.
 /// Cost          As watch(). A wake for each receiver that waits.
+/// Example       examples/watch.cpp
 template <class T>
 class watch_sender {
  public:
@@ -173,6 +174,7 @@ class watch_sender {
 /// Failure       Closed, and the last value has been seen: `closed`; the value can still be looked at. A cancelled or late wait has seen
 ///               nothing. What `look` and `is_wanted` throw, and copying a T, is thrown on.
 /// Cost          As watch().
+/// Example       examples/watch.cpp
 template <class T>
 class watch_receiver {
   using heard = std::expected<void, recv_status>;
