@@ -1,0 +1,5 @@
+// A value that nobody looks at, or a loss.
+// EXPECT: (ignoring return value|nodiscard)
+#include <rota/channel/broadcast.hpp>
+
+void forget(rota::channel::broadcast_receiver<int>& from) { from.try_recv(); }
