@@ -1,43 +1,13 @@
 #include "support/subject.hpp"
 
+#include "support/allocations.hpp"
+
 #include <sys/resource.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <new>
-
-#if defined(ROTA_COUNT_OPERATIONS)
-
-namespace {
-
-std::atomic<std::uint64_t> allocations{0};
-
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-void* allocate_or_throw(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
-  void* const made = allocate(size, alignment);
-  if (made == nullptr) throw std::bad_alloc();
-  return made;
-}
-
-}  // namespace
-
-// All others call one of these.
-void* operator new(std::size_t size) { return allocate_or_throw(size); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* which) noexcept { std::free(which); }
-void operator delete(void* which, std::size_t) noexcept { std::free(which); }
-void operator delete(void* which, std::align_val_t) noexcept { std::free(which); }
-void operator delete(void* which, std::size_t, std::align_val_t) noexcept { std::free(which); }
-
-#endif
 
 namespace bench {
 
@@ -52,8 +22,10 @@ spent sums_so_far() noexcept {
   sums.rmws = rota::base::counted.read_modify_writes;
   sums.seq_cst_stores = rota::base::counted.seq_cst_stores;
   sums.system_calls = rota::base::counted.system_calls;
-  sums.allocations = allocations.load(std::memory_order_relaxed);
 #endif
+  const allocations made = allocations_so_far();
+  sums.allocations = made.calls;
+  sums.allocated_bytes = made.bytes;
   return sums;
 }
 
@@ -70,6 +42,14 @@ void print_counts([[maybe_unused]] const job& what, [[maybe_unused]] const spent
               static_cast<unsigned long long>(sum.system_calls),
               static_cast<unsigned long long>(sum.allocations));
 #endif
+}
+
+void print_allocations(const job& what, const spent& sum) {
+  if (!what.counts_allocations) return;
+  const auto n = static_cast<double>(what.operations);
+  std::printf(R"(,"bytes_per_op":%.4f,"allocations_per_op":%.4f)",
+              static_cast<double>(sum.allocated_bytes) / n,
+              static_cast<double>(sum.allocations) / n);
 }
 
 [[noreturn]] void misuse(const char* what, const char* which) {
@@ -104,6 +84,9 @@ job parse(int argc, char** argv, const one_case& chosen) {
     } else if (std::strcmp(name, "--operations") == 0) {
       what.operations = number(name, value);
       what.counts = true;
+    } else if (std::strcmp(name, "--allocations") == 0) {
+      what.counts_allocations = true;
+      count_allocations();
     } else {
       misuse("unknown option", name);
     }
@@ -123,6 +106,17 @@ double process_cpu_ns() noexcept {
   return ns(used.ru_utime) + ns(used.ru_stime);
 }
 
+spent& spent::operator+=(const spent& more) noexcept {
+  wall_ns += more.wall_ns;
+  cpu_ns += more.cpu_ns;
+  rmws += more.rmws;
+  seq_cst_stores += more.seq_cst_stores;
+  system_calls += more.system_calls;
+  allocations += more.allocations;
+  allocated_bytes += more.allocated_bytes;
+  return *this;
+}
+
 stretch::stretch() noexcept : sums_(sums_so_far()), begin_(std::chrono::steady_clock::now()) {}
 
 spent stretch::end() const noexcept {
@@ -134,6 +128,7 @@ spent stretch::end() const noexcept {
   sum.seq_cst_stores -= sums_.seq_cst_stores;
   sum.system_calls -= sums_.system_calls;
   sum.allocations -= sums_.allocations;
+  sum.allocated_bytes -= sums_.allocated_bytes;
   return sum;
 }
 
@@ -142,6 +137,7 @@ void report(const job& what, const spent& sum) {
   print_start(what.test_case, what.workers, unit, sum.wall_ns / n);
   std::printf(R"(,"cpu_ns":%.4f)", sum.cpu_ns / n);
   print_counts(what, sum);
+  print_allocations(what, sum);
   std::puts("}");
 }
 
@@ -171,7 +167,8 @@ rota::runtime_options options_of(const job& what) {
 }
 
 int run_subject(int argc, char** argv, std::span<const one_case> cases) {
-  if (argc < 2) misuse("usage", "CASE [--workers N] [--scale quick|full] [--operations N] | --list");
+  if (argc < 2)
+    misuse("usage", "CASE [--workers N] [--scale quick|full] [--operations N] [--allocations 1] | --list");
   if (std::strcmp(argv[1], "--list") == 0) {
     for (const one_case& each : cases) std::puts(each.name);
     return 0;

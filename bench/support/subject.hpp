@@ -17,6 +17,7 @@ struct job {
   std::uint64_t operations = 0;
   std::uint64_t warm_up = 0;  // operations that are not measured, first
   bool counts = false;        // operations are counted: no time may play a part
+  bool counts_allocations = false;
 };
 
 struct one_case {
@@ -34,7 +35,11 @@ struct spent {
   std::uint64_t rmws = 0;
   std::uint64_t seq_cst_stores = 0;
   std::uint64_t system_calls = 0;
-  std::uint64_t allocations = 0;  // calls of operator new
+  // Where they are counted: calls of operator new.
+  std::uint64_t allocations = 0;
+  std::uint64_t allocated_bytes = 0;
+
+  spent& operator+=(const spent& more) noexcept;
 };
 
 /// From its construction on.
@@ -64,7 +69,7 @@ void report_value(
 
 [[nodiscard]] rota::runtime_options options_of(const job& what);
 
-/// `main` of a subject: CASE [--workers N] [--scale quick|full] [--operations N], or --list.
+/// `main` of a subject: CASE [--workers N] [--scale quick|full] [--operations N] [--allocations 1], or --list.
 int run_subject(int argc, char** argv, std::span<const one_case> cases);
 
 /// A loop of so many operations.

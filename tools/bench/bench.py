@@ -36,7 +36,7 @@ def arguments():
     parser.add_argument("--plan", action="store_true", help=argparse.SUPPRESS)  # for ./dev: what to install and build
     parser.add_argument("--build", type=pathlib.Path, help=argparse.SUPPRESS)   # from ./dev: the build folder
     options = parser.parse_intermixed_args()
-    options.suites = suites.chosen(options.suites) if not options.count or options.suites else ["task", "forkjoin", "timer", "gate", "pool"]
+    options.suites = suites.chosen(options.suites) if not options.count or options.suites else suites.counted()
     if options.accept and not options.count:
         parser.error("--accept goes with --count")
     if options.source and (options.count or options.list or options.json or options.peers or options.quick):

@@ -28,7 +28,8 @@ if sys.argv[1] == "--list":
     sys.exit()
 log.open("a").write({name!r} + " " + " ".join(sys.argv[1:]) + "\\n")
 run = sum(line.startswith({name!r} + " " + sys.argv[1] + " ") for line in log.read_text().splitlines())
-print(json.dumps(dict(case=sys.argv[1], workers=2, unit="ns", value=run * {factor}, cpu_ns=0.5)))
+allocated = dict(bytes_per_op=run * 8, allocations_per_op=run) if "--allocations" in sys.argv else {{}}
+print(json.dumps(dict(case=sys.argv[1], workers=2, unit="ns", value=run * {factor}, cpu_ns=0.5, **allocated)))
 sys.exit({code})
 """
 
@@ -71,6 +72,15 @@ class Runs(WithFolder):
         self.assertEqual(results[0]["runs"], 5)
         self.assertIn("--scale full", self.log.read_text())
 
+    def test_the_run_that_does_not_count_says_what_is_allocated(self):
+        subject = self.fake("rota", ["mutex"])
+        (results,) = runner.interleave("sync", [suites.case_of("sync", "mutex")], [subject], quick=True)
+        rows = {r["case"]: r for r in results}
+        self.assertEqual((rows["mutex"]["median"], rows["mutex"]["runs"]), (3, 3))
+        self.assertEqual((rows["mutex.bytes"]["median"], rows["mutex.bytes"]["runs"]), (8, 1))
+        self.assertEqual(rows["mutex.allocs"]["median"], 1)
+        self.assertEqual(["--allocations" in line for line in self.log.read_text().splitlines()], [True, False, False, False])
+
     def test_a_case_that_a_subject_has_not_is_left_out(self):
         subjects = [self.fake("rota", ["spawn_await"]), self.fake("go", [])]
         (results,) = runner.interleave("task", [suites.case_of("task", "spawn_await")], subjects, quick=True)
@@ -109,6 +119,17 @@ class Tables(unittest.TestCase):
         lines = table.rows_text(rows).splitlines()
         self.assertEqual(len(lines), 2)
         self.assertRegex(lines[0], r" 30\.0 ns +5 +0\.50 +0\.25 +<= 120: reached")
+
+    def test_allocations_are_columns_and_may_be_a_goal(self):
+        rows = [self.row("mutex", "rota", 1.0, "sync"), self.row("mutex.bytes", "rota", 0.2, "sync"),
+                self.row("mutex.allocs", "rota", 0.01, "sync"), self.row("mutex", "tokio", 10.0, "sync")]
+        lines = table.rows_text(rows).splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertRegex(lines[0], r" ns +0\.2 +0\.01 +5 +0\.10 +<= 0\.67 x tokio, 0 B: reached")
+        rows[1]["median"] = 16.0
+        self.assertRegex(table.rows_text(rows), "MISSED")
+        del rows[1]
+        self.assertRegex(table.rows_text(rows), "reached")
 
     def test_a_plain_goal_is_judged_without_peers(self):
         rows = [self.row("child_await", "rota", 4.6), self.row("child_await", "asio", 9.2)]
@@ -228,6 +249,14 @@ class Report(unittest.TestCase):
                       "0.50 × go", "33.0 ns", "spawn_await missed", "1 missed."):
             self.assertIn(words, said)
         self.assertNotIn("spawn_await.cpu", said)
+
+    def test_allocations_stand_beside_the_time_and_are_judged(self):
+        rows = [a_row("mutex", "rota", 1.0, "sync"), a_row("mutex.bytes", "rota", 16.0, "sync"),
+                a_row("mutex.allocs", "rota", 1.0, "sync"), a_row("mutex", "tokio", 10.0, "sync")]
+        page = self.page(*rows)
+        for words in ("allocated", "16.0 B, 1.00", "1 missed."):
+            self.assertIn(words, page.text())
+        self.assertEqual(page.widths(), [10.0, 100.0])
 
     def test_goals_are_reached_missed_or_not_judged(self):
         said = self.page(a_row("yield_alone", "rota", 20.0), a_row("yield_1000", "rota", 41.0),

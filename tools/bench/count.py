@@ -99,8 +99,7 @@ def count(folder, names, compiler, path, accept):
             counts[name] = count_case(folder, suite, case)
             print(row(name, counts[name], (baseline or {}).get(name, {}), case.exact), flush=True)
     if not counts:
-        known = [suite for suite, cases in suites.SUITES.items() if any(case.counted for case in cases)]
-        sys.exit("bench: --count knows the suites " + ", ".join(known))
+        sys.exit("bench: --count knows the suites " + ", ".join(suites.counted()))
     if accept:
         write_baseline(path, compiler, counts)
         print(f"accepted: {path.name}")

@@ -47,9 +47,9 @@ def has_crate(name):
     return pathlib.Path("/usr/bin/cargo").exists() and any(CRATES.glob(name + "-1.*"))
 
 
-def crate_version(name):
-    found = sorted(CRATES.glob(name + "-1.*"))
-    return f"{found[-1].name if found else '?'}, {machine.first_line('/usr/bin/rustc', '--version')}, release"
+def crate_version(*names):
+    found = [max(CRATES.glob(name + "-1.*"), default=None) for name in names]
+    return f"{', '.join(one.name if one else '?' for one in found)}, {machine.first_line('/usr/bin/rustc', '--version')}, release"
 
 
 def build_crate(sources, out):
@@ -114,8 +114,10 @@ def tbb_version():
 OMP_HEADER = pathlib.Path("/usr/lib/llvm-19/lib/clang/19/include/omp.h")
 
 PEERS = {peer.name: peer for peer in (
-    Peer("tokio", ("librust-tokio-dev", "cargo", "rustc"),
-         lambda: has_crate("tokio"), lambda: crate_version("tokio"), build_crate),
+    # async-channel: Tokio has no channel with several receivers that take from one another.
+    Peer("tokio", ("librust-tokio-dev", "librust-async-channel-dev", "cargo", "rustc"),
+         lambda: has_crate("tokio") and has_crate("async-channel"),
+         lambda: crate_version("tokio", "async-channel"), build_crate),
     Peer("go", ("golang-go",), lambda: has("go"), lambda: machine.first_line("go", "version"), build_go),
     Peer("asio", ("libboost1.81-dev", "g++"),
          lambda: has("g++") and pathlib.Path("/usr/include/boost/asio.hpp").exists(), asio_version, build_asio),

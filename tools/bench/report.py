@@ -41,11 +41,12 @@ def row_of(rows, subject):
 
 
 def verdict(case, rows):
-    """In a word, or nothing where there is no goal. `rows`: those of the case itself, without its parts."""
+    """In a word, or nothing where there is no goal. `rows`: those of the case, with or without its parts."""
     if case is None or not case.goal():
         return ""
-    rota = row_of(rows, "rota")
-    return VERDICTS[table.reached(case, rota, rows) if rota else None]
+    own = [row for row in rows if row["case"] == case.name]
+    rota, size = row_of(own, "rota"), row_of([row for row in rows if row["case"] == case.name + ".bytes"], "rota")
+    return VERDICTS[table.reached(case, rota, own, size) if rota else None]
 
 
 def goal_text(case):
@@ -83,15 +84,21 @@ def bar(row, scale):
             f'<rect class="fill" width="{share(row["median"], scale)}" height="16"/>{spread}</svg>')
 
 
-def subject_row(row, rows, cpu_rows, scale):
+def allocations_text(size, count):
+    return f'{table.number(size["median"])} B, {count["median"]:.2f}' if size and count else ""
+
+
+def subject_row(row, rows, beside, scale):
     case = suites.case_of(row["suite"], row["case"])
-    cpu = row_of(cpu_rows, row["subject"])
+    cpu, size, count = table.columns_of(row, beside)
     cells = [text("th", row["subject"], class_="name", scope="row"),
              tag("td", bar(row, scale), class_="bar"),
              text("td", table.number(row["median"]), class_="figure median"),
              text("td", f'{table.number(row["min"])} – {table.number(row["max"])}', class_="figure range")]
-    cells += [text("td", f'{table.number(cpu["median"])} {cpu["unit"]}' if cpu else "", class_="figure cpu"),
-              text("td", ratio_of(case, rows) if row["subject"] == "rota" else "", class_="figure ratio")]
+    cells += [text("td", f'{table.number(cpu["median"])} {cpu["unit"]}' if cpu else "", class_="figure cpu")]
+    if beside[".bytes"]:
+        cells.append(text("td", allocations_text(size, count), class_="figure allocations"))
+    cells.append(text("td", ratio_of(case, rows) if row["subject"] == "rota" else "", class_="figure ratio"))
     return tag("tr", "".join(cells), class_=kind(row["subject"]))
 
 
@@ -103,48 +110,48 @@ def caption(name, case, rows):
     return f'{name}: {rows[0]["unit"]}, {better} is better; {count}, {max(row["runs"] for row in rows)} runs'
 
 
-def chart(name, rows, cpu_rows):
+def chart(name, rows, beside):
     unit = rows[0]["unit"]
     case = suites.case_of(rows[0]["suite"], name)
     heads = [("", "name"), ("", "bar"), (f"median, {unit}", "figure median"), ("min – max", "figure range"),
-             ("cpu" if cpu_rows else "", "figure cpu"), ("ratio" if ratio_of(case, rows) else "", "figure ratio")]
+             ("cpu" if beside[".cpu"] else "", "figure cpu"), *([("allocated", "figure allocations")] if beside[".bytes"] else []),
+             ("ratio" if ratio_of(case, rows) else "", "figure ratio")]
     scale = max(row["max"] for row in rows)
     return tag("table", text("caption", caption(name, case, rows))
                + tag("thead", tag("tr", "".join(text("th", word, class_=style) for word, style in heads)))
-               + tag("tbody", "".join(subject_row(row, rows, cpu_rows, scale) for row in rows)), class_="chart")
+               + tag("tbody", "".join(subject_row(row, rows, beside, scale) for row in rows)), class_="chart")
 
 
 def case_html(suite, name, rows):
-    """A case with its parts. Processor time is a column, not a part."""
+    """A case with its parts. Processor time and allocations are columns, not parts."""
     case = suites.case_of(suite, name)
     parts = grouped(rows, lambda row: row["case"])
-    own = parts.get(name, [])
-    words = [text("span", name), verdict_html(verdict(case, own))]
+    words = [text("span", name), verdict_html(verdict(case, rows))]
     lines = [tag("h3", "".join(words))]
     if case is not None:
         goal = f" Goal: {goal_text(case)}." if case.goal() else ""
         lines.append(text("p", f"{case.says_all()}.{goal}", class_="says"))
     if row_of(rows, "rota") is None:
         lines.append(text("p", "There is no figure of rota.", class_="quiet"))
-    lines += [chart(part, each, parts.get(part + ".cpu", []))
-              for part, each in parts.items() if not part.endswith(".cpu")]
+    lines += [chart(part, each, {column: parts.get(part + column, []) for column in table.COLUMNS})
+              for part, each in parts.items() if not table.is_column(part)]
     return tag("article", "\n".join(lines), id=anchor(suite, name))
 
 
 def goal_row(suite, name, rows):
     case = suites.case_of(suite, name)
-    rota = row_of(rows, "rota")
+    own = [row for row in rows if row["case"] == name]
+    rota = row_of(own, "rota")
     link = tag("a", html.escape(f"{suite} {name}"), href="#" + anchor(suite, name))
     median = f'{table.number(rota["median"])} {rota["unit"]}' if rota else ""
     return tag("tr", tag("td", link) + text("td", median, class_="figure")
-               + text("td", ratio_of(case, rows), class_="figure wide") + text("td", goal_text(case), class_="wide")
+               + text("td", ratio_of(case, own), class_="figure wide") + text("td", goal_text(case), class_="wide")
                + tag("td", verdict_html(verdict(case, rows))))
 
 
 def goals(results):
     """The cases that have a goal, one a line."""
-    judged = {key: [row for row in rows if row["case"] == key[1]]
-              for key, rows in grouped(results, lambda row: (row["suite"], stem(row))).items()
+    judged = {key: rows for key, rows in grouped(results, lambda row: (row["suite"], stem(row))).items()
               if verdict(suites.case_of(*key), rows)}
     if not judged:
         return ""

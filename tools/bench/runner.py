@@ -4,6 +4,8 @@ import json
 import statistics
 import subprocess
 
+import suites
+
 RUN_SECONDS = 900  # a run that takes longer hangs: on a loaded machine the slowest peer of forkjoin needs some minutes
 
 
@@ -56,6 +58,12 @@ class Values:
         if "cpu_ns" in line:
             self._append(line["case"] + ".cpu", name, line["workers"], "ns", float(line["cpu_ns"]))
 
+    def add_allocations(self, subject, line):
+        """Of a run that counts what an operation asks of the allocator, and is not timed."""
+        for key, part, unit in (("bytes_per_op", ".bytes", "B"), ("allocations_per_op", ".allocs", "allocations")):
+            if key in line:
+                self._append(line["case"] + part, subject, line["workers"], unit, float(line[key]))
+
     def _append(self, case, subject, workers, unit, value):
         self.lists.setdefault((case, subject, workers, unit), []).append(value)
 
@@ -72,6 +80,7 @@ def counted_runs(quick):
 def interleave(suite, cases, subjects, quick):
     """Each case: one run of each subject to warm up, then A B A B ... A generator of each case's results."""
     options = ["--scale", "quick" if quick else "full"]
+    warm_up = ["--allocations", "1"] if suite in suites.COUNTING_ALLOCATIONS else []
     known = {subject.name: subject.cases() for subject in subjects}
     for case in cases:
         values = Values(suite)
@@ -79,7 +88,9 @@ def interleave(suite, cases, subjects, quick):
             for subject in subjects:
                 if case.name not in known[subject.name]:
                     continue
-                for line in subject.run(case.name, case.workers, *options):
+                for line in subject.run(case.name, case.workers, *options, *([] if counted else warm_up)):
                     if counted:
                         values.add(subject.name, line)
+                    else:
+                        values.add_allocations(subject.name, line)
         yield values.results()

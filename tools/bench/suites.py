@@ -12,6 +12,7 @@ class Case:
     ratio: float = None     # rota's goal as a share of a peer's median in the same run
     peer: str = None        # which peer; none: the best
     at_least: bool = False  # more is better, and `ratio` is a lower limit
+    bytes: float = None     # rota's goal for what an operation asks of the allocator, beside the others
     workers: int = 2
     counted: bool = False   # by --count
     exact: bool = True      # counted alike each time: one thread does it all
@@ -29,8 +30,26 @@ class Case:
         parts = [f"<= {self.at_most:g}"] if self.at_most is not None else []
         if self.ratio is not None:
             parts.append(f"{'>=' if self.at_least else '<='} {self.ratio:g} x {self.peer or 'best'}")
+        if self.bytes is not None:
+            parts.append(f"{self.bytes:g} B")
         return ", ".join(parts)
 
+
+def two_shapes(name, says, **more):
+    """A case whose root was spawned and runs on a worker, and the same with its root on the calling thread. A plain goal is for the
+    first, which is the one that is counted: the second wakes threads."""
+    other = {**more, "counted": False}
+    if other.pop("at_most", None) is not None:
+        other.setdefault("ratio", 1.0)
+    return [Case(name, says, **more), Case(name + "_block_on", "the same, the root on the calling thread", **other)]
+
+
+# What the suites sync and channel are to reach against Tokio: 1.5 times as fast alone, 1.2 times among others.
+ALONE = {"ratio": 0.67, "peer": "tokio"}
+AMONG = {"ratio": 0.83, "peer": "tokio"}
+
+# Of these, the run that warms up says what an operation asks of the allocator.
+COUNTING_ALLOCATIONS = ("sync", "channel")
 
 SUITES = {
     "task": [
@@ -119,6 +138,40 @@ SUITES = {
              peer="tbb"),
         Case("pool_idle", "processor time in a second in which nothing happens"),
     ],
+    # rwlock_read, rwlock_write and rwlock_contended belong here as soon as rota has a shared_mutex: the peers have them.
+    "sync": [
+        Case("mutex", "a try_lock and an unlock, by one thread without a runtime", **ALONE, bytes=0, workers=1, counted=True),
+        Case("semaphore", "a try_acquire of one of ten permits, and its release, likewise", **ALONE, bytes=0, workers=1, counted=True),
+        Case("oncecell_get", "a look at a once_cell that is full", ratio=1.1, peer="tokio", bytes=0, workers=1, counted=True),
+        Case("oncecell_set", "a new once_cell, and a set", **ALONE, bytes=0, workers=1, counted=True),
+        *two_shapes("notify", "a new notify, a notify_one, and the wait that uses it up", **ALONE, bytes=0, workers=4, counted=True),
+        *two_shapes("barrier", "a new barrier for one, and the wait that passes", **ALONE, bytes=0, workers=4, counted=True),
+        *two_shapes("mutex_contended", "a lock and an unlock of 2500 by each of 4 tasks, and their share of spawns and joins",
+                    **AMONG, workers=4, counted=True),
+        *two_shapes("semaphore_contended", "an acquire and a release of 1250 by each of 8 tasks with 2 permits, likewise",
+                    **AMONG, workers=4, counted=True),
+        *two_shapes("task_spawn", "an empty task is spawned and awaited", **ALONE, workers=4),
+        *two_shapes("task_spawn_batch", "one of 100 empty tasks that are spawned, and then awaited", **ALONE, workers=4),
+        *two_shapes("blocking_spawn", "an empty function is spawned as a blocking one, and awaited", **AMONG, workers=4),
+        *two_shapes("mutex_lock", "a lock and an unlock by the only task", ratio=1.3, peer="two_fetch_adds", counted=True),
+        *(case for tasks in (2, 8, 64) for case in two_shapes(
+            f"mutex_{tasks}", f"a lock and an unlock by one of {tasks} tasks; max_wait: the longest that one waited",
+            ratio=1.0, counted=True)),
+    ],
+    # broadcast and watch belong here as soon as rota has them: the peers have them.
+    "channel": [
+        Case("channel_send", "a try_send into a channel for 100,000", **ALONE, workers=1, counted=True),
+        Case("channel_recv", "a try_recv out of one that is full", **ALONE, workers=1, counted=True),
+        Case("channel_roundtrip", "a try_send and a try_recv, a channel for one", **ALONE, bytes=0, workers=1, counted=True),
+        Case("oneshot", "a new oneshot, a send and a try_recv", **ALONE, bytes=0, workers=1, counted=True),
+        *two_shapes("channel_mpmc", "an item of 2500 of each of 4 senders to 4 receivers, a channel for 1000, and its share of spawns, "
+                    "joins and the channel", **AMONG, workers=4, counted=True),
+        *two_shapes("round_trip", "an item there and one back between two tasks, channels for one", at_most=119, counted=True),
+        *two_shapes("mpsc_1", "an item from one task to another, a channel for 128", at_most=50, counted=True),
+        *two_shapes("mpsc_1_unbounded", "the same, a channel without a limit", at_most=22, counted=True),
+        *two_shapes("mpsc_4", "an item from one of 4 tasks to another, a channel for 128", at_most=46, counted=True),
+        *two_shapes("mpsc_4_unbounded", "the same, a channel without a limit", at_most=46, counted=True),
+    ],
     "latency": [
         Case("spawn_idle", "from a spawn on a foreign thread to the task's first line, nothing else to do"),
         Case("wake_idle", "from a wake on a foreign thread to the task's next line, nothing else to do"),
@@ -142,6 +195,11 @@ def chosen(names):
     if unknown:
         sys.exit(f"bench: there is no suite {', '.join(unknown)}; there are: {', '.join(SUITES)}")
     return [name for name in SUITES if name in names or not names]
+
+
+def counted():
+    """The suites that --count knows."""
+    return [name for name, cases in SUITES.items() if any(case.counted for case in cases)]
 
 
 def case_of(suite, name):

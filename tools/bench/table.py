@@ -2,14 +2,15 @@
 import peers
 import suites
 
-ROW = "{:22} {:14} {:>7} {:>12} {:>12} {:>12} {:7} {:>11} {:>4}  {:>5} {:>5}  {}"
+ROW = "{:28} {:14} {:>7} {:>12} {:>12} {:>12} {:7} {:>11} {:>8} {:>6} {:>4}  {:>5} {:>5}  {}"
+COLUMNS = (".cpu", ".bytes", ".allocs")  # parts of a case that are columns, not rows
 
 
 def heading(suite):
     lines = [f"\n== {suite}"]
     lines += [f"   {case.name:24} {case.says_all()}" for case in suites.SUITES[suite]]
-    lines.append(ROW.format("case", "subject", "workers", "median", "min", "max", "unit", "cpu", "runs", "ratio", "cpu",
-                            "goal"))
+    lines.append(ROW.format("case", "subject", "workers", "median", "min", "max", "unit", "cpu", "B/op", "allocs", "runs",
+                            "ratio", "cpu", "goal"))
     return "\n".join(lines)
 
 
@@ -27,9 +28,15 @@ def ratio_text(median, best):
     return f"{median / best:.2f}" if best else ""
 
 
-def reached(case, rota, rows):
+def is_column(name):
+    return name.endswith(COLUMNS)
+
+
+def reached(case, rota, rows, bytes_row=None):
     """Whether rota's row meets the goals that can be judged: None if there is none, or its peer is not there."""
     verdicts = []
+    if case.bytes is not None and bytes_row is not None:
+        verdicts.append(bytes_row["median"] < case.bytes + 0.5)
     if case.at_most is not None:
         verdicts.append(rota["median"] <= case.at_most)
     by_name = {row["subject"]: row["median"] for row in rows}
@@ -44,22 +51,28 @@ def number(value):
     return f"{value:.1f}" if abs(value) < 100_000 else f"{value:.0f}"
 
 
-def goal_text(case, row, rows):
+def goal_text(case, row, rows, bytes_row):
     if case is None or not case.goal() or case.name != row["case"]:
         return ""
-    return f"{case.goal()}: " + {True: "reached", False: "MISSED", None: "not judged"}[reached(case, row, rows)]
+    return f"{case.goal()}: " + {True: "reached", False: "MISSED", None: "not judged"}[reached(case, row, rows, bytes_row)]
 
 
-def row_text(row, rows, cpu_rows):
+def columns_of(row, beside):
+    """What stands beside a subject's row: its rows of the COLUMNS, or None. `beside`: all rows of each column."""
+    return [next((one for one in beside[column] if one["subject"] == row["subject"]), None) for column in COLUMNS]
+
+
+def row_text(row, beside, rows):
     case = suites.case_of(row["suite"], row["case"])
-    cpu = next((c for c in cpu_rows if c["subject"] == row["subject"]), None)
+    cpu, size, count = columns_of(row, beside)
     last = ("", "", "")
     if row["subject"] == "rota":
         last = (ratio_text(row["median"], best_peer(case, rows)),
-                ratio_text(cpu["median"], best_peer(None, cpu_rows)) if cpu else "",
-                goal_text(case, row, rows))
+                ratio_text(cpu["median"], best_peer(None, beside[".cpu"])) if cpu else "",
+                goal_text(case, row, rows, size))
     return ROW.format(row["case"], row["subject"], row["workers"], number(row["median"]), number(row["min"]),
-                      number(row["max"]), row["unit"], f"{number(cpu['median'])} {cpu['unit']}" if cpu else "", row["runs"],
+                      number(row["max"]), row["unit"], f"{number(cpu['median'])} {cpu['unit']}" if cpu else "",
+                      number(size["median"]) if size else "", f"{count['median']:.2f}" if count else "", row["runs"],
                       *last).rstrip()
 
 
@@ -81,9 +94,9 @@ def speed_ups_text(suite, results):
 
 
 def rows_text(results):
-    """The rows of one case. Processor time is a column, not a row."""
+    """The rows of one case. Processor time and allocations are columns, not rows."""
     by_case = {}
     for row in results:
         by_case.setdefault(row["case"], []).append(row)
-    return "\n".join(row_text(row, rows, by_case.get(case + ".cpu", []))
-                     for case, rows in by_case.items() if not case.endswith(".cpu") for row in rows)
+    return "\n".join(row_text(row, {column: by_case.get(case + column, []) for column in COLUMNS}, rows)
+                     for case, rows in by_case.items() if not is_column(case) for row in rows)

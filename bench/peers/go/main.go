@@ -16,10 +16,11 @@ import (
 )
 
 type job struct {
-	name       string
-	workers    int
-	operations int
-	warmUp     int
+	name        string
+	workers     int
+	operations  int
+	warmUp      int
+	allocations bool
 }
 
 type benchCase struct {
@@ -79,6 +80,9 @@ func report(j job, unit string, value float64, more string) {
 	fmt.Printf("{\"case\":\"%s\",\"workers\":%d,\"unit\":\"%s\",\"value\":%.4f%s}\n", j.name, j.workers, unit, value, more)
 }
 
+// field is one more of a line.
+func field(name string, value float64) string { return fmt.Sprintf(",\"%s\":%.4f", name, value) }
+
 // measured runs the loop twice, once to warm up.
 func measured(work func(n int)) func(job) {
 	return func(j job) {
@@ -86,7 +90,7 @@ func measured(work func(n int)) func(job) {
 		cpu, begin := cpuNs(), time.Now()
 		work(j.operations)
 		wall, n := float64(time.Since(begin).Nanoseconds()), float64(j.operations)
-		report(j, "ns", wall/n, fmt.Sprintf(",\"cpu_ns\":%.4f", (cpuNs()-cpu)/n))
+		report(j, "ns", wall/n, field("cpu_ns", (cpuNs()-cpu)/n))
 	}
 }
 
@@ -162,7 +166,7 @@ func sleeps(j job) {
 }
 
 func parse(c benchCase, arguments []string) job {
-	j := job{c.name, 2, c.full, 0}
+	j := job{name: c.name, workers: 2, operations: c.full}
 	for i := 0; i+1 < len(arguments); i += 2 {
 		value := arguments[i+1]
 		n, err := strconv.Atoi(value)
@@ -176,6 +180,8 @@ func parse(c benchCase, arguments []string) job {
 			j.workers = n
 		case arguments[i] == "--operations":
 			j.operations = n
+		case arguments[i] == "--allocations":
+			j.allocations = true
 		default:
 			fail("unknown option: " + arguments[i])
 		}
@@ -186,9 +192,9 @@ func parse(c benchCase, arguments []string) job {
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("CASE [--workers N] [--scale quick|full], or --list")
+		fail("CASE [--workers N] [--scale quick|full] [--allocations 1], or --list")
 	}
-	for _, c := range cases {
+	for _, c := range append(append(cases, syncCases...), channelCases...) {
 		if os.Args[1] == "--list" {
 			fmt.Println(c.name)
 		} else if c.name == os.Args[1] {

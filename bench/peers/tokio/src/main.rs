@@ -3,15 +3,22 @@
 // BASELINE  rota's own programs, which print the same lines: bench/<suite>/rota.cpp says what one operation is.
 // READ IT   As those. Where Tokio has no such thing, as a plain call of a child (the compiler makes it part of its
 //           caller), the case is missing.
+mod allocations;
+mod channel;
 mod gate;
 mod latency;
 mod memory;
 mod pool;
+mod rounds;
+mod sync;
 mod task;
 mod timer;
 
 use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counted = allocations::Counted;
 
 /// What the command line asks for.
 #[derive(Clone)]
@@ -20,6 +27,7 @@ pub struct Job {
     pub workers: usize,
     pub operations: u64,
     pub warm_up: u64,
+    pub allocations: bool,
 }
 
 pub struct Case {
@@ -89,13 +97,17 @@ fn number(text: Option<&String>) -> u64 {
 }
 
 fn parse(arguments: &[String], case: &Case) -> Job {
-    let mut job = Job { case: case.name.into(), workers: 2, operations: case.full, warm_up: 0 };
+    let mut job = Job { case: case.name.into(), workers: 2, operations: case.full, warm_up: 0, allocations: false };
     for pair in arguments.chunks(2) {
         match pair[0].as_str() {
             "--workers" => job.workers = number(pair.get(1)) as usize,
             "--scale" if pair.get(1).map(String::as_str) == Some("quick") => job.operations = case.quick,
             "--scale" => (),
             "--operations" => job.operations = number(pair.get(1)),
+            "--allocations" => {
+                job.allocations = true;
+                allocations::count();
+            }
             unknown => misuse(&format!("unknown option: {}", unknown)),
         }
     }
@@ -104,9 +116,14 @@ fn parse(arguments: &[String], case: &Case) -> Job {
 }
 
 fn main() {
-    let cases: Vec<&Case> = [task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES, pool::CASES].into_iter().flatten().collect();
+    let cases: Vec<&Case> = [
+        task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES, pool::CASES, sync::CASES, channel::CASES,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let wanted = arguments.first().unwrap_or_else(|| misuse("CASE [--workers N] [--scale quick|full], or --list"));
+    let wanted = arguments.first().unwrap_or_else(|| misuse("CASE [--workers N] [--scale quick|full] [--allocations 1], or --list"));
     if wanted == "--list" {
         cases.iter().for_each(|case| println!("{}", case.name));
         return;
