@@ -18,7 +18,7 @@ class ROTA_API wait_leaf : public leaf {
   [[nodiscard]] const char* what() const noexcept final { return at_.rules->what; }
 
  protected:
-  explicit wait_leaf(const wait_target& at) noexcept : at_(at) {}
+  explicit wait_leaf(const wait_target& at) noexcept : at_(at) { me_.of_thread = false; }
   ~wait_leaf() = default;
 
   bool start() final;

@@ -21,7 +21,8 @@ namespace rota::core {
 //   closed            in no ring: there will be nothing            who closes, under the lock: grant()
 //
 //   The state is the upper byte of the node's word. A thread sleeps on that word; the lower bytes count how often it was told to look
-//   whether it must go on waiting (a force stop). All changes are read-modify-writes, so none hides another.
+//   whether it must go on waiting (a force stop). All changes of a thread's word are read-modify-writes, so none hides another. That of a
+//   task is changed by its owner and under the lock, and by nobody else: a store will do.
 //
 //   W1  A node is in a ring exactly while it is `waiting`; its other fields are the lock's meanwhile, and else its owner's.
 //   W2  Whoever takes a node out of its ring by call() or grant() moves the waker out before, and the change of the state is his last
@@ -67,14 +68,21 @@ struct wait_node : wait_links {
     return static_cast<wait_state>(word >> state_shift);
   }
   void set(wait_state to) noexcept {
+    const std::uint32_t changed = static_cast<std::uint32_t>(to) << state_shift;
+    if (!of_thread) {
+      // release. Pairs with seen().
+      word.store(changed, base::order::release);
+      return;
+    }
     // acq_rel. release: pairs with seen(). acquire: who told a thread to look has done what it will see.
-    word.exchange(static_cast<std::uint32_t>(to) << state_shift, base::order::acq_rel);
+    word.exchange(changed, base::order::acq_rel);
   }
 
   static constexpr unsigned state_shift = 24;
 
   waker wake;
   base::atomic<std::uint32_t> word{0};
+  bool of_thread = true;  // written once, before it is linked
   // The primitive's own, to use as it likes.
   unsigned char kind = 0;
   unsigned char losses = 0;  // so often it was called and came too late
