@@ -160,7 +160,8 @@ class ROTA_API wait_section {
   /// Gives the lock away, wakes, and takes it again.
   void breathe() noexcept;
 
-  static constexpr unsigned capacity = 32;
+  // More of them would be zeroed on the stack by each section of a hardened build, and mostly one is woken, or nobody.
+  static constexpr unsigned capacity = 8;
 
  private:
   void link_before(wait_links& where, wait_node& node) noexcept;
