@@ -204,6 +204,7 @@ const core::wait_rules ring::send_rules{
           if (me.state() == wait_state::called) self(of).arm_senders(section);
         },
     .pass_on = never_passed_on,
+    .called_may_try = true,
 };
 
 const core::wait_rules ring::receive_rules{
@@ -223,6 +224,7 @@ const core::wait_rules ring::receive_rules{
           if (me.state() == wait_state::called) self(of).arm_receivers(section);
         },
     .pass_on = never_passed_on,
+    .called_may_try = true,
 };
 
 /// Under the lock. got: there is an item, for whoever claims it. not_now: the bit is where the next publish sees it.

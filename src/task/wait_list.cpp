@@ -127,11 +127,13 @@ bool wait_leaf::start() {
   return false;
 }
 
-bool wait_leaf::try_or_join() noexcept {
-  if (!at_.rules->try_now(at_.of, me_)) return join();
+bool wait_leaf::try_now() noexcept {
+  if (!at_.rules->try_now(at_.of, me_)) return false;
   me_.set(wait_state::granted);
   return true;
 }
+
+bool wait_leaf::try_or_join() noexcept { return try_now() || join(); }
 
 bool wait_leaf::join() noexcept {
   waker unused;  // outlives the section
@@ -147,7 +149,7 @@ bool wait_leaf::is_ready() noexcept {
     return try_or_join();
   switch (me_.state()) {
     case wait_state::waiting: return false;
-    case wait_state::called: return join();
+    case wait_state::called: return (at_.rules->called_may_try && me_.was_last && try_now()) || join();
     default: return true;
   }
 }

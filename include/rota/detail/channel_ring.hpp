@@ -35,6 +35,7 @@ namespace rota::channel::detail {
 //
 //   C1  Somebody is in a list: the slot at the head (tail) has the bit, or who changed that slot has seen it and is about to call, or
 //       one that was called has not come yet. Whoever was called and claims, gives up or finds the end looks for the next: arm_*().
+//       If nobody was behind it when it was called it need not: who joins later sets the bit for itself.
 //   C2  A bit that nobody needs any more costs a look at the list, and nothing else.
 //   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, or with the channel.
 //   C4  Bits are set under the list's lock, and whoever sees one takes that lock: the node is in the list then. So only what an item is

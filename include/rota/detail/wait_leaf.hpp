@@ -29,6 +29,7 @@ class ROTA_API wait_leaf : public leaf {
   [[nodiscard]] wait_node& node() noexcept { return me_; }
 
  private:
+  bool try_now() noexcept;
   bool try_or_join() noexcept;
   bool join() noexcept;
 

@@ -83,6 +83,7 @@ struct wait_node : wait_links {
   waker wake;
   base::atomic<std::uint32_t> word{0};
   bool of_thread = true;  // written once, before it is linked
+  bool was_last = false;  // when it was called: nobody was behind it
   // The primitive's own, to use as it likes.
   unsigned char kind = 0;
   unsigned char losses = 0;  // so often it was called and came too late
@@ -151,7 +152,11 @@ class ROTA_API wait_section {
 
   /// Ends its wait, or lets it try again; it is woken after the lock. There must be room: see is_full().
   void grant(wait_node& node, wait_state how = wait_state::granted) noexcept;
-  void call(wait_node& node) noexcept { grant(node, wait_state::called); }
+  void call(wait_node& node) noexcept {
+    base::note_write(&node);
+    node.was_last = node.next == node.before;
+    grant(node, wait_state::called);
+  }
   /// Those who wait now, and nobody who comes later. Gives the lock away in between, if there are many.
   void grant_all(wait_state how = wait_state::granted) noexcept;
 
@@ -195,6 +200,8 @@ struct wait_rules {
   void (*leave)(void* of, wait_section& section, wait_node& me) noexcept;
   /// Without the lock: `me` got what it wanted, and nobody will use it: the next in line gets it.
   void (*pass_on)(void* of, wait_node& me) noexcept;
+  /// A task that was called, with nobody behind it, may take what it wants by try_now, and need not join.
+  bool called_may_try = false;
 };
 
 /// Where and how one waits.
