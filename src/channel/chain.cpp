@@ -14,7 +14,6 @@ using core::wait_state;
 namespace {
 
 chain& self(void* of) noexcept { return *static_cast<chain*>(of); }
-void keep(wait_node& me, chain_node& place) noexcept { me.got = reinterpret_cast<std::uintptr_t>(&place); }
 
 /// What was claimed is moved at once: nobody can give it back.
 [[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
@@ -151,13 +150,7 @@ const core::wait_rules chain::send_rules{
 
 const core::wait_rules chain::receive_rules{
     .what = "channel receive",
-    .try_now =
-        [](void* of, wait_node& me) noexcept {
-          slot* place = nullptr;
-          if (self(of).claim_item(place) != look::got) return false;
-          keep(me, *place);
-          return true;
-        },
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_receive_now(me); },
     .join =
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave =

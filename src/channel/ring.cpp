@@ -31,8 +31,6 @@ std::size_t stride_of(const item_shape& items) noexcept {
   return round_up(offset_of_item(items) + items.size, slot_align(items));
 }
 
-void keep(wait_node& me, ring_slot& place) noexcept { me.got = reinterpret_cast<std::uintptr_t>(&place); }
-
 /// What was claimed is moved at once: nobody can give it back.
 [[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
   ROTA_FATAL("a place in a channel was claimed, and is not used", me.got);
@@ -181,21 +179,20 @@ bool ring::take_oldest(slot*& oldest) noexcept {
   return true;
 }
 
+/// There is no place: what the policy says. False: one waits.
+bool ring::send_without_room(look why, wait_node& me) noexcept {
+  if (why == look::not_now && on_full_ == overflow::wait) return false;
+  slot* place = nullptr;
+  me.kind = static_cast<unsigned char>(without_room(why, place));
+  if (place != nullptr) keep(me, *place);
+  return true;
+}
+
 // ---- waiting
 
 const core::wait_rules ring::send_rules{
     .what = "channel send",
-    .try_now =
-        [](void* of, wait_node& me) noexcept {
-          ring& on = self(of);
-          slot* place = nullptr;
-          const look did = on.claim_place(place);
-          if (did == look::not_now && on.on_full_ == overflow::wait) return false;
-          const send_status how = did == look::got ? send_status::sent : on.without_room(did, place);
-          me.kind = static_cast<unsigned char>(how);
-          if (place != nullptr) keep(me, *place);
-          return true;
-        },
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_send_now(me); },
     .join = [](void* of,
                wait_section& section,
                wait_node& me) noexcept { return self(of).join_senders(section, me); },
@@ -209,13 +206,7 @@ const core::wait_rules ring::send_rules{
 
 const core::wait_rules ring::receive_rules{
     .what = "channel receive",
-    .try_now =
-        [](void* of, wait_node& me) noexcept {
-          slot* place = nullptr;
-          if (self(of).claim_item(place) != look::got) return false;
-          keep(me, *place);
-          return true;
-        },
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_receive_now(me); },
     .join = [](void* of,
                wait_section& section,
                wait_node& me) noexcept { return self(of).join_receivers(section, me); },

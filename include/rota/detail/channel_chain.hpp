@@ -48,6 +48,17 @@ class ROTA_API chain {
 
   [[nodiscard]] core::wait_target to_send() noexcept { return {&receivers_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
+  /// wait_rules::try_now of each. There is always room.
+  static bool try_send_now(core::wait_node& /*me*/) noexcept { return true; }
+  bool try_receive_now(core::wait_node& me) noexcept {
+    slot* place = nullptr;
+    if (claim_item(place) != look::got) return false;
+    keep(me, *place);
+    return true;
+  }
+  static void keep(core::wait_node& me, slot& place) noexcept {
+    me.got = reinterpret_cast<std::uintptr_t>(&place);
+  }
   static slot& place_of(const core::wait_node& me) noexcept {
     return *reinterpret_cast<slot*>(static_cast<std::uintptr_t>(me.got));
   }

@@ -51,6 +51,9 @@ template <class T, class Core>
 class send_leaf final : public core::wait_leaf {
  public:
   send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return on_->try_send_now(node()); });
+  }
   send_status await_resume() noexcept(!Core::allocates) {
     return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
   }
@@ -65,6 +68,9 @@ template <class T, class Core, class Result>
 class recv_leaf final : public core::wait_leaf {
  public:
   explicit recv_leaf(Core& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return on_->try_receive_now(node()); });
+  }
   [[nodiscard]] Result await_resume() noexcept {
     if (ended_as() == core::wait_state::granted) return take<Result, T>(*on_, Core::place_of(node()));
     if constexpr (std::is_same_v<Result, std::optional<T>>) {

@@ -92,6 +92,26 @@ class ROTA_API ring {
   // ---- waiting
   [[nodiscard]] core::wait_target to_send() noexcept { return {&senders_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
+  /// wait_rules::try_now of each: what they have claimed, and how it went, is in the node.
+  bool try_send_now(core::wait_node& me) noexcept {
+    slot* place = nullptr;
+    const look did = claim_place(place);
+    if (did == look::got) [[likely]] {
+      me.kind = static_cast<unsigned char>(send_status::sent);
+      keep(me, *place);
+      return true;
+    }
+    return send_without_room(did, me);
+  }
+  bool try_receive_now(core::wait_node& me) noexcept {
+    slot* place = nullptr;
+    if (claim_item(place) != look::got) return false;
+    keep(me, *place);
+    return true;
+  }
+  static void keep(core::wait_node& me, slot& place) noexcept {
+    me.got = reinterpret_cast<std::uintptr_t>(&place);
+  }
   static slot& place_of(const core::wait_node& me) noexcept {
     return *reinterpret_cast<slot*>(static_cast<std::uintptr_t>(me.got));
   }
@@ -135,6 +155,7 @@ class ROTA_API ring {
   }
 
   send_status without_room(look why, slot*& place) noexcept;
+  bool send_without_room(look why, core::wait_node& me) noexcept;
   send_status make_room(slot*& place) noexcept;
   bool take_oldest(slot*& oldest) noexcept;
 

@@ -11,6 +11,8 @@ namespace rota::core {
 /// It tries, joins the list, tries again when it is called, and gives up when its task is cancelled: what was granted meanwhile goes
 /// to the next in line. With its task's budget spent it lets others go first *before* it tries: who is cancelled there has taken
 /// nothing.
+///
+/// Where a try is short, the derived class has it in its await_ready(), in the code of who awaits: `return try_here([...]);`.
 class ROTA_API wait_leaf : public leaf {
  public:
   [[nodiscard]] bool is_ready() noexcept final;
@@ -23,6 +25,18 @@ class ROTA_API wait_leaf : public leaf {
 
   bool start() final;
 
+  /// In await_ready(). `take`: as wait_rules::try_now. False: start() goes on.
+  template <class Take>
+  bool try_here(Take take) noexcept {
+    if (task().budget <= 1) [[unlikely]]
+      return false;
+    tried_ = !take();
+    if (tried_) return false;
+    --task().budget;
+    me_.set(wait_state::granted);
+    return true;
+  }
+
   /// In await_resume(): granted or closed.
   [[nodiscard]] wait_state ended_as() const noexcept { return me_.state(); }
   /// Before the co_await, and in await_resume(): its own.
@@ -34,7 +48,8 @@ class ROTA_API wait_leaf : public leaf {
   bool join() noexcept;
 
   wait_target at_;
-  bool untried_ = false;
+  bool tried_ = false;    // in vain, just now
+  bool untried_ = false;  // it gives up its turn first
   wait_node me_;
 };
 

@@ -155,6 +155,9 @@ class [[nodiscard]] mutex::guard {
 class ROTA_API mutex::lock_leaf final : public core::wait_leaf {
  public:
   explicit lock_leaf(mutex& of) noexcept : wait_leaf(of.target()), of_(&of) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return of_->take(); });
+  }
   [[nodiscard]] guard await_resume() noexcept { return guard(of_); }
 
  private:

@@ -183,11 +183,17 @@ class [[nodiscard]] semaphore::permit {
 
 class ROTA_API semaphore::acquire_leaf final : public core::wait_leaf {
  public:
-  acquire_leaf(semaphore& of, count n) : wait_leaf(of.target()) { node().wanted = checked(n); }
+  acquire_leaf(semaphore& of, count n) : wait_leaf(of.target()), of_(&of) { node().wanted = checked(n); }
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return of_->try_acquire(node().wanted).has_value(); });
+  }
   [[nodiscard]] std::expected<void, std::error_code> await_resume() noexcept {
     if (ended_as() == core::wait_state::granted) return {};
     return std::unexpected(make_error_code(errc::closed));
   }
+
+ private:
+  semaphore* of_;
 };
 
 inline semaphore::acquire_leaf semaphore::acquire(count n) { return acquire_leaf(*this, n); }
