@@ -63,20 +63,10 @@ void chain::drop_receiver() noexcept {
   if (halves_.drop_side()) destroy();
 }
 
-send_status chain::try_place(slot*& place) {
+chain::slot& chain::make_place() {
   void* const memory = align_ > frame_align ? ::operator new(node_bytes_, std::align_val_t(align_))
                                             : base::allocate_frame(node_bytes_);
-  place = ::new (memory) slot;
-  {
-    const wait_section section(receivers_);
-    if (!closed_) {
-      ++pending_;
-      return send_status::sent;
-    }
-  }
-  free(*place);
-  place = nullptr;
-  return send_status::closed;
+  return *::new (memory) slot;
 }
 
 void chain::free(slot& place) noexcept {
@@ -87,13 +77,15 @@ void chain::free(slot& place) noexcept {
   }
 }
 
-void chain::publish(slot& place) noexcept {
+bool chain::publish(slot& place) noexcept {
   wait_section section(receivers_);
+  if (closed_) [[unlikely]]
+    return false;
   (first_ == nullptr ? first_ : last_->next) = &place;
   last_ = &place;
   ++size_;
-  --pending_;
   if (wait_node* const first = section.first()) section.call(*first);
+  return true;
 }
 
 /// Under the lock. Null: there is none. Whoever takes the last one tells the others of the end.
@@ -160,6 +152,7 @@ const core::wait_rules chain::receive_rules{
           if (passes && next != nullptr) section.call(*next);
         },
     .pass_on = never_passed_on,
+    .called_may_try = true,
 };
 
 }  // namespace rota::channel::detail

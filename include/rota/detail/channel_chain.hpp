@@ -9,11 +9,11 @@
 namespace rota::channel::detail {
 
 // PROTOCOL: chain of a channel
-//   Everything is under the lock of receivers_: the list of items, how many there are, how many are on their way, and whether it is
-//   closed. Items move in and out of their nodes without it.
+//   Everything is under the lock of receivers_: the list of items, how many there are, and whether it is closed. Items move in and out of
+//   their nodes without it: in before anybody knows of the node, out when nobody knows of it any more.
 //
-//   H1  What was admitted before the close arrives: `pending_` are admitted and not yet in the list. It has ended when it is closed,
-//       nothing is pending, and the list is empty.
+//   H1  An item is in the list before the close, or stays with its sender: publish() says which. It has ended when it is closed and the
+//       list is empty.
 //   H2  A receiver joins only an empty list, each publish calls one, and who was called and gives up calls the next: while somebody
 //       waits there are never more items than receivers on their way.
 
@@ -40,10 +40,11 @@ class ROTA_API chain {
   [[nodiscard]] void* item_in(slot& place) const noexcept {
     return reinterpret_cast<std::byte*>(&place) + item_offset_;
   }
-  /// Throws std::bad_alloc, and nothing has changed.
-  send_status try_place(slot*& place);
+  /// For an item; nobody knows of it. Throws std::bad_alloc.
+  slot& make_place();
+  /// False: it is closed, and nobody knows of the place.
+  [[nodiscard]] bool publish(slot& place) noexcept;
   look claim_item(slot*& place) noexcept;
-  void publish(slot& place) noexcept;
   void free(slot& place) noexcept;
 
   [[nodiscard]] core::wait_target to_send() noexcept { return {&receivers_, this, &send_rules}; }
@@ -76,7 +77,7 @@ class ROTA_API chain {
   void destroy_items() noexcept;
   void destroy() noexcept;
 
-  [[nodiscard]] bool has_ended() const noexcept { return closed_ && pending_ == 0 && first_ == nullptr; }
+  [[nodiscard]] bool has_ended() const noexcept { return closed_ && first_ == nullptr; }
   slot* pop(core::wait_section& section) noexcept;
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
 
@@ -90,7 +91,6 @@ class ROTA_API chain {
   slot* first_ = nullptr;
   slot* last_ = nullptr;
   std::uint64_t size_ = 0;
-  std::uint64_t pending_ = 0;
   bool closed_ = false;
 };
 

@@ -32,14 +32,39 @@ Result take(Core& on, typename Core::slot& place) noexcept {
   return taken;
 }
 
-/// Where a place is memory of its own, it is asked for when the item is there to be put in.
+/// Into an item that was moved from, and whose lifetime has not ended.
+template <class T>
+void give_back(T& item, T& from) noexcept {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    // It was not changed.
+  } else if constexpr (std::is_nothrow_move_assignable_v<T>) {
+    item = std::move(from);
+  } else {
+    item.~T();
+    ::new (static_cast<void*>(__builtin_addressof(item))) T(std::move(from));
+  }
+}
+
+/// Where a place is memory of its own: the item is in it before anybody knows of the place, so that one look under the lock will do.
+template <class T, class Core>
+send_status send_whole(Core& on, T& item) {
+  typename Core::slot& place = on.make_place();
+  before_items();
+  base::note_write(on.item_in(place));
+  T* const moved = ::new (on.item_in(place)) T(std::move(item));
+  if (on.publish(place)) [[likely]]
+    return send_status::sent;
+  before_items();
+  give_back(item, *moved);
+  moved->~T();
+  on.free(place);
+  return send_status::closed;
+}
+
 template <class T, class Core>
 send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
   if constexpr (Core::allocates) {
-    typename Core::slot* place = nullptr;
-    const send_status how = on.try_place(place);
-    if (how == send_status::sent) put(on, *place, item);
-    return how;
+    return send_whole(on, item);
   } else {
     const send_status how = status_of(me);
     if (how == send_status::sent) put(on, Core::place_of(me), item);
@@ -129,13 +154,18 @@ class basic_sender {
   [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
-  /// Never waits. Moves from the item only if it says `sent`. Says `full` also while the place that comes next is being emptied.
+  /// Never waits. Moves from the item only if it says `sent`; without a limit, one that comes too late is moved back. Says `full` also
+  /// while the place that comes next is being emptied.
   send_status try_send(T&& item) noexcept(!Core::allocates) {
-    typename Core::slot* place = nullptr;
-    const send_status can = on_->try_place(place);
-    if (can == send_status::sent) [[likely]]
-      detail::put(*on_, *place, item);
-    return can;
+    if constexpr (Core::allocates) {
+      return detail::send_whole(*on_, item);
+    } else {
+      typename Core::slot* place = nullptr;
+      const send_status can = on_->try_place(place);
+      if (can == send_status::sent) [[likely]]
+        detail::put(*on_, *place, item);
+      return can;
+    }
   }
   send_status try_send(const T& item)
     requires std::is_copy_constructible_v<T>

@@ -53,6 +53,28 @@ TEST(unbounded, items_are_destroyed_with_the_last_receiver) {
   EXPECT_TRUE(made.sender.is_closed());
 }
 
+TEST(unbounded, an_item_that_comes_too_late_is_moved_back) {
+  struct unassignable {
+    const std::shared_ptr<int> counts;
+    explicit unassignable(std::shared_ptr<int> of) noexcept : counts(std::move(of)) {}
+    unassignable(unassignable&& other) noexcept : counts(other.counts) {}
+  };
+  auto pointers = unbounded<std::unique_ptr<int>>();
+  pointers.receiver.close();
+  auto pointer = std::make_unique<int>(7);
+  EXPECT_EQ(pointers.sender.try_send(std::move(pointer)), send_status::closed);
+  ASSERT_NE(pointer, nullptr);
+  EXPECT_EQ(*pointer, 7);
+
+  const auto counts = std::make_shared<int>(1);
+  auto others = unbounded<unassignable>();
+  others.receiver.close();
+  unassignable item(counts);
+  EXPECT_EQ(others.sender.try_send(std::move(item)), send_status::closed);
+  EXPECT_EQ(item.counts, counts);
+  EXPECT_EQ(counts.use_count(), 2);
+}
+
 TEST(unbounded, tasks_send_and_wait) {
   manual_scheduler by;
   auto [tx, rx] = unbounded<int>();
