@@ -30,13 +30,6 @@ const core::wait_rules event::automatic_rules{
     .pass_on = [](void* of, wait_node&) noexcept { self(of).set(); },
 };
 
-/// An automatic one.
-bool event::take() noexcept {
-  std::uint32_t seen = flag;
-  // acquire. Pairs with set(). failure: relaxed. Nothing is read that was not passed.
-  return word_.compare_exchange_strong(seen, 0, base::order::acquire, base::order::relaxed);
-}
-
 on_join event::join(wait_section& section, wait_node& me) noexcept {
   // relaxed. A guess; the exchange decides. It fails only if somebody else has changed the word.
   std::uint32_t seen = word_.load(base::order::relaxed);

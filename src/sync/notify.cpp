@@ -14,7 +14,7 @@ notify& self(void* of) noexcept { return *static_cast<notify*>(of); }
 
 const core::wait_rules notify::rules{
     .what = "notify wait",
-    .try_now = [](void* of, wait_node& me) noexcept { return self(of).take(me); },
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_now(me); },
     .join =
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
@@ -24,27 +24,14 @@ const core::wait_rules notify::rules{
         },
 };
 
-bool notify::take(wait_node& me) noexcept {
-  me.kind = 0;
-  // acquire. Pairs with notify_all(): a call that is seen has been made. For the permit a guess.
-  std::uint64_t seen = word_.load(base::order::acquire);
-  do {
-    if (seen / one_call != me.wanted) return true;
-    if ((seen & permit) == 0) return false;
-    // acquire. Pairs with notify_one(). failure: acquire. As above.
-  } while (!word_.compare_exchange_weak(seen, seen & ~permit, base::order::acquire, base::order::acquire));
-  me.kind = by_one;
-  return true;
-}
-
 on_join notify::join(wait_section& section, wait_node& me) noexcept {
-  // acquire. As in take().
+  // acquire. As in try_now().
   std::uint64_t seen = word_.load(base::order::acquire);
   for (;;) {
     if (seen / one_call != me.wanted) return on_join::done;
     const bool stored = (seen & permit) != 0;
     // acquire. Pairs with notify_one(). Same word as there and in notify_all(): of {a call, somebody waits} at least one side sees the
-    // other; what is in the list goes through its lock. failure: acquire. As in take().
+    // other; what is in the list goes through its lock. failure: acquire. As in try_now().
     if (!word_.compare_exchange_weak(
             seen, stored ? seen & ~permit : seen | waiting, base::order::acquire, base::order::acquire))
       continue;

@@ -10,35 +10,51 @@
 
 namespace rota::core {
 
+template <class Primitive>
+class plain_waits;
+
 /// What wait() gives: co_await it.
-class ROTA_API plain_wait final : public wait_leaf {
+template <class Primitive>
+class plain_wait final : public wait_leaf {
  public:
-  explicit plain_wait(const wait_target& at, std::uint64_t since = 0) noexcept : wait_leaf(at) {
+  plain_wait(Primitive& of, const wait_target& at, std::uint64_t since) noexcept : wait_leaf(at), of_(&of) {
     node().wanted = since;
   }
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return plain_waits<Primitive>::try_now(*of_, node()); });
+  }
   static void await_resume() noexcept {}
+
+ private:
+  Primitive* of_;
 };
 
-/// A base of the primitive. It asks for two things of it: target(), and since(), which its hooks find in `wanted` of the node.
+/// A base of the primitive. It asks for three things of it: target(), since(), which its hooks find in `wanted` of the node, and try_now(),
+/// its hook of that name.
 template <class Primitive>
 class plain_waits {
  public:
   /// co_await it.
-  [[nodiscard]] plain_wait wait() noexcept { return plain_wait(primitive().target(), primitive().since()); }
+  [[nodiscard]] plain_wait<Primitive> wait() noexcept {
+    return plain_wait<Primitive>(primitive(), primitive().target(), primitive().since());
+  }
   /// False: one would have to wait. Needs no runtime.
   [[nodiscard]] bool try_wait() noexcept {
     wait_node me;
-    return begin(me).rules->try_now(&primitive(), me);
+    static_cast<void>(begin(me));
+    return primitive().try_now(me);
   }
   /// co_await them: std::expected<void, timed_out>.
   template <class Rep, class Period>
-  [[nodiscard]] limited<plain_wait> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
-    return limited<plain_wait>(detail::saturating_span(span), primitive().target(), primitive().since());
+  [[nodiscard]] limited<plain_wait<Primitive>> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+    return limited<plain_wait<Primitive>>(
+        detail::saturating_span(span), primitive(), primitive().target(), primitive().since());
   }
   template <class Duration>
-  [[nodiscard]] limited<plain_wait> wait_until(
+  [[nodiscard]] limited<plain_wait<Primitive>> wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
-    return limited<plain_wait>(detail::saturating_deadline(time), primitive().target(), primitive().since());
+    return limited<plain_wait<Primitive>>(
+        detail::saturating_deadline(time), primitive(), primitive().target(), primitive().since());
   }
 
   /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs here
@@ -64,6 +80,7 @@ class plain_waits {
 
  private:
   friend Primitive;
+  friend class plain_wait<Primitive>;
   plain_waits() noexcept = default;
   ~plain_waits() = default;
 
@@ -72,6 +89,7 @@ class plain_waits {
     me.wanted = primitive().since();
     return primitive().target();
   }
+  static bool try_now(Primitive& of, wait_node& me) noexcept { return of.try_now(me); }
   static std::expected<void, timed_out> in_time(wait_end how) {
     if (how == wait_end::timed_out) return std::unexpected(timed_out{});
     return {};

@@ -84,7 +84,13 @@ class ROTA_API event : public core::plain_waits<event> {
   [[nodiscard]] core::wait_target target() noexcept {
     return {&list_, this, is_automatic_ ? &automatic_rules : &manual_rules};
   }
-  bool take() noexcept;
+  bool try_now(core::wait_node& /*me*/) noexcept { return is_automatic_ ? take() : is_set(); }
+  /// An automatic one.
+  bool take() noexcept {
+    std::uint32_t seen = flag;
+    // acquire. Pairs with set(). failure: relaxed. Nothing is read that was not passed.
+    return word_.compare_exchange_strong(seen, 0, base::order::acquire, base::order::relaxed);
+  }
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
   void leave(const core::wait_section& section) noexcept;
   void wake_one() noexcept;

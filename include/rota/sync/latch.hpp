@@ -70,6 +70,7 @@ class ROTA_API latch : public core::plain_waits<latch> {
 
   static constexpr std::uint64_t since() noexcept { return 0; }
   [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
+  [[nodiscard]] bool try_now(const core::wait_node& /*me*/) const noexcept { return left() == 0; }
   void count_down_slowly(count n);
   bool count_down_in(core::wait_section& section, count n, count& there) noexcept;
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;

@@ -94,7 +94,18 @@ class ROTA_API notify : public core::plain_waits<notify> {
     return word_.load(base::order::acquire) / one_call;
   }
   [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
-  bool take(core::wait_node& me) noexcept;
+  bool try_now(core::wait_node& me) noexcept {
+    me.kind = 0;
+    // acquire. Pairs with notify_all(): a call that is seen has been made. For the permit a guess.
+    std::uint64_t seen = word_.load(base::order::acquire);
+    do {
+      if (seen / one_call != me.wanted) return true;
+      if ((seen & permit) == 0) return false;
+      // acquire. Pairs with notify_one(). failure: acquire. As above.
+    } while (!word_.compare_exchange_weak(seen, seen & ~permit, base::order::acquire, base::order::acquire));
+    me.kind = by_one;
+    return true;
+  }
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
   void leave(const core::wait_section& section) noexcept;
   void wake_one() noexcept;
