@@ -1,0 +1,338 @@
+// A lock that many share to read, and one has alone to write: for tasks and threads.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <utility>
+
+#include <rota/detail/limited.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+
+namespace rota::sync {
+
+// PROTOCOL: shared mutex
+//   word_    63     62      61                                0
+//          +------+-------+-----------------------------------+
+//          |writer|waiting|              readers              |
+//          +------+-------+-----------------------------------+
+//
+//   lock_shared    one reader more, by compare-exchange, while there is neither a writer nor anybody who waits. Else, under the lock of the
+//                  list, the same once more, or `waiting` is set in that step and the caller joins the list. `kind` of its node: reader.
+//   lock           0 -> writer, by compare-exchange; else alike.
+//   unlock_shared  one reader fewer, by compare-exchange. But the last one beside `waiting` does it under the lock of the list, and hands over.
+//   unlock         writer -> 0, by compare-exchange; else it hands over under the lock of the list.
+//   hand over      nobody has it, and somebody waits: the first in line is granted it, a writer alone, a reader with all the readers that
+//                  follow. Whoever comes by finds `waiting`, and stands behind them.
+//   downgrade      writer -> one reader, by compare-exchange; else under the lock of the list, and the readers in front are granted it, too.
+//
+//   H1  A writer has it: there are no readers. Guards + grants are what the word says.
+//   H2  With the list's lock free: somebody is in the list exactly while `waiting` is set, and then somebody has it, too. Only the
+//       holder of the list's lock changes the bit, or adds a reader or a writer beside it.
+//   H3  With the list's lock free: the first in line is a reader only while a writer has it. So a writer that gives up in front of
+//       readers lets these in, if readers have it.
+//   H4  With waiters the last one gives it up only under the list's lock: see W5 of the wait list.
+
+/// One writer or any number of readers, tasks and threads of any runtime, pool or none. First come, first served: a reader that comes
+/// after a waiting writer waits behind it, so neither starves.
+///
+///   rota::sync::shared_mutex m;
+///   const auto reading = co_await m.lock_shared();
+///   auto writing = co_await m.lock();
+///   const auto still_reading = rota::sync::shared_mutex::downgrade(std::move(writing));   // no other writer came between
+///
+/// Threads       Any. A guard may be destroyed by another thread, or task, than the one that took the lock.
+/// Ownership     A guard refers to the lock. Destroying a lock that somebody has or waits for ends the program with a sentence; who
+///               has it last may unlock and destroy it.
+/// Ordering      What a writer did happens before all that have the lock after it; what readers did, before the next writer. Nobody
+///               overtakes one that waits, try_ forms included.
+/// Failure       Never, but for the timed forms. A reader that locks a second time while a writer waits, a writer that locks again, and an
+///               upgrade by a reader wait for ever. A cancelled wait takes nothing; if the lock had been granted already, the next in
+///               line gets it, and readers behind a writer that gives up are let in beside those that read.
+/// Cost          Uncontended: one read-modify-write to lock and one to unlock, for both kinds. No allocation. A wait: one wake, and the
+///               list's lock twice. The lock is handed over: nobody has it while who is next is woken.
+/// Example       examples/shared_mutex.cpp
+class ROTA_API shared_mutex {
+ public:
+  class guard;
+  class shared_guard;
+  class lock_leaf;
+  class shared_leaf;
+
+  shared_mutex() noexcept = default;
+  shared_mutex(const shared_mutex&) = delete;
+  shared_mutex& operator=(const shared_mutex&) = delete;
+  ~shared_mutex() {
+    list_.end("a sync::shared_mutex was destroyed while somebody waits for it");
+    // relaxed. Who destroys it has seen to it that all others are done.
+    if (word_.load(base::order::relaxed) != 0) [[unlikely]]
+      end_in_use();
+  }
+
+  /// co_await it: a guard.
+  [[nodiscard]] lock_leaf lock() noexcept;
+  /// Nothing: somebody has it.
+  [[nodiscard]] std::optional<guard> try_lock() noexcept;
+  /// co_await them: a guard, or timed_out.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
+  template <class Duration>
+  [[nodiscard]] core::limited<lock_leaf> lock_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
+
+  /// The same for readers: a shared_guard. try_lock_shared: nothing, if a writer has it, or somebody waits.
+  [[nodiscard]] shared_leaf lock_shared() noexcept;
+  [[nodiscard]] std::optional<shared_guard> try_lock_shared() noexcept;
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<shared_leaf> lock_shared_for(std::chrono::duration<Rep, Period> span) noexcept;
+  template <class Duration>
+  [[nodiscard]] core::limited<shared_leaf> lock_shared_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
+
+  /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs
+  /// here ends the wait: throws pool::force_stopped.
+  [[nodiscard]] guard blocking_lock();
+  template <class Rep, class Period>
+  [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(std::chrono::duration<Rep, Period> span);
+  template <class Duration>
+  [[nodiscard]] std::expected<guard, timed_out> blocking_lock_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time);
+  [[nodiscard]] shared_guard blocking_lock_shared();
+  template <class Rep, class Period>
+  [[nodiscard]] std::expected<shared_guard, timed_out> blocking_lock_shared_for(
+      std::chrono::duration<Rep, Period> span);
+  template <class Duration>
+  [[nodiscard]] std::expected<shared_guard, timed_out> blocking_lock_shared_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time);
+
+  /// A writer becomes a reader, without a moment in which another writer could have it. Readers that wait in front of the next writer
+  /// come in with it. A guard without a lock ends the program with a sentence.
+  static shared_guard downgrade(guard&& held) noexcept;
+
+  /// Guesses, unless the caller knows more.
+  [[nodiscard]] bool is_locked() const noexcept { return (guess() & writer) != 0; }
+  [[nodiscard]] std::uint64_t readers() const noexcept { return guess() & readers_mask; }
+
+ private:
+  static constexpr std::uint64_t writer = std::uint64_t{1} << 63U;
+  static constexpr std::uint64_t waiting = std::uint64_t{1} << 62U;
+  static constexpr std::uint64_t readers_mask =
+      waiting - 1;                                    // each has a guard in memory: they cannot be too many
+  enum class who : unsigned char { reader, writer };  // `kind` of a node
+  static const core::wait_rules lock_rules;
+  static const core::wait_rules shared_rules;
+
+  [[nodiscard]] std::uint64_t guess() const noexcept {
+    // relaxed. A guess.
+    return word_.load(base::order::relaxed);
+  }
+  [[nodiscard]] bool take() noexcept {
+    std::uint64_t seen = 0;
+    // acquire. Pairs with unlock() and unlock_shared(). failure: relaxed. Nothing is read under a lock that was not taken.
+    return word_.compare_exchange_strong(seen, writer, base::order::acquire, base::order::relaxed);
+  }
+  [[nodiscard]] bool take_shared() noexcept {
+    // Of the word that it has most often when it is not waited for: no reader. The exchange decides.
+    std::uint64_t seen = 0;
+    do {
+      // acquire. Pairs with unlock(). failure: relaxed. Again a guess.
+      if (word_.compare_exchange_weak(seen, seen + 1, base::order::acquire, base::order::relaxed))
+        return true;
+    } while ((seen & (writer | waiting)) == 0);
+    return false;
+  }
+  void unlock() noexcept {
+    std::uint64_t seen = writer;
+    // release. Pairs with take(), take_shared() and join(). failure: relaxed. unlock_slowly() decides under the list's lock.
+    if (!word_.compare_exchange_strong(seen, 0, base::order::release, base::order::relaxed)) [[unlikely]]
+      unlock_slowly();
+  }
+  void unlock_shared() noexcept {
+    std::uint64_t seen = 1;
+    do {
+      ROTA_ASSERT((seen & readers_mask) != 0);
+      // release. Pairs with take(). failure: relaxed. Again a guess.
+      if (word_.compare_exchange_weak(seen, seen - 1, base::order::release, base::order::relaxed)) return;
+    } while (seen != (waiting | 1));
+    unlock_shared_slowly();
+  }
+  void unlock_slowly() noexcept;
+  void unlock_shared_slowly() noexcept;
+  void make_shared() noexcept;
+  void hand_over(core::wait_section& section) noexcept;
+  void let_readers_in(core::wait_section& section) noexcept;
+  core::on_join join(core::wait_section& section, core::wait_node& me, who kind) noexcept;
+  void leave(core::wait_section& section) noexcept;
+  static bool is_reader(const core::wait_node& node) noexcept {
+    return static_cast<who>(node.kind) == who::reader;
+  }
+  [[noreturn]] void end_in_use() noexcept;
+  [[noreturn]] static void end_empty() noexcept;
+  [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &lock_rules}; }
+  [[nodiscard]] core::wait_target shared_target() noexcept { return {&list_, this, &shared_rules}; }
+
+  base::atomic<std::uint64_t> word_{0};
+  core::wait_list list_;
+};
+
+/// Has the lock alone, until it is destroyed or unlock() is called. Empty after a move.
+class [[nodiscard]] shared_mutex::guard {
+ public:
+  guard(guard&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  guard& operator=(guard&& other) noexcept {
+    const guard old(std::exchange(of_, std::exchange(other.of_, nullptr)));
+    return *this;
+  }
+  guard(const guard&) = delete;
+  guard& operator=(const guard&) = delete;
+  ~guard() {
+    if (of_ != nullptr) of_->unlock();
+  }
+
+  /// Gives it back before the end. Twice ends the program with a sentence.
+  void unlock() noexcept {
+    if (of_ == nullptr) [[unlikely]]
+      end_empty();
+    std::exchange(of_, nullptr)->unlock();
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
+ private:
+  friend class shared_mutex;
+  explicit guard(shared_mutex* of) noexcept : of_(of) {}
+  shared_mutex* of_;
+};
+
+/// Has the lock beside other readers.
+class [[nodiscard]] shared_mutex::shared_guard {
+ public:
+  shared_guard(shared_guard&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  shared_guard& operator=(shared_guard&& other) noexcept {
+    const shared_guard old(std::exchange(of_, std::exchange(other.of_, nullptr)));
+    return *this;
+  }
+  shared_guard(const shared_guard&) = delete;
+  shared_guard& operator=(const shared_guard&) = delete;
+  ~shared_guard() {
+    if (of_ != nullptr) of_->unlock_shared();
+  }
+
+  /// Gives it back before the end. Twice ends the program with a sentence.
+  void unlock() noexcept {
+    if (of_ == nullptr) [[unlikely]]
+      end_empty();
+    std::exchange(of_, nullptr)->unlock_shared();
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
+ private:
+  friend class shared_mutex;
+  explicit shared_guard(shared_mutex* of) noexcept : of_(of) {}
+  shared_mutex* of_;
+};
+
+class ROTA_API shared_mutex::lock_leaf final : public core::wait_leaf {
+ public:
+  explicit lock_leaf(shared_mutex& of) noexcept : wait_leaf(of.target()), of_(&of) {}
+  [[nodiscard]] guard await_resume() noexcept { return guard(of_); }
+
+ private:
+  shared_mutex* of_;
+};
+
+class ROTA_API shared_mutex::shared_leaf final : public core::wait_leaf {
+ public:
+  explicit shared_leaf(shared_mutex& of) noexcept : wait_leaf(of.shared_target()), of_(&of) {}
+  [[nodiscard]] shared_guard await_resume() noexcept { return shared_guard(of_); }
+
+ private:
+  shared_mutex* of_;
+};
+
+inline shared_mutex::lock_leaf shared_mutex::lock() noexcept { return lock_leaf(*this); }
+inline shared_mutex::shared_leaf shared_mutex::lock_shared() noexcept { return shared_leaf(*this); }
+
+inline std::optional<shared_mutex::guard> shared_mutex::try_lock() noexcept {
+  if (take()) return guard(this);
+  return std::nullopt;
+}
+inline std::optional<shared_mutex::shared_guard> shared_mutex::try_lock_shared() noexcept {
+  if (take_shared()) return shared_guard(this);
+  return std::nullopt;
+}
+
+template <class Rep, class Period>
+core::limited<shared_mutex::lock_leaf> shared_mutex::lock_for(
+    std::chrono::duration<Rep, Period> span) noexcept {
+  return core::limited<lock_leaf>(detail::saturating_span(span), *this);
+}
+template <class Duration>
+core::limited<shared_mutex::lock_leaf> shared_mutex::lock_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  return core::limited<lock_leaf>(detail::saturating_deadline(time), *this);
+}
+template <class Rep, class Period>
+core::limited<shared_mutex::shared_leaf> shared_mutex::lock_shared_for(
+    std::chrono::duration<Rep, Period> span) noexcept {
+  return core::limited<shared_leaf>(detail::saturating_span(span), *this);
+}
+template <class Duration>
+core::limited<shared_mutex::shared_leaf> shared_mutex::lock_shared_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  return core::limited<shared_leaf>(detail::saturating_deadline(time), *this);
+}
+
+inline shared_mutex::guard shared_mutex::blocking_lock() {
+  core::wait_node me;
+  static_cast<void>(core::block(target(), me));
+  return guard(this);
+}
+inline shared_mutex::shared_guard shared_mutex::blocking_lock_shared() {
+  core::wait_node me;
+  static_cast<void>(core::block(shared_target(), me));
+  return shared_guard(this);
+}
+
+template <class Rep, class Period>
+std::expected<shared_mutex::guard, timed_out> shared_mutex::blocking_lock_for(
+    std::chrono::duration<Rep, Period> span) {
+  core::wait_node me;
+  if (core::block_for(target(), me, detail::saturating_span(span)) == core::wait_end::granted)
+    return guard(this);
+  return std::unexpected(timed_out{});
+}
+template <class Duration>
+std::expected<shared_mutex::guard, timed_out> shared_mutex::blocking_lock_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+  core::wait_node me;
+  if (core::block_until(target(), me, detail::saturating_deadline(time)) == core::wait_end::granted)
+    return guard(this);
+  return std::unexpected(timed_out{});
+}
+template <class Rep, class Period>
+std::expected<shared_mutex::shared_guard, timed_out> shared_mutex::blocking_lock_shared_for(
+    std::chrono::duration<Rep, Period> span) {
+  core::wait_node me;
+  if (core::block_for(shared_target(), me, detail::saturating_span(span)) == core::wait_end::granted)
+    return shared_guard(this);
+  return std::unexpected(timed_out{});
+}
+template <class Duration>
+std::expected<shared_mutex::shared_guard, timed_out> shared_mutex::blocking_lock_shared_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+  core::wait_node me;
+  if (core::block_until(shared_target(), me, detail::saturating_deadline(time)) == core::wait_end::granted)
+    return shared_guard(this);
+  return std::unexpected(timed_out{});
+}
+
+inline shared_mutex::shared_guard shared_mutex::downgrade(guard&& held) noexcept {
+  if (held.of_ == nullptr) [[unlikely]]
+    end_empty();
+  shared_mutex* const of = std::exchange(held.of_, nullptr);
+  of->make_shared();
+  return shared_guard(of);
+}
+
+}  // namespace rota::sync
