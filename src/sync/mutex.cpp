@@ -84,6 +84,16 @@ void mutex::leave(wait_section& section, const wait_node& me) noexcept {
   if ((before & locked) == 0) free_and_call(section);
 }
 
+/// Out of a condition variable's list. Wakes nobody but the first, if anybody: X5.
+void mutex::take_over(wait_section& section, wait_node& waiting_one) noexcept {
+  section.take_over(waiting_one);
+  // Whoever was called and is still on its way will see to those in the list: X2.
+  if (called_) return;
+  // relaxed. As in leave().
+  const std::uint32_t before = word_.fetch_or(locked | waiting, base::order::relaxed);
+  if ((before & locked) == 0) free_and_call(section);
+}
+
 void mutex::end_in_use() noexcept { ROTA_FATAL("a sync::mutex was destroyed while it is locked", 0); }
 
 }  // namespace rota::sync

@@ -44,23 +44,23 @@ class asleep {
   void* lent_;
 };
 
-enum class on_sleep { ended, timed_out, forced };
+enum class if_forced : bool { ends, sleeps_on };
 
-/// In the list.
-on_sleep sleep_in(const wait_target& at, wait_node& me, base::time_point deadline) noexcept {
+/// In the list. Null: in any, and whoever is called there sees to it himself.
+on_sleep sleep_in(const wait_target* at, wait_node& me, base::time_point deadline, if_forced then) noexcept {
   const asleep section(me);
   for (;;) {
     const std::uint32_t seen = me.seen();
     const wait_state now = wait_node::state_in(seen);
-    if (now == wait_state::called) {
+    if (now == wait_state::called && at != nullptr) {
       me.wake = waker(&me.word, &thread_waker);
-      wait_section list(*at.list);
-      if (join_list(at, list, me) != on_join::linked) return on_sleep::ended;
+      wait_section list(*at->list);
+      if (join_list(*at, list, me) != on_join::linked) return on_sleep::ended;
       continue;
     }
     if (now != wait_state::waiting) return on_sleep::ended;
     // After the look at the word: it is raised after the order was given.
-    if (section.is_forced()) return on_sleep::forced;
+    if (then == if_forced::ends && section.is_forced()) return on_sleep::forced;
     if (base::futex_wait(me.word, seen, deadline) != base::wait_result::timed_out) continue;
     if (me.state() == wait_state::waiting) return on_sleep::timed_out;
   }
@@ -86,15 +86,15 @@ scheduler* alone_here() noexcept {
 }
 
 on_sleep wait_alone(scheduler& alone,
-                    const wait_target& at,
+                    const wait_target* at,
                     wait_node& me,
                     base::time_point deadline) noexcept {
   for (;;) {
     const wait_state now = me.state();
-    if (now == wait_state::called) {
+    if (now == wait_state::called && at != nullptr) {
       me.wake = waker(&me.word, &thread_waker);
-      wait_section list(*at.list);
-      if (join_list(at, list, me) != on_join::linked) return on_sleep::ended;
+      wait_section list(*at->list);
+      if (join_list(*at, list, me) != on_join::linked) return on_sleep::ended;
     } else if (now != wait_state::waiting) {
       return on_sleep::ended;
     } else if (!run_another(alone, deadline)) {
@@ -103,9 +103,13 @@ on_sleep wait_alone(scheduler& alone,
   }
 }
 
-wait_end wait_in_list(const wait_target& at, wait_node& me, base::time_point deadline) {
+on_sleep sleep(const wait_target* at, wait_node& me, base::time_point deadline, if_forced then) noexcept {
   scheduler* const alone = alone_here();
-  const on_sleep how = alone != nullptr ? wait_alone(*alone, at, me, deadline) : sleep_in(at, me, deadline);
+  return alone != nullptr ? wait_alone(*alone, at, me, deadline) : sleep_in(at, me, deadline, then);
+}
+
+wait_end wait_in_list(const wait_target& at, wait_node& me, base::time_point deadline) {
+  const on_sleep how = sleep(&at, me, deadline, if_forced::ends);
   if (how == on_sleep::ended || give_up(at, me, if_granted::keep) == on_give_up::ended) return end_of(me);
   if (how == on_sleep::forced) current_force_ports().throw_forced();
   return wait_end::timed_out;
@@ -128,12 +132,31 @@ wait_end block_for(const wait_target& at, wait_node& me, base::nanoseconds span)
   return block_until(at, me, deadline_in(span));
 }
 
+wait_end block(const wait_target& at, wait_node& me) { return block_until(at, me, base::never); }
+
+waker thread_waker_of(wait_node& me) noexcept { return {&me.word, &thread_waker}; }
+
 base::time_point deadline_in(base::nanoseconds span) noexcept {
   const scheduler* const alone = alone_here();
   const base::time_point now = alone == nullptr ? base::now() : alone->ops->now(*alone);
   return detail::saturating_deadline(now, span);
 }
 
-wait_end block(const wait_target& at, wait_node& me) { return block_until(at, me, base::never); }
+on_sleep sleep_while_waiting(wait_node& me, base::time_point deadline) noexcept {
+  return sleep(nullptr, me, deadline, if_forced::ends);
+}
+
+void block_firmly(const wait_target& at, wait_node& me) noexcept {
+  if (me.state() == wait_state::granted) return;
+  if (me.state() == wait_state::idle) {
+    if (at.rules->try_now(at.of, me)) return;
+    me.wake = thread_waker_of(me);
+    wait_section section(*at.list);
+    if (join_list(at, section, me) != on_join::linked) return;
+  }
+  static_cast<void>(sleep(&at, me, base::never, if_forced::sleeps_on));
+}
+
+void throw_forced() { current_force_ports().throw_forced(); }
 
 }  // namespace rota::core

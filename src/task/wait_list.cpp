@@ -46,13 +46,23 @@ void wait_section::breathe() noexcept {
   enter_section();
 }
 
-void wait_section::link_before(wait_links& where, wait_node& node) noexcept {
+void wait_section::insert(wait_links& where, wait_node& node) noexcept {
   base::note_write(&node);
   ROTA_ASSERT(node.is_alone() && node.wake);
   node.next = &where;
   node.before = std::exchange(where.before, &node);
   node.before->next = &node;
+}
+
+void wait_section::link_before(wait_links& where, wait_node& node) noexcept {
+  insert(where, node);
   node.set(wait_state::waiting);
+}
+
+/// The word stays as it is: what a thread was told on it since it sleeps there must not be forgotten.
+void wait_section::take_over(wait_node& node) noexcept {
+  ROTA_ASSERT(node.state() == wait_state::waiting);
+  insert(list_->ring_, node);
 }
 
 void wait_section::unlink(wait_node& node) noexcept {

@@ -24,4 +24,16 @@ ROTA_API wait_end block(const wait_target& at, wait_node& me);
 [[nodiscard]] ROTA_API std::chrono::steady_clock::time_point deadline_in(
     std::chrono::nanoseconds span) noexcept;
 
+// For a thread that waits in one list after the other, as in a condition variable.
+
+/// What wakes a thread that sleeps on the word of `me`.
+[[nodiscard]] ROTA_API waker thread_waker_of(wait_node& me) noexcept;
+enum class [[nodiscard]] on_sleep : unsigned char { ended, timed_out, forced };
+/// Sleeps while `me`, which is in some list or on its way to one, is `waiting`.
+ROTA_API on_sleep sleep_while_waiting(wait_node& me, std::chrono::steady_clock::time_point deadline) noexcept;
+/// Blocks until `me`, which is new, or has been in this list already, is granted. Neither a limit nor a force stop ends that.
+ROTA_API void block_firmly(const wait_target& at, wait_node& me) noexcept;
+/// After on_sleep::forced, when nothing is waited for any more: throws pool::force_stopped.
+ROTA_API void throw_forced();
+
 }  // namespace rota::core

@@ -24,7 +24,8 @@ namespace rota::core {
 //   whether it must go on waiting (a force stop). All changes of a thread's word are read-modify-writes, so none hides another. That of a
 //   task is changed by its owner and under the lock, and by nobody else: a store will do.
 //
-//   W1  A node is in a ring exactly while it is `waiting`; its other fields are the lock's meanwhile, and else its owner's.
+//   W1  A node is in a ring exactly while it is `waiting`; its other fields are the lock's meanwhile, and else its owner's. Or it goes from one
+//       list to another: then they are those of who has taken it out, and its owner waits for that.
 //   W2  Whoever takes a node out of its ring by call() or grant() moves the waker out before, and the change of the state is his last
 //       touch: the owner may see it at once, go on, and be gone. A wake that follows needs the waker alone.
 //   W3  No waker is woken or dropped, no memory is asked for, and no code of a user's runs under the lock. Held by
@@ -147,8 +148,10 @@ class ROTA_API wait_section {
   /// It waits from now on. Its waker is in it.
   void link_back(wait_node& node) noexcept { link_before(list_->ring_, node); }
   void link_front(wait_node& node) noexcept { link_before(*list_->ring_.next, node); }
-  /// It gives up: it is in no ring, and nobody else knows of it.
+  /// It gives up: it is in no ring, and nobody else knows of it. Or it is on its way to another list, and is the caller's meanwhile.
   void unlink(wait_node& node) noexcept;
+  /// It waits on in this list, after it has left another: its owner sees no difference.
+  void take_over(wait_node& node) noexcept;
 
   /// Ends its wait, or lets it try again; it is woken after the lock. There must be room: see is_full().
   void grant(wait_node& node, wait_state how = wait_state::granted) noexcept;
@@ -169,6 +172,7 @@ class ROTA_API wait_section {
   static constexpr unsigned capacity = 8;
 
  private:
+  static void insert(wait_links& where, wait_node& node) noexcept;
   void link_before(wait_links& where, wait_node& node) noexcept;
   void close() noexcept;
 

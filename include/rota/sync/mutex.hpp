@@ -30,6 +30,8 @@ class condition_variable;
 //   X3  With waiters the word is made free only under the list's lock, so nobody who gets it then can have destroyed the mutex before
 //       the unlock has taken that lock: see W5 of the wait list.
 //   X4  Who was called and gives up calls the next, or leaves the waiting bit to who has the lock.
+//   X5  Who waited in a condition variable and is notified comes to the back of the list, and is called at once if it is free and
+//       nobody else is: at most one of any number that come.
 
 /// Mutual exclusion for tasks and threads of any runtime, pool or none.
 ///
@@ -112,6 +114,7 @@ class ROTA_API mutex {
   }
   void unlock_slowly() noexcept;
   void free_and_call(core::wait_section& section) noexcept;
+  void take_over(core::wait_section& section, core::wait_node& waiting_one) noexcept;
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
   void leave(core::wait_section& section, const core::wait_node& me) noexcept;
   [[noreturn]] void end_in_use() noexcept;

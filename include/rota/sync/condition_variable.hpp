@@ -1,0 +1,266 @@
+// Waiting, with a lock, until what the lock guards is as one wants it: for tasks and threads.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/limited.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_list.hpp>
+#include <rota/sync/mutex.hpp>
+
+namespace rota::sync {
+
+// PROTOCOL: condition variable
+//   somebody_            whether somebody is in the list; changed under its lock
+//   place of a node      here · moved by notify_one · moved, by notify_all or its owner; under the list's lock
+//
+//   wait     with the mutex: the caller joins the list, here, and then unlocks the mutex.
+//   notify   under the list's lock the first, or all, leave it and are marked as moved. After it, under the lock of their mutex, they join
+//            *its* list: nobody is woken who could not have the mutex. The mutex then calls one after the other, as it does all that wait.
+//   give up  under the list's lock: here, and it leaves the list, and locks the mutex anew; or moved, and it has the mutex to wait for
+//            already. What notify_one moved gives the notification to the next one. Either way it ends with the mutex.
+//
+//   V1  A node is in this list exactly while it is `waiting` and its place is here. Moved, it is on its way to the mutex's list, or there, or
+//       has left it: all that is left is the mutex's protocol. It never comes back but by its owner.
+//   V2  Between the two lists a node is the notifier's. Its owner cannot be gone meanwhile: whatever happens, it waits for the mutex.
+//   V3  Who notifies touches nothing of this after the list's lock: who has been moved may be the last here.
+//   V4  Who notifies has had the mutex after those who wait unlocked it, or what it changed was seen by their look. So a plain look at
+//       somebody_ is enough.
+
+/// With a guard of a sync::mutex a task or a thread waits for others to change what the mutex guards.
+///
+///   auto held = co_await m.lock();
+///   co_await ready.wait(held, [&] { return !queue.empty(); });   // a task; the mutex is free meanwhile
+///   ready.blocking_wait(held, [&] { return !queue.empty(); });   // a thread, or a work of a pool
+///   ...
+///   held.unlock();
+///
+///   { auto held = m.blocking_lock(); queue.push(x); }            // elsewhere
+///   ready.notify_one();                                          // with or without the mutex
+///
+/// Threads       Any. Those that wait may use different mutexes.
+/// Ownership     Refers to the guard, which must stay where it is and be left alone during the wait. Destroying a condition variable in
+///               which somebody waits ends the program with a sentence; all waits have returned before.
+/// Ordering      However a wait ends, it has the mutex: after a notification, when its time is over, when the predicate throws, **and when
+///               its task is cancelled or its work force-stopped**: the locals of the frames that unwind go with the mutex held, and the guard
+///               gives it back. Those that wait are notified in the order in which they came. The predicate is called with the mutex, by
+///               the task or thread that waits.
+/// Failure       Without a predicate a wait may end although nobody notified: only where a notification came to somebody who gave up, and was
+///               passed on. What a predicate throws is thrown by the wait. A cancelled wait keeps no notification: notify_one's goes to the
+///               next in line. A guard without a lock ends the program with a sentence. Who holds the mutex and waits for the end of a
+///               cancelled task that waits here, waits for ever.
+/// Cost          No allocation. notify with nobody there: one load. notify_all wakes one at most, and the others one by one, as the mutex becomes
+///               free. A wait: the list's lock once, the mutex's as for lock(); a predicate that is not met costs the same again.
+/// Example       examples/condition_variable.cpp
+class ROTA_API condition_variable {
+  class wait_base;
+  template <class Predicate>
+  class predicate_wait;
+
+ public:
+  class plain_wait;
+
+  condition_variable() noexcept = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+  ~condition_variable() { list_.end("a sync::condition_variable was destroyed while somebody waits in it"); }
+
+  /// Whoever has waited longest looks again; nobody: nothing happens.
+  void notify_one() noexcept {
+    if (has_somebody()) move_one();
+  }
+  /// All who wait now.
+  void notify_all() noexcept {
+    if (has_somebody()) move_all();
+  }
+
+  /// co_await it: until notified.
+  [[nodiscard]] plain_wait wait(mutex::guard& held) noexcept;
+  /// co_await it: until `is_met()`, which is asked at once and after each notification.
+  template <std::predicate Predicate>
+  [[nodiscard]] predicate_wait<Predicate> wait(mutex::guard& held, Predicate is_met);
+  /// co_await them: std::expected<void, timed_out>. With a predicate: timed_out only if it is not met when the mutex is locked again.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<plain_wait> wait_for(mutex::guard& held,
+                                                   std::chrono::duration<Rep, Period> span) noexcept;
+  template <class Duration>
+  [[nodiscard]] core::limited<plain_wait> wait_until(
+      mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
+  template <class Rep, class Period, std::predicate Predicate>
+  [[nodiscard]] core::limited<predicate_wait<Predicate>> wait_for(mutex::guard& held,
+                                                                  std::chrono::duration<Rep, Period> span,
+                                                                  Predicate is_met);
+  template <class Duration, std::predicate Predicate>
+  [[nodiscard]] core::limited<predicate_wait<Predicate>> wait_until(
+      mutex::guard& held,
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+      Predicate is_met);
+
+  /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs here
+  /// ends the wait: throws pool::force_stopped, with the mutex.
+  void blocking_wait(mutex::guard& held) { static_cast<void>(block(held, time_point::max())); }
+  template <std::predicate Predicate>
+  void blocking_wait(mutex::guard& held, Predicate is_met) {
+    static_cast<void>(block_until_met(held, time_point::max(), is_met));
+  }
+  template <class Rep, class Period>
+  std::expected<void, timed_out> blocking_wait_for(mutex::guard& held,
+                                                   std::chrono::duration<Rep, Period> span) {
+    return block(held, core::deadline_in(detail::saturating_span(span)));
+  }
+  template <class Duration>
+  std::expected<void, timed_out> blocking_wait_until(
+      mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return block(held, detail::saturating_deadline(time));
+  }
+  template <class Rep, class Period, std::predicate Predicate>
+  std::expected<void, timed_out> blocking_wait_for(mutex::guard& held,
+                                                   std::chrono::duration<Rep, Period> span,
+                                                   Predicate is_met) {
+    return block_until_met(held, core::deadline_in(detail::saturating_span(span)), is_met);
+  }
+  template <class Duration, std::predicate Predicate>
+  std::expected<void, timed_out> blocking_wait_until(
+      mutex::guard& held,
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+      Predicate is_met) {
+    return block_until_met(held, detail::saturating_deadline(time), is_met);
+  }
+
+ private:
+  using time_point = std::chrono::steady_clock::time_point;
+  enum class place : unsigned char { here, moved_by_one, moved };  // `kind` of a node
+  struct node : core::wait_node {
+    mutex* of = nullptr;
+  };
+
+  [[nodiscard]] bool has_somebody() const noexcept {
+    // relaxed. See V4: the mutex orders it.
+    return somebody_.load(base::order::relaxed) != 0;
+  }
+  static place place_of(const node& me) noexcept { return static_cast<place>(me.kind); }
+  static node& take_first(core::wait_section& section, place to) noexcept;
+  void settle(const core::wait_section& section) noexcept;
+  void move_one() noexcept;
+  void move_all() noexcept;
+  void join(node& me) noexcept;
+  bool leave(node& me) noexcept;
+  void pass_on(node& me) noexcept;
+  std::expected<void, timed_out> block(const mutex::guard& held, time_point deadline);
+  template <class Predicate>
+  std::expected<void, timed_out> block_until_met(const mutex::guard& held,
+                                                 time_point deadline,
+                                                 Predicate& is_met) {
+    core::demand_unguarded();
+    while (!is_met()) {
+      if (!block(held, deadline).has_value() && !is_met()) return std::unexpected(timed_out{});
+    }
+    return {};
+  }
+  // The mutex is a friend's: what is nested here asks this class.
+  static mutex& mutex_of(const mutex::guard& held) noexcept;
+  static void unlock(const node& me) noexcept;
+  static bool relock(node& me, waker mine) noexcept;
+  static bool rejoin(node& me, waker mine) noexcept;
+
+  base::atomic<std::uint32_t> somebody_{0};
+  core::wait_list list_;
+};
+
+/// A task that waits.
+class ROTA_API condition_variable::wait_base : public leaf {
+ public:
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool cancel_ended() noexcept final { return has_mutex(); }
+  [[nodiscard]] const char* what() const noexcept final { return "condition_variable wait"; }
+
+ protected:
+  wait_base(condition_variable& in, const mutex::guard& held) noexcept : in_(&in) {
+    me_.of = &mutex_of(held);
+  }
+  ~wait_base() = default;
+
+  bool start() final;
+  /// Asked with the mutex.
+  virtual bool is_met() = 0;
+  /// In await_resume().
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  bool look() noexcept;
+  void join() noexcept;
+  bool has_mutex() noexcept;
+
+  condition_variable* in_;
+  std::exception_ptr thrown_;
+  bool untried_ = false;
+  bool done_ = false;
+  node me_;
+};
+
+class ROTA_API condition_variable::plain_wait final : public wait_base {
+ public:
+  plain_wait(condition_variable& in, const mutex::guard& held) noexcept : wait_base(in, held) {}
+  static void await_resume() noexcept {}
+
+ private:
+  bool is_met() noexcept override { return std::exchange(has_waited_, true); }
+  bool has_waited_ = false;
+};
+
+template <class Predicate>
+class condition_variable::predicate_wait final : public wait_base {
+ public:
+  predicate_wait(condition_variable& in, const mutex::guard& held, Predicate is_met)
+      : wait_base(in, held), is_met_(std::move(is_met)) {}
+  void await_resume() const { rethrow(); }
+  /// For core::limited: it is late, and has the mutex.
+  [[nodiscard]] bool has_passed() { return is_met(); }
+
+ private:
+  bool is_met() override {
+    core::demand_unguarded();
+    return static_cast<bool>(is_met_());
+  }
+  Predicate is_met_;
+};
+
+inline condition_variable::plain_wait condition_variable::wait(mutex::guard& held) noexcept {
+  return plain_wait(*this, held);
+}
+template <std::predicate Predicate>
+condition_variable::predicate_wait<Predicate> condition_variable::wait(mutex::guard& held, Predicate is_met) {
+  return predicate_wait<Predicate>(*this, held, std::move(is_met));
+}
+template <class Rep, class Period>
+core::limited<condition_variable::plain_wait> condition_variable::wait_for(
+    mutex::guard& held, std::chrono::duration<Rep, Period> span) noexcept {
+  return core::limited<plain_wait>(detail::saturating_span(span), *this, held);
+}
+template <class Duration>
+core::limited<condition_variable::plain_wait> condition_variable::wait_until(
+    mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  return core::limited<plain_wait>(detail::saturating_deadline(time), *this, held);
+}
+template <class Rep, class Period, std::predicate Predicate>
+core::limited<condition_variable::predicate_wait<Predicate>> condition_variable::wait_for(
+    mutex::guard& held, std::chrono::duration<Rep, Period> span, Predicate is_met) {
+  return core::limited<predicate_wait<Predicate>>(
+      detail::saturating_span(span), *this, held, std::move(is_met));
+}
+template <class Duration, std::predicate Predicate>
+core::limited<condition_variable::predicate_wait<Predicate>> condition_variable::wait_until(
+    mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time, Predicate is_met) {
+  return core::limited<predicate_wait<Predicate>>(
+      detail::saturating_deadline(time), *this, held, std::move(is_met));
+}
+
+}  // namespace rota::sync

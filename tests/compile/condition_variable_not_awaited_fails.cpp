@@ -1,0 +1,9 @@
+// A wait that nobody awaits has not waited.
+// EXPECT: (ignoring return value|nodiscard)
+#include <rota/sync/condition_variable.hpp>
+#include <rota/task.hpp>
+
+rota::task<void> waits(rota::sync::condition_variable& c, rota::sync::mutex& m) {
+  auto held = co_await m.lock();
+  c.wait(held);
+}
