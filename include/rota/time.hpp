@@ -149,7 +149,12 @@ class ROTA_API interval {
   [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
 
   /// The next tick comes one period after the next call of `tick`.
-  void reset() noexcept { has_begun_ = false; }
+  void reset() noexcept { has_begun_ = is_due_ = false; }
+  /// The next tick is due at once, and the schedule begins with it.
+  void reset_immediately() noexcept {
+    has_begun_ = true;
+    is_due_ = true;
+  }
 
  private:
   enum check { checked };
@@ -159,6 +164,7 @@ class ROTA_API interval {
   time_point next_{};
   missed_tick policy_;
   bool has_begun_ = false;
+  bool is_due_ = false;  // the next tick, whenever that is
 };
 
 /// The error of a timeout.

@@ -49,6 +49,7 @@ interval::interval(check, std::chrono::nanoseconds period, missed_tick policy)
 bool interval::tick_leaf::start() {
   const base::time_point now = timing::now_for(task());
   if (!owner_->has_begun_) owner_->next_ = detail::saturating_deadline(now, owner_->period_);
+  if (owner_->is_due_) owner_->next_ = now;
   owner_->has_begun_ = true;
   if (owner_->next_ > now) {
     wait_until(owner_->next_);
@@ -60,6 +61,7 @@ bool interval::tick_leaf::start() {
 
 base::time_point interval::tick_leaf::await_resume() noexcept {
   const base::time_point scheduled = owner_->next_;
+  owner_->is_due_ = false;
   owner_->next_ = timing::next_tick(scheduled, timing::now_for(task()), owner_->period_, owner_->policy_);
   return scheduled;
 }

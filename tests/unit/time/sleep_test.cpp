@@ -510,6 +510,31 @@ TEST(interval, reset_begins_a_new_schedule) {
   EXPECT_TRUE(h.is_done());
 }
 
+TEST(interval, begins_at_once_if_it_is_told_to) {
+  manual_scheduler s;
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<void> {
+        interval every(10ms, missed_tick::delay);
+        for (int i = 0; i < 2; ++i) {
+          every.reset_immediately();
+          m.advance(3ms);
+          const time_point begin = m.time;
+          const time_point first = co_await every.tick();
+          const time_point second = co_await every.tick();
+          EXPECT_EQ(first, begin);
+          EXPECT_EQ(second, begin + 10ms);
+        }
+        every.reset_immediately();
+        every.reset();
+        const time_point again = m.time;
+        const time_point tick = co_await every.tick();
+        EXPECT_EQ(tick, again + 10ms);
+      },
+      std::ref(s));
+  s.run_with_time();
+  EXPECT_TRUE(h.is_done());
+}
+
 TEST(interval, refuses_a_period_of_nothing_and_names_it) {
   for (const auto period : {0ns, -1ns, -5000000000ns}) {
     try {
