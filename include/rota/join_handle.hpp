@@ -35,6 +35,9 @@ enum class join_kind : unsigned char { structured, detached };
 /// Waits for a task. Cancelled, it cancels that task and waits for its end; `detached`: it just leaves.
 class ROTA_API join_leaf : public leaf {
  public:
+  /// As a case of a select: who loses stops waiting, and the awaited task goes on, whatever its kind.
+  static constexpr bool may_lose = true;
+
   [[nodiscard]] bool is_ready() noexcept override;
   cancel_progress try_cancel(cancel_reason reason) noexcept override;
   [[nodiscard]] bool cancel_ended() noexcept override;
@@ -44,6 +47,9 @@ class ROTA_API join_leaf : public leaf {
   join_leaf(header*& target, join_kind kind) noexcept : target_(target), kind_(kind) {}
   ~join_leaf() = default;
   bool start() override;
+  bool start_beside() override;
+  void lose() noexcept override;
+  bool announce_cancel(cancel_reason reason) noexcept override;
   [[nodiscard]] header*& target() const noexcept { return target_; }
 
  private:

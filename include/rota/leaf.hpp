@@ -7,6 +7,10 @@
 #include <rota/detail/activation.hpp>
 #include <rota/waker.hpp>
 
+namespace rota::channel::detail {
+class select_core;
+}
+
 namespace rota {
 
 /// What became of a request to cancel a leaf.
@@ -21,6 +25,9 @@ enum class [[nodiscard]] cancel_progress : unsigned char {
 ///              woken once `is_ready()` is true, from any thread, as early as it likes: before `start` has returned.
 ///   Waking     The task then asks `is_ready()`. A wake that comes too early, twice or for no reason does no harm.
 ///   Cancel     `try_cancel()` takes the operation back, giving what was granted already to whoever is next in line.
+///   Select     A leaf may be a case of channel::select if it says `static constexpr bool may_lose = true`, by which it promises that it
+///              takes what it waits for in start() and is_ready() alone, and only if these then say yes; and that it ends at once when
+///              it is cancelled. See start_beside() and lose() for those that must do something else there.
 ///
 /// Threads       All members are called by the thread that runs the task; what the event's side calls is the waker alone.
 /// Ownership     A leaf is a temporary in the awaiting frame. The event's side must not touch it after it was cancelled
@@ -60,6 +67,13 @@ class ROTA_API leaf {
 
   /// True: ready at once, and no waker was kept.
   virtual bool start() { return is_ready(); }
+  /// The same as one of several that are awaited at once: the thread must not be given away to what is awaited.
+  virtual bool start_beside() { return start(); }
+  /// It was started beside others, and one of these was faster: takes the wait back, at once; what was waited for goes on.
+  virtual void lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
+  /// It was, or was to be, started beside others, and all of them are cancelled, one after the other. True: it must be, even if it was not
+  /// started yet.
+  virtual bool announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
 
   /// A waker for the task that awaits this leaf. Owns a reference: wake it, or drop it.
   [[nodiscard]] waker make_waker() const noexcept;
@@ -78,6 +92,8 @@ class ROTA_API leaf {
   bool suspend_in(core::promise_base& frame);
 
  private:
+  friend class channel::detail::select_core;
+
   core::activation* task_ = nullptr;
 };
 

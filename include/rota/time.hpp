@@ -23,6 +23,7 @@ namespace core {
 class ROTA_API timer_leaf : public leaf {
  public:
   using time_point = std::chrono::steady_clock::time_point;
+  static constexpr bool may_lose = true;
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;

@@ -38,6 +38,8 @@ class ROTA_API unix_signal {
 
   class ROTA_API next_leaf final : public leaf {
    public:
+    static constexpr bool may_lose = true;
+
     explicit next_leaf(detail::signal_source* source) noexcept : source_(source) {}
     [[nodiscard]] bool is_ready() noexcept override;
     cancel_progress try_cancel(cancel_reason reason) noexcept override;

@@ -28,6 +28,7 @@ struct thread_locals {
   void* work = nullptr;      // pool: the work that runs here
   unsigned turn = 0;         // pool: which queue is next
   unsigned guarded = 0;      // task: sections under the lock of a primitive, counted in builds with asserts
+  std::uint64_t draws = 0;   // task: how often somebody who would be fair has asked
   bool frames_closed = false;  // base: this thread is ending
 };
 

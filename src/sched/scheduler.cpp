@@ -121,6 +121,11 @@ const core::scheduler_ops scheduler::ops_table{
           worker* const here = mine(of(s));
           return here != nullptr && here->thief_end().has_items();
         },
+    .draw =
+        [](core::scheduler& s) noexcept {
+          worker* const here = mine(of(s));
+          return here != nullptr ? here->draw() : core::draw_of_thread();
+        },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cache_line.hpp"
+#include "base/chance.hpp"
 #include "base/random.hpp"
 #include "base/tls_slot.hpp"
 #include "queue/fork_deque.hpp"
@@ -46,6 +47,9 @@ class alignas(base::cache_line) worker {
   /// This thread plays the role from now on, or no longer.
   void enter_thread() noexcept;
   static void leave_thread() noexcept;
+
+  /// For whoever runs here and would be fair.
+  [[nodiscard]] std::uint64_t draw() noexcept { return random_.next() + (base::chance() ? 1 : 0); }
 
   /// The newest task: into the LIFO slot, its predecessor into the ring.
   void push_newest(core::header& task) noexcept;

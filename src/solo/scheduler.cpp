@@ -70,6 +70,7 @@ const core::scheduler_ops scheduler::ops_table{
         [](core::scheduler& s, base::time_point limit) noexcept {
           return !of(s).running_ && (of(s).run_one() || of(s).move_to_next_timer(limit));
         },
+    .draw = [](core::scheduler& s) noexcept { return of(s).random_.next(); },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 

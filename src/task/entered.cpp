@@ -80,6 +80,7 @@ const scheduler_ops entered::ops_table{
                   int by) noexcept { services_of(self).ops->outside(services_of(self), by); },
     .blocking = [](scheduler& self) noexcept { return services_of(self).ops->blocking(services_of(self)); },
     .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
+    .draw = [](scheduler& self) noexcept { return services_of(self).ops->draw(services_of(self)); },
     .freed = [](scheduler&) noexcept {},
 };
 

@@ -178,6 +178,25 @@ bool join_leaf::start() {
   return register_here();
 }
 
+/// Never claims: others are awaited beside it.
+bool join_leaf::start_beside() {
+  demand(target_);
+  registered_ = false;
+  return is_complete(*target_) || register_here();
+}
+
+/// What was registered too late for that wakes the task once for nothing.
+void join_leaf::lose() noexcept {
+  if (std::exchange(registered_, false)) take_back_slot(*target_);
+}
+
+/// All of them hear of it before the first is waited for.
+bool join_leaf::announce_cancel(cancel_reason reason) noexcept {
+  if (kind_ == join_kind::detached || target_ == nullptr || is_complete(*target_)) return false;
+  cancel_task(*target_, reason);
+  return true;
+}
+
 /// Runs the awaited task on this thread, as a continuation of the awaiting one: no queue, no wake.
 bool join_leaf::claim() noexcept {
   if (target_->owner != header_of(task()).owner || task().budget <= 1) return false;
@@ -206,11 +225,13 @@ bool join_leaf::is_ready() noexcept {
 
 cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
   if (kind_ == join_kind::detached) {
-    if (std::exchange(registered_, false)) take_back_slot(*target_);
+    join_leaf::lose();
     return cancel_progress::ended;
   }
   if (is_complete(*target_) || register_here()) return cancel_progress::ended;
   cancel_task(*target_, reason);
+  note_target(task(),
+              *target_);  // of several that are awaited at once this is the one that is waited for now
   if (note_wait(header_of(task()), *target_)) return cancel_progress::pending;
   registered_ = false;
   take_back_slot(*target_);

@@ -25,6 +25,9 @@ struct driver_event {
 struct header;
 struct scheduler;
 
+/// The same where no scheduler is asked: each thread has a sequence, and that of all threads is the same.
+[[nodiscard]] std::uint64_t draw_of_thread() noexcept;
+
 enum class [[nodiscard]] on_take : unsigned char {
   not_here,  // this thread must not run it
   entry,     // it may, and the caller holds the entry
@@ -95,6 +98,8 @@ struct scheduler_ops {
   /// Of a scheduler whose tasks all run on one thread, which would block for one of them: runs another, if this place may, or
   /// moves time to the next timer that is not after `limit`. False: there is none. Null: it has more threads.
   bool (*run_another)(scheduler& self, base::time_point limit) noexcept = nullptr;
+  /// A number for a task that runs on this thread and would be fair. Who has a seed gives the same ones again for it.
+  std::uint64_t (*draw)(scheduler& self) noexcept = [](scheduler&) noexcept { return draw_of_thread(); };
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
   void (*freed)(scheduler& self) noexcept;
 };

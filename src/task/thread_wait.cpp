@@ -2,8 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
-#include "task/header.hpp"
-#include "task/thread_ports.hpp"
+#include "task/thread_sleep.hpp"
 
 #include <rota/detail/deadline.hpp>
 
@@ -22,33 +21,11 @@ constexpr waker_vtable thread_waker{
     [](void*) noexcept {},
 };
 
-/// This thread sleeps: others take its place, and whoever may force it on knows where it is.
-class asleep {
- public:
-  explicit asleep(wait_node& me) noexcept
-      : ports_(current_thread_ports()), force_(current_force_ports()), lent_(ports_.before_block()) {
-    force_.sleeps_on(&me.word);
-  }
-  asleep(const asleep&) = delete;
-  asleep& operator=(const asleep&) = delete;
-  ~asleep() {
-    force_.sleeps_on(nullptr);
-    ports_.after_block(lent_);
-  }
-
-  [[nodiscard]] bool is_forced() const noexcept { return force_.is_forced(); }
-
- private:
-  const thread_ports& ports_;
-  const force_ports& force_;
-  void* lent_;
-};
-
 enum class if_forced : bool { ends, sleeps_on };
 
 /// In the list. Null: in any, and whoever is called there sees to it himself.
 on_sleep sleep_in(const wait_target* at, wait_node& me, base::time_point deadline, if_forced then) noexcept {
-  const asleep section(me);
+  const asleep section(me.word);
   for (;;) {
     const std::uint32_t seen = me.seen();
     const wait_state now = wait_node::state_in(seen);
@@ -68,21 +45,6 @@ on_sleep sleep_in(const wait_target* at, wait_node& me, base::time_point deadlin
 
 wait_end end_of(const wait_node& me) noexcept {
   return me.state() == wait_state::granted ? wait_end::granted : wait_end::closed;
-}
-
-/// In a task of a scheduler whose tasks all run on this one thread. True: it ran something, or moved time.
-bool run_another(scheduler& alone, base::time_point deadline) noexcept {
-  if (alone.ops->run_another(alone, deadline)) return true;
-  if (deadline == base::never)
-    ROTA_FATAL("a blocking wait on a testing::runtime, where nothing can run that would end it: co_await it",
-               0);
-  return false;
-}
-
-/// The scheduler of the task around, if it is one of those.
-scheduler* alone_here() noexcept {
-  const header* const me = task_in_sight();
-  return me != nullptr && me->owner->ops->run_another != nullptr ? me->owner : nullptr;
 }
 
 on_sleep wait_alone(scheduler& alone,

@@ -184,6 +184,7 @@ inline constexpr core::scheduler_ops model_scheduler::table{
     },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
     .forked = [](core::scheduler& s) noexcept { tell(of(s)); },
+    .draw = [](core::scheduler&) noexcept { return std::uint64_t{testing::choose(2)}; },
     .freed =
         [](core::scheduler& s) noexcept {
           ++of(s).outside->freed;

@@ -28,6 +28,13 @@
 #define ROTA_DETAIL_WRAPPER
 #endif
 
+/// A parameter that the result refers to: clang warns where a temporary is gone before the result is.
+#if defined(__clang__)
+#define ROTA_DETAIL_KEPT [[clang::lifetimebound]]
+#else
+#define ROTA_DETAIL_KEPT
+#endif
+
 namespace rota::base {
 
 /// Says what broke, with the value that broke it, and aborts. In the model build: fails the execution, with its trace.

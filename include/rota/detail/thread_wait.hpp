@@ -1,6 +1,9 @@
 // A thread that waits in a wait_list.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/wait_list.hpp>
 
@@ -35,5 +38,23 @@ ROTA_API on_sleep sleep_while_waiting(wait_node& me, std::chrono::steady_clock::
 ROTA_API void block_firmly(const wait_target& at, wait_node& me) noexcept;
 /// After on_sleep::forced, when nothing is waited for any more: throws pool::force_stopped.
 ROTA_API void throw_forced();
+
+/// One of several that a thread waits for.
+struct wait_case {
+  const wait_target* at;  // null: not this time
+  wait_node* me;
+};
+
+/// None of them.
+inline constexpr std::size_t no_case = ~std::size_t{0};
+
+/// The first that need not wait, asked from `first` on, round about. Its node says how it ended; the others have taken nothing.
+ROTA_API std::size_t try_any(std::span<const wait_case> cases, std::size_t first) noexcept;
+/// As block_until(), for whichever comes first; no_case: the deadline has passed.
+ROTA_API std::size_t block_any(std::span<const wait_case> cases,
+                               std::size_t first,
+                               std::chrono::steady_clock::time_point deadline);
+/// A number for a thread that would be fair.
+[[nodiscard]] ROTA_API std::uint64_t draw_of_thread() noexcept;
 
 }  // namespace rota::core

@@ -6,6 +6,8 @@
 
 namespace rota::core {
 
+class wait_of_thread;
+
 /// The leaf of every primitive that has wait_rules: a class derived from it adds `await_resume()`, which asks ended_as().
 ///
 /// It tries, joins the list, tries again when it is called, and gives up when its task is cancelled: what was granted meanwhile goes
@@ -15,6 +17,8 @@ namespace rota::core {
 /// Where a try is short, the derived class has it in its await_ready(), in the code of who awaits: `return try_here([...]);`.
 class ROTA_API wait_leaf : public leaf {
  public:
+  static constexpr bool may_lose = true;
+
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return at_.rules->what; }
@@ -43,6 +47,8 @@ class ROTA_API wait_leaf : public leaf {
   [[nodiscard]] wait_node& node() noexcept { return me_; }
 
  private:
+  friend class wait_of_thread;
+
   bool try_now() noexcept;
   bool try_or_join() noexcept;
   bool join() noexcept;
@@ -51,6 +57,17 @@ class ROTA_API wait_leaf : public leaf {
   bool tried_ = false;    // in vain, just now
   bool untried_ = false;  // it gives up its turn first
   wait_node me_;
+};
+
+/// The same wait, of a thread that waits for one of several.
+class wait_of_thread {
+ public:
+  explicit wait_of_thread(wait_leaf& leaf) noexcept : leaf_(&leaf) {}
+  [[nodiscard]] const wait_target& at() const noexcept { return leaf_->at_; }
+  [[nodiscard]] wait_node& me() const noexcept { return leaf_->me_; }
+
+ private:
+  wait_leaf* leaf_;
 };
 
 }  // namespace rota::core

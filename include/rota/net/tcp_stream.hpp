@@ -45,6 +45,8 @@ class ROTA_API socket_ref {
 /// One operation on a socket: tries it, waits until the driver says that it may succeed, tries again.
 class ROTA_API socket_leaf : public leaf {
  public:
+  static constexpr bool may_lose = true;
+
   [[nodiscard]] bool is_ready() noexcept override;
   cancel_progress try_cancel(cancel_reason reason) noexcept override;
 

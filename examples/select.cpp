@@ -1,0 +1,75 @@
+// A worker that serves two queues, reports every now and then, and ends when it is told to: a loop around a select.
+#include <rota/channel/select.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace channel = rota::channel;
+
+struct totals {
+  int orders = 0;
+  int letters = 0;
+  int reports = 0;
+};
+
+rota::task<totals> serve(channel::unbounded_receiver<int> orders,
+                         channel::unbounded_receiver<std::string> letters,
+                         rota::sync::event& stop) {
+  totals so_far;
+  rota::interval every(1ms, rota::missed_tick::skip);
+  bool has_orders = true;
+  for (;;) {
+    auto first = co_await channel::select(
+        channel::when(has_orders, orders.recv()), letters.recv(), every.tick(), stop.wait());
+    switch (first.index()) {
+      case 0:
+        has_orders = first.get<0>().has_value();  // nothing: the last who ordered has gone
+        so_far.orders += has_orders ? 1 : 0;
+        break;
+      case 1: so_far.letters += first.get<1>().has_value() ? 1 : 0; break;
+      case 2: ++so_far.reports; break;
+      default: co_return so_far;
+    }
+  }
+}
+
+rota::task<totals> run() {
+  auto orders = channel::unbounded<int>();
+  auto letters = channel::unbounded<std::string>();
+  rota::sync::event stop;
+  auto served = rota::spawn(serve(orders.receiver, letters.receiver, stop));
+  for (int i = 0; i < 100; ++i) {
+    if (orders.sender.try_send(i) != channel::send_status::sent) break;
+    if (letters.sender.try_send("letter") != channel::send_status::sent) break;
+    co_await rota::yield();
+  }
+  {
+    const auto gone = std::move(orders.sender);
+  }
+  co_await rota::sleep_for(5ms);
+  // What is still there is taken with handlers, and without waiting.
+  int left = 0;
+  while (channel::try_select(channel::on(letters.receiver.recv(), [&](const auto&) { ++left; }))) {
+  }
+  stop.set();
+  totals got = co_await served;
+  got.letters += left;
+  co_return got;
+}
+
+}  // namespace
+
+int main() {
+  const totals got = rota::run(run());
+  std::printf("%d orders, %d letters\n", got.orders, got.letters);
+  return got.orders == 100 && got.letters == 100 ? 0 : 1;
+}

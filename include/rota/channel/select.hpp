@@ -1,0 +1,103 @@
+// Waiting for the first of several: receives, sends, locks, timers, ends of tasks, sockets.
+#pragma once
+
+#include <type_traits>
+
+#include <rota/channel/selected.hpp>
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/select_cases.hpp>
+
+namespace rota::channel {
+
+/// A case and what is to be done with its value: `f(value)`, or `f()` if it has none.
+template <class A, class F>
+[[nodiscard]] constexpr auto on(A&& one ROTA_DETAIL_KEPT, F&& f ROTA_DETAIL_KEPT) noexcept {
+  const auto made = detail::as_case<A>(one);
+  static_assert(std::is_void_v<typename decltype(made)::handler>, "this case has a handler already");
+  return made.with(f);
+}
+
+/// A case that takes part only if `condition` holds; else it is not even started.
+template <class A>
+[[nodiscard]] constexpr auto when(bool condition, A&& one ROTA_DETAIL_KEPT) noexcept {
+  return detail::as_case<A>(one).only_if(condition);
+}
+
+/// Waits until the first of its cases has what it waits for, and takes that, and nothing else.
+///
+///   auto first = co_await rota::channel::select(requests.recv(), stop.wait(), rota::sleep_for(1s));
+///   switch (first.index()) {
+///     case 0: ...  first.get<0>()   // std::optional<request>, as co_await requests.recv() gives it
+///     case 1: co_return;
+///     case 2: ...                   // a second without a request
+///   }
+///
+///   co_await rota::channel::select(                      // or each with a handler: what that returns, the select yields
+///       rota::channel::on(requests.recv(), [&](std::optional<request> got) { ... }),
+///       rota::channel::on(rota::sleep_for(1s), [&] { ... }));
+///
+/// A case is: recv() and send() of a channel; lock(), acquire(), wait() and their like of what is in rota/sync; sleep_for, sleep_until,
+/// tick() of an interval; a handle by its name, its result() or detached_wait(); read(), write() of a socket; next() of a unix_signal; and
+/// each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle; or see when_any. At most 64.
+///
+/// Threads       Any task of a runtime. What the cases refer to may be used by others meanwhile.
+/// Ownership     A case, and a handler, is referred to: temporaries live until the co_await is done. To keep a select in a variable is
+///               right only if its cases have names, too. Handlers run in the awaiting task, when all others have lost.
+/// Ordering      Which case is asked first is drawn, from the runtime's seed, so of several that are ready each comes as often as the
+///               others. select_in_order() asks them as they are written.
+/// Failure       One case wins, and its value is delivered; if that throws, as for a handle whose task threw, so does the co_await. The others
+///               lose: nothing is received, sent, locked or ticked by them, what had been granted to them goes to the next in line, and the
+///               task of a handle goes on. A select that is cancelled, or late, has taken nothing; tasks of handles are cancelled then, and have
+///               ended before it unwinds, but for detached_wait(). A write_all() that loses may have sent a part. A recv() of a channel that
+///               is closed and empty wins at once, with nothing: leave it out by when(). No case enabled: throws `std::invalid_argument`.
+///               The same handle twice: errc::already_joined.
+/// Cost          No allocation. As the cases one after the other: each is tried, and joins its line; then each leaves.
+/// Example       examples/select.cpp
+template <class... C>
+  requires(sizeof...(C) > 0)
+[[nodiscard]] auto select(C&&... cases ROTA_DETAIL_KEPT) {
+  return detail::select_leaf<detail::case_for<C>...>(detail::order_of_cases::drawn,
+                                                     detail::as_case<C>(cases)...);
+}
+
+/// As select, but of several that are ready the first one wins. Later ones may wait for ever.
+template <class... C>
+  requires(sizeof...(C) > 0)
+[[nodiscard]] auto select_in_order(C&&... cases ROTA_DETAIL_KEPT) {
+  return detail::select_leaf<detail::case_for<C>...>(detail::order_of_cases::as_written,
+                                                     detail::as_case<C>(cases)...);
+}
+
+// The forms for threads, with cases of channels and of what is in rota/sync alone. Throw as select does.
+
+/// Never waits; nothing: no case is ready. Needs no runtime.
+template <class... C>
+  requires(sizeof...(C) > 0)
+[[nodiscard]] auto try_select(C&&... cases) {
+  detail::thread_select<detail::case_for<C>...> all(detail::as_case<C>(cases)...);
+  return all.try_now();
+}
+
+/// Blocks the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. In a task, co_await select() instead. A
+/// force stop of the work that runs here ends the wait: throws pool::force_stopped.
+template <class... C>
+  requires(sizeof...(C) > 0)
+auto blocking_select(C&&... cases) {
+  detail::thread_select<detail::case_for<C>...> all(detail::as_case<C>(cases)...);
+  return all.block();
+}
+/// The same for at most that long, or until then: a std::expected<.., timed_out>.
+template <class Rep, class Period, class... C>
+  requires(sizeof...(C) > 0)
+auto blocking_select_for(std::chrono::duration<Rep, Period> span, C&&... cases) {
+  detail::thread_select<detail::case_for<C>...> all(detail::as_case<C>(cases)...);
+  return all.block_until(core::deadline_in(rota::detail::saturating_span(span)));
+}
+template <class Duration, class... C>
+  requires(sizeof...(C) > 0)
+auto blocking_select_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time, C&&... cases) {
+  detail::thread_select<detail::case_for<C>...> all(detail::as_case<C>(cases)...);
+  return all.block_until(rota::detail::saturating_deadline(time));
+}
+
+}  // namespace rota::channel

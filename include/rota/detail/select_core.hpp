@@ -1,0 +1,79 @@
+// What a select does with its cases, whatever they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+
+#include <rota/leaf.hpp>
+
+namespace rota::channel::detail {
+
+// PROTOCOL: select
+//   One leaf awaits several: each case is a leaf of its own, with a waker of the one task. Which of them has what it waits for is
+//   decided by the thread that runs the task, in start() and is_ready(), and by nobody else; wakes only make it look.
+//
+//   phase      means
+//   untried    the turn was given up before any case was started: nothing is taken, nothing waits
+//   begun      the cases of started_ wait
+//   won        winner_ has what it waits for, and nobody else waits
+//   ends       cancelled: the cases of started_ are still to end, the lowest of them next
+//
+//   S1  A case takes something only when it says yes: in start_beside() or is_ready(). After a yes no further case is asked, so one has
+//       taken, and await_resume() delivers it: between a yes and that the task does not give up its turn, and is not cancelled.
+//   S2  Before the task goes on, every other case has lost: what it was called for, or granted, has gone to the next in line.
+//   S3  Whoever is cancelled has taken nothing: the budget is asked before the first case is started.
+//   S4  A case that loses ends at once. Only one that is cancelled may have to be waited for: then nothing was taken. A handle's task
+//       is cancelled, and waited for, even if its case was not started.
+//   S5  Which case is started first is drawn; each look begins with the one behind.
+
+enum class order_of_cases : unsigned char { drawn, as_written };
+
+class ROTA_API select_core : public leaf {
+ public:
+  /// As many cases as bits in started_.
+  static constexpr std::size_t most_cases = 64;
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  [[nodiscard]] bool is_ready() noexcept final;
+  cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool cancel_ended() noexcept final;
+  [[nodiscard]] const char* what() const noexcept final { return "select"; }
+
+ protected:
+  /// `cases`: in the awaiting frame; null: not enabled.
+  select_core(std::span<leaf* const> cases, order_of_cases order) noexcept : cases_(cases), order_(order) {}
+  ~select_core() = default;
+
+  bool start() final;
+
+  /// In await_resume(): which case. Rethrows what a case threw when it was started.
+  [[nodiscard]] std::size_t winner();
+
+ private:
+  enum class phase : unsigned char { untried, begun, won, ends };
+
+  [[nodiscard]] leaf& at(std::size_t i) const noexcept { return *cases_[i]; }
+  [[nodiscard]] static std::uint64_t bit(std::size_t i) noexcept { return std::uint64_t{1} << i; }
+
+  bool start_cases();
+  void let_lose(std::size_t winner) noexcept;
+  bool win(std::size_t winner) noexcept;
+  bool end_cases() noexcept;
+
+  std::span<leaf* const> cases_;
+  std::uint64_t started_ = 0;
+  std::size_t first_ = 0;
+  std::size_t winner_ = none;
+  std::exception_ptr failure_;  // of a start that had to come after the turn was given up
+  order_of_cases order_;
+  phase phase_ = phase::untried;
+  bool is_ending_ = false;  // the lowest of started_ was asked to end
+  cancel_reason reason_ = cancel_reason::none;
+};
+
+/// Where there is no task: `std::invalid_argument`, if no case is enabled.
+ROTA_API void demand_a_case(bool is_there);
+
+}  // namespace rota::channel::detail

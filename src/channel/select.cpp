@@ -1,0 +1,138 @@
+#include <rota/detail/select_core.hpp>
+
+#include "task/header.hpp"
+
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace rota::channel::detail {
+
+namespace {
+
+/// Cases count no operations: the select has more than one left, and is one itself.
+class enough_budget {
+ public:
+  explicit enough_budget(core::activation& task) noexcept : task_(&task), before_(task.budget) {
+    if (before_ < 2) task.budget = 2;
+  }
+  enough_budget(const enough_budget&) = delete;
+  enough_budget& operator=(const enough_budget&) = delete;
+  ~enough_budget() { task_->budget = before_; }
+
+ private:
+  core::activation* task_;
+  unsigned char before_;
+};
+
+}  // namespace
+
+void demand_a_case(bool is_there) {
+  if (!is_there) throw std::invalid_argument("channel::select: no case is enabled");
+}
+
+bool select_core::start() {
+  phase_ = phase::untried;
+  started_ = 0;
+  is_ending_ = false;
+  failure_ = nullptr;
+  bool any = false;
+  for (leaf* const each : cases_) any = any || each != nullptr;
+  demand_a_case(any);
+  if (task().budget > 1) [[likely]]
+    return start_cases();
+  task().why = core::stop_reason::yield;
+  return false;
+}
+
+/// A case that would let others run first, as a sleep of nothing, is asked after they have.
+bool select_core::start_cases() {
+  const enough_budget section(task());
+  core::scheduler& by = *core::header_of(task()).owner;
+  first_ = order_ == order_of_cases::drawn ? by.ops->draw(by) % cases_.size() : 0;
+  phase_ = phase::begun;
+  bool is_polite = false;
+  task().why = core::stop_reason::none;
+  try {
+    for (std::size_t k = 0; k < cases_.size(); ++k) {
+      const std::size_t i = (first_ + k) % cases_.size();
+      if (cases_[i] == nullptr) continue;
+      at(i).bind(task());
+      if (at(i).start_beside()) return win(i);
+      started_ |= bit(i);
+      is_polite = is_polite || task().why == core::stop_reason::yield;
+      task().why = core::stop_reason::none;
+    }
+  } catch (...) {
+    let_lose(none);
+    throw;
+  }
+  if (is_polite) task().why = core::stop_reason::yield;
+  return false;
+}
+
+bool select_core::win(std::size_t winner) noexcept {
+  let_lose(winner);
+  winner_ = winner;
+  phase_ = phase::won;
+  return true;
+}
+
+void select_core::let_lose(std::size_t winner) noexcept {
+  for (std::uint64_t left = std::exchange(started_, 0); left != 0; left &= left - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(left));
+    if (i != winner) at(i).lose();
+  }
+}
+
+bool select_core::is_ready() noexcept {
+  if (phase_ == phase::won) return true;
+  if (phase_ == phase::untried) {
+    try {
+      if (start_cases()) return true;
+    } catch (...) {
+      failure_ = std::current_exception();
+      phase_ = phase::won;
+      return true;
+    }
+  }
+  if (order_ == order_of_cases::drawn) ++first_;
+  for (std::size_t k = 0; k < cases_.size(); ++k) {
+    const std::size_t i = (first_ + k) % cases_.size();
+    if ((started_ & bit(i)) != 0 && at(i).is_ready()) return win(i);
+  }
+  return false;
+}
+
+std::size_t select_core::winner() {
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return winner_;
+}
+
+cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
+  ROTA_ASSERT(phase_ != phase::won);
+  reason_ = reason;
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    if (cases_[i] == nullptr) continue;
+    if (phase_ == phase::untried) at(i).bind(task());
+    if (at(i).announce_cancel(reason)) started_ |= bit(i);
+  }
+  phase_ = phase::ends;
+  return end_cases() ? cancel_progress::ended : cancel_progress::pending;
+}
+
+bool select_core::cancel_ended() noexcept { return end_cases(); }
+
+/// One after the other: a task can note only one other whose end it waits for.
+bool select_core::end_cases() noexcept {
+  for (; started_ != 0; started_ &= started_ - 1) {
+    leaf& next = at(static_cast<std::size_t>(std::countr_zero(started_)));
+    const bool is_new = !std::exchange(is_ending_, true);
+    const bool may_be_pending = !is_new || next.try_cancel(reason_) == cancel_progress::pending;
+    if (may_be_pending && !next.cancel_ended()) return false;
+    is_ending_ = false;
+  }
+  return true;
+}
+
+}  // namespace rota::channel::detail

@@ -1,0 +1,183 @@
+// select in threads: without waiting, and blocked.
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/oneshot.hpp>
+#include <rota/channel/select.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/rota.hpp>
+#include <rota/sync/mutex.hpp>
+#include <rota/sync/notify.hpp>
+#include <rota/sync/semaphore.hpp>
+#include <rota/testing/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::channel {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(select_of_threads, without_waiting_takes_what_is_ready) {
+  auto [tx, rx] = bounded<int>(1);
+  auto [tx2, rx2] = unbounded<int>();
+  sync::semaphore permits(1);
+  sync::mutex m;
+  const auto held = m.blocking_lock();
+  EXPECT_FALSE(try_select(rx.recv(), rx2.recv(), m.lock()).has_value());
+  EXPECT_EQ(tx2.try_send(5), send_status::sent);
+  {
+    auto got = try_select(rx.recv(), rx2.recv(), m.lock());
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->get<1>(), 5);
+  }
+  EXPECT_EQ(try_select(on(rx.recv(), [](std::optional<int>) { return 1; }),
+                       on(permits.acquire(), [](auto acquired) { return acquired.has_value() ? 2 : 0; })),
+            2);
+  EXPECT_EQ(permits.available(), 0U);
+  int calls = 0;
+  EXPECT_TRUE(
+      try_select(on(tx.send(8), [&](send_status how) { calls += how == send_status::sent ? 1 : 0; })));
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(try_select(tx.send(9)).has_value());
+  EXPECT_EQ(rx.try_recv(), 8);
+}
+
+TEST(select_of_threads, an_end_is_ready_without_waiting) {
+  auto [tx, rx] = bounded<int>(1);
+  auto [tx2, rx2] = bounded<int>(1);
+  tx.close();
+  auto got = try_select(rx.recv(), rx2.recv());
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->index(), 0U);
+  EXPECT_FALSE(got->get<0>().has_value());
+}
+
+// Nobody is left in line by a look.
+TEST(select_of_threads, a_look_leaves_nothing_behind) {
+  auto [tx, rx] = bounded<int>(1);
+  sync::semaphore permits(1);
+  EXPECT_FALSE(try_select(rx.recv(), permits.acquire(2)).has_value());
+  EXPECT_EQ(permits.available(), 1U);
+  EXPECT_TRUE(permits.try_acquire().has_value());
+  EXPECT_EQ(tx.try_send(1), send_status::sent);
+  EXPECT_EQ(rx.try_recv(), 1);
+}
+
+TEST(select_of_threads, comes_at_each_ready_case_as_often) {
+  auto a = unbounded<int>();
+  auto b = unbounded<int>();
+  for (int i = 0; i < 1'000; ++i) {
+    EXPECT_EQ(a.sender.try_send(i), send_status::sent);
+    EXPECT_EQ(b.sender.try_send(i), send_status::sent);
+  }
+  int first = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    auto got = blocking_select(a.receiver.recv(), b.receiver.recv());
+    first += got.index() == 0 ? 1 : 0;
+  }
+  EXPECT_GT(first, 400);
+  EXPECT_LT(first, 600);
+}
+
+TEST(select_of_threads, with_a_limit_it_may_be_late) {
+  auto [tx, rx] = bounded<int>(1);
+  sync::notify n;
+  EXPECT_FALSE(blocking_select_for(1ms, rx.recv(), n.wait()).has_value());
+  EXPECT_FALSE(blocking_select_until(std::chrono::steady_clock::now(), rx.recv(), n.wait()).has_value());
+  n.notify_one();
+  auto got = blocking_select_for(1h, rx.recv(), n.wait());
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->index(), 1U);
+  EXPECT_EQ(tx.try_send(3), send_status::sent);
+  const auto handled = blocking_select_for(1h, on(rx.recv(), [](std::optional<int> item) { return *item; }));
+  EXPECT_EQ(handled, 3);
+}
+
+// Two channels, two receivers of both, two senders: every item comes once, and in each sender's order.
+TEST(select_of_threads, nothing_is_lost_or_doubled) {
+  constexpr int each = 2'000;
+  auto a = bounded<int>(1);
+  auto b = bounded<int>(2);
+  std::vector<std::thread> all;
+  std::vector<std::vector<int>> got(2);
+  for (std::size_t k = 0; k < 2; ++k)
+    all.emplace_back([from_a = a.receiver, from_b = b.receiver, &mine = got[k]]() mutable {
+      bool open_a = true;
+      bool open_b = true;
+      while (open_a || open_b) {
+        auto first = blocking_select(when(open_a, from_a.recv()), when(open_b, from_b.recv()));
+        const std::optional<int> item = first.visit([](std::optional<int>& one) { return one; });
+        if (item) {
+          mine.push_back(*item);
+        } else {
+          (first.index() == 0 ? open_a : open_b) = false;
+        }
+      }
+    });
+  all.emplace_back([to = std::move(a.sender)]() mutable {
+    for (int i = 0; i < each; ++i) EXPECT_EQ(to.blocking_send(i), send_status::sent);
+    auto gone = std::move(to);
+  });
+  all.emplace_back([to = std::move(b.sender)]() mutable {
+    for (int i = 0; i < each; ++i) EXPECT_EQ(to.blocking_send(each + i), send_status::sent);
+    auto gone = std::move(to);
+  });
+  for (std::thread& one : all) one.join();
+  std::vector<int> seen(2 * each);
+  for (const auto& mine : got) {
+    int last_a = -1;
+    int last_b = -1;
+    for (const int item : mine) {
+      ++seen[static_cast<std::size_t>(item)];
+      int& last = item < each ? last_a : last_b;
+      EXPECT_GT(item, last);
+      last = item;
+    }
+  }
+  for (const int count : seen) ASSERT_EQ(count, 1);
+}
+
+// Sends beside receives: each thread gives away what it has, or takes what is there. The sum stays.
+TEST(select_of_threads, a_send_and_a_receive_meet) {
+  auto ring = bounded<int>(1);
+  auto back = bounded<int>(1);
+  std::thread other([to = back.sender, from = ring.receiver]() mutable {
+    for (int i = 0; i < 2'000; ++i) {
+      const auto item = from.blocking_recv();
+      ASSERT_EQ(item, i);
+      ASSERT_EQ(to.blocking_send(i), send_status::sent);
+    }
+  });
+  int sent = 0;
+  int received = 0;
+  while (received < 2'000) {
+    blocking_select(on(when(sent < 2'000, ring.sender.send(sent)), [&](send_status) { ++sent; }),
+                    on(back.receiver.recv(), [&](std::optional<int> item) {
+                      EXPECT_EQ(item, received);
+                      ++received;
+                    }));
+  }
+  other.join();
+}
+
+TEST(select_of_threads, on_a_testing_runtime_a_wait_with_a_limit_is_over_at_once) {
+  testing::runtime alone;
+  alone.block_on([]() -> task<void> {
+    auto [tx, rx] = bounded<int>(1);
+    sync::notify n;
+    EXPECT_FALSE(blocking_select_for(1h, rx.recv(), n.wait()).has_value());
+    n.notify_one();
+    EXPECT_TRUE(blocking_select_for(1h, rx.recv(), n.wait()).has_value());
+    co_return;
+  });
+}
+
+}  // namespace
+}  // namespace rota::channel
