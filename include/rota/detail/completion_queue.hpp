@@ -35,6 +35,8 @@ class ROTA_API completion_queue_owner {
 /// Waits until a task of the set has ended, or none is left. Cancelled, it leaves the tasks alone.
 class ROTA_API next_leaf : public leaf {
  public:
+  static constexpr bool may_lose = true;
+
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "join_set"; }

@@ -228,6 +228,31 @@ TEST(select_cases, what_the_task_of_a_handle_throws_is_thrown) {
   EXPECT_EQ(got.join(), 1);
 }
 
+TEST(select_cases, the_next_of_a_join_set_is_a_case) {
+  manual_scheduler by;
+  two of;
+  auto got = by.spawn(
+      [](two& from) -> task<int> {
+        join_set<int> children;
+        const auto child = [](int n) -> task<int> {
+          co_await sleep_for(n * 1ms);
+          co_return n;
+        };
+        for (int n = 1; n <= 3; ++n) children.spawn(child, n);
+        int sum = 0;
+        for (int i = 0; i < 5; ++i) {
+          if (i == 1 || i == 2) static_cast<void>(from.a.sender.try_send(10));
+          auto first = co_await select(from.a.receiver.recv(), children.next());
+          sum += first.index() == 0 ? *first.get<0>() : first.get<1>()->value();
+        }
+        const auto end = co_await select(children.next());
+        co_return sum;
+      },
+      std::ref(of));
+  by.run_with_time();
+  EXPECT_EQ(got.join(), 26);
+}
+
 TEST(select_cases, the_same_handle_twice_is_refused_and_nothing_waits) {
   manual_scheduler by;
   two of;
