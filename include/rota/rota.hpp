@@ -2,6 +2,7 @@
 // (virtual_clock.hpp).
 #pragma once
 
+#include <rota/async_generator.hpp>
 #include <rota/async_scope.hpp>
 #include <rota/cancel.hpp>
 #include <rota/error.hpp>

@@ -1,0 +1,208 @@
+// The promise of an async_generator, and what its next() awaits.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/promise.hpp>
+
+namespace rota {
+
+template <class T>
+class async_generator;
+
+namespace core {
+
+// PROTOCOL: generator
+//   Only the thread that runs the consumer's task touches any of it; there is no atomic.
+//
+//   state      parent     means
+//   rests      null       before the first next(), and from each co_yield to the next next(): it belongs to no task
+//   is asked   consumer   a part of the consumer's task, as an awaited child: leaves that it awaits suspend that task, whose unwinding
+//                         goes through its frame and empties the generator object on the way (`owner`)
+//   ended      consumer   at its final suspension, until next() has taken note and destroys the frame
+//
+//   G1  What it gives is referred to from its frame, which rests until the next next(): await_resume() moves it out before.
+//   G2  A region (a shield) belongs to the task in which it was begun, and those of a task are nested: none may be left at a co_yield.
+
+/// The part of the promise that does not depend on what it gives.
+class generator_base : public promise_base {
+ public:
+  static constexpr std::size_t lead = sizeof(frame_tag);
+  static_assert(lead % lead_unit == 0);
+
+  void unhandled_exception() noexcept {
+    thrown_in(*root);
+    thrown_ = std::current_exception();
+  }
+  static void return_void() noexcept {}
+
+  struct last_awaiter {
+    last_awaiter() noexcept {}
+    static bool await_ready() noexcept { return false; }
+    template <class Promise>
+    [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Promise> frame) noexcept {
+      promise_base& self = frame.promise();
+      return transfer(*self.root, *self.parent);
+    }
+    static void await_resume() noexcept {}
+  };
+  static last_awaiter final_suspend() noexcept { return {}; }
+
+  /// The consumer's frame `outer` asks.
+  [[gnu::always_inline]] std::coroutine_handle<> resume_for(promise_base& outer,
+                                                            promise_base*& object) noexcept {
+    if (parent != nullptr) [[unlikely]]
+      ROTA_FATAL("next() of an async_generator that is asked for the next one already", 0);
+    root = outer.root;
+    parent = &outer;
+    owner = &object;
+    regions_ = regions_now();
+    return transfer(*outer.root, static_cast<promise_base&>(*this));
+  }
+  /// It gives something, and rests.
+  [[gnu::always_inline]] std::coroutine_handle<> rest() noexcept {
+    if (regions_now() != regions_) [[unlikely]]
+      ROTA_FATAL("a shield of an async_generator is held across a co_yield", 0);
+    promise_base& outer = *std::exchange(parent, nullptr);
+    return transfer(*root, outer);
+  }
+
+  /// Null: it has ended.
+  [[nodiscard]] bool has_ended() noexcept { return parent != nullptr; }
+  [[nodiscard]] std::exception_ptr take_exception() noexcept { return std::exchange(thrown_, nullptr); }
+
+  static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead); }
+  static void operator delete(void* frame, std::size_t frame_bytes) noexcept {
+    base::free_frame(static_cast<std::byte*>(frame) - lead, lead + frame_bytes);
+  }
+
+ protected:
+  generator_base() = default;
+  ~generator_base() = default;
+
+ private:
+  /// What runs in place is no task yet, and has none.
+  [[nodiscard]] region* regions_now() const noexcept {
+    return root->in_place ? nullptr : static_cast<activation*>(root)->regions;
+  }
+
+  region* regions_ = nullptr;
+  std::exception_ptr thrown_;
+};
+
+/// The co_yield of something that lives in the generator's frame until it goes on.
+class yield_awaiter {
+ public:
+  yield_awaiter() noexcept {}
+  static bool await_ready() noexcept { return false; }
+  template <class Promise>
+  [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> frame) noexcept {
+    return frame.promise().rest();
+  }
+  static void await_resume() noexcept {}
+};
+
+/// Of something that others may use later: a copy is given.
+template <class T>
+class yield_copy : public yield_awaiter {
+ public:
+  explicit yield_copy(const T& value) : copy_(value) {}
+  yield_copy(const yield_copy&) = delete;
+  yield_copy& operator=(const yield_copy&) = delete;
+  ~yield_copy() = default;
+  template <class Promise>
+  [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> frame) noexcept {
+    frame.promise().give(copy_);
+    return frame.promise().rest();
+  }
+
+ private:
+  T copy_;
+};
+
+template <class T>
+class generator_promise final : public generator_base {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T> && std::is_move_constructible_v<T>,
+                "an async_generator gives objects that can be moved, or references");
+
+ public:
+  using given = std::optional<T>;
+
+  async_generator<T> get_return_object() noexcept;
+  yield_awaiter yield_value(T&& value) noexcept {
+    give(value);
+    return {};
+  }
+  yield_copy<T> yield_value(const T& value)
+    requires std::is_copy_constructible_v<T>
+  {
+    return yield_copy<T>(value);
+  }
+
+  void give(T& value) noexcept { value_ = &value; }
+  [[nodiscard]] given take() { return given(std::in_place, std::move(*value_)); }
+
+ private:
+  T* value_ = nullptr;
+};
+
+template <class T>
+class generator_promise<T&> final : public generator_base {
+ public:
+  using given = T*;
+
+  async_generator<T&> get_return_object() noexcept;
+  yield_awaiter yield_value(T& value) noexcept {
+    value_ = &value;
+    return {};
+  }
+  [[nodiscard]] given take() noexcept { return value_; }
+
+ private:
+  T* value_ = nullptr;
+};
+
+/// What async_generator::next() gives: co_await it.
+template <class T>
+class [[nodiscard]] next_of {
+  using promise = generator_promise<T>;
+  using given = typename promise::given;
+
+ public:
+  explicit next_of(promise_base*& frame) noexcept : frame_(&frame) {}
+  next_of(const next_of&) = delete;
+  next_of& operator=(const next_of&) = delete;
+  ~next_of() = default;
+
+  static void bind(activation& /*task*/) noexcept {}
+  [[nodiscard]] bool await_ready() const noexcept { return *frame_ == nullptr; }
+  template <class Promise>
+  [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> outer) noexcept {
+    return typed().resume_for(outer.promise(), *frame_);
+  }
+  given await_resume() {
+    if (*frame_ == nullptr) return given();
+    if (!typed().has_ended()) return typed().take();
+    std::exception_ptr thrown = typed().take_exception();
+    std::coroutine_handle<promise>::from_promise(typed()).destroy();
+    *frame_ = nullptr;
+    if (thrown != nullptr) std::rethrow_exception(std::move(thrown));
+    return given();
+  }
+
+ private:
+  [[nodiscard]] promise& typed() const noexcept { return static_cast<promise&>(**frame_); }
+  promise_base** frame_;
+};
+
+}  // namespace core
+}  // namespace rota
