@@ -49,17 +49,21 @@ void news::close() noexcept {
   section.grant_all(core::wait_state::closed);
 }
 
-const core::wait_rules news::rules{
-    .what = "channel news",
-    .try_now = [](void* of, wait_node& me) noexcept { return self(of).is_news_for(me); },
-    .join =
-        [](void* of, wait_section& section, wait_node& me) noexcept {
-          if (self(of).is_news_for(me)) return on_join::done;
-          section.link_back(me);
-          return on_join::linked;
-        },
-    .leave = [](void*, wait_section&, wait_node&) noexcept {},
-    .pass_on = [](void*, wait_node&) noexcept {},
-};
+constexpr core::wait_rules news::rules_called(const char* what) noexcept {
+  return {
+      .what = what,
+      .try_now = [](void* of, wait_node& me) noexcept { return self(of).is_news_for(me); },
+      .join =
+          [](void* of, wait_section& section, wait_node& me) noexcept {
+            if (self(of).is_news_for(me)) return on_join::done;
+            section.link_back(me);
+            return on_join::linked;
+          },
+      .leave = [](void*, wait_section&, wait_node&) noexcept {},
+      .pass_on = [](void*, wait_node&) noexcept {},
+  };
+}
+constinit const core::wait_rules news::watch_rules = rules_called("watch change");
+constinit const core::wait_rules news::broadcast_rules = rules_called("broadcast receive");
 
 }  // namespace rota::channel::detail

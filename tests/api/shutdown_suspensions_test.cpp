@@ -2,6 +2,11 @@
 // many threads and descriptors as before.
 #include "api/scenario_support.hpp"
 
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/broadcast.hpp>
+#include <rota/channel/oneshot.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/channel/watch.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/rota.hpp>
@@ -202,6 +207,56 @@ const wait_kind kinds[] = {
      },
      "for event",
      2},
+    {"a_receive_from_a_channel",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::bounded<int>(1);
+       static_cast<void>(co_await made.receiver.recv());
+     },
+     "for channel receive",
+     1},
+    {"a_send_to_a_full_channel",
+     [](surroundings& s, witness mine) -> task<> {
+       auto made = channel::bounded<witness>(1);
+       static_cast<void>(made.sender.try_send(std::move(mine)));
+       static_cast<void>(co_await made.sender.send(s.guest()));
+     },
+     "for channel send",
+     2},
+    {"a_receive_from_an_unbounded_channel_with_a_limit",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::unbounded<int>();
+       static_cast<void>(co_await made.receiver.recv_for(1h));
+     },
+     "for channel receive",
+     1},
+    {"a_oneshot",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::oneshot<int>();
+       static_cast<void>(co_await made.receiver.recv());
+     },
+     "for oneshot receive",
+     1},
+    {"a_change_of_a_watch",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::watch(1);
+       static_cast<void>(co_await made.receiver.changed());
+     },
+     "for watch change",
+     1},
+    {"a_value_of_a_watch",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::watch(1);
+       static_cast<void>(co_await made.receiver.when([](int n) { return n == 2; }));
+     },
+     "for watch change",
+     1},
+    {"a_broadcast",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::broadcast<int>(1);
+       static_cast<void>(co_await made.receiver.recv());
+     },
+     "for broadcast receive",
+     1},
     {"an_accept",
      [](surroundings&, witness) -> task<> {
        auto [listener, where] = listener_here();

@@ -100,7 +100,7 @@ class broadcast_ring final : public news {
   }
 
  private:
-  explicit broadcast_ring(std::uint64_t capacity) noexcept : capacity_(capacity) {
+  explicit broadcast_ring(std::uint64_t capacity) noexcept : news(broadcast_rules), capacity_(capacity) {
     for (std::uint64_t i = 0; i < capacity_; ++i) ::new (static_cast<void*>(&slot_at(i))) slot;
   }
   ~broadcast_ring() {

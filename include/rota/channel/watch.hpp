@@ -68,7 +68,7 @@ class watch_state final : public news {
   }
 
  private:
-  explicit watch_state(value& first) noexcept { slot_.put(first, 1); }
+  explicit watch_state(value& first) noexcept : news(watch_rules) { slot_.put(first, 1); }
   ~watch_state() = default;
 
   slot slot_;

@@ -55,10 +55,13 @@ class ROTA_API news {
     return {word_.load(base::order::acquire)};
   }
   void close() noexcept;
-  [[nodiscard]] core::wait_target to_hear() noexcept { return {&line_, this, &rules}; }
+  [[nodiscard]] core::wait_target to_hear() noexcept { return {&line_, this, rules_}; }
 
  protected:
-  news() noexcept = default;
+  static const core::wait_rules watch_rules;
+  static const core::wait_rules broadcast_rules;
+
+  explicit news(const core::wait_rules& rules) noexcept : rules_(&rules) {}
   ~news() { line_.end("a channel was destroyed while somebody waits to receive"); }
 
   [[nodiscard]] core::wait_list& line() noexcept { return line_; }
@@ -75,7 +78,7 @@ class ROTA_API news {
   static constexpr std::uint64_t closed = 1;
   static constexpr std::uint64_t one_more = 2;
   static constexpr std::uint32_t most = std::uint32_t{1} << 31U;
-  static const core::wait_rules rules;
+  static constexpr core::wait_rules rules_called(const char* what) noexcept;
 
   [[nodiscard]] bool is_news_for(const core::wait_node& me) const noexcept {
     const snapshot now = state();
@@ -83,6 +86,7 @@ class ROTA_API news {
   }
   void add_half() noexcept;
 
+  const core::wait_rules* rules_;
   base::atomic<std::uint64_t> word_{0};
   core::wait_list line_;
   base::atomic<std::uint32_t> senders_{1};
