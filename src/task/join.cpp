@@ -230,8 +230,8 @@ cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
   }
   if (is_complete(*target_) || register_here()) return cancel_progress::ended;
   cancel_task(*target_, reason);
-  note_target(task(),
-              *target_);  // of several that are awaited at once this is the one that is waited for now
+  // Of several that are awaited at once this is the one that is waited for now.
+  note_target(task(), *target_);
   if (note_wait(header_of(task()), *target_)) return cancel_progress::pending;
   registered_ = false;
   take_back_slot(*target_);
