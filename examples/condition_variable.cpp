@@ -19,7 +19,8 @@ struct warehouse {
 /// How many it got: all that it wants, or none when the warehouse closes.
 rota::task<int> takes(warehouse& w, int wanted) {
   auto held = co_await w.lock.lock();
-  co_await w.delivered.wait(held, [&w, wanted] { return w.parts >= wanted || w.closed; });
+  const auto enough = [&w, wanted] { return w.parts >= wanted || w.closed; };
+  co_await w.delivered.wait(held, enough);
   if (w.parts < wanted) co_return 0;
   w.parts -= wanted;
   co_return wanted;

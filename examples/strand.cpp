@@ -1,0 +1,58 @@
+// An account book that many tasks, of several kinds, and a thread write into: only what runs in its strand touches it, so it needs no lock.
+#include <rota/rota.hpp>
+#include <rota/sync/strand.hpp>
+
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct book {
+  rota::sync::strand line;
+  int balance = 0;
+  std::vector<std::string> entries;
+};
+
+void note(book& b, std::string what) { b.entries.push_back(std::move(what)); }
+
+/// Asks somebody else in between: nobody comes between the look and the change.
+rota::task<int> pays(book& b, int amount) {
+  if (b.balance < amount) throw std::runtime_error("not enough");
+  co_await rota::yield();
+  b.balance -= amount;
+  co_return b.balance;
+}
+
+rota::task<int> buys(book& b, int amount) {
+  const int left = co_await b.line.run(pays, std::ref(b), amount);
+  b.line.post(
+      note, std::ref(b), "paid " + std::to_string(amount));  // after what is in line, and nobody waits for it
+  co_return left;
+}
+
+rota::task<int> all_buy(book& b) {
+  std::vector<rota::join_handle<int>> all;
+  for (int i = 0; i < 10; ++i) all.push_back(rota::spawn(buys, std::ref(b), 30));
+  int refused = 0;
+  for (auto& each : all) {
+    const auto got = co_await each.result();
+    if (!got.has_value()) ++refused;
+  }
+  co_await b.line.join();  // the notes, too
+  co_return refused;
+}
+
+}  // namespace
+
+int main() {
+  book b;
+  std::thread pays_in([&b] { b.line.blocking_run([&b] { b.balance += 200; }); });
+  pays_in.join();
+  const int refused = rota::run(all_buy(b));
+  std::printf("%d left, %d refused, %zu entries\n", b.balance, refused, b.entries.size());
+  return b.balance == 20 && refused == 4 && b.entries.size() == 6 ? 0 : 1;
+}

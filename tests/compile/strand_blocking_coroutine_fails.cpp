@@ -1,0 +1,7 @@
+// A thread that blocks cannot run a task.
+// EXPECT: nobody can await a task here
+#include <rota/sync/strand.hpp>
+
+void blocks(rota::sync::strand& line) {
+  line.blocking_run([]() -> rota::task<void> { co_return; });
+}
