@@ -1,0 +1,240 @@
+// Locks and signals that were given to somebody who does not take them, on real threads.
+//
+//   row 3   a grant beside a limit, then a lock   a_grant_beside_a_limit_is_the_tasks_or_the_next_ones
+//   row 4   a signal beside a wait that begins     no_signal_is_lost_beside_a_wait_that_begins
+//   row 5   a waiter goes that was called already  what_was_given_to_who_goes_reaches_another
+//   row 21  who is woken comes back at once         a_hundred_that_are_woken_come_back
+#include "api/scenario_support.hpp"
+
+#include <rota/spawn.hpp>
+#include <rota/sync/condition_variable.hpp>
+#include <rota/sync/mutex.hpp>
+#include <rota/sync/notify.hpp>
+#include <rota/sync/semaphore.hpp>
+#include <rota/sync/shared_mutex.hpp>
+#include <rota/sync/strand.hpp>
+#include <rota/time.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace rota::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int rounds(int all) { return sanitized ? all / 50 : all; }
+
+// ---- row 3
+
+/// What all kinds of lock have in common here.
+struct by_mutex {
+  sync::mutex m;
+  [[nodiscard]] auto lock() { return m.lock(); }
+  [[nodiscard]] auto lock_at_once() { return m.lock_for(0s); }
+};
+struct by_writing {
+  sync::shared_mutex m;
+  [[nodiscard]] auto lock() { return m.lock(); }
+  [[nodiscard]] auto lock_at_once() { return m.lock_for(0s); }
+};
+/// The others write: see the test.
+struct by_reading : by_writing {
+  [[nodiscard]] auto lock_at_once() { return m.lock_shared_for(0s); }
+};
+
+template <class Lock>
+struct contended {
+  Lock by;
+  int count = 0;  // under the lock
+  std::atomic<bool> done = false;
+};
+
+template <class Lock>
+task<int> holds(contended<Lock>& x) {
+  int times = 0;
+  while (!x.done) {
+    {
+      const auto held = co_await x.by.lock();
+      ++x.count;
+      ++times;
+    }
+    if (times % 8 == 0) co_await yield();
+  }
+  co_return times;
+}
+
+/// Its limit has passed when it begins to wait: what it gets, it gets between that and its leaving.
+template <class Lock>
+task<int> gives_up(contended<Lock>& x, int attempts) {
+  int got = 0;
+  for (int i = 0; i < attempts; ++i) {
+    const auto held = co_await x.by.lock_at_once();
+    if (held.has_value()) ++got;
+  }
+  x.done = true;
+  const auto at_last = co_await x.by.lock();
+  ++x.count;
+  co_return got;
+}
+
+template <class Lock>
+void beside_a_limit(int attempts) {
+  contended<Lock> x;
+  runtime rt({.workers = 2});
+  auto a = rt.spawn(holds(x));
+  auto b = rt.spawn(gives_up(x, attempts));
+  const int got = b.join();
+  EXPECT_LE(got, attempts);
+  EXPECT_EQ(a.join() + 1, x.count);
+}
+
+TEST(regress_sync, a_grant_beside_a_limit_is_the_tasks_or_the_next_ones) {
+  beside_a_limit<by_mutex>(rounds(1'000'000));
+  beside_a_limit<by_writing>(rounds(300'000));
+  beside_a_limit<by_reading>(rounds(300'000));
+}
+
+// ---- row 4
+
+task<void> answers(sync::notify& ping, sync::notify& pong, int times) {
+  for (int i = 0; i < times; ++i) {
+    co_await ping.wait();
+    pong.notify_one();
+  }
+}
+task<void> asks(sync::notify& ping, sync::notify& pong, int times) {
+  for (int i = 0; i < times; ++i) {
+    ping.notify_one();
+    co_await pong.wait();
+  }
+}
+
+TEST(regress_sync, no_signal_is_lost_beside_a_wait_that_begins) {
+  sync::notify ping;
+  sync::notify pong;
+  const int times = rounds(200'000);
+  runtime one({.workers = 1});
+  runtime two({.workers = 1});
+  auto a = one.spawn(answers(ping, pong, times));
+  auto b = two.spawn(asks(ping, pong, times));
+  b.join();
+  a.join();
+  EXPECT_FALSE(ping.try_wait());
+  EXPECT_FALSE(pong.try_wait());
+}
+
+// ---- row 5
+
+/// Items that come one by one, each with one signal.
+struct shelf {
+  sync::mutex m;
+  sync::condition_variable filled;
+  int items = 0;  // under the mutex
+  int taken = 0;
+  bool ended = false;
+
+  [[nodiscard]] auto changed() {
+    return [this] { return items > 0 || ended; };
+  }
+  static task<void> takes(shelf& s) {
+    for (;;) {
+      auto held = co_await s.m.lock();
+      co_await s.filled.wait(held, s.changed());
+      if (s.items == 0) co_return;
+      --s.items;
+      ++s.taken;
+    }
+  }
+  void put() {
+    {
+      const auto held = m.blocking_lock();
+      ++items;
+    }
+    filled.notify_one();
+  }
+  void end() {
+    const auto held = m.blocking_lock();
+    ended = true;
+    filled.notify_all();
+  }
+  /// Blocks until all is taken, without a signal of its own.
+  void wait_until_empty() {
+    for (;;) {
+      {
+        const auto held = m.blocking_lock();
+        if (items == 0) return;
+      }
+      std::this_thread::yield();
+    }
+  }
+};
+
+TEST(regress_sync, what_was_given_to_who_goes_reaches_another) {
+  shelf s;
+  runtime rt({.workers = 2});
+  auto stays = rt.spawn(shelf::takes(s));
+  const int times = rounds(20'000);
+  for (int i = 0; i < times; ++i) {
+    auto goes = rt.spawn(shelf::takes(s));
+    auto goes_too = rt.spawn(shelf::takes(s));
+    s.put();
+    goes.cancel();
+    s.put();
+    goes_too.cancel();
+    if (i % 16 == 0) s.wait_until_empty();  // only who stays is sure to be there
+  }
+  s.wait_until_empty();
+  s.end();
+  stays.join();
+  EXPECT_EQ(s.taken, 2 * times);
+}
+
+// ---- row 21
+
+struct comes_back {
+  sync::mutex m;
+  sync::condition_variable again;
+  sync::semaphore permits{0};
+  sync::strand line;
+  int round = 0;  // under the mutex
+  int awake = 0;
+
+  static task<void> waits(comes_back& x, int times) {
+    for (int mine = 1; mine <= times; ++mine) {
+      {
+        auto held = co_await x.m.lock();
+        const auto has_begun = [&x, mine] { return x.round >= mine; };
+        co_await x.again.wait(held, has_begun);
+        ++x.awake;
+        x.again.notify_all();  // from inside of those that are woken
+      }
+      x.permits.release();
+      const auto got = co_await x.permits.acquire();
+      EXPECT_TRUE(got.has_value());
+      co_await x.line.run([] {});
+    }
+  }
+  void next(int n) {
+    const auto held = m.blocking_lock();
+    round = n;
+    again.notify_all();
+  }
+};
+
+TEST(regress_sync, a_hundred_that_are_woken_come_back) {
+  comes_back x;
+  runtime rt({.workers = 2});
+  std::vector<join_handle<void>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(rt.spawn(comes_back::waits(x, 5)));
+  for (int n = 1; n <= 5; ++n) x.next(n);
+  for (auto& each : all) each.join();
+  EXPECT_EQ(x.awake, 500);
+  EXPECT_EQ(x.permits.available(), 0U);
+}
+
+}  // namespace
+}  // namespace rota::test
