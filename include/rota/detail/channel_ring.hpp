@@ -113,7 +113,7 @@ class ROTA_API ring {
     me.got = reinterpret_cast<std::uintptr_t>(&place);
   }
   static slot& place_of(const core::wait_node& me) noexcept {
-    return *reinterpret_cast<slot*>(static_cast<std::uintptr_t>(me.got));
+    return *__builtin_bit_cast(slot*, me.got);
   }
 
   void close() noexcept;
