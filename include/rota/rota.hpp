@@ -16,6 +16,7 @@
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
 #include <rota/spawn.hpp>
+#include <rota/stream.hpp>
 #include <rota/task.hpp>
 #include <rota/task_local.hpp>
 #include <rota/this_task.hpp>
