@@ -5,7 +5,6 @@ namespace rota::channel::detail {
 using core::on_join;
 using core::wait_node;
 using core::wait_section;
-using core::wait_state;
 
 namespace {
 
