@@ -1,10 +1,10 @@
 // What a pool tells those who listen.
 #pragma once
 
-#include <chrono>
 #include <exception>
 #include <utility>
 
+#include <rota/detail/chrono.hpp>
 #include <rota/detail/config.hpp>
 #include <rota/pool/pool_options.hpp>
 #include <rota/pool/work_end.hpp>

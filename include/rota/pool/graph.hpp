@@ -1,7 +1,6 @@
 // Works that depend on each other, as one thing: built, run, timed and drawn.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <rota/detail/chrono.hpp>
 #include <rota/pool/thread_pool.hpp>
 
 namespace rota::pool {

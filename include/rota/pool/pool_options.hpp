@@ -1,7 +1,6 @@
 // How many threads a pool may have, how long they stay, what waits for them, and what happens when too much does.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 
 #include <rota/detail/chrono.hpp>

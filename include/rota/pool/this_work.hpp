@@ -1,7 +1,6 @@
 // What a work may say to its pool while it runs.
 #pragma once
 
-#include <chrono>
 #include <string_view>
 #include <type_traits>
 

@@ -1,7 +1,6 @@
 // Threads that come and go, for work that may block and that somebody wants to be in control of.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <rota/detail/chrono.hpp>
 #include <rota/detail/pool_work.hpp>
 #include <rota/pool/errors.hpp>
 #include <rota/pool/pool_options.hpp>

@@ -1,7 +1,6 @@
 // The handle of a work.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>

@@ -1,11 +1,11 @@
 // What is told of a work that has ended, or of an attempt that has.
 #pragma once
 
-#include <chrono>
 #include <exception>
 #include <string_view>
 
 #include <rota/cancel_reason.hpp>
+#include <rota/detail/chrono.hpp>
 #include <rota/detail/config.hpp>
 #include <rota/detail/shared_function.hpp>
 #include <rota/pool/work_status.hpp>

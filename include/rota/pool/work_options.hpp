@@ -1,7 +1,6 @@
 // How a work is to be run.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <string>
