@@ -68,12 +68,12 @@ class ROTA_API leaf {
   /// True: ready at once, and no waker was kept.
   virtual bool start() { return is_ready(); }
   /// The same as one of several that are awaited at once: the thread must not be given away to what is awaited.
-  virtual bool start_beside() { return start(); }
+  virtual bool start_beside();
   /// It was started beside others, and one of these was faster: takes the wait back, at once; what was waited for goes on.
-  virtual void lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
+  virtual void lose() noexcept;
   /// It was, or was to be, started beside others, and all of them are cancelled, one after the other. True: it must be, even if it was not
   /// started yet.
-  virtual bool announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
+  virtual bool announce_cancel(cancel_reason reason) noexcept;
 
   /// A waker for the task that awaits this leaf. Owns a reference: wake it, or drop it.
   [[nodiscard]] waker make_waker() const noexcept;

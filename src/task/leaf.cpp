@@ -42,6 +42,10 @@ waker noop_waker() noexcept { return {nullptr, &no_operation}; }
 
 waker leaf::make_waker() const noexcept { return core::make_waker(core::header_of(*task_)); }
 
+bool leaf::start_beside() { return start(); }
+void leaf::lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
+bool leaf::announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
+
 bool leaf::suspend_in(core::promise_base& frame) {
 #if !defined(NDEBUG)
   if (core::task_around() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");

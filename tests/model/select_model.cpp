@@ -394,7 +394,7 @@ TEST(select_model, cancelled_its_tasks_have_ended_before_it) {
     e.thread("canceller", [&of_task] { of_task.cancel(); });
     e.finally([&task] { check(task.was_cancelled(), "nothing else ends it"); });
   };
-  expect_holds_everywhere("select_children", body, 1);
+  expect_holds_everywhere("select_children", body);
 }
 
 }  // namespace
