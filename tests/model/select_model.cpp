@@ -380,7 +380,7 @@ TEST(select_model, cancelled_its_tasks_have_ended_before_it) {
     const join_handle<void>* two;
     ~last() { check(one->is_done() && two->is_done(), "the children have ended"); }
   };
-  const auto body = [](execution& e) {
+  const auto body = [](execution& e, int workers) {
     auto& x = e.make<scene>();
     auto& task = e.make<watched<void>>(x.s, [](scene& of) -> rota::task<void> {
       const auto waits = [](model::model_event& what) -> rota::task<void> { co_await what(); };
@@ -390,11 +390,15 @@ TEST(select_model, cancelled_its_tasks_have_ended_before_it) {
       static_cast<void>(co_await select(one, two));
     }(x));
     auto& of_task = e.make<canceller>(task.header());
-    add_workers(e, x.s, 2);
+    add_workers(e, x.s, workers);
     e.thread("canceller", [&of_task] { of_task.cancel(); });
     e.finally([&task] { check(task.was_cancelled(), "nothing else ends it"); });
   };
-  expect_holds_everywhere("select_children", body);
+  expect_holds_everywhere("select_children", [&body](execution& e) { body(e, 1); });
+  // Two workers: the children may end while their parent asks for their ends.
+  const auto with_two = [&body](execution& e) { body(e, 2); };
+  expect_holds(exhaustive("select_children_two", 1), with_two);
+  expect_holds(at_random("select_children_two random"), with_two);
 }
 
 }  // namespace
