@@ -6,8 +6,10 @@
 #include "support/rounds.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/unbounded.hpp>
+#include <rota/channel/watch.hpp>
 #include <rota/spawn.hpp>
 
 #include <cstdint>
@@ -63,6 +65,34 @@ spent oneshot(std::uint64_t n) {
     auto [tx, rx] = rota::channel::oneshot<item>();
     if (std::move(tx).send(i) != send_status::sent || rx.try_recv() != i)
       bench::fail("a oneshot has lost its item");
+  }
+  return measured.end();
+}
+
+/// One operation: a send, and the receive of each of four.
+spent broadcast(std::uint64_t n) {
+  auto [tx, first] = rota::channel::broadcast<item>(alone_round);
+  std::vector<rota::channel::broadcast_receiver<item>> all;
+  all.push_back(std::move(first));
+  for (int i = 0; i < 3; ++i) all.push_back(tx.subscribe());
+  const stretch measured;
+  for (item i = 0; i < n; ++i) {
+    if (tx.send(i) != send_status::sent) bench::fail("a broadcast is closed too early");
+  }
+  for (auto& rx : all) {
+    for (item i = 0; i < n; ++i) {
+      if (const auto got = rx.try_recv(); !got || *got != i) bench::fail("a broadcast has lost its order");
+    }
+  }
+  return measured.end();
+}
+
+spent watch(std::uint64_t n) {
+  auto [tx, rx] = rota::channel::watch<item>(0);
+  const stretch measured;
+  for (item i = 0; i < n; ++i) {
+    if (tx.send(i) != send_status::sent) bench::fail("a watch is closed too early");
+    if (rx.borrow([](const item& value) { return value; }) != i) bench::fail("a watch has lost a value");
   }
   return measured.end();
 }
@@ -156,6 +186,8 @@ constexpr bench::one_case cases[] = {
     {"channel_recv", "ns", 5'000'000, 1'000'000, bench::rounds<channel_recv, alone_round>},
     {"channel_roundtrip", "ns", 5'000'000, 1'000'000, bench::rounds<channel_roundtrip, alone_round>},
     {"oneshot", "ns", 5'000'000, 1'000'000, bench::rounds<oneshot, alone_round>},
+    {"broadcast", "ns", 1'000'000, 300'000, bench::rounds<broadcast, alone_round>},
+    {"watch", "ns", 5'000'000, 1'000'000, bench::rounds<watch, alone_round>},
     {"channel_mpmc", "ns", 2'000'000, 500'000, bench::rounds_on_worker<channel_mpmc, task_round>},
     {"channel_mpmc_block_on", "ns", 2'000'000, 500'000, bench::rounds_in_block_on<channel_mpmc, task_round>},
     {"round_trip", "ns", 1'000'000, 200'000, bench::on_worker<round_trip>},

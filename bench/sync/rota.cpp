@@ -12,6 +12,7 @@
 #include <rota/sync/notify.hpp>
 #include <rota/sync/once_cell.hpp>
 #include <rota/sync/semaphore.hpp>
+#include <rota/sync/shared_mutex.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -42,6 +43,24 @@ spent mutex(std::uint64_t n) {
   const stretch measured;
   for (std::uint64_t i = 0; i < n; ++i) {
     if (const auto held = lock.try_lock(); !held) bench::fail("a mutex is locked");
+  }
+  return measured.end();
+}
+
+spent rwlock_read(std::uint64_t n) {
+  rota::sync::shared_mutex lock;
+  const stretch measured;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    if (const auto held = lock.try_lock_shared(); !held) bench::fail("a shared_mutex is locked");
+  }
+  return measured.end();
+}
+
+spent rwlock_write(std::uint64_t n) {
+  rota::sync::shared_mutex lock;
+  const stretch measured;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    if (const auto held = lock.try_lock(); !held) bench::fail("a shared_mutex is locked");
   }
   return measured.end();
 }
@@ -128,6 +147,42 @@ rota::task<spent> mutex_among(std::uint64_t n) {
   counter shared;
   co_await share<Count>(shared, n, count_up);
   if (shared.value != n / Count * Count) bench::fail("a mutex has let two in");
+  co_return measured.end();
+}
+
+struct page {
+  rota::sync::shared_mutex lock;
+  std::uint64_t value = 0;
+};
+
+rota::task<void> read_often(page& shared, std::uint64_t n) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const auto held = co_await shared.lock.lock_shared();
+    sum += shared.value;
+    keep(sum);
+  }
+}
+
+rota::task<void> write_often(page& shared, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const auto held = co_await shared.lock.lock();
+    ++shared.value;
+  }
+}
+
+rota::task<spent> rwlock_among(std::uint64_t n) {
+  constexpr std::uint64_t readers = 4;
+  constexpr std::uint64_t writers = 2;
+  const std::uint64_t each = n / (readers + writers);
+  const stretch measured;
+  page shared;
+  std::vector<rota::join_handle<void>> all;
+  all.reserve(readers + writers);
+  for (std::uint64_t i = 0; i < readers; ++i) all.push_back(rota::spawn(read_often(shared, each)));
+  for (std::uint64_t i = 0; i < writers; ++i) all.push_back(rota::spawn(write_often(shared, each)));
+  for (auto& one : all) co_await one;
+  if (shared.value != writers * each) bench::fail("a shared_mutex has let two writers in");
   co_return measured.end();
 }
 
@@ -261,6 +316,8 @@ void among_in_block_on(const job& what) {
 
 constexpr bench::one_case cases[] = {
     {"mutex", "ns", 10'000'000, 3'000'000, bench::rounds<mutex, alone_round>},
+    {"rwlock_read", "ns", 10'000'000, 3'000'000, bench::rounds<rwlock_read, alone_round>},
+    {"rwlock_write", "ns", 10'000'000, 3'000'000, bench::rounds<rwlock_write, alone_round>},
     {"semaphore", "ns", 10'000'000, 3'000'000, bench::rounds<semaphore, alone_round>},
     {"oncecell_get", "ns", 50'000'000, 20'000'000, bench::rounds<oncecell_get, alone_round>},
     {"oncecell_set", "ns", 10'000'000, 3'000'000, bench::rounds<oncecell_set, alone_round>},
@@ -274,6 +331,12 @@ constexpr bench::one_case cases[] = {
      2'000'000,
      500'000,
      bench::rounds_in_block_on<mutex_among<4>, task_round>},
+    {"rwlock_contended", "ns", 2'000'000, 500'000, bench::rounds_on_worker<rwlock_among, task_round>},
+    {"rwlock_contended_block_on",
+     "ns",
+     2'000'000,
+     500'000,
+     bench::rounds_in_block_on<rwlock_among, task_round>},
     {"semaphore_contended", "ns", 2'000'000, 500'000, bench::rounds_on_worker<semaphore_among, task_round>},
     {"semaphore_contended_block_on",
      "ns",

@@ -138,9 +138,10 @@ SUITES = {
              peer="tbb"),
         Case("pool_idle", "processor time in a second in which nothing happens"),
     ],
-    # rwlock_read, rwlock_write and rwlock_contended belong here as soon as rota has a shared_mutex: the peers have them.
     "sync": [
         Case("mutex", "a try_lock and an unlock, by one thread without a runtime", **ALONE, bytes=0, workers=1, counted=True),
+        Case("rwlock_read", "a try_lock_shared of a shared_mutex, and an unlock, likewise", **ALONE, bytes=0, workers=1, counted=True),
+        Case("rwlock_write", "a try_lock of it, and an unlock, likewise", **ALONE, bytes=0, workers=1, counted=True),
         Case("semaphore", "a try_acquire of one of ten permits, and its release, likewise", **ALONE, bytes=0, workers=1, counted=True),
         Case("oncecell_get", "a look at a once_cell that is full", ratio=1.1, peer="tokio", bytes=0, workers=1, counted=True),
         Case("oncecell_set", "a new once_cell, and a set", **ALONE, bytes=0, workers=1, counted=True),
@@ -148,6 +149,8 @@ SUITES = {
         *two_shapes("barrier", "a new barrier for one, and the wait that passes", **ALONE, bytes=0, workers=4, counted=True),
         *two_shapes("mutex_contended", "a lock and an unlock of 2500 by each of 4 tasks, and their share of spawns and joins",
                     **AMONG, workers=4, counted=True),
+        *two_shapes("rwlock_contended", "a lock and an unlock of 1666 by each of 4 readers and 2 writers, likewise", **AMONG, workers=4,
+                    counted=True),
         *two_shapes("semaphore_contended", "an acquire and a release of 1250 by each of 8 tasks with 2 permits, likewise",
                     **AMONG, workers=4, counted=True),
         *two_shapes("task_spawn", "an empty task is spawned and awaited", **ALONE, workers=4),
@@ -158,12 +161,13 @@ SUITES = {
             f"mutex_{tasks}", f"a lock and an unlock by one of {tasks} tasks; max_wait: the longest that one waited",
             ratio=1.0, counted=True)),
     ],
-    # broadcast and watch belong here as soon as rota has them: the peers have them.
     "channel": [
         Case("channel_send", "a try_send into a channel for 100,000", **ALONE, workers=1, counted=True),
         Case("channel_recv", "a try_recv out of one that is full", **ALONE, workers=1, counted=True),
         Case("channel_roundtrip", "a try_send and a try_recv, a channel for one", **ALONE, bytes=0, workers=1, counted=True),
         Case("oneshot", "a new oneshot, a send and a try_recv", **ALONE, bytes=0, workers=1, counted=True),
+        Case("broadcast", "a value through a broadcast for 100,000: a send, and a try_recv by each of 4", **ALONE, workers=1, counted=True),
+        Case("watch", "a send and a borrow of a watch", **ALONE, bytes=0, workers=1, counted=True),
         *two_shapes("channel_mpmc", "an item of 2500 of each of 4 senders to 4 receivers, a channel for 1000, and its share of spawns, "
                     "joins and the channel", **AMONG, workers=4, counted=True),
         *two_shapes("round_trip", "an item there and one back between two tasks, channels for one", at_most=119, counted=True),
