@@ -131,10 +131,10 @@ graph_report graph::run(thread_pool& pool, const work_options& options) {
     for (const std::size_t each : entries_[i].after) each_options.after.push_back(works[each].id());
     works.push_back(pool.submit(
         [&what = *entries_[i].what, &node = report.nodes[i], start] {
-          struct watch {
+          struct stopwatch {
             node_report* node;
             base::time_point began;
-            ~watch() { node->took = base::now() - began; }
+            ~stopwatch() { node->took = base::now() - began; }
           } const timed{&node, base::now()};
           node.began = timed.began - start;
           what.run();
