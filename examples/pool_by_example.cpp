@@ -4,6 +4,7 @@
 #include <rota/pool/parallel.hpp>
 #include <rota/pool/this_work.hpp>
 #include <rota/pool/thread_pool.hpp>
+#include <rota/pool/watch.hpp>
 #include <rota/stop_token.hpp>
 #include <rota/task.hpp>
 #include <rota/time.hpp>
@@ -217,6 +218,25 @@ void loops(pool::thread_pool& p) {
   expect("loops", sum == std::accumulate(squares.begin(), squares.end(), 0L));
 }
 
+// A queue that the pool watches: a work for each item, two at a time. One that fails comes back, three times at most.
+void watching(pool::thread_pool& p) {
+  pool::source<int> numbers(100);
+  std::atomic<int> sum{0};
+  pool::watch_options how;
+  how.most = 2;
+  const pool::watch w = pool::watch_source(
+      p,
+      numbers,
+      [&sum](int& n, unsigned returned) {
+        if (n == 2 && returned == 0) throw std::runtime_error("not yet");
+        sum += n;
+      },
+      how);
+  for (int i = 1; i <= 4; ++i) static_cast<void>(numbers.try_push(i));
+  w.wait();  // its end would leave what it has not begun in the source
+  expect("watching", sum == 10 && w.stats().put_back == 1);
+}
+
 // Whoever subscribes is told of everything, also of what nobody else catches.
 class counter final : public pool::observer {
  public:
@@ -277,6 +297,7 @@ int main() {
   control(p);
   rejection();
   loops(p);
+  watching(p);
   events();
   status();
   divide_and_conquer();

@@ -143,8 +143,11 @@ pool_core::on_admit pool_core::admit(work_core& w) {
 
 namespace {
 
-/// A coroutine that has begun: it has its place already, and is not lost.
-bool is_segment(const work_core& w) noexcept { return w.coroutine != nullptr && w.coroutine->has_tasks(); }
+/// Not lost: a coroutine that has begun, which has its place already; and what a source would only give out again.
+bool is_kept(const work_core& w) noexcept {
+  return (w.coroutine != nullptr && w.coroutine->has_tasks()) ||
+         (w.extras != nullptr && w.extras->item != nullptr);
+}
 
 work_core* reversed(work_core* list) noexcept {
   work_core* back = nullptr;
@@ -178,7 +181,7 @@ work_core* pool_core::take_lost(lane& from, int most) noexcept {
   work_core* out = nullptr;
   while (from.queue->lowest().value_or(most) <= most) {
     out = static_cast<work_core*>(from.queue->discard());
-    if (out == nullptr || (out->priority <= most && !is_segment(*out))) break;
+    if (out == nullptr || (out->priority <= most && !is_kept(*out))) break;
     out->link = std::exchange(aside, out);
     const bool above = out->priority > most;
     out = nullptr;

@@ -14,6 +14,7 @@
 namespace rota::pool::detail {
 
 class group_core;
+struct source_node;
 
 struct work_extras {
   [[nodiscard]] static void* operator new(std::size_t bytes) { return base::allocate_frame(bytes); }
@@ -27,6 +28,8 @@ struct work_extras {
   bool in_group = false;   // among its members
   bool has_place = false;  // counts against the group's limit; its lock
   bool is_parked = false;  // waits for a place in it; its lock
+  // Of a source that is watched: its end is told of.
+  source_node* item = nullptr;
   enum class extra : std::uint8_t { none, counted, over };
   base::atomic<extra> thread_more{extra::none};  // there may be one thread more for it
 

@@ -2,6 +2,7 @@
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
+#include "pool/watch.hpp"
 
 #include <rota/error.hpp>
 #include <rota/pool/errors.hpp>
@@ -131,6 +132,8 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
         work_extras::extra::counted)
       threads.remove_extra();
   }
+  // The next item is on its way before this one has left its group, and the pool.
+  if (e != nullptr && e->item != nullptr) watch_core::hear_of_end(*e->item, how);
   if (e != nullptr && e->group != nullptr) circles.leave(*e->group, w);
   // acq_rel. One that is paused is counted as long as it may be resumed.
   if (how.has(held)) pauses_.fetch_sub(1, base::order::acq_rel);

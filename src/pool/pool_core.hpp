@@ -60,6 +60,8 @@ struct place_waiter {
 };
 
 class blocked_on;
+class watch_core;
+struct source_node;
 
 void check_threads(unsigned min_threads, unsigned max_threads);
 
@@ -76,6 +78,10 @@ class pool_core final : public crew_client {
   /// `given`: the caller has a reference afterwards.
   enum class handle : bool { none, given };
   void enter(work_core& w, const work_options* wanted, handle how);
+  /// Of an item: it can be found already, with a reference for the caller, and is never refused a place.
+  void enter_watched(work_core& w, const work_options& wanted, source_node& item);
+  /// Throws std::invalid_argument.
+  static void check(const work_options& wanted, bool is_repeatable);
   [[nodiscard]] work_id reserve();
   void start() noexcept;
   /// A work that has a right to run: to a queue, or to where it is held. The travelling reference goes with it.
@@ -87,6 +93,8 @@ class pool_core final : public crew_client {
   /// The pool is not idle in between; its memory stays until the second is over.
   [[nodiscard]] work_core& begin_busy();
   void end_busy(work_core& holder) noexcept;
+  /// A slot that nobody finds: as long as it is not dropped the pool's memory stays.
+  [[nodiscard]] work_core& draw_holder();
 
   // ---- run.cpp
   [[nodiscard]] void* take(seat& here) noexcept override;
@@ -150,6 +158,9 @@ class pool_core final : public crew_client {
   [[nodiscard]] work_end end_of_stored(work_core& w) const noexcept;
   [[nodiscard]] pool_stats count() noexcept;
   [[nodiscard]] listener& listen(observer& whom);
+  /// Hears of the pool's end. Throws errc::shut_down.
+  void enlist(watch_core& one);
+  void strike_off(watch_core& one) noexcept;
 
   const pool_options options;
   slots memory;
@@ -169,9 +180,8 @@ class pool_core final : public crew_client {
   enum class which : bool { own, stolen };
 
   // submit.cpp
-  void check(const work_core& w, const work_options& wanted) const;
   [[nodiscard]] bool is_plain(const work_options& wanted) const noexcept;
-  void prepare(work_core& w, const work_options& wanted);
+  void prepare(work_core& w, const work_options& wanted, source_node* item = nullptr);
   void undo(work_core& w) noexcept;
   void link_after(work_core& w, const std::vector<work_id>& after);
   void demand_no_cycle(work_core& w, const std::vector<work_core*>& after);
@@ -185,7 +195,7 @@ class pool_core final : public crew_client {
   }
   [[noreturn]] void refuse();
   void enter_simply(work_core& w, handle how);
-  void enter_fully(work_core& w, const work_options* wanted);
+  void enter_fully(work_core& w, const work_options* wanted, source_node* item = nullptr);
   void arm_from_submit(work_core& w) noexcept;
   [[nodiscard]] bool is_closed() noexcept;
   void bring_in(work_core& w, on_admit how) noexcept;
@@ -286,6 +296,7 @@ class pool_core final : public crew_client {
   pool_report end_all(base::nanoseconds grace);
   void end_each(std::uint64_t how) noexcept;
   void end_by_force();
+  void end_watches() noexcept;
   bool end_reservation(work_core& w) noexcept;
   [[nodiscard]] accounts count_ends() noexcept;
 
@@ -354,6 +365,7 @@ class pool_core final : public crew_client {
   std::deque<std::uint64_t> failure_order_;
   bool records_are_whole_ = true;               // false: there was no memory for one
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
+  watch_core* watches_ = nullptr;               // those that watch
   pool_report report_;
 
   time_record queue_times_;

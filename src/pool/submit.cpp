@@ -83,6 +83,11 @@ work_core& pool_core::begin_busy() {
   return holder;
 }
 
+work_core& pool_core::draw_holder() {
+  // Over: whatever is done to all works is not done to it.
+  return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
+}
+
 void pool_core::end_busy(work_core& holder) noexcept {
   count_out();
   drop(holder);
@@ -102,12 +107,12 @@ work_id pool_core::reserve() {
 
 // ---- checks ---------------------------------------------------------------------------------------------------------
 
-void pool_core::check(const work_core& w, const work_options& wanted) const {
+void pool_core::check(const work_options& wanted, bool is_repeatable) {
   demand_not_negative(wanted.timeout.limit, "work_options::timeout: its limit is negative");
   demand_not_negative(wanted.retry.backoff, "work_options::retry.backoff is negative");
   demand_not_negative(wanted.retry.max_backoff, "work_options::retry.max_backoff is negative");
   demand_nice(wanted.nice, "work_options::nice is not in -20 .. 19");
-  demand(wanted.retry.limit == 0 || w.type->repeatable,
+  demand(wanted.retry.limit == 0 || is_repeatable,
          "work_options::retry.limit is not 0: this function can be called only once");
 }
 
@@ -121,14 +126,15 @@ bool pool_core::is_plain(const work_options& wanted) const noexcept {
          wanted.nice == 0;
 }
 
-void pool_core::prepare(work_core& w, const work_options& wanted) {
-  if (is_plain(wanted)) {
+void pool_core::prepare(work_core& w, const work_options& wanted, source_node* item) {
+  if (item == nullptr && is_plain(wanted)) {
     w.priority = wanted.priority;
     return;
   }
   auto made = std::make_unique<work_extras>();
   made->options = wanted;
   made->name = wanted.name;
+  made->item = item;
   if (made->options.timeout.limit == base::nanoseconds(0)) made->options.timeout = options.work_timeout;
   made->next_backoff = wanted.retry.backoff;
   if (!wanted.group.empty()) made->group = &circles.at(wanted.group);
@@ -210,17 +216,17 @@ void pool_core::enter(work_core& w, const work_options* wanted, handle how) {
 }
 
 /// It can be found, and has two references: the one that travels with it, and a handle's.
-void pool_core::enter_fully(work_core& w, const work_options* wanted) {
+void pool_core::enter_fully(work_core& w, const work_options* wanted, source_node* item) {
   on_admit how = on_admit::place;
   bool counted = false;
   try {
     if (wanted != nullptr) {
-      check(w, *wanted);
-      prepare(w, *wanted);
+      check(*wanted, w.type->repeatable);
+      prepare(w, *wanted, item);
     } else if (options.work_timeout.limit != base::nanoseconds(0)) {
       prepare(w, work_options{});
     }
-    if (is_limited_ && takes_place(wanted)) how = admit(w);
+    if (is_limited_ && item == nullptr && takes_place(wanted)) how = admit(w);
     count_in();
     counted = true;
     if (work_extras* const e = w.extras; e != nullptr) {
@@ -242,6 +248,10 @@ void pool_core::enter_fully(work_core& w, const work_options* wanted) {
   // Its time may have been over before it was anywhere.
   if (const word now = w.load(); now.has(stop_asked))
     static_cast<void>(stop(w, now.bits & (timed_out | force_asked)));
+}
+
+void pool_core::enter_watched(work_core& w, const work_options& wanted, source_node& item) {
+  enter_fully(w, &wanted, &item);
 }
 
 /// When nothing can go wrong any more: a timer that has fired refers to the work's options.

@@ -2,6 +2,7 @@
 #include "pool/absence.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
+#include "pool/watch.hpp"
 
 #include <rota/detail/deadline.hpp>
 #include <rota/error.hpp>
@@ -244,6 +245,7 @@ pool_report pool_core::end_all(base::nanoseconds grace) {
   // acq_rel. What is counted in before is waited for; what comes after is refused.
   outstanding_.fetch_or(closed_bit, base::order::acq_rel);
   call_waiter();
+  end_watches();
   const accounts before = count_ends();
   start();
   resume_all();
@@ -266,6 +268,21 @@ pool_report pool_core::end_all(base::nanoseconds grace) {
   });
   static_cast<void>(clear_stored());
   return report;
+}
+
+/// They take no more. Who comes later finds that the pool closes.
+void pool_core::end_watches() noexcept {
+  for (;;) {
+    watch_core* one = nullptr;
+    {
+      const base::lock_guard guard(lock_);
+      one = watches_;
+      if (one == nullptr) return;
+      one->retain();
+    }
+    one->ask(watch_core::request::pool_has_ended);
+    one->release();
+  }
 }
 
 /// What has not begun is cancelled, what runs is asked to stop, and what is paused goes on to find that out.

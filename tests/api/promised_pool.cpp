@@ -2,12 +2,14 @@
 #include <rota/pool/graph.hpp>
 #include <rota/pool/parallel.hpp>
 #include <rota/pool/thread_pool.hpp>
+#include <rota/pool/watch.hpp>
 #include <rota/rota.hpp>
 #include <rota/stop_token.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -124,6 +126,34 @@ TEST(promised, loops_and_graphs) {
   const auto b = g.add("b", [](int n) { return n + 1; }, a);
   EXPECT_TRUE(g.run(p).succeeded());
   EXPECT_EQ(*g.result(b), 2);
+}
+
+TEST(promised, watched_sources) {
+  pool::thread_pool p;
+  pool::source<std::unique_ptr<int>> numbers(pool::source<std::unique_ptr<int>>::unbounded);
+  std::atomic<int> sum{0};
+  pool::watch_options how;
+  how.most = 2;
+  how.returns = pool::watch_options::unlimited;
+  how.put_back_failed = how.put_back_stopped = how.put_back_cancelled = true;
+  how.works.group = "numbers";
+  const pool::watch w = pool::watch_source(p, numbers, [&](std::unique_ptr<int>& n) { sum += *n; }, how);
+  for (int i = 1; i <= 4; ++i)
+    EXPECT_EQ(numbers.try_push(std::make_unique<int>(i)), pool::push_status::pushed);
+  const bool quiet = w.wait_for(1h);
+  EXPECT_TRUE(quiet);
+  EXPECT_EQ(sum, 10);
+  const pool::watch_stats s = w.stats();
+  EXPECT_EQ(s.succeeded, 4U);
+  w.stop();
+  w.stop_running();
+  w.force_stop();
+  w.wait();
+  EXPECT_FALSE(w.is_watching());
+  numbers.close();
+  EXPECT_EQ(numbers.size() + numbers.given_up(), 0U);
+  EXPECT_FALSE(numbers.try_take().has_value());
+  EXPECT_FALSE(numbers.try_take_given_up().has_value());
 }
 
 }  // namespace

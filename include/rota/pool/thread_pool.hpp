@@ -23,6 +23,7 @@ namespace rota::pool {
 
 class observer;
 class subscription;
+class watch;
 
 namespace detail {
 
@@ -324,6 +325,7 @@ class ROTA_API thread_pool {
   pool_report shutdown_within(std::chrono::nanoseconds grace);
 
   friend class detail::stored_works;
+  friend class watch;
   detail::pool_core* core_;
 };
 

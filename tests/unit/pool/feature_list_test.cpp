@@ -47,9 +47,10 @@
 //   idle check off             feature_list.is_not_idle_while_somebody_says_so
 //   work guard                 feature_list.a_guard_takes_back_or_waits
 //   the end                    regress_end_test.cpp
-//   a collection that is watched    none
+//   a collection that is watched    feature_list.a_source_is_watched, watch_test.cpp, watch_back_test.cpp, watch_end_test.cpp
 #include "unit/pool/pool_support.hpp"
 
+#include <rota/pool/watch.hpp>
 #include <rota/task.hpp>
 #include <rota/this_task.hpp>
 
@@ -264,6 +265,33 @@ TEST(feature_list, is_not_idle_while_somebody_says_so) {
     EXPECT_EQ(seen.idle, 0);
   }
   EXPECT_EQ(seen.idle, 1) << "told by who was the last to say so";
+}
+
+TEST(feature_list, a_source_is_watched) {
+  thread_pool p({.max_threads = 2});
+  source<std::string> words(10), others(10);
+  std::mutex lock;
+  std::vector<std::string> seen;
+  const auto notes = [&](std::string& word) {
+    const std::lock_guard guard(lock);
+    seen.push_back(word);
+    if (std::exchange(word, "again") == "fails") throw std::runtime_error("the first time");
+  };
+  const watch w = watch_source(p, words, notes);
+  const watch another = watch_source(p, others, [](std::string& /*word*/) {});
+  EXPECT_THROW(static_cast<void>(watch_source(p, words, notes)), std::invalid_argument);
+  auto unrelated = p.submit([] { throw std::runtime_error("none of theirs"); });
+  for (const char* word : {"works", "fails"}) EXPECT_EQ(words.try_push(word), push_status::pushed);
+  EXPECT_EQ(others.try_push("other"), push_status::pushed);
+  w.wait();
+  another.wait();
+  unrelated.wait();
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<std::string>{"again", "fails", "works"}));
+  w.stop();
+  EXPECT_EQ(words.try_push("late"), push_status::pushed);
+  expect_idle(p);
+  EXPECT_EQ(words.size(), 1U);
 }
 
 TEST(feature_list, a_guard_takes_back_or_waits) {

@@ -1,0 +1,266 @@
+// A source that is watched: items become works, and come back.
+#include "pool/watch.hpp"
+
+#include "pool/absence.hpp"
+#include "pool/demand.hpp"
+
+#include <rota/detail/deadline.hpp>
+#include <rota/error.hpp>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace rota::pool {
+
+namespace detail {
+
+namespace {
+
+/// Somebody waits as long as this is there.
+class counted_waiter {
+ public:
+  counted_waiter(base::mutex& lock, unsigned& count) noexcept : lock_(lock), count_(count) {
+    const base::lock_guard guard(lock_);
+    ++count_;
+  }
+  counted_waiter(const counted_waiter&) = delete;
+  counted_waiter& operator=(const counted_waiter&) = delete;
+  ~counted_waiter() {
+    const base::lock_guard guard(lock_);
+    --count_;
+  }
+
+ private:
+  base::mutex& lock_;
+  unsigned& count_;
+};
+
+}  // namespace
+
+watch_body::~watch_body() = default;
+void watch_body::run(source_node& /*item*/) { ROTA_FATAL("the body of a watch gives a task", 0); }
+task<void> watch_body::begin(source_node& /*item*/) { ROTA_FATAL("the body of a watch gives no task", 0); }
+
+// ---- from the first item to the last --------------------------------------------------------------------------------
+
+watch_core::watch_core(pool_core& pool, source_core& from, watch_body& body, const watch_options& options)
+    : options_(options), pool_(pool), from_(from), holder_(pool.draw_holder()), body_(&body) {
+  flight_.previous = flight_.next_flying = &flight_;
+  from.retain();
+}
+
+watch_core::~watch_core() {
+  delete body_;
+  from_.release();
+  pool_.drop(holder_);
+}
+
+void watch_core::release() noexcept {
+  // acq_rel. My last use happens before its end; every other owner's has, if I end it.
+  if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+}
+
+void watch_core::begin() {
+  demand(options_.works.name.empty() && !options_.works.id && options_.works.after.empty(),
+         "watch_options::works: `name`, `id` and `after` are of one work, and must be empty");
+  pool_core::check(options_.works, true);
+  pool_.enlist(*this);
+  bool is_first = false;
+  {
+    const base::lock_guard guard(from_.lock);
+    is_first = from_.watched_by == nullptr;
+    // The pool may have ended since.
+    if (is_first && asked_ == request::none) {
+      from_.watched_by = this;
+      retain();
+    }
+  }
+  if (!is_first) pool_.strike_off(*this);
+  demand(is_first, "watch_source: the source is watched already");
+  for (unsigned left = most(); left != 0; --left) {
+    source_node* const item = take();
+    if (item == nullptr || !start(*item)) return;
+  }
+}
+
+/// Under the lock. True: the reference of the source is the caller's, and the pool knows it still.
+bool watch_core::detach() noexcept {
+  if (from_.watched_by != this) return false;
+  from_.watched_by = nullptr;
+  return true;
+}
+
+void watch_core::ask(request how) noexcept {
+  bool was_watching = false;
+  bool calls = false;
+  {
+    const base::lock_guard guard(from_.lock);
+    if (asked_ < how) asked_ = how;
+    was_watching = detach();
+    calls = must_call();
+  }
+  pool_.strike_off(*this);
+  keeper::cancel(later_);
+  if (how != request::pool_has_ended) visit(how);
+  if (calls) call_waiters();
+  if (was_watching) release();
+}
+
+/// Those that are in works, also those that come to the list meanwhile.
+void watch_core::visit(request how) noexcept {
+  flight_node place;
+  {
+    const base::lock_guard guard(from_.lock);
+    link_behind(flight_, place);
+  }
+  while (work_core* const w = next_work(place)) {
+    apply(*w, how);
+    pool_.drop(*w);
+  }
+}
+
+/// Behind `place`, which goes behind it; at the end it leaves the list. With a reference.
+work_core* watch_core::next_work(flight_node& place) noexcept {
+  const base::lock_guard guard(from_.lock);
+  flight_node* at = place.next_flying;
+  unlink(place);
+  for (; at != &flight_; at = at->next_flying) {
+    work_core* const w = at->is_item ? static_cast<source_node*>(at)->work : nullptr;
+    if (w == nullptr) continue;
+    link_behind(*at, place);
+    w->retain();
+    return w;
+  }
+  return nullptr;
+}
+
+void watch_core::apply(work_core& w, request how) noexcept {
+  switch (how) {
+    case request::none:
+    case request::pool_has_ended: return;
+    case request::stop: static_cast<void>(pool_.cancel(w, 0)); return;
+    case request::stop_running: static_cast<void>(pool_.stop(w, 0)); return;
+    case request::force: static_cast<void>(pool_.stop(w, force_asked)); return;
+  }
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------------
+
+void watch_core::call_waiters() noexcept {
+  // release. Pairs with until_quiet(): who reads the new count looks after what was changed.
+  quiet_.fetch_add(1, base::order::release);
+  base::futex_wake(&quiet_, 1 << 20);
+}
+
+/// What the pool knows of its watches, for its end.
+void pool_core::enlist(watch_core& one) {
+  const base::lock_guard guard(lock_);
+  // relaxed. Who ends the pool looks at the list under the lock afterwards.
+  if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "watch_source");
+  one.next_of_pool = watches_;
+  if (watches_ != nullptr) watches_->previous_of_pool = &one;
+  watches_ = &one;
+  one.is_enlisted = true;
+}
+
+/// It may have been, before.
+void pool_core::strike_off(watch_core& one) noexcept {
+  const base::lock_guard guard(lock_);
+  if (!std::exchange(one.is_enlisted, false)) return;
+  (one.previous_of_pool == nullptr ? watches_ : one.previous_of_pool->next_of_pool) = one.next_of_pool;
+  if (one.next_of_pool != nullptr) one.next_of_pool->previous_of_pool = one.previous_of_pool;
+}
+
+bool watch_core::runs_here() const noexcept {
+  const work_core* const me = work_here();
+  return me != nullptr && me->extras != nullptr && me->extras->item != nullptr &&
+         me->extras->item->watched_by == this;
+}
+
+bool watch_core::wait(base::time_point deadline) {
+  if (runs_here()) throw error(errc::would_deadlock, "a work waits for the watch that it belongs to");
+  const blocked_on said(quiet_);
+  return until_quiet(deadline, &said);
+}
+
+void watch_core::wait_out() noexcept {
+  if (runs_here()) ROTA_FATAL("a watch ends inside of one of its own works", work_here()->id);
+  static_cast<void>(until_quiet(base::never, nullptr));
+}
+
+/// `said`: of a work, which a force stop gets out of here.
+bool watch_core::until_quiet(base::time_point deadline, const blocked_on* said) {
+  const counted_waiter mine(from_.lock, waiters_);
+  std::optional<absence> away;
+  for (;;) {
+    // acquire. Before the look.
+    const std::uint32_t seen = quiet_.load(base::order::acquire);
+    {
+      const base::lock_guard guard(from_.lock);
+      if (is_quiet()) return true;
+    }
+    if (said != nullptr) said->demand_no_force();
+    if (!away.has_value()) {
+      away.emplace();
+      continue;  // that may have taken its time
+    }
+    if (base::futex_wait(quiet_, seen, deadline) == base::wait_result::timed_out) {
+      const base::lock_guard guard(from_.lock);
+      return is_quiet();
+    }
+  }
+}
+
+bool watch_core::is_watching() noexcept {
+  const base::lock_guard guard(from_.lock);
+  return asked_ == request::none;
+}
+
+watch_stats watch_core::count() noexcept {
+  const base::lock_guard guard(from_.lock);
+  watch_stats now = totals_;
+  now.in_works = in_works_;
+  return now;
+}
+
+}  // namespace detail
+
+watch::watch(thread_pool& pool,
+             detail::source_core& from,
+             detail::watch_body* body,
+             const watch_options& options) {
+  std::unique_ptr<detail::watch_body> owned(body);
+  core_ = new detail::watch_core(*pool.core_, from, *body, options);
+  static_cast<void>(owned.release());
+  try {
+    core_->begin();
+  } catch (...) {
+    core_->release();
+    throw;
+  }
+}
+
+watch::~watch() {
+  if (core_ == nullptr) return;
+  core_->ask(detail::watch_core::request::stop);
+  core_->wait_out();
+  core_->release();
+}
+
+void watch::stop() const noexcept {
+  if (core_ != nullptr) core_->ask(detail::watch_core::request::stop);
+}
+void watch::stop_running() const noexcept {
+  if (core_ != nullptr) core_->ask(detail::watch_core::request::stop_running);
+}
+void watch::force_stop() const noexcept {
+  if (core_ != nullptr) core_->ask(detail::watch_core::request::force);
+}
+bool watch::is_watching() const noexcept { return core_ != nullptr && core_->is_watching(); }
+bool watch::wait_within(std::chrono::nanoseconds limit) const {
+  return core_ == nullptr || core_->wait(rota::detail::saturating_deadline(base::now(), limit));
+}
+watch_stats watch::stats() const noexcept { return core_ == nullptr ? watch_stats{} : core_->count(); }
+
+}  // namespace rota::pool
