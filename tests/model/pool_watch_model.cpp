@@ -1,0 +1,390 @@
+// A source that is watched: pushes, ends of works, stops and the pool's end at once, on the real pool. Each item runs once, unless its
+// work does not end well; none is lost, none is stuck; whoever waits goes on; the accounts add up.
+#include "model/pool_world.hpp"
+
+#include <rota/pool/watch.hpp>
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace rota::pool {
+namespace {
+
+using namespace std::chrono_literals;
+using model::expect_holds;
+using model::few_threads;
+using model::guest;
+using model::pool_at_random;
+using model::pool_exhaustive;
+using model::signal;
+using testing::check;
+using testing::execution;
+
+/// With memory that the checker watches: an item that is lost is a leak, and who uses one that has gone is found.
+struct parcel {
+  explicit parcel(unsigned n) : number(n) {}
+  parcel(parcel&&) noexcept = default;
+  parcel(const parcel&) = delete;
+  parcel& operator=(parcel&&) = delete;
+  parcel& operator=(const parcel&) = delete;
+  ~parcel() {
+    if (seal != nullptr) seal->set(2);
+  }
+  void use() { seal->set(1); }
+
+  unsigned number;
+  std::unique_ptr<guest> mine = std::make_unique<guest>();
+  std::unique_ptr<base::cell<int>> seal = std::make_unique<base::cell<int>>();
+};
+
+struct world {
+  explicit world(pool_options how, std::size_t room = 4) : pool(std::move(how)), items(room) {}
+
+  std::array<int, 4> runs{};
+  std::array<base::cell<int>, 4> written;
+  base::cell<int> turn;
+  signal go;
+  thread_pool pool;
+  source<parcel> items;
+  std::optional<watch> one;
+
+  void begin(watch_options how = {}, bool fails_once = false) {
+    const bool takes_turns = how.most == 1;
+    one.emplace(watch_source(
+        pool,
+        items,
+        [this, fails_once, takes_turns](parcel& each, unsigned returned) {
+          if (takes_turns) turn.set(7);
+          ++runs[each.number];
+          written[each.number].set(7);
+          each.use();
+          if (fails_once && returned == 0) throw std::runtime_error("once");
+        },
+        how));
+  }
+  void push(unsigned number) {
+    check(items.try_push(parcel(number)) == push_status::pushed, "there is room");
+  }
+  /// Nothing is in a work any more.
+  void check_accounts() const {
+    const watch_stats s = one->stats();
+    check(s.in_works == 0, "nothing is in a work");
+    check(s.taken == s.succeeded + s.put_back + s.given_up + s.dropped + s.abandoned, "the accounts add up");
+  }
+  /// Each has run so often; or it is in the source.
+  void check_all(unsigned count, int times) {
+    check_accounts();
+    std::array<int, 4> found = runs;
+    while (const std::optional<parcel> left = items.try_take()) found[left->number] += times;
+    for (unsigned i = 0; i < count; ++i) check(found[i] == times, "each ran, or is there");
+  }
+};
+
+watch_options at_most(unsigned most) {
+  watch_options how;
+  how.most = most;
+  return how;
+}
+
+// One at a time: of a push and the end of a work somebody starts the next.
+TEST(pool_watch_model, pushes_and_ends) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    w.begin(at_most(1));
+    w.push(0);
+    e.thread("pusher", [&w] { w.push(1); });
+    e.thread("waiter", [&w] {
+      w.one->wait();
+      check(w.runs[0] == 1 && w.written[0].get() == 7, "what was pushed before has run, and is seen");
+    });
+    e.finally([&w] {
+      w.one->wait();
+      check(w.items.size() == 0, "nothing is left");
+      w.check_all(2, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_push"), body);
+  expect_holds(pool_at_random("watch_push pct"), body);
+}
+
+// Two threads, two at a time; a third takes items out of the source beside the watch.
+TEST(pool_watch_model, two_at_a_time_and_one_who_takes) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    w.push(0);
+    w.begin(at_most(2));
+    e.thread("pusher", [&w] {
+      w.push(1);
+      w.push(2);
+    });
+    e.thread("taker", [&w] {
+      if (const std::optional<parcel> mine = w.items.try_take()) ++w.runs[mine->number];
+    });
+    e.thread("waiter", [&w] { w.one->wait(); });
+    e.finally([&w] {
+      w.one->wait();
+      w.check_all(3, 1);
+      for (unsigned i = 0; i < 3; ++i) check(w.runs[i] == 1, "each once");
+    });
+  };
+  expect_holds(pool_exhaustive("watch_take", 0), body);
+  expect_holds(pool_at_random("watch_take pct"), body);
+}
+
+// It fails, comes back behind the other, and runs again; then nothing is left to wait for.
+TEST(pool_watch_model, comes_back_while_another_comes_in) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.begin(at_most(1), true);
+    w.push(0);
+    e.thread("pusher", [&w] { w.push(1); });
+    e.thread("waiter", [&w] { w.one->wait(); });
+    e.finally([&w] {
+      w.one->wait();
+      w.check_all(2, 2);
+      check(w.runs[0] == 2 && w.runs[1] == 2, "both ran twice");
+    });
+  };
+  expect_holds(pool_exhaustive("watch_back"), body);
+  expect_holds(pool_at_random("watch_back pct"), body);
+}
+
+// Stopped while an item comes in and another one ends: afterwards nothing begins, and what has not run is there.
+TEST(pool_watch_model, stopped_while_items_come) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.begin(at_most(2));
+    w.push(0);
+    e.thread("pusher", [&w] { w.push(1); });
+    e.thread("stopper", [&w] {
+      w.one->stop();
+      w.one->wait();
+      w.check_accounts();
+      const int before = w.runs[0] + w.runs[1];
+      w.push(2);
+      check(w.runs[2] == 0 && w.runs[0] + w.runs[1] == before, "nothing runs any more");
+    });
+    e.finally([&w] {
+      check(w.runs[2] == 0, "it was too late");
+      w.check_all(3, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_stop"), body);
+  expect_holds(pool_at_random("watch_stop pct"), body);
+}
+
+// Two stop at once, one of them what runs, too: each goes through the same list.
+TEST(pool_watch_model, stopped_by_two) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.begin(at_most(3));
+    for (unsigned i = 0; i < 3; ++i) w.push(i);
+    e.thread("stopper", [&w] {
+      w.one->stop();
+      w.one->wait();
+      w.check_accounts();
+    });
+    e.thread("other", [&w] { w.one->stop_running(); });
+    e.finally([&w] {
+      w.one->wait();
+      w.check_all(3, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_two_stops"), body);
+  expect_holds(pool_at_random("watch_two_stops pct"), body);
+}
+
+// One watch ends, and another one begins, while items are on their way back and in.
+TEST(pool_watch_model, one_after_the_other) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.begin(at_most(2));
+    w.push(0);
+    w.push(1);
+    e.thread("stopper", [&w] { w.one->stop(); });
+    e.thread("next", [&w] {
+      std::optional<watch> next;
+      while (!next.has_value()) {
+        try {
+          next.emplace(
+              watch_source(w.pool, w.items, [&w](parcel& each) { ++w.runs[each.number]; }, at_most(1)));
+        } catch (const std::invalid_argument&) {
+          base::cpu_relax();
+        }
+      }
+      w.one->wait();
+      next->wait();
+      check(w.runs[0] == 1 && w.runs[1] == 1, "one of them has run it");
+    });
+    e.finally([&w] { w.check_all(2, 1); });
+  };
+  expect_holds(pool_exhaustive("watch_next", 0), body);
+  expect_holds(pool_at_random("watch_next pct"), body);
+}
+
+// A work is cancelled from outside, by its group, while it begins: its item is run in the end.
+TEST(pool_watch_model, cancelled_from_outside) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    watch_options how = at_most(1);
+    how.works.group = "g";
+    w.begin(how);
+    w.push(0);
+    w.push(1);
+    e.thread("canceller", [&w] { static_cast<void>(w.pool.cancel("g")); });
+    e.thread("waiter", [&w] {
+      w.pool.wait("g");
+      check(w.runs[0] == 1 && w.runs[1] == 1, "a group is left when the next has joined");
+    });
+    e.finally([&w] {
+      w.one->wait();
+      w.check_all(2, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_cancel"), body);
+  expect_holds(pool_at_random("watch_cancel pct"), body);
+}
+
+// The pool ends while items come in: what has not run is there.
+TEST(pool_watch_model, the_pool_ends) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.begin(at_most(2));
+    w.push(0);
+    e.thread("ender", [&w] { static_cast<void>(w.pool.shutdown(1h)); });
+    e.thread("pusher", [&w] {
+      w.push(1);
+      w.one->wait();
+    });
+    e.finally([&w] {
+      check(!w.one->is_watching() && !w.items.is_watched(), "it has ended");
+      w.check_all(2, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_pool_end"), body);
+  expect_holds(pool_at_random("watch_pool_end pct"), body);
+}
+
+// The source goes first, and with the watch what nobody has run.
+TEST(pool_watch_model, the_source_ends) {
+  const auto body = [](execution& e) {
+    auto& runs = e.make<std::array<int, 4>>();
+    auto& pool = e.make<thread_pool>(few_threads(1));
+    auto& items = e.make<std::optional<source<parcel>>>(std::in_place, 4U);
+    auto& one = e.make<std::optional<watch>>(
+        watch_source(pool, *items, [&runs](parcel& each) { ++runs[each.number]; }, at_most(1)));
+    check(items->try_push(parcel(0)) == push_status::pushed, "there is room");
+    check(items->try_push(parcel(1)) == push_status::pushed, "there is room");
+    e.thread("owner", [&items] { items.reset(); });
+    e.thread("watcher", [&one] { one.reset(); });
+    e.finally([&runs] { check(runs[0] <= 1 && runs[1] <= 1, "at most once"); });
+  };
+  expect_holds(pool_exhaustive("watch_source_end"), body);
+  expect_holds(pool_at_random("watch_source_end pct"), body);
+}
+
+// The work is given up while its function returns: the item goes with the later of the two.
+TEST(pool_watch_model, given_up_while_it_returns) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    w.one.emplace(watch_source(
+        w.pool,
+        w.items,
+        [&w](parcel& each) {
+          ++w.runs[each.number];
+          w.go.wait();
+          each.use();
+        },
+        at_most(1)));
+    w.push(0);
+    e.thread("forcer", [&w] {
+      w.one->force_stop();
+      w.go.raise();
+    });
+    e.thread("pusher", [&w] {
+      w.push(1);
+      w.one->wait();
+      w.check_accounts();
+    });
+    e.finally([&w] {
+      check(w.runs[0] <= 1 && w.runs[1] == 0, "at most once");
+      const watch_stats s = w.one->stats();
+      check(w.items.size() + s.succeeded + s.abandoned == 2, "each ran, or is there");
+    });
+  };
+  testing::options o = pool_exhaustive("watch_force", 0);
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+  testing::options random = pool_at_random("watch_force pct");
+  random.early_timeouts = 2;
+  expect_holds(random, body);
+}
+
+// There is no memory for a work, once or twice: it is tried again, and nobody need come by for that.
+TEST(pool_watch_model, without_memory_for_a_work) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("pusher", [&w] {
+      try {
+        w.begin(at_most(1));
+        w.push(0);
+        w.push(1);
+      } catch (const std::bad_alloc&) {  // of the watch itself, or of a push
+        return;
+      }
+      w.one->wait();
+      check(w.runs[0] == 1 && w.runs[1] == 1, "both have run");
+    });
+    e.finally([&w] {
+      if (!w.one.has_value()) return;
+      w.one->stop();
+      w.one->wait();
+      w.check_accounts();
+    });
+  };
+  testing::options o = pool_exhaustive("watch_no_memory", 0);
+  o.allocation_failures = 2;
+  expect_holds(o, body);
+  o = pool_at_random("watch_no_memory pct");
+  o.allocation_failures = 2;
+  expect_holds(o, body);
+}
+
+// The same while it is stopped and the pool ends: nothing is left behind that would be tried again.
+TEST(pool_watch_model, without_memory_when_it_is_stopped) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    try {
+      w.begin(at_most(1));
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    e.thread("pusher", [&w] {
+      try {
+        w.push(0);
+      } catch (const std::bad_alloc&) {
+        return;
+      }
+    });
+    e.thread("stopper", [&w] {
+      w.one->stop();
+      w.one->wait();
+      static_cast<void>(w.pool.shutdown(1h));
+      w.check_accounts();
+    });
+    e.finally([&w] { check(w.items.size() + static_cast<std::size_t>(w.runs[0]) <= 1, "not twice"); });
+  };
+  testing::options o = pool_exhaustive("watch_no_memory_stop", 1);
+  o.allocation_failures = 1;
+  expect_holds(o, body);
+  o = pool_at_random("watch_no_memory_stop pct");
+  o.allocation_failures = 1;
+  expect_holds(o, body);
+}
+
+}  // namespace
+}  // namespace rota::pool
