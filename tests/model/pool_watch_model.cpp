@@ -111,6 +111,21 @@ TEST(pool_watch_model, pushes_and_ends) {
   expect_holds(pool_at_random("watch_push pct"), body);
 }
 
+// More than one wait when a work ends, and there are threads for them.
+TEST(pool_watch_model, no_more_than_so_many) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(2));
+    w.begin(at_most(1));
+    for (unsigned i = 0; i < 3; ++i) w.push(i);
+    e.thread("waiter", [&w] {
+      w.one->wait();
+      w.check_all(3, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_most"), body);
+  expect_holds(pool_at_random("watch_most pct"), body);
+}
+
 // Two threads, two at a time; a third takes items out of the source beside the watch.
 TEST(pool_watch_model, two_at_a_time_and_one_who_takes) {
   const auto body = [](execution& e) {
@@ -175,6 +190,28 @@ TEST(pool_watch_model, stopped_while_items_come) {
   };
   expect_holds(pool_exhaustive("watch_stop"), body);
   expect_holds(pool_at_random("watch_stop pct"), body);
+}
+
+// Nobody would run it: so a work that is being made while the watch is stopped is taken back, too.
+TEST(pool_watch_model, stopped_before_the_pool_has_started) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(1);
+    how.start = start_mode::suspended;
+    auto& w = e.make<world>(how);
+    w.begin(at_most(2));
+    w.push(0);
+    e.thread("pusher", [&w] { w.push(1); });
+    e.thread("stopper", [&w] {
+      w.one->stop();
+      w.one->wait();
+    });
+    e.finally([&w] {
+      check(w.items.size() == 2, "both are there");
+      w.check_all(2, 1);
+    });
+  };
+  expect_holds(pool_exhaustive("watch_stop_held"), body);
+  expect_holds(pool_at_random("watch_stop_held pct"), body);
 }
 
 // Two stop at once, one of them what runs, too: each goes through the same list.
@@ -354,8 +391,8 @@ TEST(pool_watch_model, without_memory_for_a_work) {
   expect_holds(o, body);
 }
 
-// The same while it is stopped and the pool ends: nothing is left behind that would be tried again.
-TEST(pool_watch_model, without_memory_when_it_is_stopped) {
+// The same while the watch goes, and the pool ends: nothing is left behind that would be tried again.
+TEST(pool_watch_model, without_memory_when_it_ends) {
   const auto body = [](execution& e) {
     auto& w = e.make<world>(few_threads(1));
     try {
@@ -370,18 +407,16 @@ TEST(pool_watch_model, without_memory_when_it_is_stopped) {
         return;
       }
     });
-    e.thread("stopper", [&w] {
-      w.one->stop();
-      w.one->wait();
+    e.thread("ender", [&w] {
+      w.one.reset();
       static_cast<void>(w.pool.shutdown(1h));
-      w.check_accounts();
     });
     e.finally([&w] { check(w.items.size() + static_cast<std::size_t>(w.runs[0]) <= 1, "not twice"); });
   };
-  testing::options o = pool_exhaustive("watch_no_memory_stop", 1);
+  testing::options o = pool_exhaustive("watch_no_memory_end", 1);
   o.allocation_failures = 1;
   expect_holds(o, body);
-  o = pool_at_random("watch_no_memory_stop pct");
+  o = pool_at_random("watch_no_memory_end pct");
   o.allocation_failures = 1;
   expect_holds(o, body);
 }
