@@ -72,8 +72,13 @@ void pool_core::give_back(work_core& w) noexcept {
   drop(w);
 }
 
+work_core& pool_core::draw_holder() {
+  // Over: whatever is done to all works is not done to it.
+  return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
+}
+
 work_core& pool_core::begin_busy() {
-  work_core& holder = memory.draw(word{1}.bits, nullptr);
+  work_core& holder = draw_holder();
   try {
     count_in();
   } catch (...) {
@@ -81,11 +86,6 @@ work_core& pool_core::begin_busy() {
     throw;
   }
   return holder;
-}
-
-work_core& pool_core::draw_holder() {
-  // Over: whatever is done to all works is not done to it.
-  return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
 }
 
 void pool_core::end_busy(work_core& holder) noexcept {

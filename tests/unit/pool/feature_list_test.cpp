@@ -262,6 +262,7 @@ TEST(feature_list, is_not_idle_while_somebody_says_so) {
     for (int i = 0; i < 10; ++i) p.submit([] {}).wait();
     EXPECT_FALSE(p.wait_idle(0s));
     EXPECT_EQ(p.stats().outstanding, 1U);
+    EXPECT_EQ(p.stop_all() + p.force_stop_all(), 0U) << "it is no work";
     EXPECT_EQ(seen.idle, 0);
   }
   EXPECT_EQ(seen.idle, 1) << "told by who was the last to say so";
