@@ -21,7 +21,8 @@ struct part {
 rota::task<void> out(channel::sender<part> to, std::uint64_t until) {
   constexpr std::uint64_t each = 1'000;
   for (std::uint64_t first = 0; first < until; first += each) {
-    const auto how = co_await to.send({.first = first, .count = each});
+    const part next{.first = first, .count = each};
+    const auto how = co_await to.send(next);
     if (how != channel::send_status::sent) co_return;  // nobody is left who would do it
   }
 }
@@ -37,25 +38,26 @@ rota::task<void> work(channel::receiver<part> from, channel::sender<std::uint64_
   }
 }
 
+rota::task<void> all_parts(rota::scope& s, std::uint64_t until, bool one_fails, std::uint64_t& total) {
+  auto parts = channel::bounded<part>(8);
+  auto sums = channel::bounded<std::uint64_t>(8);
+  s.fork(out(std::move(parts.sender), until));
+  for (int i = 0; i < 4; ++i) s.fork(work(parts.receiver, sums.sender, one_fails && i == 2));
+  {
+    // Those of the workers are the last, on both channels.
+    const auto gone = std::move(parts.receiver);
+    const auto gone_too = std::move(sums.sender);
+  }
+  for (;;) {
+    const auto sum = co_await sums.receiver.recv();
+    if (!sum.has_value()) co_return;
+    total += *sum;
+  }
+}
+
 rota::task<std::uint64_t> sum_below(std::uint64_t until, bool one_fails) {
   std::uint64_t total = 0;
-  const auto body = [&](rota::scope& s) -> rota::task<void> {
-    auto parts = channel::bounded<part>(8);
-    auto sums = channel::bounded<std::uint64_t>(8);
-    s.fork(out(std::move(parts.sender), until));
-    for (int i = 0; i < 4; ++i) s.fork(work(parts.receiver, sums.sender, one_fails && i == 2));
-    {
-      // Those of the workers are the last, on both channels.
-      const auto gone = std::move(parts.receiver);
-      const auto gone_too = std::move(sums.sender);
-    }
-    for (;;) {
-      const auto sum = co_await sums.receiver.recv();
-      if (!sum.has_value()) co_return;
-      total += *sum;
-    }
-  };
-  co_await rota::with_scope(body);
+  co_await rota::with_scope([&](rota::scope& s) { return all_parts(s, until, one_fails, total); });
   co_return total;
 }
 

@@ -26,23 +26,29 @@ rota::task<void> serve(int /*request*/, counts& all) {
   ++all.done;
 }
 
-/// Until it is told to stop. The requests that it has accepted are its children: it ends after them.
+/// Until it is told to stop. The requests that it accepts are children of the scope, which ends after them.
+rota::task<void> accept(rota::scope& s,
+                        channel::receiver<int> requests,
+                        rota::sync::event& stop,
+                        counts& all) {
+  for (;;) {
+    auto next = co_await channel::select(requests.recv(), stop.wait());
+    if (next.index() == 1 || !next.get<0>().has_value()) break;
+    ++all.accepted;
+    s.fork(serve(*next.get<0>(), all));
+  }
+  // From here on clients are told; what was sent before is still done.
+  requests.close();
+  for (;;) {
+    const auto left = co_await requests.recv();
+    if (!left.has_value()) co_return;
+    ++all.accepted;
+    s.fork(serve(*left, all));
+  }
+}
+
 rota::task<void> server(channel::receiver<int> requests, rota::sync::event& stop, counts& all) {
-  const auto body = [&](rota::scope& s) -> rota::task<void> {
-    for (;;) {
-      auto next = co_await channel::select(requests.recv(), stop.wait());
-      if (next.index() == 1 || !next.get<0>().has_value()) break;
-      ++all.accepted;
-      s.fork(serve(*next.get<0>(), all));
-    }
-    // From here on clients are told; what was sent before is still done.
-    requests.close();
-    while (const auto left = co_await requests.recv()) {
-      ++all.accepted;
-      s.fork(serve(*left, all));
-    }
-  };
-  co_await rota::with_scope(body);
+  co_await rota::with_scope([&](rota::scope& s) { return accept(s, requests, stop, all); });
 }
 
 rota::task<int> client(channel::sender<int> to, counts& all) {

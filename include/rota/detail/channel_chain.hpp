@@ -60,9 +60,7 @@ class ROTA_API chain {
   static void keep(core::wait_node& me, slot& place) noexcept {
     me.got = reinterpret_cast<std::uintptr_t>(&place);
   }
-  static slot& place_of(const core::wait_node& me) noexcept {
-    return *__builtin_bit_cast(slot*, me.got);
-  }
+  static slot& place_of(const core::wait_node& me) noexcept { return *__builtin_bit_cast(slot*, me.got); }
 
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept;
