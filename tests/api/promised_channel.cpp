@@ -1,0 +1,246 @@
+// The promised names of channels, select, generators and streams.
+#include <rota/async_generator.hpp>
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/broadcast.hpp>
+#include <rota/channel/oneshot.hpp>
+#include <rota/channel/select.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/channel/watch.hpp>
+#include <rota/rota.hpp>
+#include <rota/stream.hpp>
+#include <rota/sync/event.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace channel = rota::channel;
+namespace stream = rota::stream;
+using channel::recv_status;
+using channel::send_status;
+
+std::chrono::steady_clock::time_point soon() { return std::chrono::steady_clock::now() + 1h; }
+
+TEST(promised, bounded_channels) {
+  auto [tx, rx] = channel::bounded<std::unique_ptr<int>>(2);
+  EXPECT_EQ(tx.capacity(), 2U);
+  rota::run([&]() -> rota::task<void> {
+    const send_status how = co_await tx.send(std::make_unique<int>(1));
+    EXPECT_EQ(how, send_status::sent);
+    EXPECT_EQ(co_await tx.send_for(1h, std::make_unique<int>(2)), send_status::sent);
+    EXPECT_EQ(co_await tx.send_for(1ns, std::make_unique<int>(3)), send_status::timed_out);
+    std::optional<std::unique_ptr<int>> first = co_await rx.recv();
+    EXPECT_EQ(**first, 1);
+    EXPECT_EQ(**(co_await rx.recv_for(1h)), 2);
+    EXPECT_EQ((co_await rx.recv_for(1ns)).error(), recv_status::timed_out);
+    EXPECT_EQ(co_await tx.send_until(soon(), std::make_unique<int>(4)), send_status::sent);
+    EXPECT_EQ(**(co_await rx.recv_until(soon())), 4);
+  });
+  auto more = tx;
+  const auto also = rx;
+  EXPECT_EQ(more.blocking_send(std::make_unique<int>(5)), send_status::sent);
+  EXPECT_EQ(tx.try_send(std::make_unique<int>(6)), send_status::sent);
+  auto kept = std::make_unique<int>(7);
+  EXPECT_EQ(tx.try_send(std::move(kept)), send_status::full);
+  EXPECT_NE(kept, nullptr);  // NOLINT(bugprone-use-after-move): it was not sent
+  EXPECT_EQ(tx.blocking_send_for(1ns, std::make_unique<int>(8)), send_status::timed_out);
+  EXPECT_EQ(also.size(), 2U);
+  EXPECT_EQ(**rx.blocking_recv(), 5);
+  EXPECT_EQ(**rx.try_recv(), 6);
+  EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
+  EXPECT_EQ(tx.blocking_send_until(soon(), std::make_unique<int>(9)), send_status::sent);
+  tx.close();
+  EXPECT_TRUE(rx.is_closed());
+  EXPECT_EQ(tx.try_send(std::move(kept)), send_status::closed);
+  EXPECT_EQ(**rx.blocking_recv_for(1h), 9);
+  EXPECT_EQ(rx.blocking_recv_until(soon()).error(), recv_status::closed);
+}
+
+TEST(promised, bounded_channels_that_are_full) {
+  auto newest = channel::bounded<int>(1, {.on_full = channel::overflow::drop_oldest});
+  EXPECT_EQ(newest.sender.try_send(1), send_status::sent);
+  EXPECT_EQ(newest.sender.try_send(2), send_status::sent);
+  EXPECT_EQ(newest.receiver.try_recv(), 2);
+  EXPECT_EQ(newest.sender.stats().dropped_oldest, 1U);
+  auto oldest = channel::bounded<int>(1, {.on_full = channel::overflow::drop_newest});
+  EXPECT_EQ(oldest.sender.try_send(1), send_status::sent);
+  EXPECT_EQ(oldest.sender.try_send(2), send_status::dropped);
+  auto refuses = channel::bounded<int>(1, {.on_full = channel::overflow::reject});
+  EXPECT_EQ(refuses.sender.blocking_send(1), send_status::sent);
+  EXPECT_EQ(refuses.sender.blocking_send(2), send_status::full);
+}
+
+TEST(promised, unbounded_channels) {
+  auto [tx, rx] = channel::unbounded<int>();
+  rota::run([&]() -> rota::task<void> {
+    EXPECT_EQ(co_await tx.send(1), send_status::sent);
+    EXPECT_EQ(co_await rx.recv(), 1);
+  });
+  EXPECT_EQ(tx.try_send(2), send_status::sent);
+  EXPECT_EQ(rx.try_recv(), 2);
+  EXPECT_EQ(tx.blocking_send(3), send_status::sent);
+  {
+    const auto last = std::move(tx);
+  }
+  EXPECT_EQ(rx.blocking_recv(), 3);
+  EXPECT_EQ(rx.blocking_recv(), std::nullopt);
+}
+
+TEST(promised, oneshot_channels) {
+  rota::run([]() -> rota::task<void> {
+    auto [tx, rx] = channel::oneshot<int>();
+    EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
+    EXPECT_EQ((co_await rx.recv_for(1ns)).error(), recv_status::timed_out);
+    EXPECT_EQ(std::move(tx).send(1), send_status::sent);
+    EXPECT_EQ(co_await rx.recv(), 1);
+    EXPECT_EQ((co_await rx.recv_until(soon())).error(), recv_status::closed);
+  });
+  auto [tx, rx] = channel::oneshot<int>();
+  rx.close();
+  EXPECT_TRUE(tx.is_closed());
+  EXPECT_EQ(std::move(tx).send(1), send_status::closed);
+  EXPECT_EQ(rx.blocking_recv(), std::nullopt);
+  EXPECT_FALSE(rx.blocking_recv_for(1h).has_value());
+  EXPECT_FALSE(rx.blocking_recv_until(soon()).has_value());
+}
+
+TEST(promised, broadcast_channels) {
+  auto [tx, rx] = channel::broadcast<int>(2);
+  auto late = tx.subscribe();
+  auto beside = rx.subscribe();
+  EXPECT_TRUE(tx.has_receivers());
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(tx.send(i), send_status::sent);
+  rota::run([&]() -> rota::task<void> {
+    const std::expected<int, channel::no_item> lost = co_await rx.recv();
+    EXPECT_EQ(lost.error(), (channel::no_item{recv_status::lagged, 1}));
+    EXPECT_EQ(co_await rx.recv(), 2);
+    EXPECT_EQ(co_await rx.recv_for(1h), 3);
+    EXPECT_EQ((co_await rx.recv_for(1ns)).error().why, recv_status::timed_out);
+    EXPECT_FALSE((co_await rx.recv_until(std::chrono::steady_clock::now())).has_value());
+  });
+  EXPECT_EQ(late.try_recv().error().lagged, 1U);
+  EXPECT_EQ(late.blocking_recv(), 2);
+  EXPECT_EQ(late.size(), 1U);
+  tx.close();
+  EXPECT_EQ(tx.send(4), send_status::closed);
+  EXPECT_EQ(late.blocking_recv_for(1h), 3);
+  EXPECT_EQ(late.blocking_recv_until(soon()).error().why, recv_status::closed);
+  EXPECT_EQ(beside.capacity(), 2U);
+  EXPECT_TRUE(beside.is_closed());
+}
+
+TEST(promised, watch_channels) {
+  auto [tx, rx] = channel::watch(1);
+  auto other = tx.subscribe();
+  EXPECT_EQ(rx.get(), 1);
+  EXPECT_FALSE(rx.has_changed());
+  EXPECT_EQ(tx.send(2), send_status::sent);
+  EXPECT_EQ(tx.send_modify([](int& n) { n += 1; }), send_status::sent);
+  EXPECT_EQ(tx.get(), 3);
+  EXPECT_EQ(tx.borrow([](const int& n) { return n * 2; }), 6);
+  rota::run([&]() -> rota::task<void> {
+    const std::expected<void, recv_status> more = co_await rx.changed();
+    EXPECT_TRUE(more.has_value());
+    EXPECT_EQ((co_await rx.changed_for(1ns)).error(), recv_status::timed_out);
+    EXPECT_EQ((co_await rx.changed_until(std::chrono::steady_clock::now())).error(), recv_status::timed_out);
+    EXPECT_EQ(co_await rx.when([](int n) { return n == 3; }), 3);
+    EXPECT_EQ((co_await rx.when_for(1ns, [](int n) { return n == 4; })).error(), recv_status::timed_out);
+    EXPECT_EQ(co_await rx.when_until(soon(), [](int n) { return n == 3; }), 3);
+  });
+  EXPECT_TRUE(other.try_changed().has_value());
+  EXPECT_EQ(other.get_and_update(), 3);
+  EXPECT_EQ(other.borrow([](const int& n) { return n; }), 3);
+  EXPECT_EQ(other.borrow_and_update([](const int& n) { return n; }), 3);
+  EXPECT_EQ(other.blocking_when([](int n) { return n == 3; }), 3);
+  EXPECT_EQ(other.blocking_when_for(1h, [](int n) { return n == 3; }), 3);
+  EXPECT_EQ(other.blocking_when_until(soon(), [](int n) { return n == 3; }), 3);
+  EXPECT_EQ(other.blocking_changed_for(1ns).error(), recv_status::timed_out);
+  tx.close();
+  EXPECT_EQ(other.blocking_changed().error(), recv_status::closed);
+  EXPECT_EQ(other.blocking_changed_until(soon()).error(), recv_status::closed);
+}
+
+TEST(promised, select) {
+  auto [tx, rx] = channel::bounded<int>(1);
+  rota::sync::event set;
+  rota::run([&]() -> rota::task<void> {
+    {
+      auto first = co_await channel::select(rx.recv(), tx.send(1), rota::sleep_for(1h), set.wait());
+      EXPECT_EQ(first.index(), 1U);
+      EXPECT_EQ(first.get<1>(), send_status::sent);
+    }
+    {
+      auto first = co_await channel::select(channel::when(false, set.wait()), rx.recv());
+      EXPECT_EQ(first.get<1>(), 1);
+      EXPECT_EQ(first.get_if<0>(), nullptr);
+    }
+    set.set();
+    {
+      auto ends = rota::spawn([]() -> rota::task<int> { co_return 3; });
+      while (!ends.is_done()) co_await rota::yield();
+      auto first = co_await channel::select_in_order(rx.recv(), ends, set.wait());
+      EXPECT_EQ(first.index(), 1U);
+      first.visit([](auto& /*value*/) {});
+    }
+    int handled = 0;
+    co_await channel::select(channel::on(set.wait(), [&] { ++handled; }));
+    EXPECT_EQ(handled, 1);
+  });
+  EXPECT_FALSE(channel::try_select(rx.recv()).has_value());
+  EXPECT_EQ(channel::blocking_select(tx.send(5), set.wait()).index() < 2, true);
+  EXPECT_TRUE(channel::blocking_select_for(1h, set.wait()).has_value());
+  EXPECT_TRUE(channel::blocking_select_until(soon(), set.wait()).has_value());
+}
+
+rota::async_generator<int> numbers(int from, int to) {
+  for (int i = from; i < to; ++i) {
+    co_await rota::yield();
+    co_yield i;
+  }
+}
+
+template <class S>
+rota::task<int> sum_of(S from) {
+  int sum = 0;
+  for (;;) {
+    const std::optional<int> each = co_await from.next();
+    if (!each) co_return sum;
+    sum += *each;
+  }
+}
+
+TEST(promised, generators_and_streams) {
+  rota::run([]() -> rota::task<void> {
+    rota::async_generator<int> all = numbers(0, 3);
+    EXPECT_EQ(co_await all.next(), 0);
+    const auto twice = [](int n) { return 2 * n; };
+    const auto is_odd = [](int n) { return n % 2 == 1; };
+    EXPECT_EQ(co_await sum_of(stream::map(numbers(0, 4), twice)), 12);
+    EXPECT_EQ(co_await sum_of(stream::filter(numbers(0, 6), is_odd)), 9);
+    EXPECT_EQ(co_await sum_of(stream::take(numbers(0, 1'000'000), 4)), 6);
+    EXPECT_EQ(co_await sum_of(stream::throttle(numbers(0, 4), 1us)), 6);
+    auto [tx, rx] = channel::unbounded<int>();
+    EXPECT_EQ(tx.try_send(7), send_status::sent);
+    tx.close();
+    EXPECT_EQ(co_await sum_of(stream::merge(std::move(rx))), 7);
+    const auto body = [&](rota::scope& s) -> rota::task<int> {
+      const auto slowly = [](int n) -> rota::task<int> {
+        co_await rota::yield();
+        co_return n;
+      };
+      co_return co_await sum_of(
+          stream::buffered(s, stream::merge(s, numbers(0, 4), numbers(0, 4)), 2, slowly));
+    };
+    EXPECT_EQ(co_await rota::with_scope(body), 12);
+  });
+}
+
+}  // namespace

@@ -1,0 +1,284 @@
+// The promised names of what tasks and threads wait for each other with.
+#include <rota/rota.hpp>
+#include <rota/sync/barrier.hpp>
+#include <rota/sync/condition_variable.hpp>
+#include <rota/sync/event.hpp>
+#include <rota/sync/latch.hpp>
+#include <rota/sync/mutex.hpp>
+#include <rota/sync/notify.hpp>
+#include <rota/sync/once_cell.hpp>
+#include <rota/sync/semaphore.hpp>
+#include <rota/sync/shared_mutex.hpp>
+#include <rota/sync/strand.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace sync = rota::sync;
+
+std::chrono::steady_clock::time_point soon() { return std::chrono::steady_clock::now() + 1h; }
+
+TEST(promised, mutexes) {
+  sync::mutex m;
+  rota::run([&]() -> rota::task<void> {
+    {
+      sync::mutex::guard held = co_await m.lock();
+      EXPECT_TRUE(held);
+      EXPECT_TRUE(m.is_locked());
+      EXPECT_FALSE(m.try_lock().has_value());
+      const std::expected<sync::mutex::guard, rota::timed_out> late = co_await m.lock_for(1ns);
+      EXPECT_FALSE(late.has_value());
+      held.unlock();
+      EXPECT_FALSE(held);
+    }
+    EXPECT_TRUE((co_await m.lock_for(1h)).has_value());
+    EXPECT_TRUE((co_await m.lock_until(soon())).has_value());
+  });
+  std::optional<sync::mutex::guard> tried = m.try_lock();
+  EXPECT_TRUE(tried.has_value());
+  EXPECT_FALSE(m.blocking_lock_for(1ns).has_value());
+  tried.reset();
+  EXPECT_TRUE(m.blocking_lock_for(1.5h).has_value());
+  EXPECT_TRUE(m.blocking_lock_until(soon()).has_value());
+  const sync::mutex::guard held = m.blocking_lock();
+  EXPECT_TRUE(held);
+}
+
+TEST(promised, shared_mutexes) {
+  sync::shared_mutex m;
+  rota::run([&]() -> rota::task<void> {
+    {
+      sync::shared_mutex::guard writes = co_await m.lock();
+      EXPECT_TRUE(m.is_locked());
+      EXPECT_FALSE((co_await m.lock_shared_for(1ns)).has_value());
+      const sync::shared_mutex::shared_guard reads = sync::shared_mutex::downgrade(std::move(writes));
+      EXPECT_FALSE(writes);  // NOLINT(bugprone-use-after-move): it is empty now
+      EXPECT_FALSE(m.is_locked());
+      const sync::shared_mutex::shared_guard beside = co_await m.lock_shared();
+      EXPECT_EQ(m.readers(), 2U);
+      EXPECT_FALSE(m.try_lock().has_value());
+      EXPECT_TRUE(m.try_lock_shared().has_value());
+      EXPECT_FALSE((co_await m.lock_for(1ns)).has_value());
+    }
+    EXPECT_TRUE((co_await m.lock_for(1h)).has_value());
+    EXPECT_TRUE((co_await m.lock_until(soon())).has_value());
+    EXPECT_TRUE((co_await m.lock_shared_until(soon())).has_value());
+  });
+  EXPECT_TRUE(m.blocking_lock());
+  EXPECT_TRUE(m.blocking_lock_shared());
+  EXPECT_TRUE(m.blocking_lock_for(1h).has_value());
+  EXPECT_TRUE(m.blocking_lock_until(soon()).has_value());
+  EXPECT_TRUE(m.blocking_lock_shared_for(1h).has_value());
+  EXPECT_TRUE(m.blocking_lock_shared_until(soon()).has_value());
+}
+
+TEST(promised, semaphores) {
+  sync::semaphore s(3);
+  rota::run([&]() -> rota::task<void> {
+    const std::expected<void, std::error_code> got = co_await s.acquire(2);
+    EXPECT_TRUE(got.has_value());
+    EXPECT_EQ(s.available(), 1U);
+    EXPECT_EQ(s.try_acquire(2).error(), sync::acquire_refusal::empty);
+    const std::expected<void, std::error_code> late = co_await s.acquire_for(1ns, 2);
+    EXPECT_EQ(late.error(), rota::errc::timed_out);
+    EXPECT_TRUE((co_await s.acquire_until(soon())).has_value());
+    s.release(3);
+  });
+  EXPECT_TRUE(s.try_acquire().has_value());
+  EXPECT_TRUE(s.blocking_acquire().has_value());
+  {
+    const auto given_back = sync::semaphore::permit::adopt(s);
+    EXPECT_EQ(given_back.permits(), 1U);
+  }
+  EXPECT_TRUE(s.blocking_acquire_for(1h).has_value());
+  EXPECT_TRUE(s.blocking_acquire_until(soon()).has_value());
+  s.close();
+  EXPECT_TRUE(s.is_closed());
+  EXPECT_EQ(s.try_acquire().error(), sync::acquire_refusal::closed);
+  EXPECT_EQ(s.blocking_acquire().error(), rota::errc::closed);
+}
+
+TEST(promised, notifies) {
+  sync::notify n;
+  n.notify_one();
+  EXPECT_TRUE(n.try_wait());
+  n.notify_all();  // nobody waits: nothing is stored
+  EXPECT_FALSE(n.try_wait());
+  rota::run([&]() -> rota::task<void> {
+    auto all = n.wait();
+    n.notify_all();  // it has been asked already
+    co_await all;
+    n.notify_one();
+    co_await n.wait();
+    EXPECT_FALSE((co_await n.wait_for(1ns)).has_value());
+    n.notify_one();
+    EXPECT_TRUE((co_await n.wait_until(soon())).has_value());
+  });
+  n.notify_one();
+  n.blocking_wait();
+  EXPECT_FALSE(n.blocking_wait_for(1ns).has_value());
+  n.notify_one();
+  EXPECT_TRUE(n.blocking_wait_until(soon()).has_value());
+}
+
+TEST(promised, events) {
+  sync::event manual;
+  EXPECT_FALSE(manual.is_set());
+  manual.set();
+  rota::run([&]() -> rota::task<void> {
+    co_await manual.wait();
+    EXPECT_TRUE((co_await manual.wait_for(1h)).has_value());
+    EXPECT_TRUE((co_await manual.wait_until(soon())).has_value());
+  });
+  manual.blocking_wait();
+  EXPECT_TRUE(manual.blocking_wait_for(1h).has_value());
+  EXPECT_TRUE(manual.blocking_wait_until(soon()).has_value());
+  manual.reset();
+  EXPECT_FALSE(manual.try_wait());
+
+  sync::event automatic(sync::event_reset::automatic, true);
+  EXPECT_TRUE(automatic.try_wait());
+  EXPECT_FALSE(automatic.is_set());
+}
+
+TEST(promised, latches) {
+  sync::latch l(3);
+  EXPECT_FALSE(l.try_wait());
+  EXPECT_FALSE(l.blocking_wait_for(1ns).has_value());
+  l.count_down();
+  l.count_down(2);
+  EXPECT_EQ(l.left(), 0U);
+  rota::run([&]() -> rota::task<void> {
+    co_await l.wait();
+    EXPECT_TRUE((co_await l.wait_for(1h)).has_value());
+    EXPECT_TRUE((co_await l.wait_until(soon())).has_value());
+  });
+  l.blocking_wait();
+  EXPECT_TRUE(l.blocking_wait_until(soon()).has_value());
+}
+
+TEST(promised, barriers) {
+  sync::barrier b(2);
+  EXPECT_EQ(b.participants(), 2U);
+  int leaders = 0;
+  rota::run([&]() -> rota::task<void> {
+    const auto arrives = [&]() -> rota::task<std::uint32_t> {
+      const sync::barrier::passage first = co_await b.arrive_and_wait();
+      EXPECT_EQ(first.generation, 0U);
+      const auto second = co_await b.arrive_and_wait_for(1h);
+      const auto third = co_await b.arrive_and_wait_until(soon());
+      if (first.is_leader) leaders += 1;
+      EXPECT_EQ(second.value().generation, 1U);
+      co_return third.value().generation;
+    };
+    const auto [one, other] = co_await rota::when_all(arrives(), arrives());
+    EXPECT_EQ(one, 2U);
+    EXPECT_EQ(other, 2U);
+    EXPECT_FALSE((co_await b.arrive_and_wait_for(1ns)).has_value());
+  });
+  EXPECT_EQ(leaders, 1);
+  EXPECT_EQ(b.arrived(), 0U);  // who was late has taken its arrival back
+  b.arrive_and_drop();
+  EXPECT_EQ(b.participants(), 1U);
+  EXPECT_TRUE(b.blocking_arrive_and_wait().is_leader);
+  EXPECT_TRUE(b.blocking_arrive_and_wait_for(1h).has_value());
+  EXPECT_TRUE(b.blocking_arrive_and_wait_until(soon()).has_value());
+}
+
+TEST(promised, once_cells) {
+  sync::once_cell<int> cell;
+  EXPECT_EQ(cell.get(), nullptr);
+  rota::run([&]() -> rota::task<void> {
+    EXPECT_FALSE((co_await cell.wait_for(1ns)).has_value());
+    auto throws = cell.get_or_init([]() -> int { throw std::runtime_error("not yet"); });
+    EXPECT_THROW(co_await std::move(throws), std::runtime_error);
+    EXPECT_EQ(cell.get(), nullptr);
+    int& made = co_await cell.get_or_init([]() -> rota::task<int> { co_return 7; });
+    EXPECT_EQ(made, 7);
+    EXPECT_EQ(&co_await cell.wait(), &made);
+    EXPECT_EQ((co_await cell.wait_until(soon())).value(), &made);
+  });
+  EXPECT_EQ(*cell.get(), 7);
+  EXPECT_EQ(cell.set(8).error(), sync::set_refusal::full);
+  EXPECT_EQ(cell.blocking_get_or_init([] { return 9; }), 7);
+  EXPECT_EQ(cell.blocking_wait(), 7);
+  EXPECT_EQ(*cell.blocking_wait_for(1h).value(), 7);
+  EXPECT_EQ(*cell.blocking_wait_until(soon()).value(), 7);
+  sync::once_cell<int> other;
+  EXPECT_TRUE(other.set(8).has_value());
+}
+
+TEST(promised, condition_variables) {
+  sync::mutex m;
+  sync::condition_variable changed;
+  int items = 0;
+  rota::run([&]() -> rota::task<void> {
+    const auto gives = [&]() -> rota::task<void> {
+      for (int i = 0; i < 5; ++i) {
+        {
+          const sync::mutex::guard held = co_await m.lock();
+          ++items;
+        }
+        changed.notify_one();
+      }
+    };
+    const auto takes = [&]() -> rota::task<void> {
+      sync::mutex::guard held = co_await m.lock();
+      co_await changed.wait(held, [&] { return items > 0; });
+      --items;
+      while (items == 0) co_await changed.wait(held);
+      --items;
+      EXPECT_TRUE((co_await changed.wait_for(held, 1h, [&] { return items > 0; })).has_value());
+      --items;
+      EXPECT_TRUE((co_await changed.wait_until(held, soon(), [&] { return items > 1; })).has_value());
+      items -= 2;
+      EXPECT_FALSE((co_await changed.wait_for(held, 1ns)).has_value());
+    };
+    co_await rota::when_all(takes(), gives());
+    changed.notify_all();
+  });
+  EXPECT_EQ(items, 0);
+  std::jthread gives([&] {
+    const sync::mutex::guard held = m.blocking_lock();
+    items = 1;
+    changed.notify_all();
+  });
+  sync::mutex::guard held = m.blocking_lock();
+  changed.blocking_wait(held, [&] { return items == 1; });
+  EXPECT_TRUE(changed.blocking_wait_for(held, 1h, [&] { return items == 1; }).has_value());
+  EXPECT_TRUE(changed.blocking_wait_until(held, soon(), [&] { return items == 1; }).has_value());
+  EXPECT_FALSE(changed.blocking_wait_for(held, 1ns).has_value());
+}
+
+TEST(promised, strands) {
+  sync::strand s;
+  rota::run([&]() -> rota::task<void> {
+    int calls = 0;
+    EXPECT_EQ(co_await s.run([&](int n) { return s.running_here() ? n + ++calls : 0; }, 1), 2);
+    EXPECT_EQ(co_await s.run([&]() -> rota::task<int> { co_return ++calls; }), 2);
+    auto first = s.post([&] { ++calls; });
+    auto then = s.post([&] { return calls; });
+    EXPECT_EQ(co_await then, 3);
+    co_await first;
+    EXPECT_EQ(s.blocking_run([&] { return calls; }), 3);
+    EXPECT_FALSE(s.is_busy());
+    s.close();
+    EXPECT_TRUE(s.is_closed());
+    co_await s.join();
+  });
+  EXPECT_THROW(s.blocking_run([] {}), rota::error);
+  s.blocking_join();
+}
+
+}  // namespace
