@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <rota/detail/base.hpp>
+#include <rota/detail/unguarded.hpp>
 
 namespace rota {
 
@@ -41,7 +42,9 @@ class waker {
   waker(const waker&) = delete;
   waker& operator=(const waker&) = delete;
   ~waker() {
-    if (vtable_ != nullptr) vtable_->drop(data_);
+    if (vtable_ == nullptr) return;
+    core::demand_unguarded();
+    vtable_->drop(data_);
   }
 
   /// False for a default-constructed or moved-from waker; waking that does nothing.
@@ -49,11 +52,16 @@ class waker {
 
   /// Wakes and becomes empty.
   void wake() noexcept {
-    if (const auto* vtable = std::exchange(vtable_, nullptr)) vtable->wake(data_);
+    if (const auto* vtable = std::exchange(vtable_, nullptr)) {
+      core::demand_unguarded();
+      vtable->wake(data_);
+    }
   }
   /// Wakes and stays usable.
   void wake_by_ref() const noexcept {
-    if (vtable_ != nullptr) vtable_->wake_by_ref(data_);
+    if (vtable_ == nullptr) return;
+    core::demand_unguarded();
+    vtable_->wake_by_ref(data_);
   }
   [[nodiscard]] waker clone() const noexcept {
     return vtable_ == nullptr ? waker() : waker(vtable_->clone(data_), vtable_);

@@ -1,24 +1,19 @@
-// Whether this thread is inside of a section under a primitive's lock: nothing of a user's runs there, and nobody is woken. Asked in
-// builds with asserts.
+// Whether this thread has a lock: a base::lock_guard, or a section of a wait list. Nothing of a user's runs there, and nobody is woken.
+// Asked in builds with asserts; in others it is not even counted.
 #pragma once
 
 #include "base/tls_slot.hpp"
 
-#include <rota/detail/config.hpp>
+#include <rota/detail/unguarded.hpp>
 
-namespace rota::core {
+namespace rota::base {
 
 #if !defined(NDEBUG) || ROTA_MODEL
-inline void enter_section() noexcept { ++base::this_thread_locals().guarded; }
-inline void leave_section() noexcept { --base::this_thread_locals().guarded; }
-inline void demand_no_section() noexcept {
-  if (base::this_thread_locals().guarded != 0) [[unlikely]]
-    ROTA_FATAL("a waker, or a user's code, under the lock of a primitive", 0);
-}
+inline void note_locked() noexcept { ++this_thread_locals().guarded; }
+inline void note_unlocked() noexcept { --this_thread_locals().guarded; }
 #else
-inline void enter_section() noexcept {}
-inline void leave_section() noexcept {}
-inline void demand_no_section() noexcept {}
+inline void note_locked() noexcept {}
+inline void note_unlocked() noexcept {}
 #endif
 
-}  // namespace rota::core
+}  // namespace rota::base

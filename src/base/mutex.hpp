@@ -2,17 +2,37 @@
 #pragma once
 
 #include "base/atomic.hpp"
+#include "base/guarded.hpp"
 
 #include <rota/detail/base_mutex.hpp>
 
 namespace rota::base {
 
+/// Counted: see base/guarded.hpp.
 class [[nodiscard]] lock_guard {
  public:
-  explicit lock_guard(mutex& m) noexcept : mutex_(m) { mutex_.lock(); }
+  explicit lock_guard(mutex& m) noexcept : mutex_(m) {
+    mutex_.lock();
+    note_locked();
+  }
   lock_guard(const lock_guard&) = delete;
   lock_guard& operator=(const lock_guard&) = delete;
-  ~lock_guard() { mutex_.unlock(); }
+  ~lock_guard() {
+    note_unlocked();
+    mutex_.unlock();
+  }
+
+ private:
+  mutex& mutex_;
+};
+
+/// For what only one may do at a time, and in which everything is allowed. Not counted.
+class [[nodiscard]] turn_guard {
+ public:
+  explicit turn_guard(mutex& m) noexcept : mutex_(m) { mutex_.lock(); }
+  turn_guard(const turn_guard&) = delete;
+  turn_guard& operator=(const turn_guard&) = delete;
+  ~turn_guard() { mutex_.unlock(); }
 
  private:
   mutex& mutex_;

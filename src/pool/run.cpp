@@ -3,6 +3,7 @@
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
+#include <rota/detail/unguarded.hpp>
 #include <rota/pool/this_work.hpp>
 
 #include <algorithm>
@@ -234,6 +235,7 @@ work_status pool_core::kind_of(work_core& w, const std::exception_ptr& thrown) n
 /// One attempt of a function.
 work_status pool_core::attempt(work_core& w, bool last) noexcept {
   try {
+    core::demand_unguarded();
     w.type->run(w.body, w, last);
     return work_status::succeeded;
   } catch (...) {

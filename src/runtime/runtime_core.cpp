@@ -161,7 +161,7 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
     std::fputs("rota: runtime destroyed on its own worker\n", stderr);
     std::terminate();
   }
-  const base::lock_guard lock(shutdown_mutex_);
+  const base::turn_guard lock(shutdown_mutex_);
   if (shut_down_) return on_shutdown::done;
   shut_down_ = true;
   const ends before = count_ends();

@@ -19,6 +19,7 @@ header& resume_frames(header& task) noexcept {
   for (strand* now = &task;;) {
     now->why = stop_reason::none;
     now->transfers = 0;
+    demand_unguarded();
     now->innermost.get()->handle().resume();
     // Only a bounce leaves a child in place behind: whatever else gives the thread back has made it a task.
     now = task_around();

@@ -1,7 +1,6 @@
 #include "task/header.hpp"
 
 #include "base/tls_slot.hpp"
-#include "task/guarded.hpp"
 #include "task/harness.hpp"
 
 #include <rota/detail/fork_group.hpp>
@@ -18,12 +17,12 @@ namespace {
 header& of(void* data) noexcept { return *static_cast<header*>(data); }
 
 void wake_by_ref(void* data) noexcept {
-  demand_no_section();
+  demand_unguarded();
   wake(of(data));
 }
 
 void wake_consuming(void* data) noexcept {
-  demand_no_section();
+  demand_unguarded();
   // The reference goes only after schedule() has returned: the entry's own lets others run, complete and free the task,
   // and with the last task its scheduler, while this thread is still inside of it.
   wake(of(data));
@@ -36,7 +35,7 @@ void* clone(void* data) noexcept {
 }
 
 void drop(void* data) noexcept {
-  demand_no_section();
+  demand_unguarded();
   release(of(data));
 }
 
@@ -165,6 +164,7 @@ void deliver(header& task, cancel_hook& hook) noexcept {
   here.hooks = &line;
   for (cancel_hook* now = &hook; now != nullptr;) {
     header& owner = *now->of;
+    demand_unguarded();
     now->cancelled(*now);
     release(owner);  // and with it, perhaps, the hook
     now = line.pop();

@@ -12,6 +12,7 @@ namespace {
 
 // Nothing of the node is read: its thread may have gone on.
 void wake_thread(void* word) noexcept {
+  demand_unguarded();
   base::futex_wake(static_cast<const base::atomic<std::uint32_t>*>(word), 1);
 }
 constexpr waker_vtable thread_waker{

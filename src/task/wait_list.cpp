@@ -1,15 +1,13 @@
 #include <rota/detail/wait_leaf.hpp>
 #include <rota/detail/wait_list.hpp>
 
-#include "task/guarded.hpp"
+#include "base/mutex.hpp"
 #include "task/header.hpp"
 
 #include <new>
 #include <utility>
 
 namespace rota::core {
-
-void demand_unguarded() noexcept { demand_no_section(); }
 
 /// W5: whoever is inside has given what let another destroy it, and comes out.
 void wait_list::end_slowly(const char* words) noexcept {
@@ -23,16 +21,16 @@ void wait_list::end_slowly(const char* words) noexcept {
 
 wait_section::wait_section(wait_list& list) noexcept : list_(&list) {
   list_->lock_.lock();
-  enter_section();
+  base::note_locked();
 }
 
 wait_section::~wait_section() { close(); }
 
 /// Nothing of the list is touched after the unlock.
 void wait_section::close() noexcept {
-  leave_section();
+  base::note_unlocked();
   list_->lock_.unlock();
-  demand_no_section();
+  demand_unguarded();
   for (unsigned i = 0; i < count_; ++i) {
     woken_[i].wake();
     woken_[i].~waker();
@@ -43,7 +41,7 @@ void wait_section::close() noexcept {
 void wait_section::breathe() noexcept {
   close();
   list_->lock_.lock();
-  enter_section();
+  base::note_locked();
 }
 
 void wait_section::insert(wait_links& where, wait_node& node) noexcept {

@@ -130,6 +130,7 @@ class watch_sender {
       const std::uint64_t count = on_->read(seen);
       if (is_closed()) return send_status::closed;
       auto next = seen.clone();
+      detail::before_items();
       change(next.get());
       // Ends: another has sent something if it is not this one.
       const detail::look did = on_->replace(next, &count);

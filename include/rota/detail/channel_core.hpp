@@ -25,11 +25,7 @@ inline constexpr item_shape shape_of{sizeof(T), alignof(T), [](void* item) noexc
                                      }};
 
 /// Before a user's move, or destructor.
-inline void before_items() noexcept {
-#if !defined(NDEBUG) || ROTA_MODEL
-  core::demand_unguarded();
-#endif
-}
+inline void before_items() noexcept { core::demand_unguarded(); }
 
 /// How a look for a place, or for an item, ends.
 enum class [[nodiscard]] look : unsigned char {

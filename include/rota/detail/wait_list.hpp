@@ -29,7 +29,7 @@ namespace rota::core {
 //   W2  Whoever takes a node out of its ring by call() or grant() moves the waker out before, and the change of the state is his last
 //       touch: the owner may see it at once, go on, and be gone. A wake that follows needs the waker alone.
 //   W3  No waker is woken or dropped, no memory is asked for, and no code of a user's runs under the lock. Held by
-//       demand_unguarded() in builds with asserts: in every waker of a task, in the flush of a section, and where a primitive says so.
+//       demand_unguarded() in builds with asserts: in every waker, in the flush of a section, and where a primitive says so.
 //   W4  An owner that gives up asks under the lock: `waiting`, it unlinks itself and gives back what it had got; `called` or `granted`,
 //       it hands that on to the next in line.
 //   W5  A list is destroyed under its own lock: who was granted something may destroy the primitive at once, while the giver is still
@@ -228,6 +228,5 @@ ROTA_API on_give_up give_up(const wait_target& at, wait_node& me, if_granted the
 
 /// Ends the program if this thread is inside of a wait_section. Before any code of a user's, and any wake. Nothing in builds without
 /// asserts.
-ROTA_API void demand_unguarded() noexcept;
 
 }  // namespace rota::core

@@ -14,6 +14,7 @@
 #include <rota/detail/base.hpp>
 #include <rota/detail/fan_in_core.hpp>
 #include <rota/detail/send_status.hpp>
+#include <rota/detail/unguarded.hpp>
 
 namespace rota::gate {
 
@@ -150,6 +151,7 @@ class fan_in {
   [[nodiscard]] T take_out(detail::fan_in_segment& s) noexcept {
     T item = [&]() -> T {
       const typename items::taken in_there(s, core_->index_of(s.taken()));
+      core::demand_unguarded();
       return T(std::move(*in_there.at));
     }();
     core_->note_taken(s);
