@@ -71,7 +71,9 @@ void mailbox_core::note_wait() noexcept {
 /// A visit that this thread is inside of. They nest: a handler may destroy another mailbox, whose last round is run there and then.
 struct mailbox_core::visiting {
   explicit visiting(const mailbox_core& visited) noexcept
-      : here(base::this_thread_locals()), whose(&visited), outer(std::exchange(here.mailbox, this)) {}
+      : here(base::this_thread_locals()), whose(&visited), outer(std::exchange(here.mailbox, this)) {
+    core::demand_unguarded();
+  }
   visiting(const visiting&) = delete;
   visiting& operator=(const visiting&) = delete;
   ~visiting() { here.mailbox = outer; }
@@ -203,6 +205,7 @@ void mailbox_core::wake_senders(std::uint32_t count) noexcept {
     if (task) {
       task.wake();
     } else {
+      core::demand_unguarded();
       base::futex_wake(woken, 1);
     }
   }
@@ -236,8 +239,25 @@ void mailbox_core::take_back(std::size_t count) noexcept {
   schedule();
 }
 
-void mailbox_core::lock_drops() noexcept { parts_->drops.lock(); }
-void mailbox_core::unlock_drops() noexcept { parts_->drops.unlock(); }
+bool mailbox_core::remove_beside_others(removal& now) noexcept {
+  const base::lock_guard guard(parts_->drops);
+  now.link = taker_.front();
+  if (now.link == nullptr) return false;
+  now.before = taker_.pop(*now.link);
+  if (removal* const other = std::exchange(parts_->being_emptied, &now)) {
+    other->frees = true;
+    now.before = nullptr;
+  }
+  return true;
+}
+
+bool mailbox_core::settle_removal(const removal& now) noexcept {
+  const base::lock_guard guard(parts_->drops);
+  if (now.frees) return true;
+  ROTA_ASSERT(parts_->being_emptied == &now);
+  parts_->being_emptied = nullptr;
+  return false;
+}
 
 void mailbox_core::note_dropped(std::uint32_t count) noexcept {
   // relaxed. A sum for a report.

@@ -70,7 +70,9 @@ struct mailbox_core::parts {
   base::mutex lock;         // of those who wait
   mailbox_waiter senders;   // for room, under the lock
   mailbox_waiter watchers;  // tasks that wait for emptiness or the end, under the lock
-  base::mutex drops;        // around taking out, where senders do that as well
+  base::mutex drops;        // around taking links out, where senders do that as well
+  removal* being_emptied =
+      nullptr;  // the list's head, if its message is still being moved out; under `drops`
 
   // The task in which a round goes on: of which visit, and the last visit whose task is over. Under the lock.
   join_handle<void> runner;

@@ -119,6 +119,8 @@ class ready_lists;
 //              is it a task, it is cancelled.
 //   drop       as an unbounded one: admit, append; then, as long as the count is above the capacity, take out the oldest; then
 //              schedule. Nobody waits: where nothing can be taken out, somebody is about to append, and trims after that.
+//              Senders and rounds take out beside each other: links under `drops`, messages without it. A link that has become the head
+//              is freed by the second of {who moves its message out, who takes out the next}.
 //   wait       fetch_or(waiting) under the lock; look again; into the list. Whoever makes room sees the bit, and takes the lock.
 //
 // A round whose handler has given a task goes on in a task of its own (`go_on`), and the gate stays EXECUTING while that waits. Who
@@ -234,13 +236,22 @@ class ROTA_API mailbox_core {
   virtual void gave_up(const std::exception_ptr& /*thrown*/) noexcept {}
 
   [[nodiscard]] queue::mpsc_taker& taker() noexcept { return taker_; }
-  /// Around each taking out, for senders take out as well where they drop the oldest.
-  void lock_oldest() noexcept {
-    if (drops_) lock_drops();
+  /// What takes a message out of its link, for which nobody has a lock.
+  struct removal {
+    queue::mpsc_link* link = nullptr;    // the message's; from now on the list's head
+    queue::mpsc_link* before = nullptr;  // not needed any more, unless null
+    bool frees = false;  // under `drops`: it is the head no more, and whoever empties it frees it
+  };
+  /// False: there is none.
+  [[nodiscard]] bool remove_oldest(removal& now) noexcept {
+    if (drops_) return remove_beside_others(now);
+    now.link = taker_.front();
+    if (now.link == nullptr) return false;
+    now.before = taker_.pop(*now.link);
+    return true;
   }
-  void unlock_oldest() noexcept {
-    if (drops_) unlock_drops();
-  }
+  /// The message has left its link. True: that is not needed any more.
+  [[nodiscard]] bool has_to_free(const removal& now) noexcept { return drops_ && settle_removal(now); }
   /// One was taken out of a bounded one.
   void note_taken_out() noexcept {
     if (bounded_) make_room(1);
@@ -288,8 +299,8 @@ class ROTA_API mailbox_core {
   void make_room(std::uint32_t count) noexcept;
   [[nodiscard]] std::uint64_t settle() noexcept;
   void wake_senders(std::uint32_t count) noexcept;
-  void lock_drops() noexcept;
-  void unlock_drops() noexcept;
+  [[nodiscard]] bool remove_beside_others(removal& now) noexcept;
+  [[nodiscard]] bool settle_removal(const removal& now) noexcept;
   void publish() noexcept;
   void note_wait() noexcept;
   void tell_of_emptiness(bool at_the_end) noexcept;

@@ -17,6 +17,7 @@
 #include <rota/detail/mailbox_waits.hpp>
 #include <rota/detail/send_status.hpp>
 #include <rota/detail/spawn_on.hpp>
+#include <rota/detail/unguarded.hpp>
 #include <rota/task.hpp>
 
 namespace rota::gate {
@@ -72,18 +73,16 @@ class mailbox_queue : public mailbox_core {
 
   /// The oldest message, or nothing. Its node stays as the list's head; the one before it goes.
   bool take_out(std::optional<T>& into) noexcept {
-    lock_oldest();
-    auto* const oldest = static_cast<node*>(taker().front());
-    queue::mpsc_link* served = nullptr;
-    if (oldest != nullptr) {
-      into.emplace(std::move(*oldest->value()));
-      oldest->value()->~T();
-      served = taker().pop(*oldest);
-    }
-    unlock_oldest();
-    if (served != nullptr) free_node(static_cast<node*>(served));
-    if (oldest == nullptr) return false;
+    removal now;
+    if (!remove_oldest(now)) return false;
+    if (now.before != nullptr) free_node(static_cast<node*>(now.before));
     note_taken_out();
+    core::demand_unguarded();
+    auto* const oldest = static_cast<node*>(now.link);
+    base::note_write(oldest->value());
+    into.emplace(std::move(*oldest->value()));
+    oldest->value()->~T();
+    if (has_to_free(now)) free_node(oldest);
     return true;
   }
 
