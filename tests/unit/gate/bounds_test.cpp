@@ -145,5 +145,33 @@ TEST(a_bounded_mailbox, drops_beside_its_consumer) {
   EXPECT_EQ(static_cast<std::uint64_t>(seen) + box.stats().dropped, 9000U);
 }
 
+/// Sends another whenever one ends, and be it one that was moved from, as long as there are any left.
+struct echo {
+  echo(const address<echo>& where, int& how_often) noexcept : to(&where), left(&how_often) {}
+  echo(echo&& other) noexcept : to(other.to), left(other.left) {}
+  echo& operator=(echo&&) = delete;
+  ~echo() {
+    if (*left == 0) return;
+    --*left;
+    EXPECT_EQ(to->send(echo(*to, *left)), send_status::sent);
+  }
+  const address<echo>* to;
+  int* left;
+};
+
+TEST(a_bounded_mailbox, drops_what_sends_to_it_again) {
+  executor threads(1);
+  address<echo> to;
+  int left = 20;
+  auto box = threads.make_mailbox<echo>([](echo&&) {}, {.capacity = 2, .on_full = overflow::drop_oldest});
+  to = box.address();
+  box.pause();
+  EXPECT_EQ(box.send(echo(to, left)), send_status::sent);
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(box.stats().depth, 2U);
+  EXPECT_EQ(box.stats().dropped, 19U);
+  to = {};
+}
+
 }  // namespace
 }  // namespace rota::gate
