@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 /// Whatever is expensive to open.
 struct connection {
-  explicit connection(int number) : number(number) {}
+  explicit connection(int which) : number(which) {}
   int number;
   int served = 0;
 };
