@@ -119,7 +119,7 @@ TEST_P(allocations_in_channels, fail_one_after_the_other) {
 INSTANTIATE_TEST_SUITE_P(each_channel,
                          allocations_in_channels,
                          testing::ValuesIn(calls),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& which) { return std::string(which.param.name); });
 
 }  // namespace
 }  // namespace rota::channel
