@@ -347,7 +347,7 @@ TEST(select_model, a_task_that_loses_can_be_awaited_afterwards) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>();
     auto& task = e.make<watched<void>>(x.s, [](shared& of) -> rota::task<void> {
-      join_handle<std::uint32_t> child = of.s.spawn([]() -> rota::task<std::uint32_t> { co_return 4; }());
+      join_handle<std::uint32_t> child = of.s.spawn([]() -> rota::task<std::uint32_t> { co_return 4U; }());
       auto first = co_await select(child, of.a.receiver.recv());
       if (first.index() == 0) {
         of.note(first.get<0>());
