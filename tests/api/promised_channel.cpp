@@ -35,14 +35,20 @@ TEST(promised, bounded_channels) {
   rota::run([&]() -> rota::task<void> {
     const send_status how = co_await tx.send(std::make_unique<int>(1));
     EXPECT_EQ(how, send_status::sent);
-    EXPECT_EQ(co_await tx.send_for(1h, std::make_unique<int>(2)), send_status::sent);
-    EXPECT_EQ(co_await tx.send_for(1ns, std::make_unique<int>(3)), send_status::timed_out);
+    const auto got_first = co_await tx.send_for(1h, std::make_unique<int>(2));
+    EXPECT_EQ(got_first, send_status::sent);
+    const auto got_second = co_await tx.send_for(1ns, std::make_unique<int>(3));
+    EXPECT_EQ(got_second, send_status::timed_out);
     std::optional<std::unique_ptr<int>> first = co_await rx.recv();
     EXPECT_EQ(**first, 1);
-    EXPECT_EQ(**(co_await rx.recv_for(1h)), 2);
-    EXPECT_EQ((co_await rx.recv_for(1ns)).error(), recv_status::timed_out);
-    EXPECT_EQ(co_await tx.send_until(soon(), std::make_unique<int>(4)), send_status::sent);
-    EXPECT_EQ(**(co_await rx.recv_until(soon())), 4);
+    const auto got_third = **(co_await rx.recv_for(1h));
+    EXPECT_EQ(got_third, 2);
+    const auto got_fourth = (co_await rx.recv_for(1ns)).error();
+    EXPECT_EQ(got_fourth, recv_status::timed_out);
+    const auto got_fifth = co_await tx.send_until(soon(), std::make_unique<int>(4));
+    EXPECT_EQ(got_fifth, send_status::sent);
+    const auto got_sixth = **(co_await rx.recv_until(soon()));
+    EXPECT_EQ(got_sixth, 4);
   });
   auto more = tx;
   const auto also = rx;
@@ -81,8 +87,10 @@ TEST(promised, bounded_channels_that_are_full) {
 TEST(promised, unbounded_channels) {
   auto [tx, rx] = channel::unbounded<int>();
   rota::run([&]() -> rota::task<void> {
-    EXPECT_EQ(co_await tx.send(1), send_status::sent);
-    EXPECT_EQ(co_await rx.recv(), 1);
+    const auto got_first = co_await tx.send(1);
+    EXPECT_EQ(got_first, send_status::sent);
+    const auto got_second = co_await rx.recv();
+    EXPECT_EQ(got_second, 1);
   });
   EXPECT_EQ(tx.try_send(2), send_status::sent);
   EXPECT_EQ(rx.try_recv(), 2);
@@ -98,10 +106,13 @@ TEST(promised, oneshot_channels) {
   rota::run([]() -> rota::task<void> {
     auto [tx, rx] = channel::oneshot<int>();
     EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
-    EXPECT_EQ((co_await rx.recv_for(1ns)).error(), recv_status::timed_out);
+    const auto got_first = (co_await rx.recv_for(1ns)).error();
+    EXPECT_EQ(got_first, recv_status::timed_out);
     EXPECT_EQ(std::move(tx).send(1), send_status::sent);
-    EXPECT_EQ(co_await rx.recv(), 1);
-    EXPECT_EQ((co_await rx.recv_until(soon())).error(), recv_status::closed);
+    const auto got_second = co_await rx.recv();
+    EXPECT_EQ(got_second, 1);
+    const auto got_third = (co_await rx.recv_until(soon())).error();
+    EXPECT_EQ(got_third, recv_status::closed);
   });
   auto [tx, rx] = channel::oneshot<int>();
   rx.close();
@@ -121,10 +132,14 @@ TEST(promised, broadcast_channels) {
   rota::run([&]() -> rota::task<void> {
     const std::expected<int, channel::no_item> lost = co_await rx.recv();
     EXPECT_EQ(lost.error(), (channel::no_item{recv_status::lagged, 1}));
-    EXPECT_EQ(co_await rx.recv(), 2);
-    EXPECT_EQ(co_await rx.recv_for(1h), 3);
-    EXPECT_EQ((co_await rx.recv_for(1ns)).error().why, recv_status::timed_out);
-    EXPECT_FALSE((co_await rx.recv_until(std::chrono::steady_clock::now())).has_value());
+    const auto got_first = co_await rx.recv();
+    EXPECT_EQ(got_first, 2);
+    const auto got_second = co_await rx.recv_for(1h);
+    EXPECT_EQ(got_second, 3);
+    const auto got_third = (co_await rx.recv_for(1ns)).error().why;
+    EXPECT_EQ(got_third, recv_status::timed_out);
+    const bool got_fourth = (co_await rx.recv_until(std::chrono::steady_clock::now())).has_value();
+    EXPECT_FALSE(got_fourth);
   });
   EXPECT_EQ(late.try_recv().error().lagged, 1U);
   EXPECT_EQ(late.blocking_recv(), 2);
@@ -149,11 +164,16 @@ TEST(promised, watch_channels) {
   rota::run([&]() -> rota::task<void> {
     const std::expected<void, recv_status> more = co_await rx.changed();
     EXPECT_TRUE(more.has_value());
-    EXPECT_EQ((co_await rx.changed_for(1ns)).error(), recv_status::timed_out);
-    EXPECT_EQ((co_await rx.changed_until(std::chrono::steady_clock::now())).error(), recv_status::timed_out);
-    EXPECT_EQ(co_await rx.when([](int n) { return n == 3; }), 3);
-    EXPECT_EQ((co_await rx.when_for(1ns, [](int n) { return n == 4; })).error(), recv_status::timed_out);
-    EXPECT_EQ(co_await rx.when_until(soon(), [](int n) { return n == 3; }), 3);
+    const auto got_first = (co_await rx.changed_for(1ns)).error();
+    EXPECT_EQ(got_first, recv_status::timed_out);
+    const auto got_second = (co_await rx.changed_until(std::chrono::steady_clock::now())).error();
+    EXPECT_EQ(got_second, recv_status::timed_out);
+    const auto got_third = co_await rx.when([](int n) { return n == 3; });
+    EXPECT_EQ(got_third, 3);
+    const auto got_fourth = (co_await rx.when_for(1ns, [](int n) { return n == 4; })).error();
+    EXPECT_EQ(got_fourth, recv_status::timed_out);
+    const auto got_fifth = co_await rx.when_until(soon(), [](int n) { return n == 3; });
+    EXPECT_EQ(got_fifth, 3);
   });
   EXPECT_TRUE(other.try_changed().has_value());
   EXPECT_EQ(other.get_and_update(), 3);
@@ -220,17 +240,23 @@ rota::task<int> sum_of(S from) {
 TEST(promised, generators_and_streams) {
   rota::run([]() -> rota::task<void> {
     rota::async_generator<int> all = numbers(0, 3);
-    EXPECT_EQ(co_await all.next(), 0);
+    const auto got_first = co_await all.next();
+    EXPECT_EQ(got_first, 0);
     const auto twice = [](int n) { return 2 * n; };
     const auto is_odd = [](int n) { return n % 2 == 1; };
-    EXPECT_EQ(co_await sum_of(stream::map(numbers(0, 4), twice)), 12);
-    EXPECT_EQ(co_await sum_of(stream::filter(numbers(0, 6), is_odd)), 9);
-    EXPECT_EQ(co_await sum_of(stream::take(numbers(0, 1'000'000), 4)), 6);
-    EXPECT_EQ(co_await sum_of(stream::throttle(numbers(0, 4), 1us)), 6);
+    const auto got_second = co_await sum_of(stream::map(numbers(0, 4), twice));
+    EXPECT_EQ(got_second, 12);
+    const auto got_third = co_await sum_of(stream::filter(numbers(0, 6), is_odd));
+    EXPECT_EQ(got_third, 9);
+    const auto got_fourth = co_await sum_of(stream::take(numbers(0, 1'000'000), 4));
+    EXPECT_EQ(got_fourth, 6);
+    const auto got_fifth = co_await sum_of(stream::throttle(numbers(0, 4), 1us));
+    EXPECT_EQ(got_fifth, 6);
     auto [tx, rx] = channel::unbounded<int>();
     EXPECT_EQ(tx.try_send(7), send_status::sent);
     tx.close();
-    EXPECT_EQ(co_await sum_of(stream::merge(std::move(rx))), 7);
+    const auto got_sixth = co_await sum_of(stream::merge(std::move(rx)));
+    EXPECT_EQ(got_sixth, 7);
     const auto body = [&](rota::scope& s) -> rota::task<int> {
       const auto slowly = [](int n) -> rota::task<int> {
         co_await rota::yield();
@@ -239,7 +265,8 @@ TEST(promised, generators_and_streams) {
       co_return co_await sum_of(
           stream::buffered(s, stream::merge(s, numbers(0, 4), numbers(0, 4)), 2, slowly));
     };
-    EXPECT_EQ(co_await rota::with_scope(body), 12);
+    const auto got_seventh = co_await rota::with_scope(body);
+    EXPECT_EQ(got_seventh, 12);
   });
 }
 
