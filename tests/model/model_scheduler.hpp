@@ -240,7 +240,8 @@ class model_event {
       const base::lock_guard lock(of_->mutex_);
       if (of_->fired_.get()) return true;
       base::note_write(&of_->waiting_);
-      of_->waiting_ = std::move(mine);
+      // What stood there of another task goes with mine, after the lock.
+      std::swap(of_->waiting_, mine);
       return false;
     }
 
