@@ -186,9 +186,15 @@ TEST(scenario_channels, each_policy_counts_what_it_does_and_the_totals_add_up) {
     EXPECT_EQ(b.total.full, stats.refused);
     EXPECT_EQ(b.total.dropped, stats.dropped_newest);
     EXPECT_EQ(b.total.sent, b.received + stats.dropped_oldest);
-    if (policy != overflow::reject) EXPECT_EQ(stats.refused, 0U);
-    if (policy != overflow::drop_oldest) EXPECT_EQ(stats.dropped_oldest, 0U);
-    if (policy == overflow::wait) EXPECT_EQ(b.received, 20'000U);
+    if (policy != overflow::reject) {
+      EXPECT_EQ(stats.refused, 0U);
+    }
+    if (policy != overflow::drop_oldest) {
+      EXPECT_EQ(stats.dropped_oldest, 0U);
+    }
+    if (policy == overflow::wait) {
+      EXPECT_EQ(b.received, 20'000U);
+    }
   }
 }
 
