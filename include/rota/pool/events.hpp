@@ -73,6 +73,7 @@ class ROTA_API observer {
   /// Stopped or force stopped.
   virtual void work_stopped(const work_end& /*end*/) {}
   virtual void work_cancelled(const work_end& /*end*/) {}
+  /// Before what is done about it. Of a work that ends just then it may be told after the end, once.
   virtual void work_timed_out(work_id /*id*/) {}
   virtual void pool_timed_out() {}
   /// Before the policy is followed.
