@@ -1,25 +1,14 @@
-// A task in every kind of wait when the shutdown begins: it ends as cancelled, its locals go once, and the process has as
-// many threads and descriptors as before.
-#include "api/scenario_support.hpp"
+// A task in every kind of wait when the shutdown begins: see shutdown_waits.hpp. Those for what is in sync and channel stand in
+// shutdown_primitives_test.cpp.
+#include "api/shutdown_waits.hpp"
 
-#include <rota/channel/bounded.hpp>
-#include <rota/channel/broadcast.hpp>
-#include <rota/channel/oneshot.hpp>
-#include <rota/channel/unbounded.hpp>
-#include <rota/channel/watch.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
-#include <rota/rota.hpp>
-#include <rota/unix_signal.hpp>
 
 #include <array>
-#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <ostream>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,16 +18,6 @@ namespace {
 using net::tcp_listener;
 using net::tcp_stream;
 
-/// What the waiting tasks share with the test. Lives longer than the runtime.
-struct surroundings {
-  std::atomic<int> gone{0};
-  event never;
-  std::binary_semaphore inside{0};
-
-  [[nodiscard]] witness guest() noexcept { return witness(gone); }
-};
-
-task<> naps(witness /*mine*/) { co_await sleep_for(std::chrono::hours::max()); }
 task<int> naps_for_a_number(witness /*mine*/) {
   co_await sleep_for(std::chrono::hours::max());
   co_return 1;
@@ -50,14 +29,6 @@ std::pair<tcp_listener, net::endpoint> listener_here() {
   const net::endpoint where = made->local_endpoint().value();
   return {std::move(*made), where};
 }
-
-struct wait_kind {
-  const char* name;
-  task<> (*body)(surroundings& s, witness mine);
-  const char* state;  // as dump() calls it
-  int witnesses;      // that end with it
-};
-std::ostream& operator<<(std::ostream& out, const wait_kind& k) { return out << k.name; }
 
 const wait_kind kinds[] = {
     {"a_sleep", [](surroundings&, witness) -> task<> { co_await sleep_for(1h); }, "for sleep", 1},
@@ -207,56 +178,6 @@ const wait_kind kinds[] = {
      },
      "for event",
      2},
-    {"a_receive_from_a_channel",
-     [](surroundings&, witness) -> task<> {
-       auto made = channel::bounded<int>(1);
-       static_cast<void>(co_await made.receiver.recv());
-     },
-     "for channel receive",
-     1},
-    {"a_send_to_a_full_channel",
-     [](surroundings& s, witness mine) -> task<> {
-       auto made = channel::bounded<witness>(1);
-       static_cast<void>(made.sender.try_send(std::move(mine)));
-       static_cast<void>(co_await made.sender.send(s.guest()));
-     },
-     "for channel send",
-     2},
-    {"a_receive_from_an_unbounded_channel_with_a_limit",
-     [](surroundings&, witness) -> task<> {
-       auto made = channel::unbounded<int>();
-       static_cast<void>(co_await made.receiver.recv_for(1h));
-     },
-     "for channel receive",
-     1},
-    {"a_oneshot",
-     [](surroundings&, witness) -> task<> {
-       auto made = channel::oneshot<int>();
-       static_cast<void>(co_await made.receiver.recv());
-     },
-     "for oneshot receive",
-     1},
-    {"a_change_of_a_watch",
-     [](surroundings&, witness) -> task<> {
-       auto made = channel::watch(1);
-       static_cast<void>(co_await made.receiver.changed());
-     },
-     "for watch change",
-     1},
-    {"a_value_of_a_watch",
-     [](surroundings&, witness) -> task<> {
-       auto made = channel::watch(1);
-       static_cast<void>(co_await made.receiver.when([](int n) { return n == 2; }));
-     },
-     "for watch change",
-     1},
-    {"a_broadcast",
-     [](surroundings&, witness) -> task<> {
-       auto made = channel::broadcast<int>(1);
-       static_cast<void>(co_await made.receiver.recv());
-     },
-     "for broadcast receive",
-     1},
     {"an_accept",
      [](surroundings&, witness) -> task<> {
        auto [listener, where] = listener_here();
@@ -291,50 +212,12 @@ const wait_kind kinds[] = {
      1},
 };
 
-class shutdown_in : public ::testing::TestWithParam<std::tuple<wait_kind, unsigned>> {};
-
-TEST_P(shutdown_in, ends_it) {
-  const auto& [kind, workers] = GetParam();
-  // The descriptors of signals are kept for the next subscription.
-  run([]() -> task<> {
-    static_cast<void>(unix_signal::open({SIGUSR1}));
-    co_return;
-  });
-  const std::size_t files = open_files();
-  const std::size_t threads = threads_of_process();
-  surroundings s;
-  join_handle<void> handle;
-  {
-    runtime rt(with_workers(workers));
-    handle = rt.spawn(kind.body(s, s.guest()));
-    if (*kind.state != '\0') {
-      wait_for_state(rt, kind.state);
-    } else {
-      s.inside.acquire();
-    }
-    EXPECT_TRUE(rt.shutdown(0s).survivors.empty());
-    EXPECT_EQ(s.gone, kind.witnesses) << "each local has gone, once";
-    EXPECT_EQ(rt.stats().alive_tasks, 0U);
-  }
-  EXPECT_TRUE(handle.is_done());
-  try {
-    handle.join();
-    ADD_FAILURE() << "it never comes to its end";
-  } catch (const cancelled_error& e) {
-    EXPECT_EQ(e.reason(), cancel_reason::shutdown);
-  }
-  EXPECT_FALSE(s.never.is_awaited());
-  EXPECT_EQ(open_files(), files);
-  wait_until([threads] { return threads_of_process() <= threads; });
-}
+TEST_P(shutdown_in, ends_it) { ends_it(); }
 
 INSTANTIATE_TEST_SUITE_P(every_kind_of_wait,
                          shutdown_in,
                          ::testing::Combine(::testing::ValuesIn(kinds), ::testing::Values(1U, 2U)),
-                         [](const auto& one) {
-                           return std::string(std::get<0>(one.param).name) + "_with_" +
-                                  std::to_string(std::get<1>(one.param)) + "_workers";
-                         });
+                         name_of_kind);
 
 }  // namespace
 }  // namespace rota::test
