@@ -90,7 +90,7 @@ TYPED_TEST(watch_model, a_value_is_whole_and_never_goes_back) {
   });
 }
 
-// It waits after it has looked; what it saw without the lock may be ahead of what the line knows.
+// It waits after it has looked, without the lock.
 TYPED_TEST(watch_model, who_waits_hears_of_each_value_that_it_has_not_seen) {
   expect_holds_everywhere(this->named("hears"), [](execution& e) {
     auto made = watch(TypeParam::of(0));

@@ -41,7 +41,9 @@ class watch_state final : public news {
 
   /// The value that there is, and how many were sent before it.
   std::uint64_t read(value& into) noexcept {
-    if (const std::uint64_t number = slot_.peek(into); number != 0) [[likely]]
+    const std::uint64_t number = slot_.peek(into);
+    // Not ahead of the word: see N3.
+    if (number != 0 && state().count() >= number - 1) [[likely]]
       return number - 1;
     const core::wait_section section(line());
     slot_.read(into);

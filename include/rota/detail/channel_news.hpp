@@ -18,8 +18,8 @@ namespace rota::channel::detail {
 //
 //   N1  Under the lock, nobody is in the line who has not seen everything; and nobody is, once it is closed.
 //   N2  A grant takes nothing: who was granted looks for itself. So a waiter that is cancelled has nothing to pass on.
-//   N3  A slot may be newer than the word for who reads it without the lock: what he has seen may be more than the word says, for a moment.
-//       So there is news where the word says *more*, not where it says something else.
+//   N3  A slot may be newer than the word for who reads it without the lock. He looks at the word afterwards, and if it does not know of
+//       what he has read, he reads again under the lock: so nobody sees what is not yet told, and hears of it twice.
 
 class ROTA_API news {
  public:
