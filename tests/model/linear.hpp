@@ -90,19 +90,20 @@ class history {
   std::set<std::pair<unsigned, State>> tried_;
 };
 
-/// Three threads, each with up to four operations. `scene`: named(), State state(), void does(history&, unsigned number).
-/// Half of the histories by uniform walks, half by priorities. ROTA_MODEL_HISTORIES: how many, instead of a million.
+/// Three threads, each with up to four operations. `Scene`: its state, before(), names, the `kinds` of operations to draw from, and
+/// void does(history&, unsigned kind, unsigned thread), where a thread has something of its own. Half of the histories by uniform walks, half by priorities. ROTA_MODEL_HISTORIES: how many, instead of a million.
 template <class Scene, class... Arguments>
 void expect_linear(std::string_view name, Arguments... arguments) {
   const auto body = [=](testing::execution& e) {
     auto& scene = e.make<Scene>(arguments...);
     auto& seen = e.make<history<typename Scene::state>>();
-    for (const char* const thread : {"first", "second", "third"}) {
+    constexpr std::array<const char*, 3> threads{"first", "second", "third"};
+    for (unsigned thread = 0; thread < threads.size(); ++thread) {
       std::array<unsigned, 4> plan{};
       const unsigned count = 1 + testing::choose(4);
       for (unsigned i = 0; i < count; ++i) plan.at(i) = testing::choose(Scene::kinds);
-      e.thread(thread, [&scene, &seen, plan, count] {
-        for (unsigned i = 0; i < count; ++i) scene.does(seen, plan.at(i));
+      e.thread(threads.at(thread), [&scene, &seen, plan, count, thread] {
+        for (unsigned i = 0; i < count; ++i) scene.does(seen, plan.at(i), thread);
       });
     }
     e.on_failure([&seen] { return seen.text(Scene::names); });

@@ -1,10 +1,12 @@
-// F3: channels, the semaphore and the cell behave as plain ones would, of which each operation is one step.
+// F3: channels, the semaphore and the cell behave as plain ones would, of which each operation is one step. (Those of which each
+// receiver hears of everything: linear_news_model.cpp.)
 //
 // A limit of theirs that users are told of is part of what is admitted here: a form that does not wait may refuse while another operation
 // is under way beside it. A claim that is being used, a permit that is promised to who waits.
 #include "model/linear.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/oneshot.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/sync/once_cell.hpp>
 #include <rota/sync/semaphore.hpp>
@@ -75,7 +77,7 @@ class channel_scene {
 
   [[nodiscard]] state before() const { return {.items = {}, .capacity = capacity_}; }
   /// A close is rarer than the others.
-  void does(history<state>& seen, unsigned kind) {
+  void does(history<state>& seen, unsigned kind, unsigned /*thread*/) {
     const std::uint64_t item = ++last_item_;
     switch (kind) {
       case 0:
@@ -132,6 +134,112 @@ TEST(linear_model, bounded_channel) {
 }
 TEST(linear_model, unbounded_channel) { expect_linear<unbounded_scene>("linear_unbounded"); }
 
+// ---- oneshots -------------------------------------------------------------------------------------------------------
+
+enum oneshot_does : unsigned { send_once, go, is_closed, try_take, take_for, end, oneshot_kinds };
+
+/// Three of them, in a ring: each thread sends through its own, and receives from the next one.
+struct ring_state {
+  struct one {
+    std::uint64_t item = 0;  // 0: none was sent
+    bool is_taken = false;
+    bool is_closed = false;
+    friend auto operator<=>(const one&, const one&) = default;
+  };
+  std::array<one, 3> all;
+  friend auto operator<=>(const ring_state&, const ring_state&) = default;
+
+  static constexpr std::uint64_t stride = 100;  // of `given`: which one, and the item
+
+  bool admits(const operation& o) {
+    one& at = all.at(o.given / stride);
+    const bool is_over = at.item != 0 || at.is_closed;
+    switch (o.what) {
+      case send_once:
+        if (at.is_closed) return o.got == over;
+        at.item = o.given % stride;
+        return o.got == yes;
+      case is_closed: return o.got == (is_over ? std::uint64_t{over} : no);
+      case go:
+      case end: at.is_closed = at.item == 0; return true;
+      default:
+        if (o.got == late && o.is_beside_another) return true;
+        if (at.item == 0 || at.is_taken) return is_over ? o.got == over : o.got == no || o.got == late;
+        at.is_taken = true;
+        return o.got == at.item;
+    }
+  }
+};
+
+class ring_of_oneshots {
+ public:
+  using state = ring_state;
+  static constexpr unsigned kinds = oneshot_kinds;
+  static constexpr std::array<std::string_view, 8> names{
+      "send", "go", "is_closed", "try_recv", "recv_for", "close"};
+
+  ring_of_oneshots() {
+    for (std::size_t i = 0; i < 3; ++i) {
+      auto made = channel::oneshot<std::uint64_t>();
+      senders_.at(i).emplace(std::move(made.sender));
+      receivers_.at(i).emplace(std::move(made.receiver));
+    }
+  }
+
+  [[nodiscard]] static state before() { return {}; }
+  /// Who has nothing to send any more receives.
+  void does(history<state>& seen, unsigned kind, unsigned thread) {
+    auto& sender = senders_.at(thread);
+    if (kind <= is_closed && sender.has_value()) return sends(seen, kind, thread * ring_state::stride);
+    const unsigned from = (thread + 1) % 3;
+    receives(seen, kind <= is_closed ? unsigned{try_take} : kind, from * ring_state::stride);
+  }
+
+ private:
+  using maybe_item = std::expected<std::uint64_t, channel::recv_status>;
+
+  void sends(history<state>& seen, unsigned kind, std::uint64_t where) {
+    auto& sender = senders_.at(where / ring_state::stride);
+    const std::uint64_t item = ++last_;
+    switch (kind) {
+      case send_once:
+        return seen.add(send_once, where + item, [&]() -> std::uint64_t {
+          const auto how = (*std::exchange(sender, std::nullopt)).send(item);
+          return how == channel::send_status::sent ? yes : over;
+        });
+      case go:
+        return seen.add(go, where, [&]() -> std::uint64_t {
+          sender.reset();
+          return yes;
+        });
+      default: return seen.add(is_closed, where, [&] { return sender->is_closed() ? over : no; });
+    }
+  }
+  void receives(history<state>& seen, unsigned kind, std::uint64_t where) {
+    auto& receiver = *receivers_.at(where / ring_state::stride);
+    switch (kind) {
+      case try_take: return seen.add(try_take, where, [&] { return of(receiver.try_recv()); });
+      case take_for: return seen.add(take_for, where, [&] { return of(receiver.blocking_recv_for(moment)); });
+      default:
+        return seen.add(end, where, [&]() -> std::uint64_t {
+          receiver.close();
+          return yes;
+        });
+    }
+  }
+  static std::uint64_t of(const maybe_item& got) {
+    if (got.has_value()) return *got;
+    if (got.error() == channel::recv_status::closed) return over;
+    return got.error() == channel::recv_status::timed_out ? late : no;
+  }
+
+  std::array<std::optional<channel::oneshot_sender<std::uint64_t>>, 3> senders_;
+  std::array<std::optional<channel::oneshot_receiver<std::uint64_t>>, 3> receivers_;
+  std::uint64_t last_ = 0;  // as above
+};
+
+TEST(linear_model, oneshot) { expect_linear<ring_of_oneshots>("linear_oneshot"); }
+
 // ---- the semaphore --------------------------------------------------------------------------------------------------
 
 enum semaphore_does : unsigned { try_acquire, acquire_for, release, close_it };
@@ -161,7 +269,7 @@ class semaphore_scene {
   static constexpr std::array<std::string_view, 8> names{"try_acquire", "acquire_for", "release", "close"};
 
   [[nodiscard]] static state before() { return {.permits = 2}; }
-  void does(history<state>& seen, unsigned kind) {
+  void does(history<state>& seen, unsigned kind, unsigned /*thread*/) {
     const std::uint64_t n = 1 + kind % 2;
     switch (kind / 2) {
       case 0:
@@ -234,7 +342,7 @@ class cell_scene {
       "get", "set", "get_or_init", "throwing get_or_init", "wait_for"};
 
   [[nodiscard]] static state before() { return {}; }
-  void does(history<state>& seen, unsigned kind) {
+  void does(history<state>& seen, unsigned kind, unsigned /*thread*/) {
     const std::uint64_t mine = ++last_;
     switch (kind) {
       case get: return seen.add(get, 0, [&] { return value(cell_.get()); });
