@@ -1,4 +1,5 @@
-// QUESTION  What does an item cost that goes through a channel: by one thread, between two tasks, from many to one, from many to many?
+// QUESTION  What does an item cost that goes through a channel: by one thread, between two tasks, from many to one, from many to many,
+//           from one of two channels?
 // WHY       Channels are how tasks talk; Volt and Tokio publish these very cases.
 // BASELINE  Tokio's and Go's channels. Volt's published cases, with its parameters: rounds of 100,000, of 10,000 with tasks, 4 workers.
 // READ IT   ns for one operation, which each case says. channel_mpmc includes a round's spawns, joins and its channel. Two shapes, which
@@ -8,6 +9,7 @@
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
+#include <rota/channel/select.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/channel/watch.hpp>
 #include <rota/spawn.hpp>
@@ -181,6 +183,24 @@ rota::task<void> mpsc_unbounded(std::uint64_t n) {
   co_await to_one<Senders>(unbounded<item>(), n);
 }
 
+/// From two channels, a sender for each.
+rota::task<void> select_of_two(std::uint64_t n) {
+  auto left = bounded<item>(128);
+  auto right = bounded<item>(128);
+  rota::join_handle<void> to_left = rota::spawn(send_some(left.sender, n / 2));
+  rota::join_handle<void> to_right = rota::spawn(send_some(right.sender, n / 2));
+  std::uint64_t from_left = 0;
+  for (item i = 0; i < n / 2 * 2; ++i) {
+    auto first = co_await rota::channel::select(left.receiver.recv(), right.receiver.recv());
+    const bool is_left = first.index() == 0;
+    const std::optional<item> got = is_left ? first.get<0>() : first.get<1>();
+    if (got != (is_left ? from_left : i - from_left)) bench::fail("a channel has lost its order");
+    from_left += is_left ? 1 : 0;
+  }
+  co_await to_left;
+  co_await to_right;
+}
+
 constexpr bench::one_case cases[] = {
     {"channel_send", "ns", 5'000'000, 1'000'000, bench::rounds<channel_send, alone_round>},
     {"channel_recv", "ns", 5'000'000, 1'000'000, bench::rounds<channel_recv, alone_round>},
@@ -200,6 +220,8 @@ constexpr bench::one_case cases[] = {
     {"mpsc_4_block_on", "ns", 5'000'000, 1'000'000, bench::in_block_on<mpsc<4>>},
     {"mpsc_4_unbounded", "ns", 5'000'000, 1'000'000, bench::on_worker<mpsc_unbounded<4>>},
     {"mpsc_4_unbounded_block_on", "ns", 5'000'000, 1'000'000, bench::in_block_on<mpsc_unbounded<4>>},
+    {"select", "ns", 2'000'000, 500'000, bench::on_worker<select_of_two>},
+    {"select_block_on", "ns", 2'000'000, 500'000, bench::in_block_on<select_of_two>},
 };
 
 }  // namespace

@@ -175,6 +175,8 @@ SUITES = {
         *two_shapes("mpsc_1_unbounded", "the same, a channel without a limit", at_most=22, counted=True),
         *two_shapes("mpsc_4", "an item from one of 4 tasks to another, a channel for 128", at_most=46, counted=True),
         *two_shapes("mpsc_4_unbounded", "the same, a channel without a limit", at_most=46, counted=True),
+        *two_shapes("select", "an item from one of two tasks, each with a channel for 128, to another that selects", **AMONG,
+                    counted=True),
     ],
     "latency": [
         Case("spawn_idle", "from a spawn on a foreign thread to the task's first line, nothing else to do"),

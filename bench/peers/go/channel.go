@@ -11,6 +11,7 @@ var channelCases = []benchCase{
 	{"round_trip", 1_000_000, 200_000, rounds(oneRound, timed(roundTrip))},
 	{"mpsc_1", 5_000_000, 1_000_000, rounds(oneRound, mpsc(1))},
 	{"mpsc_4", 5_000_000, 1_000_000, rounds(oneRound, mpsc(4))},
+	{"select", 2_000_000, 500_000, rounds(oneRound, timed(selectOfTwo))},
 }
 
 func trySend(to chan<- uint64, item uint64) {
@@ -132,4 +133,30 @@ func mpsc(senders int) func(int) times {
 			<-c
 		}
 	})
+}
+
+func selectOfTwo(n int) {
+	left, right := make(chan uint64, 128), make(chan uint64, 128)
+	for _, c := range []chan uint64{left, right} {
+		go func(to chan<- uint64) {
+			for k := 0; k < n/2; k++ {
+				to <- uint64(k)
+			}
+		}(c)
+	}
+	fromLeft, fromRight := uint64(0), uint64(0)
+	for i := 0; i < n/2*2; i++ {
+		select {
+		case got := <-left:
+			if got != fromLeft {
+				fail("a channel has lost its order")
+			}
+			fromLeft++
+		case got := <-right:
+			if got != fromRight {
+				fail("a channel has lost its order")
+			}
+			fromRight++
+		}
+	}
 }

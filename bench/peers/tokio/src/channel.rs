@@ -26,6 +26,8 @@ pub const CASES: &[Case] = &[
     Case { name: "mpsc_4_block_on", full: 5_000_000, quick: 1_000_000, run: |job| in_block_on(job, ONE_ROUND, |n| to_one(n, 4)) },
     Case { name: "mpsc_4_unbounded", full: 5_000_000, quick: 1_000_000, run: |job| on_worker(job, ONE_ROUND, |n| to_one_unbounded(n, 4)) },
     Case { name: "mpsc_4_unbounded_block_on", full: 5_000_000, quick: 1_000_000, run: |job| in_block_on(job, ONE_ROUND, |n| to_one_unbounded(n, 4)) },
+    Case { name: "select", full: 2_000_000, quick: 500_000, run: |job| on_worker(job, ONE_ROUND, select_of_two) },
+    Case { name: "select_block_on", full: 2_000_000, quick: 500_000, run: |job| in_block_on(job, ONE_ROUND, select_of_two) },
 ];
 
 // ---- alone, without a runtime
@@ -195,6 +197,39 @@ async fn to_one_unbounded(n: u64, senders: u64) -> Timed {
         .collect();
     for _ in 0..n / senders * senders {
         from.recv().await.expect("an item");
+    }
+    end_all(all).await;
+    measured.end()
+}
+
+/// From two channels, a sender for each.
+async fn select_of_two(n: u64) -> Timed {
+    let measured = Stretch::begin();
+    let (to_left, mut left) = mpsc::channel(128);
+    let (to_right, mut right) = mpsc::channel(128);
+    // These channels stay open: who has got all of one waits for the other.
+    let all = [to_left.clone(), to_right.clone()]
+        .into_iter()
+        .map(|to| {
+            tokio::spawn(async move {
+                for i in 0..n / 2 {
+                    to.send(i).await.expect("it is open");
+                }
+            })
+        })
+        .collect();
+    let (mut from_left, mut from_right) = (0, 0);
+    for _ in 0..n / 2 * 2 {
+        tokio::select! {
+            got = left.recv() => {
+                assert_eq!(got, Some(from_left));
+                from_left += 1;
+            }
+            got = right.recv() => {
+                assert_eq!(got, Some(from_right));
+                from_right += 1;
+            }
+        }
     }
     end_all(all).await;
     measured.end()
