@@ -7,7 +7,9 @@ namespace rota::sync {
 namespace {
 
 using model::add_workers;
+using model::begins;
 using model::canceller;
+using model::expect_both_are_brought_along;
 using model::expect_holds_everywhere;
 using model::model_scheduler;
 using model::on_heap;
@@ -48,24 +50,8 @@ TEST(event_model, a_set_is_not_lost_beside_a_wait_that_begins) {
 }
 
 TEST(event_model, a_set_that_is_no_change_brings_along_what_was_done_before) {
-  expect_holds_everywhere("event_stored", [](execution& e) {
-    auto& x = e.make<shared>(manual);
-    auto& sets = e.make<base::atomic<int>>(0);
-    const auto set = [&x, &sets](base::cell<int>& of) {
-      of.set(1);
-      x.e->set();
-      // relaxed. A count of the model's, of calls that are over.
-      sets.fetch_add(1, base::order::relaxed);
-    };
-    e.thread("left", [&x, set] { set(x.left); });
-    e.thread("right", [&x, set] { set(x.right); });
-    e.thread("waiter", [&x, &sets] {
-      // relaxed. As above.
-      if (sets.load(base::order::relaxed) != 2) return;
-      x.e->blocking_wait();
-      check(x.left.get() + x.right.get() == 2, "both are seen");
-    });
-  });
+  expect_both_are_brought_along<event>(
+      "event_stored", begins::when_both_are_over, [](event& of) { of.set(); }, manual);
 }
 
 // Two pass a manual one, whatever a reset does; who has waited before it was set is through.

@@ -7,7 +7,9 @@ namespace rota::sync {
 namespace {
 
 using model::add_workers;
+using model::begins;
 using model::canceller;
+using model::expect_both_are_brought_along;
 using model::expect_holds_everywhere;
 using model::model_scheduler;
 using model::on_heap;
@@ -38,14 +40,8 @@ void add_counters(execution& e, shared& x) {
 }
 
 TEST(latch_model, all_counts_are_seen_by_who_passes) {
-  expect_holds_everywhere("latch_wait", [](execution& e) {
-    auto& x = e.make<shared>(2U);
-    add_counters(e, x);
-    e.thread("waiter", [&x] {
-      x.l->blocking_wait();
-      x.check_both();
-    });
-  });
+  expect_both_are_brought_along<latch>(
+      "latch_wait", begins::at_any_time, [](latch& of) { of.count_down(); }, 2U);
 }
 
 TEST(latch_model, who_comes_by_sees_all_counts) {

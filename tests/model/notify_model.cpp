@@ -7,7 +7,9 @@ namespace rota::sync {
 namespace {
 
 using model::add_workers;
+using model::begins;
 using model::canceller;
+using model::expect_both_are_brought_along;
 using model::expect_holds_everywhere;
 using model::model_scheduler;
 using model::on_heap;
@@ -42,24 +44,8 @@ TEST(notify_model, a_call_is_not_lost_beside_a_wait_that_begins) {
 
 // The second call finds the permit there: what was done before it must be seen, too.
 TEST(notify_model, a_call_that_is_stored_already_brings_along_what_was_done_before) {
-  expect_holds_everywhere("notify_stored", [](execution& e) {
-    auto& x = e.make<shared>();
-    auto& calls = e.make<base::atomic<int>>(0);
-    const auto call = [&x, &calls](base::cell<int>& of) {
-      of.set(1);
-      x.n->notify_one();
-      // relaxed. A count of the model's, of calls that are over.
-      calls.fetch_add(1, base::order::relaxed);
-    };
-    e.thread("left", [&x, call] { call(x.left); });
-    e.thread("right", [&x, call] { call(x.right); });
-    e.thread("waiter", [&x, &calls] {
-      // relaxed. As above.
-      if (calls.load(base::order::relaxed) != 2) return;
-      x.n->blocking_wait();
-      check(x.left.get() + x.right.get() == 2, "both are seen");
-    });
-  });
+  expect_both_are_brought_along<notify>(
+      "notify_stored", begins::when_both_are_over, [](notify& of) { of.notify_one(); });
 }
 
 // It has seen the first permit, another takes that, and what it takes then is the second: what was done before that one is seen.

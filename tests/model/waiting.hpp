@@ -6,6 +6,7 @@
 
 #include <new>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <rota/detail/spawn_on.hpp>
@@ -60,6 +61,39 @@ class watched {
 
 inline void add_workers(execution& e, model_scheduler& s, int count) {
   for (int i = 0; i < count; ++i) e.daemon("worker", [&s] { s.work(); });
+}
+
+/// When one begins to wait for two signals: at any time, where only both let it pass; or when both are over.
+enum class begins : bool { at_any_time, when_both_are_over };
+
+/// Two give the same signal to a `Primitive`, made of `made_of`, each after something of its own. Who waits sees both, although the second
+/// signal may have found what it would have changed.
+template <class Primitive, class Signal, class... Args>
+void expect_both_are_brought_along(std::string_view name, begins when, Signal signal, Args... made_of) {
+  struct scene {
+    explicit scene(Args... args) : of(args...) {}
+    on_heap<Primitive> of;
+    base::cell<int> left;
+    base::cell<int> right;
+    base::atomic<int> signals{0};
+  };
+  expect_holds_everywhere(name, [=](execution& e) {
+    auto& x = e.make<scene>(made_of...);
+    const auto signals = [&x, signal](base::cell<int>& mine) {
+      mine.set(1);
+      signal(*x.of);
+      // relaxed. A count of the model's, of signals that are over.
+      x.signals.fetch_add(1, base::order::relaxed);
+    };
+    e.thread("left", [&x, signals] { signals(x.left); });
+    e.thread("right", [&x, signals] { signals(x.right); });
+    e.thread("waiter", [&x, when] {
+      // relaxed. As above.
+      if (when == begins::when_both_are_over && x.signals.load(base::order::relaxed) != 2) return;
+      x.of->blocking_wait();
+      check(x.left.get() + x.right.get() == 2, "both are seen");
+    });
+  });
 }
 
 }  // namespace rota::model
