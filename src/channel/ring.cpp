@@ -88,18 +88,8 @@ void ring::destroy() noexcept {
   base::free_frame(this, bytes);
 }
 
-void ring::drop_sender() noexcept {
-  if (halves_.drop_sender() == halves::on_drop::others) return;
-  close();
-  if (halves_.drop_side()) destroy();
-}
-
-void ring::drop_receiver() noexcept {
-  if (halves_.drop_receiver() == halves::on_drop::others) return;
-  close();
-  destroy_items();
-  if (halves_.drop_side()) destroy();
-}
+void ring::drop_sender() noexcept { halves_.drop_sender_of(*this); }
+void ring::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
 
 void ring::close() noexcept {
   // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.

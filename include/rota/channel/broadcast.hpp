@@ -152,7 +152,8 @@ class broadcast_leaf;
 template <class T>
 class broadcast_receiver;
 
-/// The half that sends. A copy is one more; the last one that goes closes the channel. Empty after a move.
+/// The half that sends. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(), close() and
+/// is_closed() are those of its base.
 ///
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     As broadcast().
@@ -162,22 +163,11 @@ class broadcast_receiver;
 /// Cost          As broadcast(). A wake for each receiver that waits.
 /// Example       examples/broadcast.cpp
 template <class T>
-class broadcast_sender {
- public:
-  broadcast_sender(const broadcast_sender& other) noexcept : on_(other.on_) {
-    if (on_ != nullptr) on_->add_sender();
-  }
-  broadcast_sender(broadcast_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
-  broadcast_sender& operator=(broadcast_sender other) noexcept {
-    std::swap(on_, other.on_);
-    return *this;
-  }
-  ~broadcast_sender() {
-    if (on_ == nullptr) return;
-    on_->drop_sender();
-    if (on_->leave()) on_->free();
-  }
+class broadcast_sender : public detail::news_sender<detail::broadcast_ring<T>> {
+  using half = detail::news_sender<detail::broadcast_ring<T>>;
+  using half::on_;
 
+ public:
   /// Never waits. `dropped`: nobody is there to receive it, and who comes later does not get it either. `closed`.
   send_status send(T value) {
     typename detail::broadcast_ring<T>::value next(std::move(value));
@@ -187,18 +177,10 @@ class broadcast_sender {
   [[nodiscard]] broadcast_receiver<T> subscribe() const {
     return broadcast_receiver<T>(*on_, on_->add_receiver());
   }
-  /// Whether there is any; a guess while others come and go.
-  [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
-  /// For all halves: nothing is sent any more; what is kept can be received.
-  void close() noexcept { on_->close(); }
-  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return on_->capacity(); }
 
   /// Of a ring that counts this half already: for broadcast().
-  explicit broadcast_sender(detail::broadcast_ring<T>& on) noexcept : on_(&on) {}
-
- private:
-  detail::broadcast_ring<T>* on_;
+  explicit broadcast_sender(detail::broadcast_ring<T>& on) noexcept : half(on) {}
 };
 
 /// The half that receives: each gets a copy of each value. Not copyable: subscribe() makes one more, which begins at now. Empty after a move.

@@ -90,7 +90,8 @@ class changed_leaf final : public core::wait_leaf {
 
 }  // namespace detail
 
-/// The half that sets the value. A copy is one more; the last one that goes closes the channel. Empty after a move.
+/// The half that sets the value. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(),
+/// close() and is_closed() are those of its base.
 ///
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     As watch().
@@ -100,22 +101,11 @@ class changed_leaf final : public core::wait_leaf {
 /// Cost          As watch(). A wake for each receiver that waits.
 /// Example       examples/watch.cpp
 template <class T>
-class watch_sender {
- public:
-  watch_sender(const watch_sender& other) noexcept : on_(other.on_) {
-    if (on_ != nullptr) on_->add_sender();
-  }
-  watch_sender(watch_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
-  watch_sender& operator=(watch_sender other) noexcept {
-    std::swap(on_, other.on_);
-    return *this;
-  }
-  ~watch_sender() {
-    if (on_ == nullptr) return;
-    on_->drop_sender();
-    if (on_->leave()) on_->free();
-  }
+class watch_sender : public detail::news_sender<detail::watch_state<T>> {
+  using half = detail::news_sender<detail::watch_state<T>>;
+  using half::on_;
 
+ public:
   /// Never waits: `sent`, or `closed`. Also if nobody is there to hear of it: who comes later finds it.
   send_status send(T value) {
     typename detail::watch_state<T>::value next(std::move(value));
@@ -130,7 +120,7 @@ class watch_sender {
     for (;;) {
       typename detail::watch_state<T>::value seen;
       const std::uint64_t count = on_->read(seen);
-      if (is_closed()) return send_status::closed;
+      if (this->is_closed()) return send_status::closed;
       auto next = seen.clone();
       detail::before_items();
       change(next.get());
@@ -156,17 +146,9 @@ class watch_sender {
 
   /// One more receiver, which has seen the value that there is now.
   [[nodiscard]] watch_receiver<T> subscribe() const { return watch_receiver<T>(*on_, on_->add_receiver()); }
-  /// Whether there is any; a guess while others come and go.
-  [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
-  /// For all halves: nothing is sent any more. Receivers hear of the last value first, and then of the end.
-  void close() noexcept { on_->close(); }
-  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
 
   /// Of a state that counts this half already: for watch().
-  explicit watch_sender(detail::watch_state<T>& on) noexcept : on_(&on) {}
-
- private:
-  detail::watch_state<T>* on_;
+  explicit watch_sender(detail::watch_state<T>& on) noexcept : half(on) {}
 };
 
 /// The half that looks at the value. A copy is one more, and has seen what this one has. Empty after a move.

@@ -50,6 +50,20 @@ class ROTA_API halves {
   void add_receiver() noexcept { add(receivers_); }
   on_drop drop_sender() noexcept { return drop(senders_); }
   on_drop drop_receiver() noexcept { return drop(receivers_); }
+  /// The same, and what follows: `of` is the channel, which is gone afterwards if these were the last.
+  template <class Channel>
+  void drop_sender_of(Channel& of) noexcept {
+    if (drop_sender() == on_drop::others) return;
+    of.close();
+    if (drop_side()) of.destroy();
+  }
+  template <class Channel>
+  void drop_receiver_of(Channel& of) noexcept {
+    if (drop_receiver() == on_drop::others) return;
+    of.close();
+    of.destroy_items();
+    if (drop_side()) of.destroy();
+  }
   /// True: the other side has gone before, and the caller frees the channel.
   [[nodiscard]] bool drop_side() noexcept {
     // acq_rel. release: what this side did comes before the end. acquire: so does what the other did.

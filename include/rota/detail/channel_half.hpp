@@ -119,11 +119,107 @@ constexpr bool demand_item() noexcept {
   return true;
 }
 
+/// Which side a half is of.
+enum class side : bool { sends, receives };
+
+/// What both halves of a core have in common: they hold it, each is one more of its side, and what they say of it.
+template <class Core, side Side>
+class half {
+ public:
+  half(const half& other) noexcept : on_(other.on_) {
+    if (on_ == nullptr) return;
+    if constexpr (Side == side::sends) {
+      on_->add_sender();
+    } else {
+      on_->add_receiver();
+    }
+  }
+  half(half&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  half& operator=(const half& other) noexcept {
+    half copy(other);
+    std::swap(on_, copy.on_);
+    return *this;
+  }
+  half& operator=(half&& other) noexcept {
+    half taken(std::move(other));
+    std::swap(on_, taken.on_);
+    return *this;
+  }
+
+  /// Nothing is sent any more; what is there can still be received. Again: nothing.
+  void close() noexcept { on_->close(); }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
+  /// A guess, unless nothing moves.
+  [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
+  [[nodiscard]] std::uint64_t capacity() const noexcept
+    requires requires(const Core& of) { of.capacity(); }
+  {
+    return on_->capacity();
+  }
+  [[nodiscard]] channel_stats stats() const noexcept
+    requires requires(const Core& of) { of.stats(); }
+  {
+    return on_->stats();
+  }
+
+ protected:
+  /// Of a core that counts this half already.
+  explicit half(Core& on) noexcept : on_(&on) {}
+  ~half() {
+    if (on_ == nullptr) return;
+    if constexpr (Side == side::sends) {
+      on_->drop_sender();
+    } else {
+      on_->drop_receiver();
+    }
+  }
+
+  Core* on_;
+};
+
+/// What the halves that send to a watch, or a broadcast, have in common: likewise.
+template <class State>
+class news_sender {
+ public:
+  news_sender(const news_sender& other) noexcept : on_(other.on_) {
+    if (on_ != nullptr) on_->add_sender();
+  }
+  news_sender(news_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  news_sender& operator=(const news_sender& other) noexcept {
+    news_sender copy(other);
+    std::swap(on_, copy.on_);
+    return *this;
+  }
+  news_sender& operator=(news_sender&& other) noexcept {
+    news_sender taken(std::move(other));
+    std::swap(on_, taken.on_);
+    return *this;
+  }
+
+  /// Whether there is any receiver; a guess while others come and go.
+  [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
+  /// For all halves: nothing is sent any more; what is there can still be received, or looked at, and then receivers hear of the end.
+  void close() noexcept { on_->close(); }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
+
+ protected:
+  /// Of a state that counts this half already.
+  explicit news_sender(State& on) noexcept : on_(&on) {}
+  ~news_sender() {
+    if (on_ == nullptr) return;
+    on_->drop_sender();
+    if (on_->leave()) on_->free();
+  }
+
+  State* on_;
+};
+
 }  // namespace rota::channel::detail
 
 namespace rota::channel {
 
-/// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a move.
+/// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a move. close(), is_closed(),
+/// size(), capacity() and stats() are those of its base.
 ///
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     A half must outlive what its members return.
@@ -134,22 +230,12 @@ namespace rota::channel {
 /// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
-class basic_sender {
+class basic_sender : public detail::half<Core, detail::side::sends> {
   static_assert(detail::demand_item<T>());
+  using half = detail::half<Core, detail::side::sends>;
+  using half::on_;
 
  public:
-  basic_sender(const basic_sender& other) noexcept : on_(other.on_) {
-    if (on_ != nullptr) on_->add_sender();
-  }
-  basic_sender(basic_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
-  basic_sender& operator=(basic_sender other) noexcept {
-    std::swap(on_, other.on_);
-    return *this;
-  }
-  ~basic_sender() {
-    if (on_ != nullptr) on_->drop_sender();
-  }
-
   /// co_await it: a send_status.
   [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
@@ -202,24 +288,8 @@ class basic_sender {
     return end(core::block_until(on_->to_send(), me, rota::detail::saturating_deadline(time)), me, item);
   }
 
-  /// Nothing is sent any more; what is there can still be received. Again: nothing.
-  void close() noexcept { on_->close(); }
-  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
-  /// A guess, unless nothing moves.
-  [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
-  [[nodiscard]] std::uint64_t capacity() const noexcept
-    requires requires(const Core& of) { of.capacity(); }
-  {
-    return on_->capacity();
-  }
-  [[nodiscard]] channel_stats stats() const noexcept
-    requires requires(const Core& of) { of.stats(); }
-  {
-    return on_->stats();
-  }
-
   /// Of a core that counts this half already: for the functions that make channels.
-  explicit basic_sender(Core& on) noexcept : on_(&on) {}
+  explicit basic_sender(Core& on) noexcept : half(on) {}
 
  private:
   send_status end(core::wait_end how, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
@@ -230,12 +300,10 @@ class basic_sender {
     }
     return send_status::timed_out;
   }
-
-  Core* on_;
 };
 
 /// The half that receives. A copy is one more receiver: each item goes to one of them. The last one that goes closes the channel, and
-/// what is in it is destroyed then.
+/// what is in it is destroyed then. It has the same base as basic_sender.
 ///
 /// Threads       As basic_sender.
 /// Ownership     As basic_sender.
@@ -245,24 +313,14 @@ class basic_sender {
 /// Cost          As basic_sender.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
-class basic_receiver {
+class basic_receiver : public detail::half<Core, detail::side::receives> {
+  using half = detail::half<Core, detail::side::receives>;
+  using half::on_;
   using status_or = std::expected<T, recv_status>;
   using plain_leaf = detail::recv_leaf<T, Core, std::optional<T>>;
   using timed_leaf = core::limited<detail::recv_leaf<T, Core, status_or>>;
 
  public:
-  basic_receiver(const basic_receiver& other) noexcept : on_(other.on_) {
-    if (on_ != nullptr) on_->add_receiver();
-  }
-  basic_receiver(basic_receiver&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
-  basic_receiver& operator=(basic_receiver other) noexcept {
-    std::swap(on_, other.on_);
-    return *this;
-  }
-  ~basic_receiver() {
-    if (on_ != nullptr) on_->drop_receiver();
-  }
-
   /// co_await it: a std::optional<T>; nothing: closed, and there will be none.
   [[nodiscard]] plain_leaf recv() noexcept { return plain_leaf(*on_); }
   /// Never waits. Says `empty` also while the item that comes next is being put in.
@@ -301,31 +359,14 @@ class basic_receiver {
     return end(core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time)), me);
   }
 
-  /// As basic_sender::close().
-  void close() noexcept { on_->close(); }
-  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
-  [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
-  [[nodiscard]] std::uint64_t capacity() const noexcept
-    requires requires(const Core& of) { of.capacity(); }
-  {
-    return on_->capacity();
-  }
-  [[nodiscard]] channel_stats stats() const noexcept
-    requires requires(const Core& of) { of.stats(); }
-  {
-    return on_->stats();
-  }
-
   /// As basic_sender's.
-  explicit basic_receiver(Core& on) noexcept : on_(&on) {}
+  explicit basic_receiver(Core& on) noexcept : half(on) {}
 
  private:
   status_or end(core::wait_end how, const core::wait_node& me) noexcept {
     if (how == core::wait_end::granted) return detail::take<status_or, T>(*on_, Core::place_of(me));
     return std::unexpected(how == core::wait_end::closed ? recv_status::closed : recv_status::timed_out);
   }
-
-  Core* on_;
 };
 
 /// What the functions that make channels return: auto [tx, rx] = ...

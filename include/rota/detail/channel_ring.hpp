@@ -135,6 +135,7 @@ class ROTA_API ring {
   static const core::wait_rules send_rules;
   static const core::wait_rules receive_rules;
 
+  friend class halves;
   ring(std::uint64_t capacity, const item_shape& items, options how) noexcept;
   ~ring();
   static std::size_t bytes_for(std::uint64_t capacity, const item_shape& items) noexcept;
