@@ -88,7 +88,7 @@ bool pool_core::wait_for_place() {
     if (now == on_line::force) throw force_stopped();
     if (now != on_line::stay) return now == on_line::place;
     if (away.has_value()) {
-      static_cast<void>(base::futex_wait(mine.called, seen, base::never));
+      static_cast<void>(base::futex_wait(mine.called, seen, sleep_until(base::never)));
     } else {
       away.emplace();  // that may have taken its time
     }

@@ -3,6 +3,7 @@
 #include "base/futex.hpp"
 #include "pool/absence.hpp"
 #include "pool/extras.hpp"
+#include "pool/pool_core.hpp"
 
 #include <rota/error.hpp>
 
@@ -196,7 +197,18 @@ bool groups::wait(std::string_view name, base::time_point deadline) {
         return true;
     }
     said.demand_no_force();
-    if (base::futex_wait(top->left, seen, deadline) == base::wait_result::timed_out) return false;
+    const base::time_point until = pool_.sleep_until(deadline);
+    if (base::futex_wait(top->left, seen, until) == base::wait_result::timed_out && until == deadline)
+      return false;
+  }
+}
+
+void groups::rouse_all() noexcept {
+  const base::lock_guard guard(lock_);
+  for (const auto& [name, each] : all_) {
+    // release. Pairs with wait().
+    each->left.fetch_add(1, base::order::release);
+    base::futex_wake(&each->left, 1 << 20);
   }
 }
 

@@ -64,6 +64,11 @@ class held_works {
 //   stays good. What is done to a group is done to the works that a snapshot, taken under the lock with a reference each, finds.
 class groups {
  public:
+  explicit groups(pool_core& pool) noexcept : pool_(pool) {}
+  groups(const groups&) = delete;
+  groups& operator=(const groups&) = delete;
+  ~groups() = default;
+
   /// Makes it, if it is not there. Throws std::bad_alloc.
   [[nodiscard]] group_core& at(std::string_view name);
   [[nodiscard]] group_core* find(std::string_view name) noexcept;
@@ -90,6 +95,8 @@ class groups {
   [[nodiscard]] held_works snapshot(std::string_view name);
   /// Blocks until there are none, below it neither. False: the deadline passed first.
   bool wait(std::string_view name, base::time_point deadline);
+  /// All that wait look again.
+  void rouse_all() noexcept;
   /// Is it that group, or below it?
   [[nodiscard]] bool is_within(const group_core& g, std::string_view name) noexcept;
 
@@ -100,6 +107,7 @@ class groups {
   [[nodiscard]] static bool is_above(const group_core& high, const group_core& low) noexcept;
   [[nodiscard]] static std::vector<const group_core*> family_of(const group_core& g);
 
+  pool_core& pool_;
   base::mutex lock_;
   std::map<std::string, std::unique_ptr<group_core>, std::less<>> all_;
 };

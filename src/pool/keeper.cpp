@@ -15,8 +15,8 @@ void keeper::ensure_thread() noexcept {
   // relaxed. Written under this lock.
   if (has_thread_.load(base::order::relaxed) || stopping_) return;
   auto started = base::thread::start("rota-pool-clock", thread_main, this);
-  // relaxed. A hint; the next timer tries again, too.
-  lacks_thread_.store(!started.has_value(), base::order::relaxed);
+  // release. Pairs with lacks_thread(). The next timer tries again, too.
+  lacks_thread_.store(!started.has_value(), base::order::release);
   if (!started.has_value()) return;
   thread_ = std::move(*started);
   // release. Pairs with the load above.

@@ -32,6 +32,11 @@ class keeper {
     if (lacks_thread_.load(base::order::relaxed)) [[unlikely]]
       try_again();
   }
+  /// The system has refused the thread: what is armed is late. Once there it stays.
+  [[nodiscard]] bool lacks_thread() const noexcept {
+    // acquire. Pairs with ensure_thread(): who was told of that, by a word that was turned later, sees it.
+    return lacks_thread_.load(base::order::acquire);
+  }
   /// Is this thread the keeper's?
   [[nodiscard]] bool is_here() const noexcept {
     // relaxed. Only that thread finds its own number.

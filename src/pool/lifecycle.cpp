@@ -1,9 +1,11 @@
 // From the first work to the end of the last: the events, the pool's own timeout, the running timer.
 #include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
+#include "pool/watch.hpp"
 
 #include <rota/detail/deadline.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace rota::pool::detail {
@@ -74,11 +76,57 @@ waker pool_waker(pool_core& pool) noexcept {
 
 }  // namespace
 
-/// No thread could be started. Each later work tries again, and so does the keeper.
+namespace {
+constexpr auto pause_between_tries = std::chrono::milliseconds(20);
+}
+
+// PROTOCOL: threads that the system refuses
+//   A work that no thread comes for is tried for by whatever submits next, and by the keeper. The keeper's thread may be refused, too: then
+//   whoever sleeps until something of the pool is over does it in its place, in sleep_until(). Told of that: is_short_, and then, the
+//   first time, each count and word that somebody may sleep on is raised. A sleeper reads what it sleeps on, then asks; so either it
+//   knows, or it does not fall asleep. Later ones find that the keeper lacks its thread, which it either gets for good or not.
+//   Nobody sleeps, nobody submits: then nobody looks for the work either.
+
+/// No thread could be started. Each later work tries again, and so does the keeper, or those that wait.
 void pool_core::missing() noexcept {
-  constexpr auto pause = std::chrono::milliseconds(20);
-  const base::lock_guard guard(lifecycle_lock_);
-  clock.arm(missing_timer_, base::now() + pause, pool_waker<&pool_core::try_again_to_start>(*this));
+  {
+    const base::lock_guard guard(lifecycle_lock_);
+    clock.arm(
+        missing_timer_, base::now() + pause_between_tries, pool_waker<&pool_core::try_again_to_start>(*this));
+  }
+  if (!clock.lacks_thread()) return;
+  // release. Pairs with try_for_threads().
+  is_short_.store(true, base::order::release);
+  // acq_rel. One tells, once.
+  if (!sleepers_are_told_.exchange(true, base::order::acq_rel)) rouse_sleepers();
+}
+
+/// See sleep_until().
+base::time_point pool_core::try_for_threads(base::time_point deadline) noexcept {
+  // acq_rel. Pairs with missing(); one of several tries.
+  if (is_short_.exchange(false, base::order::acq_rel)) try_again_to_start();
+  clock.retry();
+  return clock.lacks_thread() ? std::min(deadline, base::now() + pause_between_tries) : deadline;
+}
+
+/// Each that sleeps until something is over looks again.
+void pool_core::rouse_sleepers() noexcept {
+  memory.for_each([](work_core& w) {
+    word seen{};
+    if (w.apply<rule::nudge>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
+  });
+  // release. Pairs with wait_idle().
+  idle_epoch_.fetch_add(1, base::order::release);
+  base::futex_wake(&idle_epoch_, 1 << 20);
+  circles.rouse_all();
+  call_waiter();
+  const base::lock_guard guard(lock_);
+  for (const any_waiter* each = any_waiters_; each != nullptr; each = each->next) {
+    // release. Pairs with wait_any().
+    each->rung->fetch_add(1, base::order::release);
+    base::futex_wake(each->rung, 1);
+  }
+  for (watch_core* each = watches_; each != nullptr; each = each->next_of_pool) each->call_waiters();
 }
 
 void pool_core::try_again_to_start() noexcept {

@@ -59,6 +59,13 @@ struct place_waiter {
   base::atomic<std::uint32_t> called{0};
 };
 
+/// Who waits for any of several works: raised when one of them is over.
+struct any_waiter {
+  base::atomic<std::uint32_t>* rung;
+  any_waiter* next = nullptr;
+  any_waiter* previous = nullptr;
+};
+
 class blocked_on;
 class watch_core;
 struct source_node;
@@ -143,6 +150,11 @@ class pool_core final : public crew_client {
   bool wait_idle(base::time_point deadline);
   bool until_idle(base::time_point deadline, const blocked_on* said);
   void wait_idle_helping();
+  /// For who is about to sleep until something of the pool is over, and has read what it sleeps on: until when. That is `deadline`, but
+  /// for a pool that lacks threads and the one that would try for them: then this one does.
+  [[nodiscard]] base::time_point sleep_until(base::time_point deadline) noexcept {
+    return clock.lacks_thread() ? try_for_threads(deadline) : deadline;
+  }
   pool_report shut_down(base::nanoseconds grace);
   void let_go() noexcept;
 
@@ -167,7 +179,7 @@ class pool_core final : public crew_client {
   crew threads;
   keeper clock;
   listeners events;
-  groups circles;
+  groups circles{*this};
   core::registry tasks{1};  // of coroutines
 
  private:
@@ -313,6 +325,8 @@ class pool_core final : public crew_client {
   void total_time_is_over() noexcept;
   void tick() noexcept;
   void try_again_to_start() noexcept;
+  [[nodiscard]] base::time_point try_for_threads(base::time_point deadline) noexcept;
+  void rouse_sleepers() noexcept;
 
   // control.cpp
   void abandon(work_core& w) noexcept;
@@ -366,6 +380,7 @@ class pool_core final : public crew_client {
   bool records_are_whole_ = true;               // false: there was no memory for one
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   watch_core* watches_ = nullptr;               // those that watch
+  any_waiter* any_waiters_ = nullptr;
   pool_report report_;
 
   time_record queue_times_;
@@ -383,6 +398,8 @@ class pool_core final : public crew_client {
   timing::timer_node total_timer_;
   timing::timer_node running_timer_;
   timing::timer_node missing_timer_;  // under lifecycle_lock_
+  base::atomic<bool> is_short_{false};          // of threads, and nobody looks at missing_timer_
+  base::atomic<bool> sleepers_are_told_{false};  // of that: they try by themselves
 };
 
 /// A waker for a timer of a work: calls `f(work)`, which takes the reference.

@@ -46,6 +46,30 @@ class rope {
   bell* to_;
 };
 
+/// In the pool's list as long as this is there.
+class listed_waiter {
+ public:
+  listed_waiter(base::mutex& lock, any_waiter*& list, base::atomic<std::uint32_t>& rung) noexcept
+      : lock_(lock), list_(list), mine_{&rung} {
+    const base::lock_guard guard(lock_);
+    mine_.next = list_;
+    if (list_ != nullptr) list_->previous = &mine_;
+    list_ = &mine_;
+  }
+  listed_waiter(const listed_waiter&) = delete;
+  listed_waiter& operator=(const listed_waiter&) = delete;
+  ~listed_waiter() {
+    const base::lock_guard guard(lock_);
+    (mine_.previous == nullptr ? list_ : mine_.previous->next) = mine_.next;
+    if (mine_.next != nullptr) mine_.next->previous = mine_.previous;
+  }
+
+ private:
+  base::mutex& lock_;
+  any_waiter*& list_;
+  any_waiter mine_;
+};
+
 }  // namespace
 
 /// False: it is over.
@@ -88,7 +112,9 @@ bool pool_core::wait(work_core& w, base::time_point deadline) {
       away.emplace();
       continue;  // that may have taken its time
     }
-    if (base::futex_wait_upper(w.state, now.upper(), deadline) == base::wait_result::timed_out)
+    const base::time_point until = sleep_until(deadline);
+    if (base::futex_wait_upper(w.state, now.upper(), until) == base::wait_result::timed_out &&
+        until == deadline)
       return w.load().has(over);
   }
 }
@@ -103,7 +129,7 @@ void wait_out(work_core& w) noexcept {
       away.emplace();
       continue;
     }
-    static_cast<void>(base::futex_wait_upper(w.state, now.upper(), base::never));
+    static_cast<void>(base::futex_wait_upper(w.state, now.upper(), w.pool->sleep_until(base::never)));
   }
 }
 
@@ -141,7 +167,8 @@ bool pool_core::until_idle(base::time_point deadline, const blocked_on* said) {
       away.emplace();
       continue;
     }
-    if (base::futex_wait(idle_epoch_, seen, deadline) == base::wait_result::timed_out) {
+    const base::time_point until = sleep_until(deadline);
+    if (base::futex_wait(idle_epoch_, seen, until) == base::wait_result::timed_out && until == deadline) {
       // acquire. As above.
       return (outstanding_.load(base::order::acquire) & count_mask) == 0;
     }
@@ -198,6 +225,7 @@ work_id pool_core::wait_any(std::span<const work_id> ids) {
   }
   const blocked_on said(mine.rung);
   const absence away;
+  const listed_waiter here(lock_, any_waiters_, mine.rung);
   for (;;) {
     // acquire. Pairs with the wakers. Before the look.
     const std::uint32_t seen = mine.rung.load(base::order::acquire);
@@ -205,7 +233,7 @@ work_id pool_core::wait_any(std::span<const work_id> ids) {
       if (each->w->load().has(over)) return {each->w->id};
     }
     said.demand_no_force();
-    static_cast<void>(base::futex_wait(mine.rung, seen, base::never));
+    static_cast<void>(base::futex_wait(mine.rung, seen, sleep_until(base::never)));
   }
 }
 

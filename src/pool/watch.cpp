@@ -205,7 +205,8 @@ bool watch_core::until_quiet(base::time_point deadline, const blocked_on* said) 
       away.emplace();
       continue;  // that may have taken its time
     }
-    if (base::futex_wait(quiet_, seen, deadline) == base::wait_result::timed_out) {
+    const base::time_point until = pool_.sleep_until(deadline);
+    if (base::futex_wait(quiet_, seen, until) == base::wait_result::timed_out && until == deadline) {
       const base::lock_guard guard(from_.lock);
       return is_quiet();
     }

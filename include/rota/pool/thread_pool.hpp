@@ -105,8 +105,10 @@ struct pool_report {
 ///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
 ///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; std::bad_alloc. Then nothing has
 ///               changed. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
-///               back-offs need one thread more, which the first of them starts: if the system refuses it they
-///               are late until it gives it to a later timer, or to a thread of the pool that has run out of work.
+///               back-offs, and what tries for threads again, need one thread more, which the first of them starts: if the system
+///               refuses it they are late until it gives it to a later timer, to a thread of the pool that has run out of work, or to
+///               one that blocks until something of the pool is over. That one tries for the others, too, every 20 ms: so what is
+///               waited for runs as soon as there is a thread for it. A task that awaits a work does not block, and does not try.
 /// Cost          A work is memory of the pool's own that is used again: no other allocation for functions and results of up to 128
 ///               bytes and default options. Idle threads sleep without a timeout, but the keep-alive of those above `min_threads`.
 /// Example       examples/pool.cpp

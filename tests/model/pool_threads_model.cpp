@@ -1,0 +1,86 @@
+// P12, on the real pool: threads that the system refuses, the keeper's among them, and threads that the pool leaves behind at its end.
+// What was submitted is run while somebody waits for it; nobody waits for what does not come back.
+#include "model/pool_world.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace rota::pool {
+namespace {
+
+using namespace std::chrono_literals;
+using model::expect_holds;
+using model::few_threads;
+using model::luggage;
+using model::pool_at_random;
+using model::pool_exhaustive;
+using model::record;
+using model::signal;
+using testing::check;
+using testing::execution;
+
+struct world {
+  explicit world(pool_options how) : pool(std::move(how)) {}
+  std::array<record, 2> of;
+  signal go;
+  signal entered;
+  thread_pool pool;
+};
+
+void refuse(testing::options& o, unsigned threads) { o.thread_failures = threads; }
+
+// ---- refused --------------------------------------------------------------------------------------------------------
+
+// Up to three: that of the work, the keeper's, and the first that the waiter asks for.
+TEST(pool_threads_model, who_waits_tries_for_a_thread) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("submitter", [&w] {
+      record& r = w.of[0];
+      r.handle = w.pool.submit(r.function(), r.options());
+      r.handle.wait();
+      r.check_end();
+    });
+  };
+  testing::options o = pool_exhaustive("threads_refused", 2);
+  refuse(o, 3);
+  expect_holds(o, body);
+  o = pool_at_random("threads_refused pct");
+  refuse(o, 3);
+  expect_holds(o, body);
+}
+
+// Who sleeps already, on a word, or until the pool is idle, is told.
+TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
+  for (const bool idle : {false, true}) {
+    const auto body = [idle](execution& e) {
+      pool_options how = few_threads(1);
+      how.start = start_mode::suspended;
+      auto& w = e.make<world>(how);
+      record& r = w.of[0];
+      r.handle = w.pool.submit(r.function(), r.options());
+      e.thread("waiter", [&w, &r, idle] {
+        if (idle) {
+          w.pool.wait_idle();
+        } else {
+          r.handle.wait();
+        }
+        r.check_end();
+      });
+      e.thread("starter", [&w] { w.pool.start(); });
+    };
+    testing::options o = pool_exhaustive(idle ? "threads_told_idle" : "threads_told", 2);
+    refuse(o, 2);
+    expect_holds(o, body);
+    o = pool_at_random(idle ? "threads_told_idle pct" : "threads_told pct");
+    refuse(o, 2);
+    expect_holds(o, body);
+  }
+}
+
+}  // namespace
+}  // namespace rota::pool

@@ -1,0 +1,81 @@
+// A pool that the system gives no threads: neither those that run works, nor the one that would try for them again.
+#include "unit/faults/failing_calls.hpp"
+#include "unit/pool/pool_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+using rota::test::call;
+using rota::test::calls;
+
+class pool_without_threads : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!calls::can_fail) GTEST_SKIP() << "a sanitizer starts the threads itself";
+    calls::reset();
+  }
+  void TearDown() override { calls::reset(); }
+
+  /// The next two, and whatever is tried once more.
+  static void refuse(std::uint64_t times = 2) { calls::fail(call::create_thread, EAGAIN, 0, times); }
+};
+
+TEST_F(pool_without_threads, who_waits_for_a_work_tries_for_them) {
+  thread_pool p({.max_threads = 4});
+  refuse(10);
+  auto w = p.submit([] { return 7; });
+  EXPECT_EQ(p.stats().threads, 0U);
+  EXPECT_EQ(w.fetch().value(), 7);
+  EXPECT_EQ(calls::failed(call::create_thread), 10U);
+}
+
+TEST_F(pool_without_threads, who_waits_for_idleness_for_a_group_or_for_any_tries_for_them) {
+  for (int how = 0; how < 3; ++how) {
+    thread_pool p({.max_threads = 4});
+    refuse();
+    const std::array ids{p.submit([] {}, {.group = "g"}).id()};
+    if (how == 0) p.wait_idle();
+    if (how == 1) p.wait("g");
+    if (how == 2) EXPECT_EQ(p.wait_any(ids), ids[0]);
+    EXPECT_EQ(p.stats().succeeded, 1U);
+  }
+}
+
+// They fall asleep before anything is missing.
+TEST_F(pool_without_threads, who_sleeps_already_is_told) {
+  for (int how = 0; how < 4; ++how) {
+    thread_pool p({.max_threads = 4, .start = start_mode::suspended});
+    auto w = p.submit([] {}, {.group = "g"});
+    const std::array ids{w.id()};
+    sleeper waits([&] {
+      if (how == 0) w.wait();
+      if (how == 1) p.wait_idle();
+      if (how == 2) p.wait("g");
+      if (how == 3) static_cast<void>(p.wait_any(ids));
+    });
+    waits.until_asleep();
+    refuse();
+    p.start();
+    EXPECT_EQ(calls::failed(call::create_thread), 2U);
+    waits.join();
+    EXPECT_EQ(w.status(), work_status::succeeded);
+  }
+}
+
+TEST_F(pool_without_threads, the_time_of_a_wait_is_over_all_the_same) {
+  thread_pool p({.max_threads = 1});
+  refuse(1'000'000'000);
+  auto w = p.submit([] {});
+  EXPECT_FALSE(w.wait_for(1ms));
+  EXPECT_FALSE(p.wait_idle(1ms));
+  EXPECT_EQ(w.status(), work_status::queued);
+}
+
+}  // namespace
