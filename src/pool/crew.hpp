@@ -173,6 +173,9 @@ class crew {
   /// so, and then it ends without the crew. Refused: it has, or `most` are lost. No thread here runs it, as its one job.
   enum class [[nodiscard]] on_lose : std::uint8_t { lost, refused, no_thread };
   on_lose lose(void* job, unsigned most, bool (*give_up)(void* job) noexcept) noexcept;
+  /// Of the thread that sits here, which is about to do what nobody waits for: if the crew stops already it is lost, as one that stop()
+  /// leaves behind; its run() will say given_up.
+  void leave_at_end(seat& here) noexcept;
 
   /// Was the thread that sits here given up? Asked by itself.
   [[nodiscard]] bool is_lost(seat& here) noexcept {

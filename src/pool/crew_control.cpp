@@ -86,6 +86,16 @@ crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) no
   return on_lose::lost;
 }
 
+void crew::leave_at_end(seat& here) noexcept {
+  {
+    const base::lock_guard guard(mutex_);
+    // relaxed. The lock orders it.
+    if (!stopping_ || here.lost.load(base::order::relaxed)) return;
+    part(seats_[here.index]);
+  }
+  base::futex_wake(&left_, 1);
+}
+
 /// Under the lock: the thread that sits there is nobody's from now on.
 void crew::part(std::unique_ptr<seat>& place) noexcept {
   seat* const here = place.release();

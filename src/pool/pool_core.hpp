@@ -112,6 +112,7 @@ class pool_core final : public crew_client {
   void loses(seat& here) noexcept override;
   void gone(void* job) noexcept override;
   void missing() noexcept override;
+  [[nodiscard]] bool leaves_behind(seat& here) noexcept override;
   /// Runs one that waits in a queue on this thread, inside of whatever runs here. False: it does not wait in one.
   bool run_here(work_core& w) noexcept;
   /// The same with any. False: none was found.

@@ -109,7 +109,9 @@ crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
 /// Of a coroutine that may be somebody else's as soon as it waits.
 crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
   // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or it is found there.
-  w.state.fetch_add(1, base::order::acq_rel);
+  const word before{w.state.fetch_add(1, base::order::acq_rel)};
+  if (before.is(work_status::abandoned)) [[unlikely]]
+    threads.leave_at_end(here);
   const on_execute how = execute(w);
   // relaxed. If somebody has seen it, it is lost, and waits for that below.
   here.job.store(nullptr, base::order::relaxed);

@@ -65,6 +65,14 @@ void pool_core::loses(seat& here) noexcept {
   own->ended.store(0, base::order::relaxed);
 }
 
+/// A coroutine that was abandoned while it waited unwinds there: that may take for ever, and brings nothing to an end that is waited for.
+bool pool_core::leaves_behind(seat& here) noexcept {
+  // acquire. Pairs with run(). If its thread has gone on meanwhile, it has asked whether it is lost before, under the crew's lock, and what
+  // it wrote before that is seen; or it asks later.
+  const auto* const w = static_cast<work_core*>(here.job.load(base::order::acquire));
+  return w != nullptr && w->load().is(work_status::abandoned);
+}
+
 /// It was abandoned, and has come back.
 void pool_core::gone(void* job) noexcept { drop(*static_cast<work_core*>(job)); }
 

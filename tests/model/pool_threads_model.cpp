@@ -82,5 +82,45 @@ TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
   }
 }
 
+// ---- left behind ----------------------------------------------------------------------------------------------------
+
+/// Does not go before it is let go.
+struct blocks {
+  explicit blocks(world& w) : of(w) {}
+  blocks(const blocks&) = delete;
+  blocks& operator=(const blocks&) = delete;
+  ~blocks() { of.go.wait(); }
+  world& of;
+};
+
+// It is given up while it waits, or as it unwinds; the end does not wait for what its frame does. Nothing lets that go before.
+TEST(pool_threads_model, a_coroutine_that_unwinds_does_not_hold_the_end_up) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(1);
+    how.force_grace = 0ns;
+    auto& w = e.make<world>(how);
+    auto& never = e.make<sync::event>();
+    auto& handle = e.make<work<void>>(w.pool.submit([&w, &never, with = luggage{}]() -> task<void> {
+      const blocks last(w);
+      w.entered.raise();
+      co_await never.wait();
+    }));
+    e.thread("ender", [&w, &handle] {
+      w.entered.wait();
+      static_cast<void>(handle.force_stop());
+      static_cast<void>(w.pool.shutdown(0ns));
+      check(is_final(handle.status()), "it is over");
+      w.go.raise();
+    });
+    e.finally([&w] { check(w.pool.stats().abandoned == 0, "its thread has gone"); });
+  };
+  testing::options o = pool_exhaustive("threads_unwind", 2);
+  o.early_timeouts = 1;
+  expect_holds(o, body);
+  o = pool_at_random("threads_unwind pct");
+  o.early_timeouts = 2;
+  expect_holds(o, body);
+}
+
 }  // namespace
 }  // namespace rota::pool

@@ -182,6 +182,64 @@ TEST(regress_end, one_that_has_come_back_is_not_listed) {
   EXPECT_TRUE(p.shutdown(1h).abandoned.empty());
 }
 
+/// A coroutine that waits for what cannot be stopped, and whose locals do not go.
+struct unwinding {
+  stubborn inner;
+  stubborn local;
+  work<void> waited_for;
+
+  struct guard {
+    std::shared_ptr<unwinding> all;
+    ~guard() { all->local.run(); }
+  };
+  static task<void> body(std::shared_ptr<unwinding> all) {
+    const guard last{all};
+    co_await all->waited_for;
+  }
+  /// Abandoned, while it waits. `p` has two threads.
+  static work<void> begin(thread_pool& p, const std::shared_ptr<unwinding>& all) {
+    all->waited_for = p.submit([all] { all->inner.run(); });
+    until([&] { return all->inner.begun.load(); });
+    auto w = p.submit([all] { return body(all); });
+    until(w, work_status::running);
+    p.submit([] {}).wait();  // by the thread that the coroutine had
+    EXPECT_TRUE(w.force_stop());
+    w.wait();
+    EXPECT_EQ(w.status(), work_status::abandoned);
+    EXPECT_FALSE(all->local.begun);
+    return w;
+  }
+  static void end(const thread_pool& p, const std::shared_ptr<unwinding>& all) {
+    EXPECT_FALSE(all->local.ended);
+    all->inner.end = all->local.end = true;
+    until([&] { return all->local.ended.load(); });
+    until([&] { return p.stats().abandoned == 0; });
+  }
+};
+
+TEST(regress_end, does_not_wait_for_an_abandoned_coroutine_that_unwinds) {
+  const auto all = std::make_shared<unwinding>();
+  thread_pool p({.max_threads = 2, .force_grace = 0ns});
+  const auto w = unwinding::begin(p, all);
+  all->inner.end = true;
+  until([&] { return all->local.begun.load(); });
+  const pool_report report = p.shutdown(0ns);
+  EXPECT_EQ(report.abandoned, std::vector{w.id()});
+  unwinding::end(p, all);
+}
+
+// What it waits for is given up by the end itself.
+TEST(regress_end, nor_for_one_that_begins_to_unwind_as_the_pool_ends) {
+  for (int round = 0; round < 20; ++round) {
+    const auto all = std::make_shared<unwinding>();
+    thread_pool p({.max_threads = 2, .force_grace = 0ns});
+    static_cast<void>(unwinding::begin(p, all));
+    EXPECT_EQ(p.shutdown(0ns).abandoned.size(), 2U);
+    until([&] { return all->local.begun.load(); });
+    unwinding::end(p, all);
+  }
+}
+
 TEST(regress_end, two_may_end_it_at_once) {
   for (int round = 0; round < 50; ++round) {
     thread_pool p({.max_threads = 2});
