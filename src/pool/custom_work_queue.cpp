@@ -21,9 +21,13 @@ queue_item* custom_work_queue::get(base::time_point now) noexcept {
   return kept_.get(now);
 }
 
+/// As get(): there may be nobody whose own queue this is.
 queue_item* custom_work_queue::steal(base::time_point now) noexcept {
   if (queue_item* const kept = kept_.steal(now)) return kept;
-  return take(&user_queue::steal);
+  if (queue_item* const given = take(&user_queue::steal)) return given;
+  if (in_user_ == 0) return nullptr;
+  take_over();
+  return kept_.steal(now);
 }
 
 queue_item* custom_work_queue::discard() noexcept {

@@ -35,7 +35,7 @@ struct work_mark {
 ///
 /// Places whose name never comes out are freed when the user's queue says that it is empty.
 ///
-/// Invariants:  C1  get() gives nothing only if size() is 0.  C2  what was put in comes out once, or is removed.
+/// Invariants:  C1  get() and steal() give nothing only if size() is 0.  C2  what was put in comes out once, or is removed.
 ///              C3  in_user_ is the number of places that are not free; live_ of those whose work is in.
 class custom_work_queue final : public work_queue {
  public:

@@ -1,5 +1,5 @@
-// P12, on the real pool: threads that the system refuses, the keeper's among them, and threads that the pool leaves behind at its end.
-// What was submitted is run while somebody waits for it; nobody waits for what does not come back.
+// P12, on the real pool: threads that the system refuses, the keeper's among them, queues that give thieves nothing, and threads that the
+// pool leaves behind at its end. What was submitted is run while somebody waits for it; nobody waits for what does not come back.
 #include "model/pool_world.hpp"
 
 #include <rota/rota.hpp>
@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <optional>
+#include <stdexcept>
 
 namespace rota::pool {
 namespace {
@@ -80,6 +82,47 @@ TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
     refuse(o, 2);
     expect_holds(o, body);
   }
+}
+
+// ---- thieves --------------------------------------------------------------------------------------------------------
+
+/// Gives thieves nothing.
+struct hides_from_thieves {
+  void set(queued_work work) { works.push_back(work); }
+  std::optional<queued_work> get() {
+    if (works.empty()) return std::nullopt;
+    const queued_work first = works.front();
+    works.pop_front();
+    return first;
+  }
+  std::optional<queued_work> steal() {
+    if (!works.empty()) throw std::runtime_error("not now");
+    return std::nullopt;
+  }
+  std::optional<queued_work> discard() { return get(); }
+  [[nodiscard]] std::size_t size() const { return works.size(); }
+  std::deque<queued_work> works;
+};
+
+// The first work holds the thread whose queue it is; the second lies in that queue, too, and the first waits for it.
+TEST(pool_threads_model, a_thief_takes_over_what_a_queue_does_not_give_it) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(2);
+    how.custom = custom_queue::of<hides_from_thieves>();
+    auto& w = e.make<world>(how);
+    e.thread("submitter", [&w] {
+      w.pool | [&w, with = luggage{}] { w.go.wait(); };
+      w.pool | [&w, with = luggage{}] { w.go.raise(); };
+      w.pool.wait_idle();
+      check(w.go.is_raised() && w.pool.stats().succeeded == 2, "both have run");
+    });
+  };
+  testing::options o = pool_exhaustive("threads_thief", 2);
+  o.steps = 20'000;
+  expect_holds(o, body);
+  o = pool_at_random("threads_thief pct");
+  o.steps = 20'000;
+  expect_holds(o, body);
 }
 
 // ---- left behind ----------------------------------------------------------------------------------------------------

@@ -39,9 +39,10 @@ class queued_work {
 /// Ownership     Of nothing: a queued_work is a name.
 /// Ordering      What one call did happens before the next one.
 /// Failure       No work is ever lost. One whose set() throws is kept by the pool, unless size() has grown: then the queue has it.
-///               If get() throws, or gives nothing although works are in, the pool takes over those that it knows to be in, and the
-///               queue goes on with those that come later. What the pool keeps so is served first, by priority. A steal() or
-///               discard() that throws gives nothing, this time. A work that comes out twice, or was never put in, ends the program.
+///               If get() or steal() throws, or gives nothing although works are in, the pool takes over those that it knows to be in,
+///               and the queue goes on with those that come later: a queue may have lost its worker, and then only others come by.
+///               What the pool keeps so is served first, by priority. A discard() that throws gives nothing, this time. A work that
+///               comes out twice, or was never put in, ends the program.
 /// Cost          A pool calls size() with each set(). A work that was cancelled stays in the queue as a name, and is passed over when
 ///               it comes out.
 template <class Q>

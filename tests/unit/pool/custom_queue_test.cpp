@@ -36,6 +36,7 @@ struct moods {
   bool discard_throws = false;
   bool size_throws = false;
   bool gives_nothing = false;
+  bool steal_gives_nothing = false;
 };
 moods mood;
 
@@ -55,6 +56,7 @@ struct moody_queue : sorted_deque {
   }
   maybe_work steal() {
     may_throw(mood.steal_throws);
+    if (mood.steal_gives_nothing) return std::nullopt;
     return sorted_deque::steal();
   }
   maybe_work discard() {
@@ -148,14 +150,32 @@ TEST_F(custom_queue_test, a_get_that_gives_nothing_loses_nothing) {
   EXPECT_EQ(queue_.taken_over(), 3U);
 }
 
-TEST_F(custom_queue_test, a_steal_and_a_discard_that_throw_give_nothing_this_time) {
+TEST_F(custom_queue_test, a_steal_that_throws_or_gives_nothing_loses_nothing) {
+  for (const bool throws : {false, true}) {
+    const std::uint64_t before = queue_.taken_over();
+    mood.steal_throws = throws;
+    mood.steal_gives_nothing = !throws;
+    std::vector<queue_item*> in;
+    for (const int priority : {1, 3, 2}) {
+      in.push_back(&made_.make(priority));
+      queue_.set(*in.back());
+    }
+    EXPECT_EQ(queue_.steal({}), in[1]);
+    EXPECT_EQ(queue_.steal({}), in[2]);
+    EXPECT_EQ(queue_.taken_over(), before + 3);
+    EXPECT_EQ(queue_.get({}), in[0]) << "what is left is its worker's, too";
+    EXPECT_EQ(queue_.steal({}), nullptr);
+    EXPECT_EQ(queue_.size(), 0U);
+  }
+}
+
+TEST_F(custom_queue_test, a_discard_that_throws_gives_nothing_this_time) {
   queue_.set(made_.make(1));
-  mood.steal_throws = mood.discard_throws = true;
-  EXPECT_EQ(queue_.steal({}), nullptr);
+  mood.discard_throws = true;
   EXPECT_EQ(queue_.discard(), nullptr);
   EXPECT_EQ(queue_.size(), 1U);
   mood = {};
-  EXPECT_EQ(queue_.steal({}), &made_[1]);
+  EXPECT_EQ(queue_.discard(), &made_[1]);
 }
 
 TEST_F(custom_queue_test, a_name_that_the_queue_refused_takes_no_room) {
@@ -240,7 +260,8 @@ TEST(custom_queue, random_failures_lose_nothing) {
               .steal_throws = bad == 3,
               .discard_throws = bad == 4,
               .size_throws = chance.below(2) == 0,
-              .gives_nothing = bad == 5};
+              .gives_nothing = bad == 5,
+              .steal_gives_nothing = bad == 6};
       const std::uint32_t dice = chance.below(10);
       if (dice < 5) {
         queue_item& item = made.make(static_cast<int>(chance.below(5)));
@@ -255,7 +276,7 @@ TEST(custom_queue, random_failures_lose_nothing) {
         const way by = ways[chance.below(3)];
         queue_item* const item = take(queue, by);
         ASSERT_EQ(in.erase(item), item == nullptr ? 0U : 1U);
-        ASSERT_TRUE(item != nullptr || by != way::get || in.empty());
+        ASSERT_TRUE(item != nullptr || by == way::discard || in.empty());
       }
       ASSERT_EQ(queue.size(), in.size());
     }

@@ -1,0 +1,32 @@
+// Queues of the user's own that do not keep what is asked of them, below a pool: what was accepted is run.
+#include "unit/pool/pool_support.hpp"
+#include "unit/pool/user_queues.hpp"
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+struct throws_at_thieves : sorted_deque {
+  maybe_work steal() {
+    if (size() != 0) throw std::runtime_error("not now");
+    return std::nullopt;
+  }
+};
+struct hides_from_thieves : sorted_deque {
+  static maybe_work steal() { return std::nullopt; }
+};
+
+// As long as a pool has one thread works go to the queue of that; the next one that comes can only steal them.
+template <class Q>
+void run_behind_a_busy_thread() {
+  thread_pool p({.max_threads = 2, .custom = custom_queue::of<Q>()});
+  const blocker busy(p);
+  EXPECT_EQ(p.submit([] { return 7; }).fetch().value(), 7);
+}
+
+TEST(regress_queue, that_throws_at_thieves) { run_behind_a_busy_thread<throws_at_thieves>(); }
+TEST(regress_queue, that_hides_from_thieves) { run_behind_a_busy_thread<hides_from_thieves>(); }
+
+}  // namespace
