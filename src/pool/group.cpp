@@ -46,6 +46,17 @@ void groups::leave(group_core& g, work_core& w) noexcept {
   tell_upwards(g);
 }
 
+void groups::hold(group_core& g) noexcept {
+  const base::lock_guard guard(lock_);
+  ++g.member_count;
+}
+
+void groups::let_go(group_core& g) noexcept {
+  const base::lock_guard guard(lock_);
+  --g.member_count;
+  tell_upwards(g);
+}
+
 /// Under the lock. Who waits for the group, or for one above it, looks again.
 void groups::tell_upwards(group_core& g) noexcept {
   // release. Pairs with wait().

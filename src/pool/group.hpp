@@ -23,7 +23,7 @@ class group_core {
 
   const std::string name;
   work_core* members = nullptr;  // not over
-  std::uint64_t member_count = 0;
+  std::uint64_t member_count = 0;  // and one for each hold
   unsigned limit = 0;
   unsigned placed = 0;  // in a queue or running, where there is a limit
   priority_queue parked{
@@ -75,6 +75,9 @@ class groups {
 
   void join(group_core& g, work_core& w) noexcept;
   void leave(group_core& g, work_core& w) noexcept;
+  /// Not empty until let_go(), though it may have no member.
+  void hold(group_core& g) noexcept;
+  void let_go(group_core& g) noexcept;
   /// May it be placed? If not it is parked, and the group has the travelling reference.
   [[nodiscard]] bool admit(group_core& g, work_core& w) noexcept;
   /// It is over, or waits for another attempt: it counts no longer. True: it was parked, and the travelling reference is the caller's.

@@ -191,7 +191,9 @@ pool_stats pool_core::count() noexcept {
   s.abandoned_works = sum(ends_as(work_status::abandoned));
   s.discarded = sum(ends_as(work_status::discarded));
   s.rejected = sum(ends_as(work_status::rejected));
-  s.submitted = s.outstanding + s.succeeded + s.failed + s.cancelled + s.stopped + s.force_stopped +
+  // relaxed. A report.
+  const std::uint64_t holds = holds_.load(base::order::relaxed);
+  s.submitted = s.outstanding - std::min(holds, s.outstanding) + s.succeeded + s.failed + s.cancelled + s.stopped + s.force_stopped +
                 s.abandoned_works + s.discarded;
   s.attempts = sum(total::attempts);
   s.stolen = sum(total::stolen);

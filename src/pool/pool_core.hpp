@@ -100,6 +100,9 @@ class pool_core final : public crew_client {
   /// The pool is not idle in between; its memory stays until the second is over.
   [[nodiscard]] work_core& begin_busy();
   void end_busy(work_core& holder) noexcept;
+  /// The pool is not idle until let_go_of_hold(). False: it has closed. Whoever asks has the pool's memory.
+  [[nodiscard]] bool hold_open() noexcept;
+  void let_go_of_hold() noexcept;
   /// A slot that nobody finds: as long as it is not dropped the pool's memory stays.
   [[nodiscard]] work_core& draw_holder();
 
@@ -358,6 +361,7 @@ class pool_core final : public crew_client {
   base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
   alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
   base::atomic<std::uint32_t> idle_epoch_{0};
+  base::atomic<std::uint64_t> holds_{0};     // among the outstanding: those that are no works
   base::atomic<std::uint64_t> orphaned_{0};  // ends that threads which were given up have not counted out
   alignas(base::cache_line) base::atomic<std::uint64_t> waiting_{
       0};  // in queues; counted only where there is a limit

@@ -49,6 +49,29 @@ void source_core::feed() noexcept {
   who->release();
 }
 
+void source_core::put(source_node& item, entry how) noexcept {
+  busy_hold counted;
+  for (;;) {
+    watch_core* who = nullptr;
+    {
+      const base::lock_guard guard(lock);
+      who = watched_by;
+      if (who == nullptr || who->is_busy() || counted.is_of(who)) {
+        if (how == entry::goes_back) {
+          waiting.push_front(item);
+        } else {
+          waiting.push_back(item);
+        }
+        if (how == entry::admitted) --admitted;
+        if (who != nullptr && counted.is_of(who)) counted.hand_over();
+        return;
+      }
+      who->retain();
+    }
+    counted.take(*who);
+  }
+}
+
 source_base::source_base(std::size_t capacity, void (*destroy)(source_node*) noexcept) {
   demand(capacity != 0, "source: a capacity of 0: at least 1, or source<T>::unbounded");
   core_ = new source_core(capacity, destroy);
@@ -95,37 +118,31 @@ void source_base::withdraw() noexcept {
 }
 
 void source_base::publish(source_node& item) noexcept {
-  {
-    const base::lock_guard guard(core_->lock);
-    --core_->admitted;
-    core_->waiting.push_back(item);
-  }
+  core_->put(item, source_core::entry::admitted);
   core_->feed();
 }
 
 source_node* source_base::take_first() noexcept {
   source_node* out = nullptr;
-  watch_core* called = nullptr;
+  watch_core* who = nullptr;
+  watch_core::duty then;
   {
     const base::lock_guard guard(core_->lock);
     out = core_->waiting.pop_front();
-    if (core_->watched_by != nullptr && core_->watched_by->must_call()) {
-      called = core_->watched_by;
-      called->retain();
-    }
+    who = core_->watched_by;
+    // Nothing may be left for it to do.
+    if (who != nullptr) then = who->look();
+    if (then.is_any()) who->retain();
   }
-  if (called != nullptr) {
-    called->call_waiters();
-    called->release();
+  if (then.is_any()) {
+    who->carry_out(then);
+    who->release();
   }
   return out;
 }
 
 void source_base::put_front(source_node& item) noexcept {
-  {
-    const base::lock_guard guard(core_->lock);
-    core_->waiting.push_front(item);
-  }
+  core_->put(item, source_core::entry::goes_back);
   core_->feed();
 }
 

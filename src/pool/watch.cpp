@@ -45,7 +45,12 @@ task<void> watch_body::begin(source_node& /*item*/) { ROTA_FATAL("the body of a 
 // ---- from the first item to the last --------------------------------------------------------------------------------
 
 watch_core::watch_core(pool_core& pool, source_core& from, watch_body& body, const watch_options& options)
-    : options_(options), pool_(pool), from_(from), holder_(pool.draw_holder()), body_(&body) {
+    : options_(options),
+      pool_(pool),
+      from_(from),
+      group_(options.works.group.empty() ? nullptr : &pool.circles.at(options.works.group)),
+      holder_(pool.draw_holder()),
+      body_(&body) {
   flight_.previous = flight_.next_flying = &flight_;
   from.retain();
 }
@@ -66,22 +71,45 @@ void watch_core::begin() {
          "watch_options::works: `name`, `id` and `after` are of one work, and must be empty");
   pool_core::check(options_.works, true);
   pool_.enlist(*this);
-  bool is_first = false;
-  {
-    const base::lock_guard guard(from_.lock);
-    is_first = from_.watched_by == nullptr;
-    // The pool may have ended since.
-    if (is_first && asked_ == request::none) {
-      from_.watched_by = this;
-      retain();
-    }
-  }
+  const bool is_first = attach();
   if (!is_first) pool_.strike_off(*this);
   demand(is_first, "watch_source: the source is watched already");
   for (unsigned left = most(); left != 0; --left) {
     source_node* const item = take();
     if (item == nullptr || !start(*item)) return;
   }
+}
+
+/// False: somebody else watches the source. Counted as busy before, if there is something to take; see V6.
+bool watch_core::attach() noexcept {
+  busy_hold counted;
+  for (;;) {
+    {
+      const base::lock_guard guard(from_.lock);
+      if (from_.watched_by != nullptr) return false;
+      // The pool may have ended since.
+      if (asked_ != request::none) return true;
+      if (from_.waiting.size() == 0 || counted.is_of(this)) {
+        from_.watched_by = this;
+        retain();
+        if (from_.waiting.size() != 0) counted.hand_over();
+        return true;
+      }
+      retain();
+    }
+    counted.take(*this);
+  }
+}
+
+bool watch_core::hold() noexcept {
+  if (!pool_.hold_open()) return false;
+  if (group_ != nullptr) pool_.circles.hold(*group_);
+  return true;
+}
+
+void watch_core::let_go() noexcept {
+  if (group_ != nullptr) pool_.circles.let_go(*group_);
+  pool_.let_go_of_hold();
 }
 
 /// Under the lock. True: the reference of the source is the caller's, and the pool knows it still.
@@ -93,17 +121,17 @@ bool watch_core::detach() noexcept {
 
 void watch_core::ask(request how) noexcept {
   bool was_watching = false;
-  bool calls = false;
+  duty then;
   {
     const base::lock_guard guard(from_.lock);
     if (asked_ < how) asked_ = how;
     was_watching = detach();
-    calls = must_call();
+    then = look();
   }
   pool_.strike_off(*this);
   keeper::cancel(later_);
   if (how != request::pool_has_ended) visit(how);
-  if (calls) call_waiters();
+  carry_out(then);
   if (was_watching) release();
 }
 

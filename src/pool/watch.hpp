@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace rota::pool::detail {
 
@@ -55,6 +56,10 @@ inline void unlink(flight_node& node) noexcept {
 //   V4  stop() says so under the lock first and then goes through the list; start() makes its work known first, enters it, and then
 //       looks. So no work of a watch that was stopped is left out.
 //   V5  Nobody holds the lock and takes another one.
+//   V6  is_busy_: the watch itself is counted as outstanding, and in its group. It is before an item can be taken, and until there is
+//       nothing left to do. So whoever waits for the pool, or for the group, waits for each item that was in the source before, also
+//       while a thread that has taken it has yet to make a work of it. Both counts are changed without the lock: who puts an item in
+//       counts first, and hands that over under the lock, or takes it back if another one has been faster.
 //
 // Who has a reference to a watch: its handle, its source while it is watched, each taken item, and an armed timer. To a source: its owner,
 // and each watch that it ever had. To the pool's memory: each watch, by a slot.
@@ -73,6 +78,9 @@ class source_core {
   void release() noexcept;
   /// Who watches it takes what it may. Not under the lock.
   void feed() noexcept;
+  /// To the end: one that was admitted, or one that comes back; or to the front. Not under the lock, and feed() must follow.
+  enum class entry : std::uint8_t { admitted, comes_back, goes_back };
+  void put(source_node& item, entry how) noexcept;
 
   const std::size_t capacity;
   const destroyer destroy;
@@ -113,9 +121,29 @@ class watch_core {
   [[nodiscard]] bool may_take() const noexcept {
     return asked_ == request::none && (options_.most == 0 || in_works_ < options_.most);
   }
-  /// Somebody else has taken an item: then nothing may be left for this one to do.
-  [[nodiscard]] bool must_call() const noexcept { return waiters_ != 0 && is_quiet(); }
+  /// What follows if there is nothing left to do.
+  struct [[nodiscard]] duty {
+    bool calls = false;
+    bool lets_go = false;
+    [[nodiscard]] bool is_any() const noexcept { return calls || lets_go; }
+  };
+  /// Under the lock, after something was changed by which nothing may be left to do. Then, without it: carry_out().
+  duty look() noexcept {
+    if (!is_quiet()) return {};
+    return {.calls = waiters_ != 0, .lets_go = std::exchange(is_busy_, false)};
+  }
+  void carry_out(duty what) noexcept {
+    if (what.lets_go) let_go();
+    if (what.calls) call_waiters();
+  }
   void call_waiters() noexcept;
+
+  /// See V6. Counts it; false: the pool ends, and says so a moment later. Without the lock.
+  [[nodiscard]] bool hold() noexcept;
+  void let_go() noexcept;
+  /// Under the lock.
+  [[nodiscard]] bool is_busy() const noexcept { return is_busy_; }
+  void become_busy() noexcept { is_busy_ = true; }
 
   [[nodiscard]] watch_body& body() const noexcept { return *body_; }
   /// The end of its work. `end`: the word, which is final.
@@ -148,6 +176,7 @@ class watch_core {
   [[nodiscard]] waker timer_waker() noexcept;
   void settle(source_node& item, word end) noexcept;
   [[nodiscard]] fate fate_of(source_node& item, word end, bool was_stopped) const noexcept;
+  [[nodiscard]] bool attach() noexcept;
   [[nodiscard]] bool detach() noexcept;
   void visit(request how) noexcept;
   [[nodiscard]] work_core* next_work(flight_node& place) noexcept;
@@ -160,7 +189,8 @@ class watch_core {
   const watch_options options_;
   pool_core& pool_;
   source_core& from_;
-  work_core& holder_;  // keeps the pool's memory
+  group_core* const group_;  // of its works; null: none
+  work_core& holder_;        // keeps the pool's memory
   watch_body* const body_;
 
   // Under the lock of the source.
@@ -169,12 +199,47 @@ class watch_core {
   watch_stats totals_;
   request asked_ = request::none;
   bool is_timed_ = false;  // it is tried again later
+  bool is_busy_ = false;   // it is counted; see V6
   unsigned waiters_ = 0;
 
   timing::timer_node later_;
   base::atomic<std::uint32_t> quiet_{
       0};  // raised when there is nothing left to do, and somebody waits for that
   base::atomic<std::uint32_t> references_{1};
+};
+
+/// A watch that this thread has counted as busy, to be handed over; until then this one's. See V6.
+class busy_hold {
+ public:
+  busy_hold() noexcept = default;
+  busy_hold(const busy_hold&) = delete;
+  busy_hold& operator=(const busy_hold&) = delete;
+  ~busy_hold() { drop(); }
+
+  /// `who` has a reference for this. Not under the lock.
+  void take(watch_core& who) noexcept {
+    drop();
+    who_ = &who;
+    holds_ = who.hold();
+  }
+  /// Is it that one, whether its pool has let it be counted or not?
+  [[nodiscard]] bool is_of(const watch_core* who) const noexcept { return who_ == who; }
+  /// Under the lock.
+  void hand_over() noexcept {
+    if (holds_ && !who_->is_busy()) {
+      who_->become_busy();
+      holds_ = false;
+    }
+  }
+
+ private:
+  void drop() noexcept {
+    if (who_ == nullptr) return;
+    if (holds_) who_->let_go();
+    who_->release();
+  }
+  watch_core* who_ = nullptr;
+  bool holds_ = false;
 };
 
 }  // namespace rota::pool::detail

@@ -109,22 +109,25 @@ bool watch_core::start(source_node& item) noexcept {
 void watch_core::untake(source_node& item, work_core* made) noexcept {
   bool comes_again = false;
   bool was_stopped = false;
-  bool calls = false;
+  duty then;
   {
     const base::lock_guard guard(from_.lock);
     unlink(item);
     item.work = nullptr;
+  }
+  from_.put(item, source_core::entry::goes_back);
+  {
+    const base::lock_guard guard(from_.lock);
     --in_works_;
     --totals_.taken;
-    from_.waiting.push_front(item);
     was_stopped = asked_ != request::none;
     comes_again = !was_stopped && !std::exchange(is_timed_, true);
-    calls = must_call();
+    then = look();
   }
   if (made != nullptr) pool_.drop(*made);
   if (comes_again) try_again_later();
   if (was_stopped) from_.feed();  // another one may watch by now, and has not seen it
-  if (calls) call_waiters();
+  carry_out(then);
   release();
 }
 
@@ -212,7 +215,9 @@ void watch_core::settle(source_node& item, word end) noexcept {
     retain();  // the item's reference goes with it
     leave(item);
   }
-  bool calls = false;
+  // Still counted here: it is never nowhere.
+  if (what == fate::comes_back) from_.put(item, source_core::entry::comes_back);
+  duty then;
   {
     const base::lock_guard guard(from_.lock);
     --in_works_;
@@ -220,19 +225,16 @@ void watch_core::settle(source_node& item, word end) noexcept {
       case fate::done: ++totals_.succeeded; break;
       case fate::dropped: ++totals_.dropped; break;
       case fate::stays_with_its_thread: ++totals_.abandoned; break;
-      case fate::comes_back:
-        ++totals_.put_back;
-        from_.waiting.push_back(item);
-        break;
+      case fate::comes_back: ++totals_.put_back; break;
       case fate::is_given_up:
         ++totals_.given_up;
         from_.given_up.push_back(item);
         break;
     }
-    calls = must_call();
+    then = look();
   }
   from_.feed();
-  if (calls) call_waiters();
+  carry_out(then);
   pool_.drop(*work);
   release();
 }

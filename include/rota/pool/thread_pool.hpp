@@ -66,7 +66,7 @@ struct pool_stats {
   unsigned in_regions = 0;        // threads inside of a blocking_region, or of a wait for another work
   unsigned abandoned = 0;         // threads that an abandoned work still holds
   std::uint64_t waiting = 0;      // accepted, and not begun: blocked and suspended ones, too
-  std::uint64_t outstanding = 0;  // accepted, and not over; and each busy_guard
+  std::uint64_t outstanding = 0;  // accepted, and not over; and each busy_guard, and each watch that has something left to do
   std::uint64_t coroutines = 0;   // begun, and not over
   std::uint64_t submitted = 0;    // totals from here on
   std::uint64_t succeeded = 0;

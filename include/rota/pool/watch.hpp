@@ -236,7 +236,8 @@ class ROTA_API [[nodiscard]] watch {
 /// several threads at once, if `most` is not 1.
 ///
 /// Such a work has an id of its own, and is seen, stopped and counted like any other; but a full queue never refuses it, and never loses it
-/// to another one: `most` is its limit. It is over, for its group and for wait_idle(), only when the next item is on its way.
+/// to another one: `most` is its limit. As long as an item waits or is in a work the watch itself is outstanding, and in the group of its
+/// works: wait_idle() and wait(group) return when the source is empty.
 ///
 /// Failure       Throws std::invalid_argument if the source is watched already, or for an option out of range; errc::shut_down;
 ///               std::bad_alloc. Then nothing has begun. Where there is no memory for a work the item goes back to the front, and it is

@@ -1,6 +1,9 @@
-// A pool that the system gives no threads: neither those that run works, nor the one that would try for them again.
+// A pool that the system gives no threads, neither those that run works, nor the one that would try for them again; or no memory.
 #include "unit/faults/failing_calls.hpp"
+#include "unit/faults/failing_new.hpp"
 #include "unit/pool/pool_support.hpp"
+
+#include <rota/pool/watch.hpp>
 
 #include <gtest/gtest.h>
 
@@ -14,6 +17,7 @@ using namespace rota::pool;
 using namespace rota::pool::test;
 using rota::test::call;
 using rota::test::calls;
+using rota::test::memory;
 
 class pool_without_threads : public ::testing::Test {
  protected:
@@ -76,6 +80,27 @@ TEST_F(pool_without_threads, the_time_of_a_wait_is_over_all_the_same) {
   EXPECT_FALSE(w.wait_for(1ms));
   EXPECT_FALSE(p.wait_idle(1ms));
   EXPECT_EQ(w.status(), work_status::queued);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+// There is no memory for its work: it is tried for again, and whoever waits for the pool waits for it.
+TEST(pool_without_memory, an_item_that_waits_for_it_is_waited_for) {
+  thread_pool p({.max_threads = 1});
+  p.submit([] {}).wait();
+  source<int> s(8);
+  std::atomic<int> runs{0};
+  watch_options how;
+  how.works.group = "a name that is too long to lie in the string itself";
+  const watch w = watch_source(p, s, [&](int) { ++runs; }, how);
+  EXPECT_TRUE(p.wait_idle(0s));
+  memory::fail_after(1, 1'000'000);
+  EXPECT_EQ(s.try_push(1), push_status::pushed);
+  EXPECT_FALSE(p.wait_idle(0s));
+  EXPECT_GT(memory::stop_failing(), 0U);
+  p.wait_idle();
+  EXPECT_EQ(runs, 1);
+  p.wait(how.works.group);
 }
 
 }  // namespace
