@@ -217,6 +217,15 @@ void watch_core::wait_out() noexcept {
   static_cast<void>(until_quiet(base::never, nullptr));
 }
 
+void watch_core::end_body() noexcept {
+  watch_body* unused = nullptr;
+  {
+    const base::lock_guard guard(from_.lock);
+    if (left_behind_ == 0) unused = std::exchange(body_, nullptr);
+  }
+  delete unused;
+}
+
 /// `said`: of a work, which a force stop gets out of here.
 bool watch_core::until_quiet(base::time_point deadline, const blocked_on* said) {
   const counted_waiter mine(from_.lock, waiters_);
@@ -274,6 +283,7 @@ watch::~watch() {
   if (core_ == nullptr) return;
   core_->ask(detail::watch_core::request::stop);
   core_->wait_out();
+  core_->end_body();
   core_->release();
 }
 

@@ -52,7 +52,8 @@ inline void unlink(flight_node& node) noexcept {
 //   V2  A taken item is settled once: by the end of its work, which the pool tells of once, or by start() where no work was made. Then
 //       it is in a list of the source, or destroyed. taken = in works + how they were settled.
 //   V3  An item in a work has two users: the function, and the end. As a rule the function goes first, on the same thread. That of an
-//       abandoned work goes when its thread comes back: the later of the two destroys the item.
+//       abandoned work goes when its thread comes back: the later of the two destroys the item. As long as there are such items
+//       (left_behind_) the body is in use, too; else it goes with the handle.
 //   V4  stop() says so under the lock first and then goes through the list; start() makes its work known first, enters it, and then
 //       looks. So no work of a watch that was stopped is left out.
 //   V5  Nobody holds the lock and takes another one.
@@ -154,6 +155,8 @@ class watch_core {
   [[nodiscard]] bool runs_here() const noexcept;
   bool wait(base::time_point deadline);
   void wait_out() noexcept;
+  /// After that. Nothing calls the body any more, but works that were abandoned: then it goes with the last reference.
+  void end_body() noexcept;
   [[nodiscard]] bool is_watching() noexcept;
   [[nodiscard]] watch_stats count() noexcept;
 
@@ -191,11 +194,12 @@ class watch_core {
   source_core& from_;
   group_core* const group_;  // of its works; null: none
   work_core& holder_;        // keeps the pool's memory
-  watch_body* const body_;
+  watch_body* body_;         // of the works; then of who ends it
 
   // Under the lock of the source.
   flight_node flight_;  // a ring
   unsigned in_works_ = 0;
+  unsigned left_behind_ = 0;  // abandoned items whose threads have not come back
   watch_stats totals_;
   request asked_ = request::none;
   bool is_timed_ = false;  // it is tried again later

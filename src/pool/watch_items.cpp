@@ -171,6 +171,10 @@ void watch_core::leave(source_node& item) noexcept {
   if (item.users.fetch_sub(1, base::order::acq_rel) != 1) return;
   watch_core& watch = *item.watched_by;
   watch.from_.destroy(&item);
+  {
+    const base::lock_guard guard(watch.from_.lock);
+    --watch.left_behind_;
+  }
   watch.release();
 }
 
@@ -212,6 +216,10 @@ void watch_core::settle(source_node& item, word end) noexcept {
   const fate what = fate_of(item, end, was_stopped);
   if (what == fate::done || what == fate::dropped) from_.destroy(&item);
   if (what == fate::stays_with_its_thread) {
+    {
+      const base::lock_guard guard(from_.lock);
+      ++left_behind_;
+    }
     retain();  // the item's reference goes with it
     leave(item);
   }

@@ -317,6 +317,34 @@ TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
   }
 }
 
+// Who ends the watch may then end what the body refers to.
+TEST(pool_watch_model, its_body_goes_with_it) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    auto& gone = e.make<base::cell<int>>();
+    struct tells {
+      explicit tells(base::cell<int>& to) : gone(&to) {}
+      tells(tells&& other) noexcept : gone(std::exchange(other.gone, nullptr)) {}
+      tells(const tells&) = delete;
+      tells& operator=(const tells&) = delete;
+      tells& operator=(tells&&) = delete;
+      ~tells() {
+        if (gone != nullptr) gone->set(1);
+      }
+      base::cell<int>* gone;
+    };
+    w.one.emplace(watch_source(
+        w.pool, w.items, [&w, last = tells(gone)](parcel& each) { ++w.runs[each.number]; }, at_most(1)));
+    w.push(0);
+    e.thread("owner", [&w, &gone] {
+      w.one.reset();
+      check(gone.get() == 1, "its body has gone");
+    });
+  };
+  expect_holds(pool_exhaustive("watch_body", 2), body);
+  expect_holds(pool_at_random("watch_body pct"), body);
+}
+
 // The pool ends while items come in: what has not run is there.
 TEST(pool_watch_model, the_pool_ends) {
   const auto body = [](execution& e) {

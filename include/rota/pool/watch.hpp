@@ -182,7 +182,8 @@ class item_body final : public watch_body {
 /// Threads       Any; one handle one thread at a time for a move, a wait may be beside all others. stop() and those below it may be called
 ///               inside of its works, wait() and the end may not: errc::would_deadlock, and a sentence that ends the program.
 /// Ownership     Keeps the body, and what it needs of the source and of the pool. Its end is stop() and wait(): then nothing of it runs
-///               but what was abandoned. What the body refers to must live until then, and as long as abandoned works do.
+///               but what was abandoned, and the body is destroyed there, unless an abandoned work is inside of it: then that of the two
+///               which is later destroys it. What the body refers to must live until then.
 /// Ordering      What the bodies did happens before the return of a wait.
 /// Failure       As each says. The pool's end is the end of the watch; what was not run stays in the source.
 /// Cost          For each item a work with options, and no more threads than the pool has.

@@ -1,5 +1,8 @@
 // Watches: what is outstanding as long as there is something to do, and what has gone when one has.
+#include "unit/pool/user_queues.hpp"
 #include "unit/pool/watch_support.hpp"
+
+#include <memory>
 
 namespace {
 
@@ -69,6 +72,92 @@ TEST(regress_watch, the_next_one_is_outstanding_for_what_comes_back) {
   second.start();
   second.wait_idle();
   EXPECT_EQ(runs, 1);
+}
+
+/// Holds up who puts a work in, once.
+struct holds_up : sorted_deque {
+  struct shared {
+    std::atomic<bool> is_armed{false};
+    std::atomic<bool> is_entered{false};
+    gate go;
+  };
+  static inline shared* by = nullptr;
+  void set(queued_work work) {
+    sorted_deque::set(work);
+    if (by == nullptr || !by->is_armed.exchange(false)) return;
+    by->is_entered = true;
+    by->go.pass();
+  }
+};
+
+/// Says when it goes.
+struct tells {
+  explicit tells(std::atomic<bool>& gone) : gone_(&gone) {}
+  tells(tells&& other) noexcept : gone_(std::exchange(other.gone_, nullptr)) {}
+  tells(const tells&) = delete;
+  tells& operator=(const tells&) = delete;
+  tells& operator=(tells&&) = delete;
+  ~tells() {
+    if (gone_ != nullptr) *gone_ = true;
+  }
+
+ private:
+  std::atomic<bool>* gone_;
+};
+
+// Its last item has come back, and the next watch makes a work of it: the thread that does so still has the first one.
+TEST(regress_watch, its_body_goes_with_it_and_not_with_a_thread_of_the_pool) {
+  holds_up::shared at_the_next;
+  holds_up::by = &at_the_next;
+  {
+    std::atomic<bool> gone{false};
+    source<int> s(8);
+    gate go;
+    thread_pool second({.max_threads = 1, .custom = custom_queue::of<holds_up>()});
+    thread_pool first({.max_threads = 1});
+    watch a = watch_source(first, s, [&go, last = tells(gone)](int) {
+      go.pass();
+      throw std::runtime_error("again");
+    });
+    EXPECT_EQ(s.try_push(1), push_status::pushed);
+    until([&] { return first.stats().running == 1; });
+    a.stop();
+    std::atomic<int> runs{0};
+    const watch b = watch_source(second, s, [&](int) { ++runs; });
+    at_the_next.is_armed = true;
+    go.open();
+    until([&] { return at_the_next.is_entered.load(); });
+    a = watch();
+    EXPECT_TRUE(gone);
+    at_the_next.go.open();
+    b.wait();
+    EXPECT_EQ(runs, 1);
+  }
+  holds_up::by = nullptr;
+}
+
+// An abandoned work is inside of the body: that goes when the work comes back.
+TEST(regress_watch, its_body_stays_for_who_is_inside_of_it) {
+  struct kept {
+    std::atomic<bool> gone{false};
+    std::atomic<bool> begun{false};
+    gate go;
+  };
+  const auto all = std::make_shared<kept>();
+  thread_pool p({.max_threads = 1, .force_grace = 0ns});
+  source<int> s(8);
+  watch w = watch_source(p, s, [all, last = tells(all->gone)](int) {
+    all->begun = true;
+    all->go.pass();
+  });
+  EXPECT_EQ(s.try_push(1), push_status::pushed);
+  until([&] { return all->begun.load(); });
+  w.force_stop();
+  w = watch();
+  EXPECT_FALSE(all->gone);
+  all->go.open();
+  until([&] { return all->gone.load(); });
+  until([&] { return p.stats().abandoned == 0; });
 }
 
 }  // namespace
