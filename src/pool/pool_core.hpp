@@ -159,7 +159,10 @@ class pool_core final : public crew_client {
   [[nodiscard]] base::time_point sleep_until(base::time_point deadline) noexcept {
     return clock.lacks_thread() ? try_for_threads(deadline) : deadline;
   }
-  pool_report shut_down(base::nanoseconds grace);
+
+  // ---- end.cpp
+  void shut_down(base::nanoseconds grace) noexcept;
+  [[nodiscard]] pool_report report();
   void let_go() noexcept;
 
   // ---- pool_core.cpp
@@ -304,14 +307,14 @@ class pool_core final : public crew_client {
   void leave_desk(seat& here) noexcept;
   void wake_idle_waiters() noexcept;
 
-  // wait.cpp
+  // end.cpp
   struct accounts {
     std::uint64_t begun = 0;  // those that came to their end by themselves
     std::uint64_t unbegun = 0;
   };
-  pool_report end_all(base::nanoseconds grace);
+  void end_all(base::nanoseconds grace) noexcept;
   void end_each(std::uint64_t how) noexcept;
-  void end_by_force();
+  void end_by_force() noexcept;
   void end_watches() noexcept;
   bool end_reservation(work_core& w) noexcept;
   [[nodiscard]] accounts count_ends() noexcept;
@@ -387,6 +390,7 @@ class pool_core final : public crew_client {
   watch_core* watches_ = nullptr;               // those that watch
   any_waiter* any_waiters_ = nullptr;
   pool_report report_;
+  bool abandoned_are_noted_ = false;  // in the report
 
   time_record queue_times_;
   time_record run_times_;

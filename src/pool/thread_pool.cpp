@@ -139,7 +139,7 @@ thread_pool::thread_pool(pool_options options) : core_(new detail::pool_core(std
   core_->threads.fill();
 }
 thread_pool::~thread_pool() {
-  static_cast<void>(core_->shut_down(core_->options.shutdown_grace));
+  core_->shut_down(core_->options.shutdown_grace);
   core_->let_go();
 }
 
@@ -232,7 +232,10 @@ unsigned thread_pool::min_threads() const noexcept { return core_->threads.bound
 unsigned thread_pool::max_threads() const noexcept { return core_->threads.bounds().max; }
 thread_pool::busy_guard::busy_guard(thread_pool& pool) : holder_(&pool.core_->begin_busy()) {}
 thread_pool::busy_guard::~busy_guard() { holder_->pool->end_busy(*holder_); }
-pool_report thread_pool::shutdown_within(std::chrono::nanoseconds grace) { return core_->shut_down(grace); }
+pool_report thread_pool::shutdown_within(std::chrono::nanoseconds grace) {
+  core_->shut_down(grace);
+  return core_->report();
+}
 
 subscription thread_pool::subscribe(observer& whom) { return subscription(core_->listen(whom)); }
 pool_stats thread_pool::stats() const { return core_->count(); }

@@ -275,7 +275,8 @@ class ROTA_API thread_pool {
   /// At once. Throws std::invalid_argument.
   void resize(unsigned min_threads, unsigned max_threads);
   /// Cancels what has not begun, stops what runs, and after `grace` force stops it. Blocks until all threads have ended, but those of
-  /// abandoned works. Idempotent.
+  /// abandoned works. Idempotent. Throws std::bad_alloc if there is no memory for the report: the pool has ended all the same, and who
+  /// asks again gets it.
   template <class Rep, class Period>
   pool_report shutdown(std::chrono::duration<Rep, Period> grace) {
     return shutdown_within(rota::detail::saturating_span(grace));

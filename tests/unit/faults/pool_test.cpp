@@ -9,6 +9,9 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
+#include <new>
+#include <vector>
 
 namespace {
 
@@ -101,6 +104,29 @@ TEST(pool_without_memory, an_item_that_waits_for_it_is_waited_for) {
   p.wait_idle();
   EXPECT_EQ(runs, 1);
   p.wait(how.works.group);
+}
+
+TEST(pool_without_memory, a_pool_ends_and_reports_when_there_is_some) {
+  struct kept {
+    std::atomic<bool> begun{false};
+    gate go;
+  };
+  const auto all = std::make_shared<kept>();
+  thread_pool p({.max_threads = 1, .force_grace = 0ns});
+  const auto w = p.submit([all] {
+    all->begun = true;
+    all->go.pass();
+  });
+  until([&] { return all->begun.load(); });
+  EXPECT_TRUE(w.force_stop());
+  w.wait();
+  memory::fail_after(0, 1'000'000);
+  EXPECT_THROW(static_cast<void>(p.shutdown(0ns)), std::bad_alloc);
+  EXPECT_GT(memory::stop_failing(), 0U);
+  EXPECT_EQ(p.shutdown(0ns).abandoned, std::vector{w.id()});
+  all->go.open();
+  until([&] { return p.stats().abandoned == 0; });
+  EXPECT_EQ(p.shutdown(0ns).abandoned, std::vector{w.id()}) << "as it was";
 }
 
 }  // namespace

@@ -1,0 +1,137 @@
+// The end of a pool.
+#include "pool/absence.hpp"
+#include "pool/pool_core.hpp"
+#include "pool/watch.hpp"
+
+#include <rota/detail/deadline.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace rota::pool::detail {
+
+void pool_core::shut_down(base::nanoseconds grace) noexcept {
+  if (const seat* const here = crew::here(); here != nullptr && here->of == &threads)
+    ROTA_FATAL("a thread_pool is shut down on one of its own threads", here->index);
+  if (const work_core* const me = work_here(); (me != nullptr && me->pool == this) || clock.is_here())
+    ROTA_FATAL("a thread_pool is shut down inside of one of its own works, or by a timer of its own",
+               me == nullptr ? 0 : me->id);
+  bool first;
+  {
+    const base::lock_guard guard(lock_);
+    first = !std::exchange(shut_down_, true);
+  }
+  if (first) {
+    end_all(grace);
+    // release. Pairs with the load below.
+    ended_.store(1, base::order::release);
+    base::futex_wake(&ended_, 1 << 20);
+  }
+  // acquire. Pairs with the store above.
+  while (ended_.load(base::order::acquire) == 0) {
+    const absence away;
+    static_cast<void>(base::futex_wait(ended_, 0, base::never));
+  }
+}
+
+/// After the end. Who was abandoned is noted by the first that has memory for it.
+pool_report pool_core::report() {
+  std::vector<work_id> found;
+  memory.for_each([&](work_core& w) {
+    const word now = w.load();
+    if (now.is(work_status::abandoned) && !now.has(came_back)) found.push_back({w.id});
+  });
+  const base::lock_guard guard(lock_);
+  if (!std::exchange(abandoned_are_noted_, true)) report_.abandoned = std::move(found);
+  return report_;
+}
+
+void pool_core::end_all(base::nanoseconds grace) noexcept {
+  // seq_cst. Whoever finds no place afterwards does not wait for one.
+  closing_.store(true, base::order::seq_cst);
+  // acq_rel. What is counted in before is waited for; what comes after is refused.
+  outstanding_.fetch_or(closed_bit, base::order::acq_rel);
+  call_waiter();
+  end_watches();
+  const accounts before = count_ends();
+  start();
+  resume_all();
+  const base::time_point until = rota::detail::saturating_deadline(base::now(), grace);
+  end_each(ending);
+  if (!until_idle(until, nullptr)) end_by_force();
+  release_held();
+  for (work_core* w = circles.take_parked(); w != nullptr; w = circles.take_parked()) drop(*w);
+  threads.stop();
+  clock.stop();
+  for (timing::timer_node* const each : {&total_timer_, &running_timer_, &missing_timer_})
+    keeper::cancel(*each);
+  const accounts after = count_ends();
+  {
+    const base::lock_guard guard(lock_);
+    report_.cancelled = after.unbegun - before.unbegun;
+    report_.ended = after.begun - before.begun;
+  }
+  static_cast<void>(clear_stored());
+}
+
+/// They take no more. Who comes later finds that the pool closes.
+void pool_core::end_watches() noexcept {
+  for (;;) {
+    watch_core* one = nullptr;
+    {
+      const base::lock_guard guard(lock_);
+      one = watches_;
+      if (one == nullptr) return;
+      one->retain();
+    }
+    one->ask(watch_core::request::pool_has_ended);
+    one->release();
+  }
+}
+
+/// What has not begun is cancelled, what runs is asked to stop, and what is paused goes on to find that out.
+void pool_core::end_each(std::uint64_t how) noexcept {
+  memory.for_each([&](work_core& w) {
+    if (!end_reservation(w)) {
+      const word now = w.load();
+      if (!is_final(now.status()) && !now.is(work_status::created)) {
+        static_cast<void>(stop(w, how));
+        go_on(w);
+      }
+    }
+  });
+}
+
+/// Also those whose grace has passed before, and that were not abandoned then. It looks again, every 10 ms, since a thread may have taken
+/// a work a moment before the pool closed, and begun it after each was asked to stop.
+void pool_core::end_by_force() noexcept {
+  constexpr auto pause = std::chrono::milliseconds(10);
+  end_each(ending | force_asked);
+  base::nanoseconds span = options.force_grace;
+  while (!until_idle(rota::detail::saturating_deadline(base::now(), span), nullptr)) {
+    memory.for_each([this](work_core& w) {
+      if (w.load().is_running()) abandon(w);
+    });
+    end_each(ending | force_asked);
+    span = pause;
+  }
+}
+
+/// Nobody will submit it: who waits for it goes on, what comes after it ends, and the reservation's reference goes.
+bool pool_core::end_reservation(work_core& w) noexcept {
+  word seen{};
+  if (!w.apply<rule::give_up_reservation>(seen)) return false;
+  work_core* failed = nullptr;
+  announce(w, w.load(), failed);
+  finish_failed(failed);
+  drop(w);
+  return true;
+}
+
+/// thread_pool has gone. Handles may be left.
+void pool_core::let_go() noexcept {
+  static_cast<void>(memory.close(1));
+  if (memory.leave()) delete this;
+}
+
+}  // namespace rota::pool::detail
