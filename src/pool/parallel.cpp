@@ -20,8 +20,10 @@ bool is_asked_to_stop() { return this_work::id() && this_work::stop_requested();
 /// Shared by those who take part. It outlives them: the caller waits for each helper, or takes it back.
 class running_loop {
  public:
-  running_loop(const loop_plan& plan, const loop_options& how, unsigned threads) noexcept
-      : plan_(plan), how_(how), threads_(threads) {}
+  running_loop(const loop_plan& plan, const loop_options& how, unsigned threads)
+      : plan_(plan), how_(how), threads_(threads) {
+    thrown_.reserve(threads);
+  }
 
   /// Takes pieces until there is none left.
   void take_part(unsigned thread) noexcept {
@@ -38,6 +40,7 @@ class running_loop {
       } catch (...) {
         stop();
         const base::lock_guard guard(lock_);
+        // There is room: each that takes part begins no other body, and so throws once.
         thrown_.push_back(std::current_exception());
       }
     }

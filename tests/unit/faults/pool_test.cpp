@@ -3,6 +3,7 @@
 #include "unit/faults/failing_new.hpp"
 #include "unit/pool/pool_support.hpp"
 
+#include <rota/pool/parallel.hpp>
 #include <rota/pool/watch.hpp>
 
 #include <gtest/gtest.h>
@@ -127,6 +128,22 @@ TEST(pool_without_memory, a_pool_ends_and_reports_when_there_is_some) {
   all->go.open();
   until([&] { return p.stats().abandoned == 0; });
   EXPECT_EQ(p.shutdown(0ns).abandoned, std::vector{w.id()}) << "as it was";
+}
+
+TEST(pool_without_memory, what_the_body_of_a_loop_throws_is_thrown) {
+  thread_pool p({.max_threads = 1});
+  for (const int count : {1, 100}) {
+    try {
+      for_index(p, 0, count, {.threads = 1}, [](int /*i*/) {
+        memory::fail_after(0, 1'000'000);
+        throw 7;
+      });
+      ADD_FAILURE();
+    } catch (const int what) {
+      EXPECT_EQ(what, 7);
+    }
+    static_cast<void>(memory::stop_failing());
+  }
 }
 
 }  // namespace
