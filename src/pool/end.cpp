@@ -4,11 +4,68 @@
 #include "pool/watch.hpp"
 
 #include <rota/detail/deadline.hpp>
+#include <rota/error.hpp>
 
 #include <utility>
 #include <vector>
 
 namespace rota::pool::detail {
+
+// ---- what holds it up -----------------------------------------------------------------------------------------------
+
+bool pool_core::hold_open() noexcept {
+  // acq_rel. As in count_in().
+  const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
+  if ((before & closed_bit) != 0) {
+    count_out();
+    return false;
+  }
+  // relaxed. For a report.
+  holds_.fetch_add(1, base::order::relaxed);
+  if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
+  return true;
+}
+
+void pool_core::let_go_of_hold() noexcept {
+  // relaxed. As above.
+  holds_.fetch_sub(1, base::order::relaxed);
+  count_out();
+}
+
+work_core& pool_core::begin_busy(busy_note& note) {
+  work_core& holder = draw_holder();
+  if (!hold_open()) {
+    drop(holder);
+    throw error(errc::shut_down, "busy_guard");
+  }
+  note.thread = base::this_thread_id();
+  const base::lock_guard guard(lock_);
+  note.next = busy_notes_;
+  if (busy_notes_ != nullptr) busy_notes_->previous = &note;
+  busy_notes_ = &note;
+  return holder;
+}
+
+void pool_core::end_busy(work_core& holder, busy_note& note) noexcept {
+  {
+    const base::lock_guard guard(lock_);
+    (note.previous == nullptr ? busy_notes_ : note.previous->next) = note.next;
+    if (note.next != nullptr) note.next->previous = note.previous;
+  }
+  let_go_of_hold();
+  drop(holder);
+}
+
+/// It would wait for itself.
+void pool_core::demand_not_busy_here() noexcept {
+  const base::lock_guard guard(lock_);
+  for (const busy_note* each = busy_notes_; each != nullptr; each = each->next) {
+    if (each->thread == base::this_thread_id())
+      ROTA_FATAL("a thread_pool is shut down by a thread that has a busy_guard of it", each->thread);
+  }
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void pool_core::shut_down(base::nanoseconds grace) noexcept {
   if (const seat* const here = crew::here(); here != nullptr && here->of == &threads)
@@ -16,6 +73,7 @@ void pool_core::shut_down(base::nanoseconds grace) noexcept {
   if (const work_core* const me = work_here(); (me != nullptr && me->pool == this) || clock.is_here())
     ROTA_FATAL("a thread_pool is shut down inside of one of its own works, or by a timer of its own",
                me == nullptr ? 0 : me->id);
+  demand_not_busy_here();
   bool first;
   {
     const base::lock_guard guard(lock_);

@@ -98,8 +98,8 @@ class pool_core final : public crew_client {
   /// Before somebody else may run it: this thread no longer does.
   static void leave_seat(const work_core& w) noexcept;
   /// The pool is not idle in between; its memory stays until the second is over.
-  [[nodiscard]] work_core& begin_busy();
-  void end_busy(work_core& holder) noexcept;
+  [[nodiscard]] work_core& begin_busy(busy_note& note);
+  void end_busy(work_core& holder, busy_note& note) noexcept;
   /// The pool is not idle until let_go_of_hold(). False: it has closed. Whoever asks has the pool's memory.
   [[nodiscard]] bool hold_open() noexcept;
   void let_go_of_hold() noexcept;
@@ -317,6 +317,7 @@ class pool_core final : public crew_client {
   void end_by_force() noexcept;
   void end_watches() noexcept;
   bool end_reservation(work_core& w) noexcept;
+  void demand_not_busy_here() noexcept;
   [[nodiscard]] accounts count_ends() noexcept;
 
   // lifecycle.cpp
@@ -389,6 +390,7 @@ class pool_core final : public crew_client {
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   watch_core* watches_ = nullptr;               // those that watch
   any_waiter* any_waiters_ = nullptr;
+  busy_note* busy_notes_ = nullptr;
   pool_report report_;
   bool abandoned_are_noted_ = false;  // in the report
 

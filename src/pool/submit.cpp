@@ -77,37 +77,6 @@ work_core& pool_core::draw_holder() {
   return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
 }
 
-bool pool_core::hold_open() noexcept {
-  // acq_rel. As in count_in().
-  const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
-  if ((before & closed_bit) != 0) {
-    count_out();
-    return false;
-  }
-  // relaxed. For a report.
-  holds_.fetch_add(1, base::order::relaxed);
-  if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
-  return true;
-}
-
-void pool_core::let_go_of_hold() noexcept {
-  // relaxed. As above.
-  holds_.fetch_sub(1, base::order::relaxed);
-  count_out();
-}
-
-work_core& pool_core::begin_busy() {
-  work_core& holder = draw_holder();
-  if (hold_open()) return holder;
-  drop(holder);
-  throw error(errc::shut_down, "busy_guard");
-}
-
-void pool_core::end_busy(work_core& holder) noexcept {
-  let_go_of_hold();
-  drop(holder);
-}
-
 work_id pool_core::reserve() {
   // relaxed. A hint.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "reserve");

@@ -230,8 +230,8 @@ void thread_pool::resize(unsigned min_threads, unsigned max_threads) {
 }
 unsigned thread_pool::min_threads() const noexcept { return core_->threads.bounds().min; }
 unsigned thread_pool::max_threads() const noexcept { return core_->threads.bounds().max; }
-thread_pool::busy_guard::busy_guard(thread_pool& pool) : holder_(&pool.core_->begin_busy()) {}
-thread_pool::busy_guard::~busy_guard() { holder_->pool->end_busy(*holder_); }
+thread_pool::busy_guard::busy_guard(thread_pool& pool) : holder_(&pool.core_->begin_busy(note_)) {}
+thread_pool::busy_guard::~busy_guard() { holder_->pool->end_busy(*holder_, note_); }
 pool_report thread_pool::shutdown_within(std::chrono::nanoseconds grace) {
   core_->shut_down(grace);
   return core_->report();

@@ -33,6 +33,13 @@ struct draft {
   work_core* work;
   void* body;
 };
+/// A busy_guard, as its pool knows it.
+struct busy_note {
+  std::uint64_t thread = 0;  // that has made it
+  busy_note* next = nullptr;
+  busy_note* previous = nullptr;
+};
+
 /// Memory for a work. Throws std::bad_alloc, and errc::shut_down.
 [[nodiscard]] ROTA_API draft draw(pool_core& pool, const body_type& type, const work_options* options);
 /// The body was not made.
@@ -114,15 +121,18 @@ struct pool_report {
 /// Example       examples/pool.cpp
 class ROTA_API thread_pool {
  public:
-  /// While it lives the pool is not idle: for who submits many works one by one.
+  /// While it lives the pool is not idle, and does not end: for who submits many works one by one. A shutdown() waits for those of other
+  /// threads; one of the thread that has made it would wait for itself, and ends the program with a sentence.
   class ROTA_API [[nodiscard]] busy_guard {
    public:
+    /// Throws errc::shut_down, std::bad_alloc.
     explicit busy_guard(thread_pool& pool);
     busy_guard(const busy_guard&) = delete;
     busy_guard& operator=(const busy_guard&) = delete;
     ~busy_guard();
 
    private:
+    detail::busy_note note_;
     detail::work_core* holder_;
   };
 

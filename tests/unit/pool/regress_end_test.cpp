@@ -240,6 +240,37 @@ TEST(regress_end, nor_for_one_that_begins_to_unwind_as_the_pool_ends) {
   }
 }
 
+TEST(regress_end, waits_for_who_is_busy_on_another_thread) {
+  thread_pool p({.max_threads = 1});
+  std::optional<thread_pool::busy_guard> busy;
+  gate made;
+  gate go;
+  std::thread submits([&] {
+    const thread_pool::busy_guard mine(p);
+    made.open();
+    go.pass();
+  });
+  made.pass();
+  sleeper ends([&] { static_cast<void>(p.shutdown(0ns)); });
+  ends.until_asleep();
+  EXPECT_EQ(p.stats().outstanding, 1U);
+  go.open();
+  ends.join();
+  submits.join();
+  EXPECT_THROW(busy.emplace(p), error);
+}
+
+TEST(regress_end_death, of_who_is_busy_on_the_same_thread) {
+  EXPECT_DEATH(
+      {
+        thread_pool p({.max_threads = 1});
+        const thread_pool::busy_guard first(p);
+        const thread_pool::busy_guard second(p);
+        static_cast<void>(p.shutdown(0ns));
+      },
+      "a thread_pool is shut down by a thread that has a busy_guard of it");
+}
+
 TEST(regress_end, two_may_end_it_at_once) {
   for (int round = 0; round < 50; ++round) {
     thread_pool p({.max_threads = 2});
