@@ -10,6 +10,7 @@
 #include <rota/time.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -87,6 +88,13 @@ void results_by_id(pool::thread_pool& p) {
   expect("results by id",
          found.has_value() && found->value() == 9 && !again.has_value() && large.size() == 3 &&
              p.clear_results() == 7);
+  const std::array ids{p.submit([] { return 1; }, {.group = "three", .store_result = true}).id(),
+                       p.submit([] { return 2; }, {.group = "three", .store_result = true}).id()};
+  p.submit([] { return 3; }, {.group = "three", .store_result = true});
+  const auto two = p.fetch<int>(ids);        // in this order; waits for both
+  const auto third = p.fetch<int>("three");  // the one that is left
+  expect("results of several",
+         two[0]->value() == 1 && two[1]->value() == 2 && third.size() == 1 && third[0].second.value() == 3);
 }
 
 // Among works that wait the larger priority begins first. So that all of them do wait, the only thread is busy meanwhile.

@@ -25,6 +25,9 @@ struct alignas(base::cache_line) desk {
   /// Works that have ended here and are still counted as outstanding: its thread counts them out when it finds nothing to do. Written by
   /// that, or under the crew's lock by who gives it up.
   base::atomic<std::uint64_t> ended{0};
+  // Under the pool's lock.
+  unsigned index = 0;  // of the thread that has it, or had it last
+  bool is_taken = false;
   bool runs = false;  // its thread is counted among those that run works
   desk* next_made = nullptr;
   desk* next_free = nullptr;

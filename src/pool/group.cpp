@@ -28,6 +28,7 @@ void groups::join(group_core& g, work_core& w) noexcept {
   const base::lock_guard guard(lock_);
   work_extras& e = *w.extras;
   e.in_group = true;
+  e.turn = ++joined_;
   e.group_previous = nullptr;
   e.group_next = g.members;
   if (g.members != nullptr) g.members->extras->group_previous = &w;

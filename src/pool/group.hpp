@@ -22,7 +22,7 @@ class group_core {
   group_core& operator=(const group_core&) = delete;
 
   const std::string name;
-  work_core* members = nullptr;  // not over
+  work_core* members = nullptr;    // not over
   std::uint64_t member_count = 0;  // and one for each hold
   unsigned limit = 0;
   unsigned placed = 0;  // in a queue or running, where there is a limit
@@ -112,6 +112,7 @@ class groups {
 
   pool_core& pool_;
   base::mutex lock_;
+  std::uint64_t joined_ = 0;
   std::map<std::string, std::unique_ptr<group_core>, std::less<>> all_;
 };
 

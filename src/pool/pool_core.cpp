@@ -193,11 +193,32 @@ pool_stats pool_core::count() noexcept {
   s.rejected = sum(ends_as(work_status::rejected));
   // relaxed. A report.
   const std::uint64_t holds = holds_.load(base::order::relaxed);
-  s.submitted = s.outstanding - std::min(holds, s.outstanding) + s.succeeded + s.failed + s.cancelled + s.stopped + s.force_stopped +
-                s.abandoned_works + s.discarded;
+  s.submitted = s.outstanding - std::min(holds, s.outstanding) + s.succeeded + s.failed + s.cancelled +
+                s.stopped + s.force_stopped + s.abandoned_works + s.discarded;
   s.attempts = sum(total::attempts);
   s.stolen = sum(total::stolen);
+  count_threads(s.by_thread);
   return s;
+}
+
+/// The first that was there comes first.
+void pool_core::count_threads(std::vector<thread_stats>& into) {
+  const base::lock_guard guard(lock_);
+  std::size_t desks = 0;
+  for (const desk* each = desks_; each != nullptr; each = each->next_made) ++desks;
+  into.resize(desks);
+  for (const desk* each = desks_; each != nullptr; each = each->next_made) {
+    const auto at = [each](total what) { return each->sums[static_cast<std::size_t>(what)].read(); };
+    thread_stats& of = into[--desks];
+    of.index = each->index;
+    of.is_there = each->is_taken;
+    of.attempts = at(total::attempts);
+    of.failed = at(ends_as(work_status::failed));
+    of.stolen = at(total::stolen);
+    for (auto how = work_status::succeeded; how <= work_status::rejected;
+         how = static_cast<work_status>(std::to_underlying(how) + 1))
+      of.ended += at(ends_as(how));
+  }
 }
 
 }  // namespace rota::pool::detail

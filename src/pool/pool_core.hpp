@@ -150,7 +150,8 @@ class pool_core final : public crew_client {
   bool wait(work_core& w, base::time_point deadline);
   void wait_helping(work_core& w);
   bool wait_group(std::string_view name, base::time_point deadline);
-  [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
+  /// Empty: the deadline passed first.
+  [[nodiscard]] work_id wait_any(std::span<const work_id> ids, base::time_point deadline);
   bool wait_idle(base::time_point deadline);
   bool until_idle(base::time_point deadline, const blocked_on* said);
   void wait_idle_helping();
@@ -174,6 +175,8 @@ class pool_core final : public crew_client {
   // ---- stored.cpp
   /// Those that are over, and have results of this type. The caller owns a reference to each.
   [[nodiscard]] std::vector<work_core*> all_stored(const void* tag);
+  /// Stored ones that name a group, over or not. The caller owns a reference to each.
+  [[nodiscard]] std::vector<work_core*> stored_of_groups();
   [[nodiscard]] work_end end_of_stored(work_core& w) const noexcept;
   [[nodiscard]] pool_stats count() noexcept;
   [[nodiscard]] listener& listen(observer& whom);
@@ -304,6 +307,7 @@ class pool_core final : public crew_client {
     }
   }
   [[nodiscard]] std::uint64_t sum(total what) noexcept;
+  void count_threads(std::vector<thread_stats>& into);
   void leave_desk(seat& here) noexcept;
   void wake_idle_waiters() noexcept;
 
@@ -408,8 +412,8 @@ class pool_core final : public crew_client {
   base::atomic<std::uint32_t> runners_{0};  // threads that run works, since somebody listens
   timing::timer_node total_timer_;
   timing::timer_node running_timer_;
-  timing::timer_node missing_timer_;  // under lifecycle_lock_
-  base::atomic<bool> is_short_{false};          // of threads, and nobody looks at missing_timer_
+  timing::timer_node missing_timer_;             // under lifecycle_lock_
+  base::atomic<bool> is_short_{false};           // of threads, and nobody looks at missing_timer_
   base::atomic<bool> sleepers_are_told_{false};  // of that: they try by themselves
 };
 

@@ -16,7 +16,11 @@ void pool_core::begins(seat& here) noexcept {
       if (free_desks_ != nullptr) free_desks_->next_made = std::exchange(desks_, free_desks_);
     }
     here.own = free_desks_;
-    if (free_desks_ != nullptr) free_desks_ = free_desks_->next_free;
+    if (desk* const mine = free_desks_; mine != nullptr) {
+      free_desks_ = mine->next_free;
+      mine->index = here.index;
+      mine->is_taken = true;
+    }
   }
   if (options.nice != 0) base::set_niceness(options.nice);
   if (!options.on_thread_start) return;
@@ -35,6 +39,7 @@ void pool_core::leave_desk(seat& here) noexcept {
   if (own->runs) runs_no_more(*own);
   memory.bring_back(own->stock);
   const base::lock_guard guard(lock_);
+  own->is_taken = false;
   own->next_free = std::exchange(free_desks_, own);
 }
 

@@ -3,9 +3,26 @@
 
 #include <rota/pool/fetch_if.hpp>
 
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace rota::pool::detail {
+
+namespace {
+
+/// To works.
+struct references {
+  explicit references(std::vector<work_core*> found) noexcept : all(std::move(found)) {}
+  references(const references&) = delete;
+  references& operator=(const references&) = delete;
+  ~references() {
+    for (work_core* const each : all) release(*each);
+  }
+  std::vector<work_core*> all;
+};
+
+}  // namespace
 
 std::vector<work_core*> pool_core::all_stored(const void* tag) {
   const base::lock_guard guard(lock_);
@@ -14,6 +31,18 @@ std::vector<work_core*> pool_core::all_stored(const void* tag) {
   for (const auto& [id, w] : stored_) {
     // Its type is read when it is over: a reserved one has none before it comes.
     if (!w->load().has(over) || w->type == nullptr || w->type->result != tag) continue;
+    w->retain();
+    found.push_back(w);
+  }
+  return found;
+}
+
+std::vector<work_core*> pool_core::stored_of_groups() {
+  const base::lock_guard guard(lock_);
+  std::vector<work_core*> found;
+  found.reserve(stored_.size());
+  for (const auto& [id, w] : stored_) {
+    if (w->extras == nullptr || w->extras->group == nullptr) continue;
     w->retain();
     found.push_back(w);
   }
@@ -67,6 +96,53 @@ void* stored_works::outcome_of(std::size_t position) const noexcept {
 void stored_works::forget(std::size_t position) noexcept {
   forgotten_ = position + 1;
   static_cast<void>(pool_.forget_stored(*all_[position]));
+}
+
+// ---- several at once ------------------------------------------------------------------------------------------------
+
+work_batch::work_batch(pool_core& pool, std::span<const work_id> ids) {
+  all_.reserve(ids.size());
+  for (const work_id id : ids) all_.push_back(find(pool, id));
+}
+
+/// Those that are over have left their group; those that are not may do so in between, and are found twice.
+work_batch::work_batch(pool_core& pool, std::string_view group, const void* tag) {
+  const held_works members = pool.circles.snapshot(group);
+  const references stored(pool.stored_of_groups());
+  all_.reserve(members.size() + stored.all.size());
+  const auto add = [&](work_core& w) {
+    // Written before it joined its group; nothing if its submit() has failed since.
+    const body_type* const type = w.type;
+    if (type == nullptr || type->result != tag) return;
+    w.retain();
+    all_.push_back(&w);
+  };
+  for (work_core* const w : members) add(*w);
+  for (work_core* const w : stored.all) {
+    if (std::find(members.begin(), members.end(), w) == members.end() &&
+        pool.circles.is_within(*w->extras->group, group))
+      add(*w);
+  }
+  std::sort(all_.begin(), all_.end(), [](const work_core* a, const work_core* b) {
+    return a->extras->turn < b->extras->turn;
+  });
+}
+
+work_batch::~work_batch() {
+  for (work_core* const each : all_) {
+    if (each != nullptr) release(*each);
+  }
+}
+
+void work_batch::wait(const void* tag) const {
+  for (work_core* const each : all_) {
+    if (each != nullptr) static_cast<void>(detail::wait(*each, base::never));
+  }
+  // A reservation that was given up has no type.
+  for (const work_core* const each : all_) {
+    if (each != nullptr && each->type != nullptr && each->type->result != tag)
+      throw std::invalid_argument("thread_pool::fetch: the result of a work is of another type");
+  }
 }
 
 }  // namespace rota::pool::detail

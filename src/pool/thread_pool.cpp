@@ -183,27 +183,31 @@ std::vector<work_id> thread_pool::resume(std::span<const work_id> ids) {
 void thread_pool::resume(std::string_view group) { core_->resume_group(group); }
 void thread_pool::resume_all() { core_->resume_all(); }
 
-bool thread_pool::wait(work_id id) {
+bool thread_pool::wait(work_id id) { return wait_by(id, base::never); }
+std::vector<work_id> thread_pool::wait(std::span<const work_id> ids) { return wait_by(ids, base::never); }
+void thread_pool::wait(std::string_view group) { static_cast<void>(wait_by(group, base::never)); }
+bool thread_pool::wait_by(work_id id, std::chrono::steady_clock::time_point deadline) {
   detail::work_core* const w = core_->find(id.value);
   if (w == nullptr) return false;
-  const work<void> kept(*w);
-  kept.wait();
-  return true;
+  const detail::reference kept(*w);
+  return core_->wait(*w, deadline);
 }
-std::vector<work_id> thread_pool::wait(std::span<const work_id> ids) {
+std::vector<work_id> thread_pool::wait_by(std::span<const work_id> ids,
+                                          std::chrono::steady_clock::time_point deadline) {
   std::vector<work_id> failed;
   for (const work_id id : ids) {
-    if (!wait(id)) failed.push_back(id);
+    if (!wait_by(id, deadline)) failed.push_back(id);
   }
   return failed;
 }
-void thread_pool::wait(std::string_view group) {
-  static_cast<void>(wait_group(group, std::chrono::steady_clock::time_point::max()));
-}
-bool thread_pool::wait_group(std::string_view group, std::chrono::steady_clock::time_point deadline) {
+bool thread_pool::wait_by(std::string_view group, std::chrono::steady_clock::time_point deadline) {
   return core_->wait_group(group, deadline);
 }
-work_id thread_pool::wait_any(std::span<const work_id> ids) { return core_->wait_any(ids); }
+work_id thread_pool::wait_any(std::span<const work_id> ids) { return wait_any_by(ids, base::never); }
+work_id thread_pool::wait_any_by(std::span<const work_id> ids,
+                                 std::chrono::steady_clock::time_point deadline) {
+  return core_->wait_any(ids, deadline);
+}
 bool thread_pool::wait_idle_until(std::chrono::steady_clock::time_point deadline) {
   return core_->wait_idle(deadline);
 }

@@ -191,7 +191,7 @@ bool pool_core::wait_group(std::string_view name, base::time_point deadline) {
   return circles.wait(name, deadline);
 }
 
-work_id pool_core::wait_any(std::span<const work_id> ids) {
+work_id pool_core::wait_any(std::span<const work_id> ids, base::time_point deadline) {
   if (ids.empty()) throw std::invalid_argument("thread_pool::wait_any: no ids");
   bell& mine = *new bell;
   const rope end(mine);
@@ -224,14 +224,18 @@ work_id pool_core::wait_any(std::span<const work_id> ids) {
   const blocked_on said(mine.rung);
   const absence away;
   const listed_waiter here(lock_, any_waiters_, mine.rung);
+  bool is_late = false;
   for (;;) {
     // acquire. Pairs with the wakers. Before the look.
     const std::uint32_t seen = mine.rung.load(base::order::acquire);
     for (const auto& each : all) {
       if (each->w->load().has(over)) return {each->w->id};
     }
+    if (is_late) return {};
     said.demand_no_force();
-    static_cast<void>(base::futex_wait(mine.rung, seen, sleep_until(base::never)));
+    const base::time_point until = sleep_until(deadline);
+    // Then one look more.
+    is_late = base::futex_wait(mine.rung, seen, until) == base::wait_result::timed_out && until == deadline;
   }
 }
 

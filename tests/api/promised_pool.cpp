@@ -12,9 +12,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -92,6 +94,29 @@ TEST(promised, control_of_works) {
   const pool::pool_report report = p.shutdown(1s);
   EXPECT_TRUE(report.abandoned.empty());
   EXPECT_THROW(static_cast<void>(p.submit([] {})), rota::error);
+}
+
+TEST(promised, waits_and_fetches_of_several_works) {
+  pool::thread_pool p({.max_threads = 2});
+  const pool::work_options kept{.group = "g", .store_result = true};
+  const std::array ids{p.submit([] { return 1; }, kept).id(), p.submit([] { return 2; }, kept).id()};
+  EXPECT_TRUE(p.wait_for(ids[0], 1h));
+  EXPECT_TRUE(p.wait_until(ids[0], std::chrono::steady_clock::now() + 1h));
+  EXPECT_TRUE(p.wait_for(ids, 1h).empty());
+  EXPECT_TRUE(p.wait_until(ids, std::chrono::steady_clock::now() + 1h).empty());
+  EXPECT_TRUE(p.wait_for("g", 1h));
+  EXPECT_TRUE(p.wait_until("g", std::chrono::steady_clock::now() + 1h));
+  const pool::work_id first = p.wait_any(ids);
+  EXPECT_TRUE(first);
+  EXPECT_TRUE(p.wait_any_for(ids, 1h));
+  EXPECT_TRUE(p.wait_any_until(ids, std::chrono::steady_clock::now() + 1h));
+  const std::vector<std::optional<rota::outcome<int>>> both = p.fetch<int>(ids);
+  EXPECT_EQ(both[0]->value() + both[1]->value(), 3);
+  const std::vector<std::pair<pool::work_id, rota::outcome<int>>> none = p.fetch<int>("g");
+  EXPECT_TRUE(none.empty());
+  const std::vector<pool::thread_stats> threads = p.stats().by_thread;
+  EXPECT_TRUE(threads.at(0).is_there);
+  EXPECT_GE(threads.at(0).attempts + threads.at(0).ended + threads.at(0).failed + threads.at(0).stolen, 0U);
 }
 
 TEST(promised, a_task_awaits_works) {

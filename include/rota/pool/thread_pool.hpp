@@ -12,9 +12,11 @@
 #include <vector>
 
 #include <rota/detail/chrono.hpp>
+#include <rota/detail/pool_batch.hpp>
 #include <rota/detail/pool_work.hpp>
 #include <rota/pool/errors.hpp>
 #include <rota/pool/pool_options.hpp>
+#include <rota/pool/pool_stats.hpp>
 #include <rota/pool/work.hpp>
 #include <rota/pool/work_options.hpp>
 #include <rota/pool/work_status.hpp>
@@ -53,53 +55,8 @@ ROTA_API void enter_and_let_go(const draft& place);
 [[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id) noexcept;
 /// Throws std::invalid_argument for a work of another pool.
 [[nodiscard]] ROTA_API work_id id_within(const pool_core& pool, const work_core& work);
-/// The pool need not keep its result any longer. False: it does not.
-ROTA_API bool forget(work_core& work) noexcept;
 
 }  // namespace detail
-
-/// Of the works that were timed; see pool_options::time_one_in. At most an eighth too long, but the longest, which is exact.
-struct time_summary {
-  std::uint64_t count = 0;
-  std::chrono::nanoseconds median{0}, p90{0}, p99{0}, longest{0};
-};
-
-/// Counts of one moment; those that are totals only grow.
-struct pool_stats {
-  unsigned threads = 0;           // alive, the lost ones apart
-  unsigned idle = 0;              // of these
-  unsigned running = 0;           // works that hold a thread
-  unsigned long_running = 0;      // of these
-  unsigned in_regions = 0;        // threads inside of a blocking_region, or of a wait for another work
-  unsigned abandoned = 0;         // threads that an abandoned work still holds
-  std::uint64_t waiting = 0;      // accepted, and not begun: blocked and suspended ones, too
-  std::uint64_t outstanding = 0;  // accepted, and not over; and each busy_guard, and each watch that has something left to do
-  std::uint64_t coroutines = 0;   // begun, and not over
-  std::uint64_t submitted = 0;    // totals from here on
-  std::uint64_t succeeded = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t cancelled = 0;
-  std::uint64_t stopped = 0;
-  std::uint64_t force_stopped = 0;
-  std::uint64_t abandoned_works = 0;
-  std::uint64_t discarded = 0;
-  std::uint64_t rejected = 0;
-  std::uint64_t attempts = 0;  // executions that were begun
-  std::uint64_t stolen = 0;
-  std::uint64_t threads_started = 0;
-  std::uint64_t threads_retired = 0;
-  std::uint64_t start_failures = 0;    // times the system gave no thread
-  std::uint64_t handler_failures = 0;  // exceptions that error() of an observer threw
-  time_summary queue_time;             // from the queue to the first attempt
-  time_summary run_time;               // of the first attempt; of functions, not of coroutines
-};
-
-/// What was left when a pool ended.
-struct pool_report {
-  std::uint64_t cancelled = 0;  // ended without having begun
-  std::uint64_t ended = 0;      // ran when the end began, and came to an end
-  std::vector<work_id> abandoned;
-};
 
 /// A pool of threads for works.
 ///
@@ -248,13 +205,44 @@ class ROTA_API thread_pool {
   std::vector<work_id> wait(std::span<const work_id> ids);
   /// Until nothing of the group is outstanding, what joins it meanwhile included.
   void wait(std::string_view group);
-  /// False: the time was over first.
+  /// The same, for so long, or until then. False: the time was over first; of an id also if there is none, which status() tells apart. Of a
+  /// list the time is one for all.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(work_id id, std::chrono::duration<Rep, Period> limit) {
+    return wait_by(id, detail::deadline_after(rota::detail::saturating_span(limit)));
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] std::vector<work_id> wait_for(std::span<const work_id> ids,
+                                              std::chrono::duration<Rep, Period> limit) {
+    return wait_by(ids, detail::deadline_after(rota::detail::saturating_span(limit)));
+  }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::string_view group, std::chrono::duration<Rep, Period> limit) {
-    return wait_group(group, detail::deadline_after(rota::detail::saturating_span(limit)));
+    return wait_by(group, detail::deadline_after(rota::detail::saturating_span(limit)));
   }
-  /// The first of them that is over, and which.
+  template <class Duration>
+  [[nodiscard]] bool wait_until(work_id id, detail::steady_time<Duration> time) {
+    return wait_by(id, rota::detail::saturating_deadline(time));
+  }
+  template <class Duration>
+  [[nodiscard]] std::vector<work_id> wait_until(std::span<const work_id> ids,
+                                                detail::steady_time<Duration> time) {
+    return wait_by(ids, rota::detail::saturating_deadline(time));
+  }
+  template <class Duration>
+  [[nodiscard]] bool wait_until(std::string_view group, detail::steady_time<Duration> time) {
+    return wait_by(group, rota::detail::saturating_deadline(time));
+  }
+  /// The first of them that is over, and which. With a limit: an empty id if the time was over first.
   [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
+  template <class Rep, class Period>
+  [[nodiscard]] work_id wait_any_for(std::span<const work_id> ids, std::chrono::duration<Rep, Period> limit) {
+    return wait_any_by(ids, detail::deadline_after(rota::detail::saturating_span(limit)));
+  }
+  template <class Duration>
+  [[nodiscard]] work_id wait_any_until(std::span<const work_id> ids, detail::steady_time<Duration> time) {
+    return wait_any_by(ids, rota::detail::saturating_deadline(time));
+  }
   /// Blocks until nothing is outstanding. Inside of a work of the pool: errc::would_deadlock.
   void wait_idle() { static_cast<void>(wait_idle_until(std::chrono::steady_clock::time_point::max())); }
   template <class Rep, class Period>
@@ -268,6 +256,12 @@ class ROTA_API thread_pool {
   /// result is no T. The pool then keeps it no longer. Several at once, by what they are: <rota/pool/fetch_if.hpp>.
   template <class T>
   [[nodiscard]] std::optional<outcome<T>> fetch(work_id id);
+  /// Of several: waits for all, and then takes their outcomes, in the order of the ids. If one is no T none is taken.
+  template <class T>
+  [[nodiscard]] std::vector<std::optional<outcome<T>>> fetch(std::span<const work_id> ids);
+  /// Those of a group that are stored, or not over at this moment, and whose result is a T, in the order in which they were submitted.
+  template <class T>
+  [[nodiscard]] std::vector<std::pair<work_id, outcome<T>>> fetch(std::string_view group);
   /// Works that are over and stored: forgets their results. How many.
   std::size_t clear_results() noexcept;
 
@@ -334,7 +328,10 @@ class ROTA_API thread_pool {
     return detail::given_task<T>(std::move(work));
   }
   bool wait_idle_until(std::chrono::steady_clock::time_point deadline);
-  bool wait_group(std::string_view group, std::chrono::steady_clock::time_point deadline);
+  bool wait_by(work_id id, std::chrono::steady_clock::time_point deadline);
+  std::vector<work_id> wait_by(std::span<const work_id> ids, std::chrono::steady_clock::time_point deadline);
+  bool wait_by(std::string_view group, std::chrono::steady_clock::time_point deadline);
+  work_id wait_any_by(std::span<const work_id> ids, std::chrono::steady_clock::time_point deadline);
   pool_report shutdown_within(std::chrono::nanoseconds grace);
 
   friend class detail::stored_works;
@@ -348,9 +345,31 @@ std::optional<outcome<T>> thread_pool::fetch(work_id id) {
   if (found == nullptr) return std::nullopt;
   const work<T> kept(*found);
   kept.wait();
-  std::optional<outcome<T>> taken = detail::try_take_outcome<T>(*found);
-  // Else somebody has it, or looks at it: see fetch_if().
-  if (taken.has_value()) detail::forget(*found);
+  return detail::take_and_forget<T>(*found);
+}
+
+template <class T>
+std::vector<std::optional<outcome<T>>> thread_pool::fetch(std::span<const work_id> ids) {
+  const detail::work_batch all(*core_, ids);
+  all.wait(&detail::type_tag<std::remove_cv_t<T>>);
+  std::vector<std::optional<outcome<T>>> taken(ids.size());
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (all.at(i) != nullptr) taken[i] = detail::take_and_forget<T>(*all.at(i));
+  }
+  return taken;
+}
+
+template <class T>
+std::vector<std::pair<work_id, outcome<T>>> thread_pool::fetch(std::string_view group) {
+  const void* const tag = &detail::type_tag<std::remove_cv_t<T>>;
+  const detail::work_batch all(*core_, group, tag);
+  all.wait(tag);
+  std::vector<std::pair<work_id, outcome<T>>> taken;
+  taken.reserve(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (auto one = detail::take_and_forget<T>(*all.at(i)))
+      taken.emplace_back(detail::id_of(*all.at(i)), *std::move(one));
+  }
   return taken;
 }
 

@@ -43,6 +43,7 @@
 //   custom work id             feature_list.a_name_is_an_id_of_ones_own, regress_end.who_waits_for_a_reserved_id_goes_on
 //   stored results             regress_wait.results_that_are_stored_stay_until_they_are_fetched_or_cleared
 //   fetch by a predicate       fetch_if_test.cpp
+//   fetch of several, waits with a limit    wait_several_test.cpp
 //   stop, and submit meanwhile regress_cancel.works_that_come_after_a_stop_of_all_are_not_stopped
 //   idle check off             feature_list.is_not_idle_while_somebody_says_so
 //   work guard                 feature_list.a_guard_takes_back_or_waits
