@@ -94,8 +94,9 @@ class user_queue_of final : public user_queue {
 ///   options.custom = custom_queue::of<my_queue>();
 ///   options.custom = custom_queue::of<my_queue>([] { return my_queue(64); });
 ///
-/// Ownership     Each worker's queue is made where the worker starts, and destroyed with it.
-/// Failure       What the queue's constructor throws, make() throws.
+/// Ownership     The pool's constructor makes all of its queues, and they go with the pool. When a queue's worker ends it stays, for the
+///               next one and for thieves.
+/// Failure       What the queue's constructor throws, the pool's does.
 /// Cost          Two words, copied at will.
 /// Example       examples/custom_queue.cpp
 class custom_queue {
