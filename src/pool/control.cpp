@@ -169,7 +169,8 @@ bool pool_core::resume(work_core& w) noexcept {
 void pool_core::go_on(work_core& w) noexcept {
   word seen{};
   if (w.apply<rule::nudge>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);
-  if (w.coroutine != nullptr) w.coroutine->go_on();
+  // Before it runs none of its tasks waits, and who submits it may yet give it a coroutine, or take that away.
+  if (seen.is_running() && w.coroutine != nullptr) w.coroutine->go_on();
 }
 
 /// Those that did not begin since something was paused try again.

@@ -205,6 +205,7 @@ class pool_core final : public crew_client {
   [[nodiscard]] bool is_plain(const work_options& wanted) const noexcept;
   void prepare(work_core& w, const work_options& wanted, source_node* item = nullptr);
   void undo(work_core& w) noexcept;
+  void reject(work_core& w) noexcept;
   void link_after(work_core& w, const std::vector<work_id>& after);
   void demand_no_cycle(work_core& w, const std::vector<work_core*>& after);
   void resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept;

@@ -54,24 +54,6 @@ work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
   return *w;
 }
 
-/// Nothing is in its body.
-void pool_core::give_back(work_core& w) noexcept {
-  if (w.body != nullptr && w.body != w.room) base::free_frame(w.body, w.type->bytes);
-  w.body = nullptr;
-  w.type = nullptr;
-  end_coroutine(std::exchange(w.coroutine, nullptr));
-  if (w.load().refs() == 0) return recycle(w);
-  if (w.load().has(reserved)) {
-    // A reserved one stays reserved.
-    word seen{};
-    static_cast<void>(w.apply<rule::clear>(seen, std::uint64_t{taken}));
-    if (is_closed()) end_reservation(w);
-    return drop(w);
-  }
-  drop(w);
-  drop(w);
-}
-
 work_core& pool_core::draw_holder() {
   // Over: whatever is done to all works is not done to it.
   return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
@@ -132,37 +114,7 @@ void pool_core::prepare(work_core& w, const work_options& wanted, source_node* i
   w.priority = wanted.priority;
 }
 
-void pool_core::leave_names(work_core& w) noexcept {
-  if (w.extras == nullptr || w.extras->name.empty()) return;
-  const base::lock_guard guard(lock_);
-  const auto found = names_.find(w.extras->name);
-  if (found != names_.end() && found->second == w.id) names_.erase(found);
-}
-
-/// What submit() has begun is taken back, and it throws.
-void pool_core::undo(work_core& w) noexcept {
-  leave_names(w);
-  if (w.extras != nullptr) {
-    if (w.extras->group != nullptr) circles.leave(*w.extras->group, w);
-    if (w.extras->options.store_result) forget_stored(w);
-  }
-  w.type->destroy_function(w.body);
-  w.type->destroy_result(w.body);
-  delete std::exchange(w.extras, nullptr);
-  w.priority = 0;
-  // acq_rel. As in pause(). Somebody found it by its group; a reserved one stays paused.
-  if (const word now = w.load(); now.has(held) && !now.has(reserved))
-    pauses_.fetch_sub(1, base::order::acq_rel);
-  give_back(w);
-}
-
 // ---- into the pool --------------------------------------------------------------------------------------------------
-
-/// It was counted in after the pool has closed.
-void pool_core::refuse() {
-  count_out();
-  throw error(errc::shut_down, "submit");
-}
 
 /// With nothing asked of it that would have to be looked at: nobody finds the work before it lies in its queue.
 void pool_core::enter_simply(work_core& w, handle how) {

@@ -22,7 +22,9 @@ namespace rota::pool::detail {
 //   queued         see above                     running, suspended (paused)              the thread that took it out of its queue
 //   running        queued, paused                paused, queued, suspended                the runner
 //   paused         running                       running                                  the runner
-//   final          created to queued             cancelled, discarded, rejected           who takes it back
+//   final          blocked to queued             cancelled, discarded                     who takes it back
+//                  created                       rejected                                 submit, which throws
+//                  created                       cancelled                                the pool's end, if its id was only reserved
 //                  running, paused               succeeded, failed, stopped, ...          the runner
 //                  running, paused               abandoned                                who waited for the end of the grace
 //
@@ -124,6 +126,10 @@ constexpr step claim_to_fail(word w) noexcept {
 }
 constexpr step take_back(word w, work_status to, std::uint64_t why) noexcept {
   return {w.to(to).with(why), w.waits_to_begin()};
+}
+/// It could be found already, and is refused. One whose id was reserved stays reserved instead.
+constexpr step reject(word w, std::uint64_t why) noexcept {
+  return {w.to(work_status::rejected).with(why), w.is(work_status::created) && !w.has(reserved)};
 }
 /// Not of one that is about to fail because of another: that has not begun, and its end is on its way.
 constexpr step ask(word w, std::uint64_t flags) noexcept {

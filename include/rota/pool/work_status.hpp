@@ -29,7 +29,7 @@ enum class work_status : unsigned char {
   force_stopped,  // ended by force_stop at a blocking point of the library
   abandoned,      // did not end after force_stop; its thread is no longer the pool's
   discarded,      // lost its place in a full queue to another one
-  rejected,       // found no place in a full queue
+  rejected,       // its submit() threw, as where a queue is full; seen by who had found it before
 };
 
 [[nodiscard]] constexpr bool is_final(work_status status) noexcept {

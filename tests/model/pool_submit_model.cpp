@@ -1,0 +1,96 @@
+// A work can be found before its submit() has come to its end: who waits for one that is refused goes on.
+#include "model/pool_world.hpp"
+
+#include <rota/rota.hpp>
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace rota::pool {
+namespace {
+
+using model::few_threads;
+using model::luggage;
+using model::pool_at_random;
+using model::pool_exhaustive;
+using model::record;
+using testing::check;
+using testing::execution;
+
+struct world {
+  explicit world(pool_options how) : pool(std::move(how)) {}
+  std::array<record, 2> of;
+  thread_pool pool;
+};
+
+/// All interleavings with two preemptions: none of these works needs a thread that runs it.
+template <class Body>
+void expect_holds(std::string_view name, const Body& body) {
+  model::expect_holds(pool_exhaustive(name, 2), body);
+  const std::string random = std::string(name) + " pct";
+  model::expect_holds(pool_at_random(random), body);
+}
+
+constexpr work_id never_given_out{std::uint64_t{1} << 60U};
+
+/// Finds no predecessor of such an id, when it has a name and a group.
+void submit_in_vain(world& w) {
+  record& r = w.of[0];
+  work_options how = r.options();
+  how.name = "x";
+  how.group = "g";
+  how.after = {never_given_out};
+  try {
+    r.handle = w.pool.submit(r.function(), how);
+    check(false, "it is refused");
+  } catch (const std::invalid_argument&) {
+    check(r.runs == 0 && r.ends == 0, "and nothing has happened");
+  }
+}
+
+TEST(pool_submit_model, who_waits_for_one_that_is_refused) {
+  expect_holds("refused_wait", [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("submitter", [&w] { submit_in_vain(w); });
+    e.thread("by name", [&w] {
+      if (const work_id found = w.pool.find("x")) static_cast<void>(w.pool.wait(found));
+    });
+    e.thread("by group", [&w] { w.pool.wait("g"); });
+  });
+}
+
+TEST(pool_submit_model, who_waits_in_a_list_for_one_that_is_refused) {
+  expect_holds("refused_any", [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("submitter", [&w] { submit_in_vain(w); });
+    e.thread("finder", [&w] {
+      for (const work_id found : w.pool.members("g")) {
+        static_cast<void>(w.pool.pause(found));
+        check(w.pool.wait_any(std::array{found}) == found, "it is over");
+        static_cast<void>(w.pool.resume(found));
+      }
+    });
+  });
+}
+
+TEST(pool_submit_model, what_comes_after_one_that_is_refused_fails) {
+  expect_holds("refused_after", [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("submitter", [&w] { submit_in_vain(w); });
+    e.thread("finder", [&w] {
+      const work_id found = w.pool.find("x");
+      if (!found) return;
+      record& r = w.of[1];
+      work_options how = r.options();
+      how.after = {found};
+      r.handle = w.pool.submit(r.function(), how);
+      r.handle.wait();
+      r.check_end();
+      check(r.told == work_status::failed && r.runs == 0, "it has failed, and has not run");
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rota::pool

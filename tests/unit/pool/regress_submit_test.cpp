@@ -1,0 +1,100 @@
+// A work can be found while it is being submitted: what becomes of who waits for it, of what comes after it, and of what is asked of it.
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/error.hpp>
+
+#include <functional>
+#include <optional>
+
+namespace {
+
+using namespace rota;
+using namespace rota::pool;
+using namespace rota::pool::test;
+
+/// A pool with one thread, which is busy, and one place, which is taken: what comes next finds `what` in the middle of its submit().
+class full_pool {
+ public:
+  full_pool() {
+    busy_.emplace(pool_);
+    queued_ = pool_.submit([] {});
+  }
+  thread_pool& operator*() { return pool_; }
+  thread_pool* operator->() { return &pool_; }
+  void in_the_middle(std::function<rejection()> what) { what_ = std::move(what); }
+  void let_go() { busy_->let_go(); }
+
+ private:
+  std::function<rejection()> what_;
+  thread_pool pool_{{.max_threads = 1,
+                     .queue_limit = 1,
+                     .on_full = rejection::custom,
+                     .choose_rejection = [this](int, std::size_t) { return what_(); },
+                     .force_grace = 1ms}};
+  std::optional<blocker> busy_;
+  work<void> queued_;
+};
+
+// submit() throws after its work was found by its name: it ends, as any other, and nobody is left behind.
+TEST(regress_submit, who_found_a_work_that_is_then_refused_goes_on) {
+  full_pool p;
+  work_id found;
+  work<void> after;
+  bool ran = false;
+  work_status seen = work_status::created;
+  std::optional<outcome<int>> fetched;
+  std::vector<std::unique_ptr<sleeper>> waiters;
+  p.in_the_middle([&] {
+    found = p->find("x");
+    after = p->submit([&] { ran = true; },
+                      {.after = {found}, .callback = [&](const work_end&) { seen = p->status(found); }});
+    EXPECT_TRUE(p->pause(found));
+    waiters.push_back(std::make_unique<sleeper>([&] { EXPECT_TRUE(p->wait(found)); }));
+    waiters.push_back(std::make_unique<sleeper>([&] { EXPECT_EQ(p->wait_any(std::array{found}), found); }));
+    waiters.push_back(std::make_unique<sleeper>([&] { fetched = p->fetch<int>(found); }));
+    for (const auto& each : waiters) each->until_asleep();
+    return rejection::abort;
+  });
+  EXPECT_THROW(static_cast<void>(p->submit([] { return 1; }, {.name = "x", .store_result = true})), error);
+  for (const auto& each : waiters) each->join();
+  EXPECT_EQ(seen, work_status::rejected);
+  ASSERT_TRUE(after.is_done());
+  try {
+    after.fetch().value();
+    ADD_FAILURE();
+  } catch (const dependency_failed& why) {
+    EXPECT_EQ(why.root(), found);
+  }
+  ASSERT_TRUE(fetched.has_value());
+  EXPECT_TRUE(fetched->is_cancelled());
+  EXPECT_FALSE(p->find("x"));
+  // Long afterwards, too.
+  EXPECT_EQ(p->status(found), work_status::created) << "its memory is another one's";
+  EXPECT_TRUE(p->submit([&] { ran = true; }, {.after = {found}}).fetch().has_exception());
+  p.let_go();
+  expect_idle(*p);
+  EXPECT_FALSE(ran);
+}
+
+// An id that was reserved stays so, whatever was asked of the work that did not come.
+TEST(regress_submit, a_reserved_id_outlives_a_submit_that_throws) {
+  full_pool p;
+  const work_id id = p->reserve();
+  std::optional<sleeper> waiter;
+  p.in_the_middle([&] {
+    EXPECT_TRUE(p->stop(id));
+    waiter.emplace([&] { EXPECT_TRUE(p->wait(id)); });
+    waiter->until_asleep();
+    return rejection::abort;
+  });
+  EXPECT_THROW(static_cast<void>(p->submit([] {}, {.id = id})), error);
+  EXPECT_FALSE(p->stop(id));
+  p.let_go();
+  p->wait_idle();
+  auto w = p->submit([] { return 7; }, {.id = id});
+  EXPECT_EQ(w.fetch().value(), 7);
+  waiter->join();
+  expect_idle(*p);
+}
+
+}  // namespace
