@@ -181,7 +181,7 @@ void pool_core::enter_fully(work_core& w, const work_options* wanted, source_nod
     throw;
   }
   if (w.load().is(work_status::created)) bring_in(w, how);
-  // Its time may have been over before it was anywhere.
+  // It may have been asked to stop, or its time been over, before it was anywhere: then nobody has begun it.
   if (const word now = w.load(); now.has(stop_asked))
     static_cast<void>(stop(w, now.bits & (timed_out | force_asked)));
 }

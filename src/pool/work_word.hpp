@@ -117,8 +117,9 @@ constexpr step place(word w, work_status to) noexcept {
 }
 /// Out of its queue, to a list of those that are held.
 constexpr step hold(word w) noexcept { return {w.to(work_status::suspended), w.is(work_status::queued)}; }
+/// Not of one that was asked to stop while it was submitted: it never begins. See ask_early().
 constexpr step claim(word w) noexcept {
-  return {w.to(work_status::running).with(begun), w.is(work_status::queued)};
+  return {w.to(work_status::running).with(begun), w.is(work_status::queued) && !w.has(stop_asked)};
 }
 /// A failure in `after`: as if it ran, but nothing has begun.
 constexpr step claim_to_fail(word w) noexcept {
@@ -135,7 +136,8 @@ constexpr step reject(word w, std::uint64_t why) noexcept {
 constexpr step ask(word w, std::uint64_t flags) noexcept {
   return {w.with(flags), w.is_running() && w.has(begun)};
 }
-/// Of one that is being submitted.
+/// Of one that is being submitted: who does that takes it back, once it is somewhere. Who comes for it before finds that it cannot be
+/// claimed, and leaves it.
 constexpr step ask_early(word w, std::uint64_t flags) noexcept {
   return {w.with(flags), w.is(work_status::created) && (!w.has(reserved) || w.has(taken))};
 }

@@ -1,4 +1,5 @@
-// A work can be found before its submit() has come to its end: who waits for one that is refused goes on.
+// A work can be found before its submit() has come to its end: who waits for one that is refused goes on; one that is asked to stop
+// never begins.
 #include "model/pool_world.hpp"
 
 #include <rota/rota.hpp>
@@ -21,6 +22,7 @@ using testing::execution;
 struct world {
   explicit world(pool_options how) : pool(std::move(how)) {}
   std::array<record, 2> of;
+  model::signal go;
   thread_pool pool;
 };
 
@@ -88,6 +90,30 @@ TEST(pool_submit_model, what_comes_after_one_that_is_refused_fails) {
       r.handle.wait();
       r.check_end();
       check(r.told == work_status::failed && r.runs == 0, "it has failed, and has not run");
+    });
+  });
+}
+
+// It does not listen, and ends only when somebody has seen that it was given up, or taken back.
+TEST(pool_submit_model, forced_while_it_is_submitted) {
+  expect_holds("forced_early", [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    e.thread("submitter", [&w, &r] {
+      r.handle = w.pool.submit(
+          [&w, &r, with = luggage{}] {
+            ++r.runs;
+            w.go.wait();
+            r.done.set(7);
+            return 7;
+          },
+          r.options());
+      r.handle.wait();
+      r.check_end(r.told);
+      w.go.raise();
+    });
+    e.thread("stopper", [&w] {
+      if (w.pool.force_stop_all() == 0) w.go.raise();
     });
   });
 }

@@ -97,4 +97,24 @@ TEST(regress_submit, a_reserved_id_outlives_a_submit_that_throws) {
   expect_idle(*p);
 }
 
+// Asked to stop, or to by force, before it is anywhere: it has not begun, and never does.
+TEST(regress_submit, what_is_stopped_while_it_is_submitted_is_cancelled) {
+  for (const bool by_force : {false, true}) {
+    full_pool p;
+    p.in_the_middle([&] {
+      const work_id found = p->find("x");
+      EXPECT_TRUE(by_force ? p->force_stop(found) : p->stop(found));
+      return rejection::caller_runs;
+    });
+    bool ran = false;
+    recorder heard(*p);
+    auto w = p->submit([&] { ran = true; }, {.name = "x"});
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(w.status(), work_status::cancelled);
+    EXPECT_EQ(heard.ends_of(w.id()).size(), 1U);
+    p.let_go();
+    expect_idle(*p);
+  }
+}
+
 }  // namespace
