@@ -5,6 +5,7 @@
 #include <rota/pool/errors.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,8 +30,9 @@ cycle_error cycle_error_of(const work_core& w,
 
 }  // namespace
 
-/// Others may wait for this one already, if its id was reserved. Under graph_lock_, as is the linking that follows.
+/// Others may wait for this one already, if it could be found. Under graph_lock_, as is the linking that follows.
 void pool_core::demand_no_cycle(work_core& w, const std::vector<work_core*>& after) {
+  if (!w.load().has(listed) && std::find(after.begin(), after.end(), &w) == after.end()) return;
   std::unordered_map<work_core*, work_core*> from{{&w, nullptr}};
   std::vector<work_core*> look{&w};
   while (!look.empty()) {
@@ -44,6 +46,13 @@ void pool_core::demand_no_cycle(work_core& w, const std::vector<work_core*>& aft
     }
   }
 }
+
+// PROTOCOL: circles
+//   A circle needs an id that was there before it was said what its work comes after: a reserved one. Of all others that was said before
+//   they had an id, so they come after older ones. But the edge that closes it may be any work's, which somebody has found, by its
+//   name, its group or among those that wait, before it was linked. So once an id was reserved all edges of a work are made in one
+//   section, after a look whether what it comes after comes after it. A work of which the flag is not seen yet comes after no reserved
+//   one, however far away.
 
 /// The work is `created` or `blocked` as long as this runs: `missing` counts one for it.
 void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
@@ -64,18 +73,13 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
     found.push_back(memory.find(id.value));
   }
   e.edges = std::vector<waiting_node>(after.size());
-  const bool may_circle = w.load().has(reserved);
-  if (may_circle) {
-    graph_lock_.lock();
-    try {
-      demand_no_cycle(w, found);
-    } catch (...) {
-      graph_lock_.unlock();
-      throw;
-    }
+  std::optional<base::lock_guard> alone;
+  // acquire. Pairs with reserve(): of one whose id came from there, or an id that came after it.
+  if (has_reserved_.load(base::order::acquire)) {
+    alone.emplace(graph_lock_);
+    demand_no_cycle(w, found);
   }
   // From here on nothing throws.
-  arm_from_submit(w);
   word seen{};
   static_cast<void>(w.apply<rule::place>(seen, work_status::blocked));
   // relaxed. Published by the lists' locks.
@@ -91,7 +95,8 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
     const bool is_listed = enter_list(*found[i], e.edges[i]);
     if (!is_listed) resolve(w, root_of_failure(*found[i]), found[i]->load(), failed);
   }
-  if (may_circle) graph_lock_.unlock();
+  alone.reset();
+  arm_from_submit(w);
   w.retain();
   resolve(w, 0, word{0}.to(work_status::succeeded), failed);
   finish_failed(failed);

@@ -403,6 +403,7 @@ class pool_core final : public crew_client {
   time_record run_times_;
 
   base::mutex graph_lock_;
+  base::atomic<bool> has_reserved_{false};  // an id was reserved: works may come after themselves
   base::mutex lifecycle_lock_;
   bool running_ = false;                          // as it was told
   bool telling_ = false;                          // somebody tells it

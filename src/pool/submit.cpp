@@ -62,6 +62,8 @@ work_core& pool_core::draw_holder() {
 work_id pool_core::reserve() {
   // relaxed. A hint.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "reserve");
+  // release. Pairs with link_after(). Before anybody has the id.
+  has_reserved_.store(true, base::order::release);
   work_core& w = memory.draw(word{2}.with(reserved).bits, nullptr);
   const work_id id{w.id};
   const bool too_late = is_closed();

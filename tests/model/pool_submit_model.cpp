@@ -1,5 +1,5 @@
 // A work can be found before its submit() has come to its end: who waits for one that is refused goes on; one that is asked to stop
-// never begins.
+// never begins; and no circle is closed beside it.
 #include "model/pool_world.hpp"
 
 #include <rota/rota.hpp>
@@ -21,7 +21,7 @@ using testing::execution;
 
 struct world {
   explicit world(pool_options how) : pool(std::move(how)) {}
-  std::array<record, 2> of;
+  std::array<record, 3> of;
   model::signal go;
   thread_pool pool;
 };
@@ -115,6 +115,64 @@ TEST(pool_submit_model, forced_while_it_is_submitted) {
     e.thread("stopper", [&w] {
       if (w.pool.force_stop_all() == 0) w.go.raise();
     });
+  });
+}
+
+/// "y" comes after `first`, and whoever finds it by its name lets the reserved one come after it. The pool does not start: what waits
+/// for nothing any more is suspended.
+void close_a_circle(world& w, execution& e, work_id reserved, work_id first) {
+  const auto submit = [&w](unsigned which, const work_options& how) {
+    record& r = w.of[which];
+    try {
+      r.handle = w.pool.submit(r.function(), how);
+    } catch (const error& why) {
+      check(why.code() == errc::cycle && r.runs == 0 && r.ends == 0, "a circle");
+    }
+  };
+  e.thread("by name", [&w, submit, first] {
+    work_options how = w.of[0].options();
+    how.name = "y";
+    how.after = {first};
+    submit(0, how);
+  });
+  e.thread("by id", [&w, submit, reserved] {
+    work_options how = w.of[1].options();
+    how.id = reserved;
+    if (const work_id found = w.pool.find("y")) how.after = {found};
+    submit(1, how);
+  });
+  e.finally([&w] {
+    const auto is_blocked = [](record& each) { return each.handle.status() == work_status::blocked; };
+    check(!is_blocked(w.of[0]) || !is_blocked(w.of[1]), "they do not wait for each other");
+    check(w.of[0].handle || w.of[1].handle, "only one is refused");
+    for (record& each : w.of) static_cast<void>(each.handle.cancel());
+  });
+}
+
+pool_options not_started() {
+  pool_options how = few_threads(1);
+  how.start = start_mode::suspended;
+  return how;
+}
+
+TEST(pool_submit_model, a_circle_beside_a_submit) {
+  expect_holds("circle_by_name", [](execution& e) {
+    auto& w = e.make<world>(not_started());
+    const work_id reserved = w.pool.reserve();
+    close_a_circle(w, e, reserved, reserved);
+  });
+}
+
+// One more lies between the two.
+TEST(pool_submit_model, a_circle_of_three_beside_a_submit) {
+  expect_holds("circle_of_three", [](execution& e) {
+    auto& w = e.make<world>(not_started());
+    const work_id reserved = w.pool.reserve();
+    record& r = w.of[2];
+    work_options how = r.options();
+    how.after = {reserved};
+    r.handle = w.pool.submit(r.function(), how);
+    close_a_circle(w, e, reserved, r.handle.id());
   });
 }
 

@@ -277,4 +277,46 @@ TEST(regress_dependency, a_chain_gives_its_memory_back_as_it_goes) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
+/// Does something in the middle of the first submit(): the work has its name, and comes after nothing yet.
+class at_the_start final : public observer {
+ public:
+  at_the_start(thread_pool& p, std::function<void()> what)
+      : what_(std::move(what)), heard_(p.subscribe(*this)) {}
+  void pool_started() override {
+    std::exchange(what_, [] {})();
+  }
+
+ private:
+  std::function<void()> what_;
+  subscription heard_;
+};
+
+// The edge that closes a circle is that of a work whose id was not reserved.
+TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_name) {
+  thread_pool p({.max_threads = 1});
+  const work_id x = p.reserve();
+  work<void> reserved;
+  work<void> named;
+  work_id found;
+  const at_the_start hook(p, [&] {
+    found = p.find("y");
+    reserved = p.submit([] {}, {.id = x, .after = {found}});
+  });
+  try {
+    named = p.submit([] {}, {.name = "y", .after = {x}});
+    ADD_FAILURE() << "they wait for each other";
+    named.cancel();
+  } catch (const cycle_error& why) {
+    EXPECT_EQ(why.path(), (std::vector{found, x}));
+  }
+  // Nor does that one wait for ever.
+  try {
+    reserved.fetch().value();
+    ADD_FAILURE();
+  } catch (const dependency_failed& why) {
+    EXPECT_EQ(why.root(), found);
+  }
+  expect_idle(p);
+}
+
 }  // namespace
