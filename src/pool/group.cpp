@@ -8,6 +8,7 @@
 #include <rota/error.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace rota::pool::detail {
 
@@ -37,14 +38,37 @@ void groups::join(group_core& g, work_core& w) noexcept {
 }
 
 void groups::leave(group_core& g, work_core& w) noexcept {
-  const base::lock_guard guard(lock_);
-  work_extras& e = *w.extras;
-  if (!e.in_group) return;
-  e.in_group = false;
-  (e.group_previous != nullptr ? e.group_previous->extras->group_next : g.members) = e.group_next;
-  if (e.group_next != nullptr) e.group_next->extras->group_previous = e.group_previous;
-  --g.member_count;
-  tell_upwards(g);
+  bool calls = false;
+  {
+    const base::lock_guard guard(lock_);
+    work_extras& e = *w.extras;
+    if (!e.in_group) return;
+    e.in_group = false;
+    (e.group_previous != nullptr ? e.group_previous->extras->group_next : g.members) = e.group_next;
+    if (e.group_next != nullptr) e.group_next->extras->group_previous = e.group_previous;
+    --g.member_count;
+    tell_upwards(g);
+    calls = called_ != nullptr;
+  }
+  if (calls) call_waiters();
+}
+
+template <class F>
+bool groups::any_of(group_core& first, relations where, F f) noexcept {
+  const std::uint64_t walk = ++walks_;
+  first.walk = walk;
+  first.next_met = nullptr;
+  group_core* last = &first;
+  for (group_core* each = &first; each != nullptr; each = each->next_met) {
+    if (f(*each)) return true;
+    for (group_core* const next : each->*where) {
+      if (std::exchange(next->walk, walk) == walk) continue;
+      next->next_met = nullptr;
+      last->next_met = next;
+      last = next;
+    }
+  }
+  return false;
 }
 
 void groups::hold(group_core& g) noexcept {
@@ -60,10 +84,28 @@ void groups::let_go(group_core& g) noexcept {
 
 /// Under the lock. Who waits for the group, or for one above it, looks again.
 void groups::tell_upwards(group_core& g) noexcept {
-  // release. Pairs with wait().
-  g.left.fetch_add(1, base::order::release);
-  base::futex_wake(&g.left, 1 << 20);
-  for (group_core* const each : g.parents) tell_upwards(*each);
+  any_of(g, &group_core::parents, [this](group_core& each) {
+    if (each.waiters == 0) return false;
+    // release. Pairs with wait().
+    each.left.fetch_add(1, base::order::release);
+    if (!std::exchange(each.is_called, true)) each.next_called = std::exchange(called_, &each);
+    return false;
+  });
+}
+
+/// Also those that others have put into the list, who may find it empty then.
+void groups::call_waiters() noexcept {
+  for (;;) {
+    group_core* each = nullptr;
+    {
+      const base::lock_guard guard(lock_);
+      each = called_;
+      if (each == nullptr) return;
+      called_ = each->next_called;
+      each->is_called = false;
+    }
+    base::futex_wake(&each->left, 1 << 20);
+  }
 }
 
 bool groups::admit(group_core& g, work_core& w) noexcept {
@@ -112,23 +154,22 @@ void groups::limit(group_core& g, unsigned most) noexcept {
   g.limit = most;
 }
 
-bool groups::is_above(const group_core& high, const group_core& low) noexcept {
-  return std::any_of(low.parents.begin(), low.parents.end(), [&](const group_core* each) {
-    return each == &high || is_above(high, *each);
-  });
+/// Under the lock. Also of one that is the other.
+bool groups::is_above(const group_core& high, group_core& low) noexcept {
+  return any_of(low, &group_core::parents, [&](const group_core& each) { return &each == &high; });
 }
 
-bool groups::is_within(const group_core& g, std::string_view name) noexcept {
+bool groups::is_within(group_core& g, std::string_view name) noexcept {
   const group_core* const top = find(name);
   const base::lock_guard guard(lock_);
-  return top != nullptr && (top == &g || is_above(*top, g));
+  return top != nullptr && is_above(*top, g);
 }
 
 void groups::relate(std::string_view parent, std::string_view child) {
   group_core& high = at(parent);
   group_core& low = at(child);
   const base::lock_guard guard(lock_);
-  if (&high == &low || is_above(low, high))
+  if (is_above(low, high))
     throw error(errc::cycle, (std::string("group ") + high.name + " would be above itself").c_str());
   if (std::find(high.children.begin(), high.children.end(), &low) != high.children.end()) return;
   high.children.push_back(&low);
@@ -144,23 +185,19 @@ void groups::unrelate(std::string_view parent, std::string_view child) noexcept 
   group_core* const high = find(parent);
   group_core* const low = find(child);
   if (high == nullptr || low == nullptr) return;
-  const base::lock_guard guard(lock_);
-  std::erase(high->children, low);
-  std::erase(low->parents, high);
-  // Who waits for the one above waits for less now.
-  tell_upwards(*high);
+  {
+    const base::lock_guard guard(lock_);
+    std::erase(high->children, low);
+    std::erase(low->parents, high);
+    // Who waits for the one above waits for less now.
+    tell_upwards(*high);
+  }
+  call_waiters();
 }
 
-bool groups::is_paused(const group_core& g) noexcept {
+bool groups::is_paused(group_core& g) noexcept {
   const base::lock_guard guard(lock_);
-  return holds_back(g);
-}
-
-/// Under the lock.
-bool groups::holds_back(const group_core& g) noexcept {
-  return g.paused || std::any_of(g.parents.begin(), g.parents.end(), [](const group_core* each) {
-           return holds_back(*each);
-         });
+  return any_of(g, &group_core::parents, [](const group_core& each) { return each.paused; });
 }
 
 bool groups::set_paused(group_core& g, bool to) noexcept {
@@ -168,45 +205,60 @@ bool groups::set_paused(group_core& g, bool to) noexcept {
   return std::exchange(g.paused, to) != to;
 }
 
-/// Under the lock. Each once.
-std::vector<const group_core*> groups::family_of(const group_core& g) {
-  std::vector<const group_core*> found{&g};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    for (const group_core* child : found[i]->children) {
-      if (std::find(found.begin(), found.end(), child) == found.end()) found.push_back(child);
-    }
-  }
-  return found;
-}
-
 held_works groups::snapshot(std::string_view name) {
   held_works found;
   group_core* const top = find(name);
   if (top == nullptr) return found;
   const base::lock_guard guard(lock_);
-  const auto family = family_of(*top);
   std::size_t count = 0;
-  for (const group_core* each : family) count += each->member_count;
+  any_of(*top, &group_core::children, [&](const group_core& each) {
+    count += each.member_count;
+    return false;
+  });
   found.reserve(count);
-  for (const group_core* each : family) {
+  any_of(*top, &group_core::children, [&](const group_core& each) {
     // A member is not over, so somebody has a reference.
-    for (work_core* w = each->members; w != nullptr; w = w->extras->group_next) found.add(*w);
-  }
+    for (work_core* w = each.members; w != nullptr; w = w->extras->group_next) found.add(*w);
+    return false;
+  });
   return found;
 }
+
+/// Under the lock.
+bool groups::is_empty(group_core& g) noexcept {
+  return !any_of(g, &group_core::children, [](const group_core& each) { return each.member_count != 0; });
+}
+
+/// As long as it is there, whoever leaves the group tells of it.
+class groups::counted_waiter {
+ public:
+  counted_waiter(groups& all, group_core& g) noexcept : all_(all), group_(g) {
+    const base::lock_guard guard(all_.lock_);
+    ++group_.waiters;
+  }
+  counted_waiter(const counted_waiter&) = delete;
+  counted_waiter& operator=(const counted_waiter&) = delete;
+  ~counted_waiter() {
+    const base::lock_guard guard(all_.lock_);
+    --group_.waiters;
+  }
+
+ private:
+  groups& all_;
+  group_core& group_;
+};
 
 bool groups::wait(std::string_view name, base::time_point deadline) {
   group_core* const top = find(name);
   if (top == nullptr) return true;
   const blocked_on said(top->left);
+  const counted_waiter mine(*this, *top);
   for (;;) {
     // acquire. Before the look.
     const std::uint32_t seen = top->left.load(base::order::acquire);
     {
       const base::lock_guard guard(lock_);
-      const auto family = family_of(*top);
-      if (std::all_of(family.begin(), family.end(), [](const auto* each) { return each->member_count == 0; }))
-        return true;
+      if (is_empty(*top)) return true;
     }
     said.demand_no_force();
     const base::time_point until = pool_.sleep_until(deadline);

@@ -31,7 +31,12 @@ class group_core {
   bool paused = false;
   std::vector<group_core*> parents;
   std::vector<group_core*> children;
-  base::atomic<std::uint32_t> left{0};  // raised when a member is over
+  std::uint64_t walk = 0;          // the last walk that came by
+  group_core* next_met = nullptr;  // of that walk
+  unsigned waiters = 0;            // threads in wait()
+  bool is_called = false;          // in the list of those whose waiters are to be woken
+  group_core* next_called = nullptr;
+  base::atomic<std::uint32_t> left{0};  // raised when a member is over, here or below, and somebody waits
 };
 
 /// Works, with a reference to each.
@@ -62,6 +67,9 @@ class held_works {
 // PROTOCOL: groups
 //   One lock for all of them: they are few, and only works that name one come here. A group is never forgotten, so a pointer to it
 //   stays good. What is done to a group is done to the works that a snapshot, taken under the lock with a reference each, finds.
+//   A walk goes from a group to all that are above it, or below it, and comes to each once, however many ways lead there: it marks them.
+//   Who waits counts itself in before it looks. Who leaves later under the lock raises the counts of those above that have waiters, and
+//   puts them into a list; whoever takes one out of that wakes, without the lock.
 class groups {
  public:
   explicit groups(pool_core& pool) noexcept : pool_(pool) {}
@@ -90,7 +98,7 @@ class groups {
   /// Throws errc::cycle, std::bad_alloc.
   void relate(std::string_view parent, std::string_view child);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
-  [[nodiscard]] bool is_paused(const group_core& g) noexcept;
+  [[nodiscard]] bool is_paused(group_core& g) noexcept;
   /// True: it was not as it is now.
   [[nodiscard]] bool set_paused(group_core& g, bool to) noexcept;
 
@@ -101,18 +109,26 @@ class groups {
   /// All that wait look again.
   void rouse_all() noexcept;
   /// Is it that group, or below it?
-  [[nodiscard]] bool is_within(const group_core& g, std::string_view name) noexcept;
+  [[nodiscard]] bool is_within(group_core& g, std::string_view name) noexcept;
 
  private:
+  class counted_waiter;
+  using relations = std::vector<group_core*> group_core::*;
+
   [[nodiscard]] static work_core* unpark(group_core& g) noexcept;
-  [[nodiscard]] static bool holds_back(const group_core& g) noexcept;
-  static void tell_upwards(group_core& g) noexcept;
-  [[nodiscard]] static bool is_above(const group_core& high, const group_core& low) noexcept;
-  [[nodiscard]] static std::vector<const group_core*> family_of(const group_core& g);
+  /// Under the lock: calls `f` for the group and for all that are above it, or below it, until it says true. Does it?
+  template <class F>
+  bool any_of(group_core& first, relations where, F f) noexcept;
+  void tell_upwards(group_core& g) noexcept;
+  void call_waiters() noexcept;
+  [[nodiscard]] bool is_empty(group_core& g) noexcept;
+  [[nodiscard]] bool is_above(const group_core& high, group_core& low) noexcept;
 
   pool_core& pool_;
   base::mutex lock_;
   std::uint64_t joined_ = 0;
+  std::uint64_t walks_ = 0;
+  group_core* called_ = nullptr;
   std::map<std::string, std::unique_ptr<group_core>, std::less<>> all_;
 };
 

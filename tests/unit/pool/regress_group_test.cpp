@@ -100,6 +100,34 @@ TEST(regress_group, is_not_above_itself) {
   EXPECT_TRUE(p.members("a").empty());
 }
 
+// As many ways lead from the lowest to the highest as nobody could ever go: each group is visited once.
+TEST(regress_group, many_ways_lead_to_the_same_groups) {
+  constexpr int layers = 60;
+  const auto name = [](int layer, int which) { return std::to_string(layer) + '.' + std::to_string(which); };
+  thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
+  for (int i = 0; i + 1 < layers; ++i) {
+    for (const int high : {0, 1}) {
+      for (const int low : {0, 1}) p.relate(name(i, high), name(i + 1, low));
+    }
+  }
+  const std::string top = name(0, 0);
+  const std::string lowest = name(layers - 1, 1);
+  EXPECT_THROW(p.relate(lowest, top), error);
+  p.pause(top);
+  auto w = p.submit([] {}, {.group = lowest});
+  until(w, work_status::suspended);
+  EXPECT_EQ(p.members(top), std::vector<work_id>{w.id()});
+  sleeper waits([&] { p.wait(top); });
+  waits.until_asleep();
+  p.resume(top);
+  waits.join();
+  EXPECT_TRUE(p.members(top).empty());
+  auto inside = p.submit([&] { p.wait(top); }, {.group = lowest});
+  EXPECT_TRUE(inside.fetch().has_exception()) << "a work waits for a group that it is in";
+  p.unrelate(top, name(1, 0));
+  expect_idle(p);
+}
+
 TEST(regress_group, a_stop_of_the_pool_leaves_groups_as_they_are) {
   thread_pool p({.max_threads = 1});
   p.relate("parent", "child");
