@@ -55,9 +55,12 @@ void listeners::leave(listener& which, handler_call& mine) noexcept {
     free = which.unowned && which.calls == nullptr;
     // release. Pairs with remove(). Under the lock, so that it is there.
     which.left.fetch_add(1, base::order::release);
-    if (!free) base::futex_wake(&which.left, 1 << 20);
   }
-  if (free) delete &which;
+  if (free) {
+    delete &which;
+  } else {
+    base::futex_wake(&which.left, 1 << 20);  // the address: who waits there may have freed it by now
+  }
 }
 
 void listeners::remove(listener& which) noexcept {
