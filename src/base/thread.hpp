@@ -53,6 +53,10 @@ void watch_for_exit() noexcept;
 /// The niceness of this thread, -20 .. 19; lower is more of the processor. False: the system does not allow it.
 bool set_niceness(int nice) noexcept;
 
+/// Has this thread used less than half of its stack? For who would rather call less deeply then. In a model, and of a stack of which
+/// nothing is known: yes.
+[[nodiscard]] bool has_half_a_stack() noexcept;
+
 /// Gives the processor away once.
 void yield_thread() noexcept;
 

@@ -29,7 +29,8 @@ struct thread_locals {
   unsigned turn = 0;         // pool: which queue is next
   unsigned guarded = 0;      // task: sections under the lock of a primitive, counted in builds with asserts
   std::uint64_t draws = 0;   // task: how often somebody who would be fair has asked
-  bool frames_closed = false;  // base: this thread is ending
+  std::uintptr_t half_stack = 0;  // base: the address in the middle of its stack, once somebody has asked
+  bool frames_closed = false;     // base: this thread is ending
 };
 
 #if ROTA_MODEL

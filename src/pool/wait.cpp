@@ -95,7 +95,9 @@ bool pool_core::wait(work_core& w, base::time_point deadline) {
   if (w.load().has(over)) return true;
   work_core* const me = work_here();
   if (me == &w) throw error(errc::would_deadlock, "a work waits for itself");
-  if (const seat* const here = crew::here(); here != nullptr && here->of == &threads) {
+  // Each that waits may be inside of one that waits: what does not fit on this thread's stack is another thread's.
+  if (const seat* const here = crew::here();
+      here != nullptr && here->of == &threads && base::has_half_a_stack()) {
     if (run_here(w) && w.load().has(over)) return true;
   }
   const blocked_on said(w);

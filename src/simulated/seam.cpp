@@ -188,6 +188,7 @@ void thread::join_native(std::uint64_t native) noexcept {
 void thread::detach_native(std::uint64_t /*native*/) noexcept {}
 
 bool set_niceness(int /*nice*/) noexcept { return true; }
+bool has_half_a_stack() noexcept { return true; }
 unsigned usable_processors() noexcept { return 1; }
 std::uint64_t this_thread_id() noexcept { return active == nullptr ? 1 : active->current() + 1; }
 std::uint64_t this_process_id() noexcept { return 1; }

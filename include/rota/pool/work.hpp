@@ -78,7 +78,8 @@ template <class T>
 /// Failure       fetch(): as outcome; every final status but `succeeded` and `failed` is a cancelled outcome, with `timeout` as its
 ///               reason if a timeout was why, `shutdown` if the pool's end was, else `user`. An empty handle, and a result that was
 ///               fetched before: errc::already_joined. A wait inside of the work itself: errc::would_deadlock.
-/// Cost          Waiting for one that a thread of its own pool could run, and that waits in a queue: runs it, there and then.
+/// Cost          Waiting for one that a thread of its own pool could run, and that waits in a queue: runs it, there and then, as long
+///               as half of its stack is left; then another thread comes.
 /// Example       examples/pool.cpp
 template <class T>
 class work {
@@ -116,8 +117,8 @@ class work {
     wait(how);
     return detail::take_outcome<T>(*core_);
   }
-  /// Blocks until it is over. On one of the pool's own threads it runs the work itself, if it waits in a queue, and else another
-  /// thread takes this one's place meanwhile; a worker of a runtime lends its role.
+  /// Blocks until it is over. On one of the pool's own threads it runs the work itself, if it waits in a queue and half of the thread's
+  /// stack is left, and else another thread takes this one's place meanwhile; a worker of a runtime lends its role.
   void wait() const {
     static_cast<void>(detail::wait(demand(), std::chrono::steady_clock::time_point::max()));
   }

@@ -119,6 +119,27 @@ void thread::detach_native(std::uint64_t native) noexcept {
   ::pthread_detach(static_cast<pthread_t>(native));
 }
 
+namespace {
+
+/// Of the calling thread. 1: unknown.
+std::uintptr_t middle_of_stack() noexcept {
+  pthread_attr_t attributes;
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 1;
+  void* lowest = nullptr;
+  std::size_t size = 0;
+  const int error = ::pthread_attr_getstack(&attributes, &lowest, &size);
+  ::pthread_attr_destroy(&attributes);
+  return error != 0 ? 1 : reinterpret_cast<std::uintptr_t>(lowest) + size / 2;
+}
+
+}  // namespace
+
+bool has_half_a_stack() noexcept {
+  std::uintptr_t& middle = this_thread_locals().half_stack;
+  if (middle == 0) middle = middle_of_stack();
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) > middle;
+}
+
 bool set_niceness(int nice) noexcept {
   return ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) == 0;
 }

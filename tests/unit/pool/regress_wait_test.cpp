@@ -227,4 +227,22 @@ TEST(regress_wait, a_thread_that_waits_is_replaced) {
   expect_idle(p);
 }
 
+// Each waits for the one before, which lies in the queue below it: they are run one inside of the other, but not deeper than a stack is.
+TEST(regress_wait, a_chain_of_waits_is_longer_than_a_stack) {
+  constexpr int count = 100'000;
+  thread_pool p({.max_threads = 1, .queue = queue_order::lifo, .start = start_mode::suspended});
+  std::vector<work<int>> all;
+  all.reserve(count);
+  for (int i = 0; i < count; ++i) {
+    all.push_back(p.submit([&all, i] {
+      if (i != 0) all[static_cast<std::size_t>(i) - 1].wait();
+      return i;
+    }));
+  }
+  p.start();
+  EXPECT_EQ(all.back().fetch().value(), count - 1);
+  expect_idle(p);
+  EXPECT_EQ(p.stats().succeeded, static_cast<std::uint64_t>(count));
+}
+
 }  // namespace
