@@ -104,14 +104,10 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
 
 /// One of those that `w` comes after has ended, and its memory is somebody else's.
 void pool_core::resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept {
-  failure end{.how = work_status::succeeded, .root = id};
+  failure_book::entry end{};
   {
     const base::lock_guard guard(lock_);
-    if (const auto record = failures_.find(id); record != failures_.end()) {
-      end = record->second;
-    } else if (!records_are_whole_) {
-      end.how = work_status::failed;  // perhaps it did: nothing is to run after a failure
-    }
+    end = failures_.find(id);
   }
   resolve(w, end.root, word{0}.to(end.how), failed);
 }

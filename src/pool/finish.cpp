@@ -243,18 +243,8 @@ std::uint64_t pool_core::sum(total what) noexcept {
 
 /// For works that come after it when its memory is somebody else's.
 void pool_core::remember(work_core& w, work_status how) noexcept {
-  constexpr std::size_t most = 65536;
   const base::lock_guard guard(lock_);
-  try {
-    failures_.try_emplace(w.id, failure{.how = how, .root = root_of_failure(w)});
-    failure_order_.push_back(w.id);
-    if (failure_order_.size() > most) {
-      failures_.erase(failure_order_.front());
-      failure_order_.pop_front();
-    }
-  } catch (...) {
-    records_are_whole_ = false;
-  }
+  failures_.note(w.id, {.how = how, .root = root_of_failure(w)});
 }
 
 /// Nothing is outstanding; `before`: what the count was.

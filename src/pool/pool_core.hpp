@@ -4,6 +4,7 @@
 #include "pool/crew.hpp"
 #include "pool/desk.hpp"
 #include "pool/extras.hpp"
+#include "pool/failure_book.hpp"
 #include "pool/group.hpp"
 #include "pool/keeper.hpp"
 #include "pool/listeners.hpp"
@@ -15,7 +16,6 @@
 #include <rota/pool/thread_pool.hpp>
 
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -385,13 +385,7 @@ class pool_core final : public crew_client {
   place_waiter* first_waiter_ = nullptr;
   place_waiter* last_waiter_ = nullptr;
   std::map<std::string, std::uint64_t, std::less<>> names_;
-  struct failure {
-    work_status how;
-    std::uint64_t root;  // itself, or the one because of which it failed
-  };
-  std::map<std::uint64_t, failure> failures_;  // of works that did not end well, for `after`
-  std::deque<std::uint64_t> failure_order_;
-  bool records_are_whole_ = true;               // false: there was no memory for one
+  failure_book failures_;                       // for `after`
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   watch_core* watches_ = nullptr;               // those that watch
   any_waiter* any_waiters_ = nullptr;

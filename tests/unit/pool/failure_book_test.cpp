@@ -1,0 +1,84 @@
+// What a pool remembers of works that did not end well, and what becomes of that where there is no memory.
+#include "pool/failure_book.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory_resource>
+#include <new>
+
+namespace rota::pool::detail {
+namespace {
+
+using enum work_status;
+
+/// Gives memory as long as it is told to.
+class tap final : public std::pmr::memory_resource {
+ public:
+  bool is_open = true;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (!is_open) throw std::bad_alloc();
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+};
+
+void expect(const failure_book& book, std::uint64_t id, work_status how, std::uint64_t root) {
+  EXPECT_EQ(book.find(id).how, how) << id;
+  EXPECT_EQ(book.find(id).root, root) << id;
+}
+
+TEST(failure_book, knows_the_last_that_did_not_end_well) {
+  failure_book book;
+  for (std::uint64_t id = 1; id <= failure_book::most + 2; ++id) book.note(id, {failed, id + 7});
+  expect(book, 2, succeeded, 2);
+  expect(book, 3, failed, 10);
+  expect(book, failure_book::most + 2, failed, failure_book::most + 9);
+}
+
+// What there was no memory for is known all the same, and nothing else counts as failed.
+TEST(failure_book, one_without_memory_is_in_it) {
+  tap from;
+  failure_book book(&from);
+  book.note(1, {stopped, 1});
+  from.is_open = false;
+  for (std::uint64_t id = 2; id != 2 + failure_book::places; ++id) book.note(id, {cancelled, 1});
+  for (const bool later : {false, true}) {
+    from.is_open = later;
+    if (later) book.note(1000, {failed, 1000});
+    expect(book, 1, stopped, 1);
+    for (std::uint64_t id = 2; id != 2 + failure_book::places; ++id) expect(book, id, cancelled, 1);
+    expect(book, 999, succeeded, 999);
+  }
+  // Its own places are free again.
+  from.is_open = false;
+  for (std::uint64_t id = 2000; id != 2000 + failure_book::places; ++id) book.note(id, {failed, id});
+  expect(book, 2000, failed, 2000);
+  expect(book, 999, succeeded, 999);
+}
+
+// Where too many have none nobody knows: nothing runs after what may have failed. That ends.
+TEST(failure_book, what_is_not_known_counts_as_failed_for_as_long_as_it_would_be_known) {
+  tap from;
+  failure_book book(&from);
+  from.is_open = false;
+  for (std::uint64_t id = 1; id <= failure_book::places + 1; ++id) book.note(id, {failed, id});
+  expect(book, failure_book::places + 1, failed, failure_book::places + 1);
+  expect(book, 999, failed, 999);
+  from.is_open = true;
+  for (std::uint64_t i = 0; i != failure_book::most; ++i) {
+    EXPECT_EQ(book.find(999).how, failed);
+    book.note(1000 + i, {failed, 1000 + i});
+  }
+  expect(book, 999, succeeded, 999);
+  expect(book, 1000, failed, 1000);
+}
+
+}  // namespace
+}  // namespace rota::pool::detail
