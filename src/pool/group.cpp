@@ -77,20 +77,28 @@ void groups::hold(group_core& g) noexcept {
 }
 
 void groups::let_go(group_core& g) noexcept {
-  const base::lock_guard guard(lock_);
-  --g.member_count;
-  tell_upwards(g);
+  {
+    const base::lock_guard guard(lock_);
+    --g.member_count;
+    tell_upwards(g);
+  }
+  call_waiters();
 }
 
 /// Under the lock. Who waits for the group, or for one above it, looks again.
 void groups::tell_upwards(group_core& g) noexcept {
   any_of(g, &group_core::parents, [this](group_core& each) {
-    if (each.waiters == 0) return false;
-    // release. Pairs with wait().
-    each.left.fetch_add(1, base::order::release);
-    if (!std::exchange(each.is_called, true)) each.next_called = std::exchange(called_, &each);
+    call(each);
     return false;
   });
+}
+
+/// Under the lock; call_waiters() comes after it.
+void groups::call(group_core& each) noexcept {
+  if (each.waiters == 0) return;
+  // release. Pairs with wait().
+  each.left.fetch_add(1, base::order::release);
+  if (!std::exchange(each.is_called, true)) each.next_called = std::exchange(called_, &each);
 }
 
 /// Also those that others have put into the list, who may find it empty then.
@@ -268,12 +276,11 @@ bool groups::wait(std::string_view name, base::time_point deadline) {
 }
 
 void groups::rouse_all() noexcept {
-  const base::lock_guard guard(lock_);
-  for (const auto& [name, each] : all_) {
-    // release. Pairs with wait().
-    each->left.fetch_add(1, base::order::release);
-    base::futex_wake(&each->left, 1 << 20);
+  {
+    const base::lock_guard guard(lock_);
+    for (const auto& [name, each] : all_) call(*each);
   }
+  call_waiters();
 }
 
 }  // namespace rota::pool::detail

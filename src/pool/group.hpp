@@ -120,6 +120,7 @@ class groups {
   template <class F>
   bool any_of(group_core& first, relations where, F f) noexcept;
   void tell_upwards(group_core& g) noexcept;
+  void call(group_core& each) noexcept;
   void call_waiters() noexcept;
   [[nodiscard]] bool is_empty(group_core& g) noexcept;
   [[nodiscard]] bool is_above(const group_core& high, group_core& low) noexcept;

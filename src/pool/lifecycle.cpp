@@ -91,8 +91,12 @@ constexpr auto pause_between_tries = std::chrono::milliseconds(20);
 void pool_core::missing() noexcept {
   {
     const base::lock_guard guard(lifecycle_lock_);
-    clock.arm(
-        missing_timer_, base::now() + pause_between_tries, pool_waker<&pool_core::try_again_to_start>(*this));
+    // One that is armed comes soon enough; and a waker that it gave up would be dropped under the lock.
+    if (missing_timer_.state() != timing::node_state::armed) {
+      clock.arm(missing_timer_,
+                base::now() + pause_between_tries,
+                pool_waker<&pool_core::try_again_to_start>(*this));
+    }
   }
   if (!clock.lacks_thread()) return;
   // release. Pairs with try_for_threads().

@@ -69,6 +69,7 @@ TEST_F(pool_without_threads, who_sleeps_already_is_told) {
       if (how == 3) static_cast<void>(p.wait_any(ids));
     });
     waits.until_asleep();
+    calls::reset();
     refuse();
     p.start();
     EXPECT_EQ(calls::failed(call::create_thread), 2U);

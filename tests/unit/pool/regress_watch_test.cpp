@@ -44,6 +44,7 @@ TEST(regress_watch, lets_go_when_it_is_stopped_or_its_source_is_emptied_by_someb
   EXPECT_EQ(s.try_push(2), push_status::pushed);
   EXPECT_EQ(s.try_take(), 2);
   EXPECT_FALSE(p.wait_idle(0s));
+  until([&] { return p.stats().running == 1; });
   w.stop();
   EXPECT_FALSE(p.wait_idle(0s)) << "one runs";
   EXPECT_EQ(s.try_push(3), push_status::pushed);
@@ -62,6 +63,7 @@ TEST(regress_watch, the_next_one_is_outstanding_for_what_comes_back) {
     throw std::runtime_error("again");
   });
   EXPECT_EQ(s.try_push(1), push_status::pushed);
+  until([&] { return first.stats().running == 1; });
   a.stop();
   std::atomic<int> runs{0};
   const watch b = watch_source(second, s, [&](int) { ++runs; });
