@@ -80,7 +80,7 @@ void shared_mutex::let_readers_in(wait_section& section) noexcept {
   for (;;) {
     wait_node* const first = section.first();
     if (first == nullptr || !is_reader(*first)) break;
-    if (section.is_full()) {  // NOT IN A MODEL: more than 32 wait
+    if (section.is_full()) {
       section.breathe();
       // Those let in may be gone, and the next in line may be a writer that has it. Nobody but us can be early here: H3.
       if (is_locked()) return;

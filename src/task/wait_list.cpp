@@ -1,6 +1,8 @@
 #include <rota/detail/wait_leaf.hpp>
 #include <rota/detail/wait_list.hpp>
 
+#include "base/clock.hpp"
+#include "base/futex.hpp"
 #include "base/mutex.hpp"
 #include "task/header.hpp"
 
@@ -11,10 +13,42 @@ namespace rota::core {
 
 /// W5: whoever is inside has given what let another destroy it, and comes out.
 void wait_list::end_slowly(const char* words) noexcept {
-  lock_.lock();
+  lock_after_all();
   const bool alone = ring_.is_alone();
   lock_.unlock();
   if (!alone) ROTA_FATAL(words, 0);
+}
+
+/// With nobody away: W6.
+void wait_list::lock_after_all() noexcept {
+  for (;;) {
+    lock_.lock();
+    // relaxed. Under the lock.
+    const std::uint32_t seen = away_.load(base::order::relaxed);
+    if (seen < one_away) return;
+    // relaxed. Under the lock.
+    away_.store(seen | waited, base::order::relaxed);
+    lock_.unlock();
+    static_cast<void>(base::futex_wait(away_, seen | waited, base::never));
+  }
+}
+
+/// Under the lock, which is given away next.
+void wait_list::go_away() noexcept {
+  // relaxed. Under the lock.
+  const std::uint32_t seen = away_.load(base::order::relaxed);
+  // relaxed. Under the lock; who finds that free sees it.
+  away_.store((seen | begun) + one_away, base::order::relaxed);
+}
+
+/// Under the lock, which is had again.
+void wait_list::come_back() noexcept {
+  // relaxed. Under the lock.
+  const std::uint32_t left = away_.load(base::order::relaxed) - one_away;
+  // relaxed. Under the lock.
+  away_.store(left, base::order::relaxed);
+  if ((left & waited) != 0) [[unlikely]]
+    base::futex_wake(&away_, 1);
 }
 
 // ---- a section
@@ -39,9 +73,11 @@ void wait_section::close() noexcept {
 }
 
 void wait_section::breathe() noexcept {
+  list_->go_away();
   close();
   list_->lock_.lock();
   base::note_locked();
+  list_->come_back();
 }
 
 void wait_section::insert(wait_links& where, wait_node& node) noexcept {

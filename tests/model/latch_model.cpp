@@ -135,5 +135,47 @@ TEST(latch_model, who_passes_destroys_it) {
       3);
 }
 
+// More wait than one section wakes. The last to leave destroys it, and who counts down may have given the list's lock away just then.
+TEST(latch_model, who_leaves_last_destroys_it_though_many_are_woken) {
+  struct scene : shared {
+    scene() : shared(1) {
+      base::this_thread_locals().worker = &s.core();
+      check(s.run_one() && s.run_one() && s.run_one(), "three wait");
+      base::this_thread_locals().worker = nullptr;
+    }
+    struct leaving {
+      explicit leaving(scene& all) noexcept : of(&all) {}
+      leaving(const leaving&) = delete;
+      leaving& operator=(const leaving&) = delete;
+      ~leaving() {
+        // acq_rel. The last one destroys what the others have used.
+        if (of->inside.fetch_sub(1, base::order::acq_rel) == 1) of->l.destroy();
+      }
+      scene* of;
+    };
+    static task<void> waits(scene& x) {
+      const leaving out(x);
+      co_await x.l->wait();
+    }
+    static task<void> waits_and_cancels(scene& x) {
+      const leaving out(x);
+      co_await x.l->wait();
+      x.of_third.cancel();
+    }
+
+    base::atomic<int> inside{3};
+    watched<void> first{s, waits_and_cancels(*this)};
+    watched<void> second{s, waits(*this)};
+    watched<void> third{s, waits(*this)};
+    canceller of_third{third.header()};
+  };
+  expect_holds_everywhere("latch_crowd", [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("counter", [&x] { x.l->count_down(); });
+    e.finally([&x] { check(!x.first.was_cancelled() && !x.second.was_cancelled(), "the others pass"); });
+  });
+}
+
 }  // namespace
 }  // namespace rota::sync

@@ -306,5 +306,51 @@ TEST(semaphore_model, who_is_granted_destroys_it) {
   expect_holds(at_random("semaphore_destroyed random"), body);
 }
 
+// More wait than one release wakes at once. The last to leave destroys it, while the giver may be just waking the first of them.
+TEST(semaphore_model, who_leaves_last_destroys_it_though_many_are_woken) {
+  struct scene : shared {
+    scene() : shared(0) {
+      base::this_thread_locals().worker = &s.core();
+      check(s.run_one() && s.run_one() && s.run_one(), "three wait");
+      base::this_thread_locals().worker = nullptr;
+    }
+    struct leaving {
+      explicit leaving(scene& all) noexcept : of(&all) {}
+      leaving(const leaving&) = delete;
+      leaving& operator=(const leaving&) = delete;
+      ~leaving() {
+        // acq_rel. The last one destroys what the others have used.
+        if (of->inside.fetch_sub(1, base::order::acq_rel) == 1) of->sem.destroy();
+      }
+      scene* of;
+    };
+    static task<void> acquires(scene& x) {
+      const leaving out(x);
+      const auto got = co_await x.sem->acquire();
+      check(got.has_value(), "nobody closes it");
+    }
+    static task<void> acquires_and_cancels(scene& x) {
+      const leaving out(x);
+      const auto got = co_await x.sem->acquire();
+      check(got.has_value(), "nobody closes it");
+      x.of_third.cancel();
+    }
+
+    base::atomic<int> inside{3};
+    watched<void> first{s, acquires_and_cancels(*this)};
+    watched<void> second{s, acquires(*this)};
+    watched<void> third{s, acquires(*this)};
+    canceller of_third{third.header()};
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("giver", [&x] { x.sem->release(3); });
+    e.finally([&x] { check(!x.first.was_cancelled() && !x.second.was_cancelled(), "the others pass"); });
+  };
+  expect_holds(exhaustive("semaphore_crowd"), body);
+  expect_holds(at_random("semaphore_crowd random"), body);
+}
+
 }  // namespace
 }  // namespace rota::sync

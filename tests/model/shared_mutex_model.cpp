@@ -312,5 +312,79 @@ TEST(shared_mutex_model, who_gives_up_and_finds_it_free_destroys_it) {
   expect_holds_everywhere("shared_gone", body, 3);
 }
 
+/// More readers wait than one unlock wakes at once; behind them a writer, and one reader more. The last to leave destroys it.
+struct crowd : shared {
+  explicit crowd(bool with_writer) : inside(with_writer ? 5 : 3) {
+    if (with_writer) {
+      writer.emplace(s, writes_and_leaves(*this));
+      last.emplace(s, reads_and_leaves(*this));
+    }
+    base::this_thread_locals().worker = &s.core();
+    while (s.run_one()) {
+    }
+    base::this_thread_locals().worker = nullptr;
+  }
+  struct leaving {
+    explicit leaving(crowd& all) noexcept : of(&all) {}
+    leaving(const leaving&) = delete;
+    leaving& operator=(const leaving&) = delete;
+    ~leaving() {
+      // acq_rel. The last one destroys what the others have used.
+      if (of->inside.fetch_sub(1, base::order::acq_rel) == 1) of->m.destroy();
+    }
+    crowd* of;
+  };
+  static task<void> reads_and_leaves(crowd& x) {
+    const leaving out(x);
+    const auto held = co_await x.m->lock_shared();
+    check(!x.is_writing, "no reader beside a writer");
+    x.read();
+  }
+  static task<void> writes_and_leaves(crowd& x) {
+    const leaving out(x);
+    const auto held = co_await x.m->lock();
+    x.is_writing = true;
+    x.write();
+    co_await yield();
+    x.is_writing = false;
+  }
+  void check_all() {
+    check(!first.was_cancelled() && !second.was_cancelled(), "nobody asked");
+    // relaxed. All are done.
+    const int reads = seen_by.load(base::order::relaxed);
+    check(reads == (third.was_cancelled() ? 2 : 3) + (last.has_value() ? 1 : 0), "all others have read");
+  }
+
+  base::atomic<int> inside;
+  bool is_writing = false;  // of tasks: there is one worker
+  std::optional<shared_mutex::guard> held = m->try_lock();
+  watched<void> first{s, reads_and_leaves(*this)};
+  watched<void> second{s, reads_and_leaves(*this)};
+  watched<void> third{s, reads_and_leaves(*this)};
+  canceller of_third{third.header()};
+  std::optional<watched<void>> writer;
+  std::optional<watched<void>> last;
+};
+
+TEST(shared_mutex_model, who_leaves_last_destroys_it_though_many_are_let_in) {
+  expect_holds_everywhere("shared_crowd", [](execution& e) {
+    auto& x = e.make<crowd>(false);
+    add_workers(e, x.s, 1);
+    e.thread("owner", [&x] { x.held.reset(); });
+    e.thread("canceller", [&x] { x.of_third.cancel(); });
+    e.finally([&x] { x.check_all(); });
+  });
+}
+
+// While the lock of the list is given away, those in front may have come and gone, and the writer has it.
+TEST(shared_mutex_model, who_lets_many_in_looks_again_after_it_has_woken_some) {
+  expect_holds_everywhere("shared_crowd_writer", [](execution& e) {
+    auto& x = e.make<crowd>(true);
+    add_workers(e, x.s, 1);
+    e.thread("owner", [&x] { x.held.reset(); });
+    e.finally([&x] { x.check_all(); });
+  });
+}
+
 }  // namespace
 }  // namespace rota::sync

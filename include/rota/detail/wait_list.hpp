@@ -34,6 +34,17 @@ namespace rota::core {
 //       it hands that on to the next in line.
 //   W5  A list is destroyed under its own lock: who was granted something may destroy the primitive at once, while the giver is still
 //       inside of its section. A giver must therefore take the lock before it gives what lets another destroy the primitive.
+//   W6  A section that breathes comes back, although nobody may be left who waits: those whom it let pass, and those who gave up meanwhile,
+//       may destroy the primitive. So it says in away_, under the lock, that it is away, and the destruction waits until all have come
+//       back, and then for the lock: W5. Those who still wait then have been served by them.
+//
+//   away_    31                                                2      1      0
+//          +----------------------------------------------------+-------+------+
+//          |             sections that are away                 |waited |begun |
+//          +----------------------------------------------------+-------+------+
+//            begun   a section was away once: the end looks under the lock. It never goes, so that the end needs one look at a free lock
+//            waited  the end sleeps on this word
+//   It is changed only under the lock.
 
 struct wait_links {
   wait_links* next = this;
@@ -102,17 +113,26 @@ class ROTA_API wait_list {
   wait_list& operator=(const wait_list&) = delete;
   ~wait_list() { end("something was destroyed while somebody waits for it"); }
 
-  /// First in a primitive's destructor: ends the program, with this sentence, if somebody waits. See W5.
+  /// First in a primitive's destructor: ends the program, with this sentence, if somebody waits. See W5 and W6.
   void end(const char* words) noexcept {
-    if (!lock_.is_free() || !ring_.is_alone()) [[unlikely]]
+    // relaxed. Whoever let the last one pass set it before it gave the lock away, if it did, and the look at the lock has seen that.
+    if (!lock_.is_free() || away_.load(base::order::relaxed) != 0 || !ring_.is_alone()) [[unlikely]]
       end_slowly(words);
   }
 
  private:
   friend class wait_section;
+  static constexpr std::uint32_t begun = 1;
+  static constexpr std::uint32_t waited = 2;
+  static constexpr std::uint32_t one_away = 4;
+
   void end_slowly(const char* words) noexcept;
+  void lock_after_all() noexcept;
+  void go_away() noexcept;
+  void come_back() noexcept;
 
   base::mutex lock_;
+  base::atomic<std::uint32_t> away_{0};
   wait_links ring_;
 };
 
@@ -165,11 +185,16 @@ class ROTA_API wait_section {
 
   /// As many as one section wakes. Full: breathe() before the next one.
   [[nodiscard]] bool is_full() const noexcept { return count_ == capacity; }
-  /// Gives the lock away, wakes, and takes it again.
+  /// Gives the lock away, wakes, and takes it again. Nobody can destroy the list meanwhile: see W6.
   void breathe() noexcept;
 
+#if ROTA_MODEL
+  // Three who wait are a crowd there.
+  static constexpr unsigned capacity = 2;
+#else
   // More of them would be zeroed on the stack by each section of a hardened build, and mostly one is woken, or nobody.
   static constexpr unsigned capacity = 8;
+#endif
 
  private:
   static void insert(wait_links& where, wait_node& node) noexcept;

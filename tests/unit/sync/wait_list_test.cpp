@@ -119,6 +119,20 @@ TEST(wait_list_death, destroyed_while_somebody_waits) {
       "so it says");
 }
 
+TEST(wait_list_death, destroyed_while_somebody_waits_who_came_later) {
+  EXPECT_DEATH(
+      {
+        wait_node node;
+        wait_list list;
+        crowd all;
+        all.add(list, static_cast<int>(wait_section::capacity) + 1);
+        wait_section(list).grant_all();
+        link(list, node, noop_waker());
+        list.end("so it says");
+      },
+      "so it says");
+}
+
 #if !defined(NDEBUG)
 TEST(wait_list_death, code_of_a_users_under_the_lock) {
   wait_list list;
