@@ -226,9 +226,18 @@ class [[nodiscard]] with_limit final : public deadline_region {
     return inner_.await_suspend(frame);
   }
   typename shape::type await_resume() {
-    if (end() == deadline_end::in_time) return shape::in_time(inner_);
+    bool in_time = end() == deadline_end::in_time;
+    // What happened in the moment in which it was given up, and cannot be passed on to somebody else.
+    if constexpr (requires { inner_.has_passed(); }) in_time = in_time || inner_.has_passed();
+    if (in_time) return shape::in_time(inner_);
     inner_.abandon();
     return shape::late();
+  }
+  /// For a limit around this one.
+  [[nodiscard]] bool has_passed() noexcept
+    requires requires(awaited<A>& a) { a.has_passed(); }
+  {
+    return inner_.has_passed();
   }
   /// A deadline around this one passed.
   void abandon() noexcept {

@@ -1,6 +1,7 @@
 // What cannot be one of several that are waited for, and handlers that do not fit.
 // EXPECT: a task is no case of a select: spawn it and name its handle
 // EXPECT: no case of a select: it needs a leaf that may lose
+// EXPECT: what happens here cannot be given back if another case wins
 // EXPECT: must have a name: its task goes on if another case wins
 // EXPECT: a thread can wait for channels and for what is in rota/sync
 // EXPECT: either every case of a select has a handler, or none
@@ -9,6 +10,7 @@
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/spawn.hpp>
+#include <rota/sync/barrier.hpp>
 
 namespace channel = rota::channel;
 
@@ -22,6 +24,12 @@ rota::task<void> of_a_limit(channel::receiver<int> rx) {
 }
 rota::task<void> of_a_temporary_handle() {
   static_cast<void>(co_await channel::select(rota::spawn(child())));
+}
+rota::task<void> of_an_arrival(rota::sync::barrier& b) {
+  static_cast<void>(co_await channel::select(b.arrive_and_wait()));
+}
+void of_an_arrival_in_a_thread(rota::sync::barrier& b) {
+  static_cast<void>(channel::blocking_select(b.arrive_and_wait()));
 }
 void of_a_timer_in_a_thread(channel::receiver<int> rx) {
   static_cast<void>(channel::blocking_select(rx.recv(), rota::sleep_for(std::chrono::seconds(1))));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include <rota/cancel.hpp>
 #include <rota/detail/enter.hpp>
 #include <rota/detail/under_deadline.hpp>
+#include <rota/sync/barrier.hpp>
 #include <rota/time.hpp>
 
 namespace rota::core {
@@ -200,6 +202,43 @@ TEST(deadline_model, a_deadline_and_an_event_end_a_wait_in_one_way) {
       check(last.resumes == 1 && last.cancels == 0, "the second wait saw its own event");
     });
   });
+}
+
+// What cannot be passed on to somebody else is done, although it is late: two arrive, and both pass.
+TEST(deadline_model, who_passed_a_barrier_in_the_moment_of_its_limit_has_passed) {
+  enum class form : unsigned char { around, of_its_own, around_its_own };
+  struct scene {
+    services around;
+    sync::barrier both{2};
+
+    static task<void> arrives(scene& x, form how) {
+      bool passed = false;
+      if (how == form::around) {
+        const auto got = co_await timeout(10ms, x.both.arrive_and_wait());
+        passed = got.has_value();
+      } else if (how == form::of_its_own) {
+        const auto got = co_await x.both.arrive_and_wait_for(10ms);
+        passed = got.has_value();
+      } else {
+        const auto got = co_await timeout(10ms, x.both.arrive_and_wait_for(20ms));
+        passed = got.has_value() && got->has_value();
+      }
+      // Taken back: so it arrives once more, and else the other would wait for ever.
+      if (!passed) co_await x.both.arrive_and_wait();
+    }
+  };
+  for (const form how : {form::around, form::of_its_own, form::around_its_own}) {
+    expect_holds_everywhere("deadline barrier " + std::to_string(static_cast<int>(how)), [how](execution& e) {
+      auto& x = e.make<scene>();
+      e.thread("task", [&x, how] {
+        const auto end = run_here(scene::arrives(x, how), x.around);
+        check(end.has_value(), "it came to its end");
+      });
+      e.thread("poller", [&x] { x.around.look(2); });
+      e.thread("other", [&x] { static_cast<void>(x.both.blocking_arrive_and_wait()); });
+      e.finally([&x] { check(x.both.arrived() == 0, "nobody is left"); });
+    });
+  }
 }
 
 TEST(deadline_model, a_deadline_whose_wake_is_used_up_by_an_event_is_delivered_at_the_next_wait) {

@@ -38,7 +38,8 @@ template <class A>
 ///
 /// A case is: recv() and send() of a channel; lock(), acquire(), wait() and their like of what is in rota/sync; sleep_for, sleep_until,
 /// tick() of an interval; a handle by its name, its result() or detached_wait(); next() of a join_set and of a unix_signal; read(), write() of
-/// a socket; and each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle; or see when_any. At most 64.
+/// a socket; and each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle; or see when_any. Nor is what
+/// cannot be given back, an arrival at a barrier. At most 64.
 ///
 /// Threads       Any task of a runtime. What the cases refer to may be used by others meanwhile.
 /// Ownership     A case, and a handler, is referred to: temporaries live until the co_await is done. To keep a select in a variable is

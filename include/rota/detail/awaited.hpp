@@ -49,6 +49,12 @@ class awaited<A> {
     return inner_->await_suspend(frame);
   }
   decltype(auto) await_resume() { return inner_->await_resume(); }
+  /// It was late, and yet it is done: what has happened cannot be passed on.
+  [[nodiscard]] bool has_passed() noexcept
+    requires requires(std::remove_reference_t<A>& a) { a.has_passed(); }
+  {
+    return inner_->has_passed();
+  }
   /// It was cancelled, and nobody will ask for its result.
   void abandon() noexcept {
     if constexpr (requires { inner_->abandon(); }) inner_->abandon();

@@ -37,6 +37,12 @@ class [[nodiscard]] limited final : public deadline_region {
     if constexpr (requires { leaf_.has_passed(); }) in_time = in_time || leaf_.has_passed();
     return in_time ? shape::in_time(leaf_) : shape::late();
   }
+  /// For a limit around this one.
+  [[nodiscard]] bool has_passed() noexcept
+    requires requires(Leaf& leaf) { leaf.has_passed(); }
+  {
+    return leaf_.has_passed();
+  }
   /// A deadline around this one passed.
   void abandon() noexcept { static_cast<void>(end()); }
 

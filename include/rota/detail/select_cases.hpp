@@ -20,13 +20,18 @@ namespace rota::channel::detail {
 
 template <class L>
 concept leaf_that_may_lose = std::is_base_of_v<leaf, L> && requires { requires L::may_lose; };
+template <class L>
+concept leaf_that_stays = std::is_base_of_v<leaf, L> && requires { requires !L::may_lose; };
 
 /// How a case's leaf is reached: as it is, or as what a handle gives.
 template <class A>
 class held_leaf {
   static_assert(!core::is_task<std::remove_cvref_t<A>>,
                 "a task is no case of a select: spawn it and name its handle, or see when_any");
-  static_assert(core::is_task<std::remove_cvref_t<A>>,
+  static_assert(!leaf_that_stays<std::remove_cvref_t<A>>,
+                "no case of a select: what happens here cannot be given back if another case wins, as an "
+                "arrival at a barrier; await it with a limit, or in a task whose handle is the case");
+  static_assert(core::is_task<std::remove_cvref_t<A>> || leaf_that_stays<std::remove_cvref_t<A>>,
                 "no case of a select: it needs a leaf that may lose, as recv(), send(), lock(), wait() and "
                 "sleep_for(); a limit is a case of its own, sleep_for()");
 };

@@ -24,6 +24,7 @@ namespace rota::sync {
 //   B1  Under the lock: the nodes in the list, but for those whose generation has passed, are those that have arrived.
 //   B2  arrived < participants, or both are 0.
 //   B3  A passage cannot be passed on to somebody else: who was granted it, and gives up in that moment, has passed (`kind` of its node).
+//       A limit therefore asks has_passed(), and an arrival is no case of a select: of a case that loses nobody asks.
 
 /// All participants arrive, then all go on. The last to arrive is the leader of that generation.
 ///
@@ -36,7 +37,8 @@ namespace rota::sync {
 /// Ownership     Destroying a barrier at which somebody waits ends the program with a sentence.
 /// Ordering      What any participant did before it arrived, or dropped out, happens before the return of each that it lets pass.
 /// Failure       A cancelled wait takes the arrival back, and so does a limit that passes: the others go on waiting for it, and it may
-///               arrive again. If the last one arrives in that moment, it counts: a wait with a limit says that it has passed. The constructor
+///               arrive again. If the last one arrives in that moment, it counts: a wait with a limit, or under a timeout of its own, says that it
+///               has passed. So it is no case of a select: one that loses could not say so. The constructor
 ///               throws `std::invalid_argument` unless the participants are 1..max_participants. Arriving, or dropping out, after all
 ///               have dropped out ends the program with a sentence.
 /// Cost          An arrival: the list's lock once, and one wake. A single participant: one read-modify-write. No allocation.
@@ -131,9 +133,15 @@ class ROTA_API barrier {
 
 class ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
  public:
+  /// No case of a select: see B3.
+  static constexpr bool may_lose = false;
+
   explicit arrival_leaf(barrier& at) noexcept : wait_leaf(at.target()) {}
-  [[nodiscard]] passage await_resume() noexcept { return passage_of(node()); }
-  /// For core::limited: see B3.
+  [[nodiscard]] passage await_resume() noexcept {
+    node().kind &= static_cast<unsigned char>(~passed);
+    return passage_of(node());
+  }
+  /// For who limits it: see B3.
   [[nodiscard]] bool has_passed() noexcept { return (node().kind & passed) != 0; }
 };
 

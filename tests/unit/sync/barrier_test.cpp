@@ -186,6 +186,56 @@ TEST(barrier, a_limit_that_passes_takes_the_arrival_back) {
   EXPECT_TRUE(other.join());
 }
 
+// The last one arrives, and the limit passes before the first has run.
+TEST(barrier, a_passage_that_is_late_is_a_passage) {
+  using passes = task<bool> (*)(barrier&);
+  const passes forms[] = {
+      [](barrier& at) -> task<bool> { co_return (co_await timeout(5ms, at.arrive_and_wait())).has_value(); },
+      [](barrier& at) -> task<bool> { co_return (co_await at.arrive_and_wait_for(5ms)).has_value(); },
+      [](barrier& at) -> task<bool> {
+        co_return (co_await timeout(5ms, timeout(1h, at.arrive_and_wait()))).has_value();
+      },
+      [](barrier& at) -> task<bool> {
+        co_return (co_await timeout(5ms, at.arrive_and_wait_for(1h))).has_value();
+      },
+  };
+  for (const passes& form : forms) {
+    manual_scheduler by;
+    barrier b(2);
+    std::string order;
+    auto late = by.spawn(form(b));
+    by.run_until_idle();
+    auto last = by.spawn(arrives(b, order, 'a'));
+    EXPECT_TRUE(by.run_one());
+    by.advance(5ms);
+    by.run_until_idle();
+    EXPECT_EQ(order, "A");
+    EXPECT_TRUE(late.join());
+    EXPECT_EQ(b.arrived(), 0U);
+  }
+}
+
+// That it was late once says nothing of the next time.
+TEST(barrier, an_arrival_with_a_name_is_awaited_again) {
+  manual_scheduler by;
+  barrier b(2);
+  std::string order;
+  const auto twice = [](barrier& at) -> task<int> {
+    auto arrival = at.arrive_and_wait();
+    const auto first = co_await timeout(5ms, arrival);
+    const auto second = co_await timeout(5ms, arrival);
+    co_return (first.has_value() ? 1 : 0) + (second.has_value() ? 2 : 0);
+  };
+  auto late = by.spawn(twice(b));
+  by.run_until_idle();
+  auto last = by.spawn(arrives(b, order, 'a'));
+  EXPECT_TRUE(by.run_one());
+  by.advance(5ms);
+  by.run_with_time();
+  EXPECT_EQ(late.join(), 1);
+  EXPECT_EQ(b.arrived(), 0U);
+}
+
 TEST(barrier, threads_go_round) {
   constexpr std::uint32_t threads = 3;
   constexpr std::uint32_t rounds = 500;
