@@ -8,7 +8,7 @@ using core::wait_section;
 
 namespace {
 
-news& self(void* of) noexcept { return *static_cast<news*>(of); }
+const hearing& who(void* of) noexcept { return *static_cast<const hearing*>(of); }
 
 }  // namespace
 
@@ -52,10 +52,10 @@ void news::close() noexcept {
 constexpr core::wait_rules news::rules_called(const char* what) noexcept {
   return {
       .what = what,
-      .try_now = [](void* of, wait_node& me) noexcept { return self(of).is_news_for(me); },
+      .try_now = [](void* of, wait_node&) noexcept { return is_news_for(who(of)); },
       .join =
           [](void* of, wait_section& section, wait_node& me) noexcept {
-            if (self(of).is_news_for(me)) return on_join::done;
+            if (is_news_for(who(of))) return on_join::done;
             section.link_back(me);
             return on_join::linked;
           },

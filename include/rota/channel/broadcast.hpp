@@ -240,19 +240,22 @@ class broadcast_receiver {
   /// Block the thread; in a task, co_await recv() instead.
   [[nodiscard]] item_or blocking_recv() {
     core::wait_node me;
-    static_cast<void>(core::block(begin(me), me));
+    detail::hearing as = hears();
+    static_cast<void>(core::block(on_->to_hear(as), me));
     return try_recv();
   }
   template <class Rep, class Period>
   [[nodiscard]] item_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
     core::wait_node me;
-    return end(core::block_for(begin(me), me, rota::detail::saturating_span(span)));
+    detail::hearing as = hears();
+    return end(core::block_for(on_->to_hear(as), me, rota::detail::saturating_span(span)));
   }
   template <class Duration>
   [[nodiscard]] item_or blocking_recv_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     core::wait_node me;
-    return end(core::block_until(begin(me), me, rota::detail::saturating_deadline(time)));
+    detail::hearing as = hears();
+    return end(core::block_until(on_->to_hear(as), me, rota::detail::saturating_deadline(time)));
   }
 
   /// One more receiver, for what is sent from now on.
@@ -269,10 +272,7 @@ class broadcast_receiver {
  private:
   friend class detail::broadcast_leaf<T>;
 
-  core::wait_target begin(core::wait_node& me) noexcept {
-    me.wanted = at_.next;
-    return on_->to_hear();
-  }
+  [[nodiscard]] detail::hearing hears() const noexcept { return {on_, &at_.next}; }
   item_or end(core::wait_end how) {
     if (how == core::wait_end::timed_out) return std::unexpected(no_item{recv_status::timed_out});
     return try_recv();
@@ -285,13 +285,13 @@ class broadcast_receiver {
 template <class T>
 class detail::broadcast_leaf final : public core::wait_leaf {
  public:
-  explicit broadcast_leaf(broadcast_receiver<T>& of) noexcept : wait_leaf(of.on_->to_hear()), of_(&of) {
-    node().wanted = of.at_.next;
-  }
+  explicit broadcast_leaf(broadcast_receiver<T>& of) noexcept
+      : wait_leaf(of.on_->to_hear(as_)), of_(&of), as_(of.hears()) {}
   [[nodiscard]] std::expected<T, no_item> await_resume() { return of_->try_recv(); }
 
  private:
   broadcast_receiver<T>* of_;
+  hearing as_;
 };
 
 /// A channel that gives each value to each receiver, and keeps the last `capacity` for those that are slow.

@@ -79,13 +79,13 @@ class watch_state final : public news {
 template <class T>
 class changed_leaf final : public core::wait_leaf {
  public:
-  explicit changed_leaf(watch_receiver<T>& of) noexcept : wait_leaf(of.on_->to_hear()), of_(&of) {
-    node().wanted = of.seen_;
-  }
+  explicit changed_leaf(watch_receiver<T>& of) noexcept
+      : wait_leaf(of.on_->to_hear(as_)), of_(&of), as_(of.hears()) {}
   [[nodiscard]] std::expected<void, recv_status> await_resume() noexcept { return of_->try_changed(); }
 
  private:
   watch_receiver<T>* of_;
+  hearing as_;
 };
 
 }  // namespace detail
@@ -228,18 +228,21 @@ class watch_receiver {
   /// Block the thread; in a task, co_await changed() instead.
   heard blocking_changed() {
     core::wait_node me;
-    static_cast<void>(core::block(begin(me), me));
+    detail::hearing as = hears();
+    static_cast<void>(core::block(on_->to_hear(as), me));
     return try_changed();
   }
   template <class Rep, class Period>
   heard blocking_changed_for(std::chrono::duration<Rep, Period> span) {
     core::wait_node me;
-    return end(core::block_for(begin(me), me, rota::detail::saturating_span(span)));
+    detail::hearing as = hears();
+    return end(core::block_for(on_->to_hear(as), me, rota::detail::saturating_span(span)));
   }
   template <class Duration>
   heard blocking_changed_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     core::wait_node me;
-    return end(core::block_until(begin(me), me, rota::detail::saturating_deadline(time)));
+    detail::hearing as = hears();
+    return end(core::block_until(on_->to_hear(as), me, rota::detail::saturating_deadline(time)));
   }
 
   /// co_await it: a copy of the first value for which `is_wanted` (called with a const T&) says true, the present one first; nothing: closed
@@ -300,10 +303,7 @@ class watch_receiver {
  private:
   friend class detail::changed_leaf<T>;
 
-  core::wait_target begin(core::wait_node& me) noexcept {
-    me.wanted = seen_;
-    return on_->to_hear();
-  }
+  [[nodiscard]] detail::hearing hears() const noexcept { return {on_, &seen_}; }
   heard end(core::wait_end how) noexcept {
     if (how == core::wait_end::timed_out) return std::unexpected(recv_status::timed_out);
     return try_changed();

@@ -14,12 +14,22 @@ namespace rota::channel::detail {
 //   halves_     all of them; the last one frees the channel. A sender outlives all receivers, and may make a new one
 //
 //   send   under the lock: the slot, the word, and all who wait are granted.
-//   wait   under the lock: the word says more than the waiter has seen (`wanted` of its node), or closed; or else it joins the line.
+//   wait   under the lock: the word says more than the receiver has seen by then, or closed; or else it joins the line.
 //
 //   N1  Under the lock, nobody is in the line who has not seen everything; and nobody is, once it is closed.
 //   N2  A grant takes nothing: who was granted looks for itself. So a waiter that is cancelled has nothing to pass on.
 //   N3  A slot may be newer than the word for who reads it without the lock. He looks at the word afterwards, and if it does not know of
 //       what he has read, he reads again under the lock: so nobody sees what is not yet told, and hears of it twice.
+//   N4  What a receiver has seen is its own, and so is the wait: the hooks look at it where it lies, in the thread of who waits. A leaf that has
+//       a name may be made long before it is awaited, and be awaited again.
+
+class news;
+
+/// Who waits to hear.
+struct hearing {
+  news* of;
+  const std::uint64_t* seen;  // so many
+};
 
 class ROTA_API news {
  public:
@@ -55,7 +65,8 @@ class ROTA_API news {
     return {word_.load(base::order::acquire)};
   }
   void close() noexcept;
-  [[nodiscard]] core::wait_target to_hear() noexcept { return {&line_, this, rules_}; }
+  /// `as`: outlives the wait.
+  [[nodiscard]] core::wait_target to_hear(hearing& as) noexcept { return {&line_, &as, rules_}; }
 
  protected:
   static const core::wait_rules watch_rules;
@@ -80,9 +91,12 @@ class ROTA_API news {
   static constexpr std::uint32_t most = std::uint32_t{1} << 31U;
   static constexpr core::wait_rules rules_called(const char* what) noexcept;
 
-  [[nodiscard]] bool is_news_for(const core::wait_node& me) const noexcept {
+  [[nodiscard]] bool is_more_than(std::uint64_t seen) const noexcept {
     const snapshot now = state();
-    return now.count() > me.wanted || now.is_closed();
+    return now.count() > seen || now.is_closed();
+  }
+  [[nodiscard]] static bool is_news_for(const hearing& who) noexcept {
+    return who.of->is_more_than(*who.seen);
   }
   void add_half() noexcept;
 

@@ -463,5 +463,51 @@ TEST(broadcast, runtimes_works_and_threads_share_it) {
   EXPECT_EQ(of_thread, sum);
 }
 
+// Where the receiver is counts when the wait begins, not when it was given a name.
+TEST(broadcast, a_receive_with_a_name_is_awaited_again) {
+  manual_scheduler by;
+  auto [tx, rx] = broadcast<int>(4);
+  std::string order;
+  const auto receives = [](broadcast_receiver<int>& from, std::string& said) -> task<void> {
+    auto next = from.recv();
+    for (;;) {
+      const auto got = co_await next;
+      if (!got.has_value()) {
+        said += got.error().why == recv_status::closed ? '.' : '?';
+        co_return;
+      }
+      said += std::to_string(*got);
+    }
+  };
+  EXPECT_EQ(tx.send(1), send_status::sent);
+  auto all = by.spawn(receives(rx, order));
+  by.run_until_idle();
+  EXPECT_EQ(order, "1");
+  EXPECT_EQ(tx.send(2), send_status::sent);
+  by.run_until_idle();
+  EXPECT_EQ(order, "12");
+  tx.close();
+  by.run_until_idle();
+  EXPECT_EQ(order, "12.");
+  all.join();
+}
+
+TEST(broadcast, a_value_that_was_received_meanwhile_does_not_end_a_wait) {
+  manual_scheduler by;
+  auto [tx, rx] = broadcast<int>(4);
+  const auto receives = [](broadcast_sender<int>& to, broadcast_receiver<int>& from) -> task<int> {
+    auto next = from.recv();
+    static_cast<void>(to.send(1));
+    const auto now = from.try_recv();
+    const auto later = co_await next;
+    co_return 10 * now.value_or(0) + later.value_or(0);
+  };
+  auto both = by.spawn(receives(tx, rx));
+  by.run_until_idle();
+  EXPECT_EQ(tx.send(2), send_status::sent);
+  by.run_until_idle();
+  EXPECT_EQ(both.join(), 12);
+}
+
 }  // namespace
 }  // namespace rota::channel

@@ -424,5 +424,51 @@ TEST(watch, runtimes_works_and_threads_share_it) {
   other.join();
 }
 
+// What the receiver has seen counts when the wait begins, not when it was given a name.
+TEST(watch, a_change_with_a_name_is_awaited_again) {
+  manual_scheduler by;
+  auto [tx, rx] = watch<int>(0);
+  std::string order;
+  const auto hears = [](watch_receiver<int>& from, std::string& said) -> task<void> {
+    auto change = from.changed();
+    for (;;) {
+      const auto news = co_await change;
+      if (!news.has_value()) {
+        said += news.error() == recv_status::closed ? '.' : '?';
+        co_return;
+      }
+      said += std::to_string(from.get());
+    }
+  };
+  EXPECT_EQ(tx.send(1), send_status::sent);
+  auto all = by.spawn(hears(rx, order));
+  by.run_until_idle();
+  EXPECT_EQ(order, "1");
+  EXPECT_EQ(tx.send(2), send_status::sent);
+  by.run_until_idle();
+  EXPECT_EQ(order, "12");
+  tx.close();
+  by.run_until_idle();
+  EXPECT_EQ(order, "12.");
+  all.join();
+}
+
+TEST(watch, a_change_that_was_seen_meanwhile_is_no_news) {
+  manual_scheduler by;
+  auto [tx, rx] = watch<int>(0);
+  const auto hears = [](watch_sender<int>& to, watch_receiver<int>& from) -> task<bool> {
+    auto change = from.changed();
+    static_cast<void>(to.send(1));
+    EXPECT_EQ(from.get_and_update(), 1);
+    const auto news = co_await change;
+    co_return news.has_value() && from.get() == 2;
+  };
+  auto late = by.spawn(hears(tx, rx));
+  by.run_until_idle();
+  EXPECT_EQ(tx.send(2), send_status::sent);
+  by.run_until_idle();
+  EXPECT_TRUE(late.join());
+}
+
 }  // namespace
 }  // namespace rota::channel
