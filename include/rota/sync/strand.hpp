@@ -183,8 +183,9 @@ namespace rota::sync {
 ///   co_await line.join();                                       // no more, and all is done
 ///
 /// Threads       Any. `run` runs its function in the task that awaits it; `blocking_run` in its thread; `post` in a task of its own.
-/// Ownership     The function and the arguments are moved into the task; with blocking_run they stay where they are. Destroying a strand in
-///               which something runs or waits ends the program with a sentence: join() first.
+/// Ownership     The function and the arguments are moved into the task, and end in its turn, the function's captures too, so that they need
+///               no lock either; outside of it if the turn never comes. With blocking_run they stay where they are. Destroying
+///               a strand in which something runs or waits ends the program with a sentence: join() first.
 /// Ordering      First come, first served: `run` comes when it is awaited, `post` when it is called. The end of one happens before the
 ///               beginning of the next, and before its result is seen. **Reentrant**: `run` and `blocking_run` of who has its turn call their
 ///               function at once, as dispatch() of an executor does; `post` never does. Another task that is started inside, a child of a
@@ -253,16 +254,21 @@ class strand {
   core::turn_line line_;
 };
 
+// A lambda takes the function and the arguments over in the turn, so that they end before it does.
+
 template <class F, class... Args>
 task<core::turn_result_t<F, Args...>> strand::run(F function, Args... args) {
   core::turn mine;
   if (!line_.is_mine()) mine = co_await core::turn_leaf(line_);
   core::demand_unguarded();
+  auto call = [f = std::move(function), ... a = std::move(args)]() mutable -> decltype(auto) {
+    return std::move(f)(std::move(a)...);
+  };
   if constexpr (core::is_task<std::remove_cvref_t<std::invoke_result_t<F, Args...>>>) {
-    auto work = std::move(function)(std::move(args)...);
+    auto work = call();
     co_return co_await std::move(work);
   } else {
-    co_return std::move(function)(std::move(args)...);
+    co_return call();
   }
 }
 
@@ -270,11 +276,14 @@ template <class F, class... Args>
 task<core::turn_result_t<F, Args...>> strand::posted(core::turn_place place, F function, Args... args) {
   const core::turn mine = co_await core::place_leaf(place);
   core::demand_unguarded();
+  auto call = [f = std::move(function), ... a = std::move(args)]() mutable -> decltype(auto) {
+    return std::move(f)(std::move(a)...);
+  };
   if constexpr (core::is_task<std::remove_cvref_t<std::invoke_result_t<F, Args...>>>) {
-    auto work = std::move(function)(std::move(args)...);
+    auto work = call();
     co_return co_await std::move(work);
   } else {
-    co_return std::move(function)(std::move(args)...);
+    co_return call();
   }
 }
 

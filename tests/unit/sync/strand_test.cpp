@@ -390,6 +390,57 @@ TEST(strand, arguments_are_moved_in_and_destroyed_once) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
+/// What only the strand's functions use, in a capture or an argument: it needs no lock, nor does its end.
+class guarded_end {
+ public:
+  guarded_end(strand& of, int& good, int& bad) noexcept : of_(&of), good_(&good), bad_(&bad) {}
+  guarded_end(guarded_end&& other) noexcept
+      : of_(std::exchange(other.of_, nullptr)), good_(other.good_), bad_(other.bad_) {}
+  guarded_end& operator=(guarded_end&&) = delete;
+  guarded_end(const guarded_end&) = delete;
+  guarded_end& operator=(const guarded_end&) = delete;
+  ~guarded_end() {
+    if (of_ != nullptr) ++(of_->running_here() ? *good_ : *bad_);
+  }
+
+ private:
+  strand* of_;
+  int* good_;
+  int* bad_;
+};
+
+TEST(strand, captures_and_arguments_end_in_the_turn) {
+  int good = 0;
+  int bad = 0;
+  rota::run(
+      [](int& in, int& out) -> task<void> {
+        strand line;
+        const auto one = [&] { return guarded_end(line, in, out); };
+        auto with_capture = line.run([held = one()] {});
+        co_await std::move(with_capture);
+        co_await line.run([](const guarded_end&) {}, one());
+        auto task_with_capture = line.run([held = one()]() -> task<void> { co_await yield(); });
+        co_await std::move(task_with_capture);
+        const auto of_a_task = [](const guarded_end&) -> task<void> { co_await yield(); };
+        co_await line.run(of_a_task, one());
+        auto throws = line.run([held = one()] { throw std::runtime_error("broken"); });
+        try {
+          co_await std::move(throws);
+          ADD_FAILURE();
+        } catch (const std::runtime_error&) {
+        }
+        auto posted = line.post([held = one()] {});
+        co_await posted;
+        auto with_argument = line.post([](const guarded_end&) {}, one());
+        co_await with_argument;
+        co_await line.join();
+      },
+      std::ref(good),
+      std::ref(bad));
+  EXPECT_EQ(good, 7);
+  EXPECT_EQ(bad, 0);
+}
+
 /// Only the strand orders it.
 struct counted {
   strand line;
