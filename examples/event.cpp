@@ -10,7 +10,7 @@ namespace {
 
 struct stadium {
   rota::sync::event gate;
-  rota::sync::event turnstile{rota::sync::event_reset::automatic, true};
+  rota::sync::event turnstile{rota::sync::event_reset::automatic, rota::sync::event_state::set};
   int inside = 0;  // only who is in the turnstile counts
 };
 

@@ -159,7 +159,7 @@ TEST(promised, events) {
   manual.reset();
   EXPECT_FALSE(manual.try_wait());
 
-  sync::event automatic(sync::event_reset::automatic, true);
+  sync::event automatic(sync::event_reset::automatic, sync::event_state::set);
   EXPECT_TRUE(automatic.try_wait());
   EXPECT_FALSE(automatic.is_set());
 }

@@ -401,7 +401,7 @@ task<void> passes(sync::event& door, sync::event& begin, counter& sum, cage& in,
 }
 
 void events(cage& in) {
-  sync::event door(sync::event_reset::automatic, true);
+  sync::event door(sync::event_reset::automatic, sync::event_state::set);
   sync::event begin;
   counter sum;
   in.tasks(8, cancelled::some, [&](std::uint64_t seed) { return passes(door, begin, sum, in, seed); });

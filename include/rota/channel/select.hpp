@@ -36,10 +36,10 @@ template <class A>
 ///       rota::channel::on(requests.recv(), [&](std::optional<request> got) { ... }),
 ///       rota::channel::on(rota::sleep_for(1s), [&] { ... }));
 ///
-/// A case is: recv() and send() of a channel; lock(), acquire(), wait() and their like of what is in rota/sync; sleep_for, sleep_until,
-/// tick() of an interval; a handle by its name, its result() or detached_wait(); next() of a join_set and of a unix_signal; read(), write() of
-/// a socket; and each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle; or see when_any. Nor is what
-/// cannot be given back, an arrival at a barrier. At most 64.
+/// A case is: recv() and send() of a channel; lock(), acquire(), wait() and their like of what is in rota/sync, but for a condition_variable;
+/// sleep_for, sleep_until, tick() of an interval; a handle by its name, its result() or detached_wait(); next() of a join_set and of a
+/// unix_signal; read(), write() of a socket; and each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle;
+/// or see when_any. Nor is what cannot be given back, an arrival at a barrier. At most 64.
 ///
 /// Threads       Any task of a runtime. What the cases refer to may be used by others meanwhile.
 /// Ownership     A case, and a handler, is referred to: temporaries live until the co_await is done. To keep a select in a variable is
@@ -71,7 +71,8 @@ template <class... C>
 
 // The forms for threads, with cases of channels and of what is in rota/sync alone. Throw as select does.
 
-/// Never waits; nothing: no case is ready. Needs no runtime.
+/// Never waits; nothing: no case is ready. Needs no runtime. What is not ready is in its line for a moment: a try_acquire(), or another try,
+/// that comes just then finds somebody waiting, and may say `empty`.
 template <class... C>
   requires(sizeof...(C) > 0)
 [[nodiscard]] auto try_select(C&&... cases) {

@@ -29,7 +29,7 @@ enum class recv_status : unsigned char {
 enum class overflow : unsigned char {
   wait,         // send() waits; try_send() says `full`
   reject,       // both say `full`
-  drop_oldest,  // the item that has been there for longest goes
+  drop_oldest,  // the item that has been there for longest goes; where others are in the middle of their moves all the time, the new one
   drop_newest,  // the new item goes: `dropped`
 };
 

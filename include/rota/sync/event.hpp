@@ -13,6 +13,9 @@ enum class event_reset : unsigned char {
   automatic,  // resets it: each set() lets one wait pass
 };
 
+/// How it begins.
+enum class event_state : unsigned char { unset, set };
+
 // PROTOCOL: event
 //   word_    bit 0: set · bit 1: waiting. Never both.
 //
@@ -46,8 +49,8 @@ enum class event_reset : unsigned char {
 /// Example       examples/event.cpp
 class ROTA_API event : public core::plain_waits<event> {
  public:
-  explicit event(event_reset how = event_reset::manual, bool is_set_now = false) noexcept
-      : word_(is_set_now ? flag : 0), is_automatic_(how == event_reset::automatic) {}
+  explicit event(event_reset how = event_reset::manual, event_state now = event_state::unset) noexcept
+      : word_(now == event_state::set ? flag : 0), is_automatic_(how == event_reset::automatic) {}
   event(const event&) = delete;
   event& operator=(const event&) = delete;
   ~event() { list_.end("a sync::event was destroyed while somebody waits for it"); }

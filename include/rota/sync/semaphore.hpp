@@ -15,7 +15,7 @@ namespace rota::sync {
 
 /// Why try_acquire took nothing.
 enum class acquire_refusal : unsigned char {
-  empty,   // not so many permits now, or somebody waits already
+  empty,  // not so many permits now, or somebody waits already; for a moment a try_select, too, for which there are too few
   closed,  // and there will be none
 };
 

@@ -81,7 +81,8 @@ class ROTA_API shared_mutex {
   [[nodiscard]] core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
-  /// The same for readers: a shared_guard. try_lock_shared: nothing, if a writer has it, or somebody waits.
+  /// The same for readers: a shared_guard. try_lock_shared: nothing, if a writer has it, or somebody waits (for
+  /// a moment a try_select, too, that would have it alone).
   [[nodiscard]] shared_leaf lock_shared() noexcept;
   [[nodiscard]] std::optional<shared_guard> try_lock_shared() noexcept;
   template <class Rep, class Period>

@@ -51,8 +51,8 @@ TEST(event, an_automatic_one_lets_one_pass) {
 }
 
 TEST(event, may_be_set_from_the_start) {
-  EXPECT_TRUE(event(event_reset::manual, true).try_wait());
-  EXPECT_TRUE(event(automatic, true).try_wait());
+  EXPECT_TRUE(event(event_reset::manual, event_state::set).try_wait());
+  EXPECT_TRUE(event(automatic, event_state::set).try_wait());
 }
 
 TEST(event, a_manual_one_lets_all_pass_although_it_is_reset_at_once) {
