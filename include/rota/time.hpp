@@ -178,8 +178,6 @@ namespace core {
 /// What timeout makes of a T.
 template <class T>
 struct timed_result {
-  static_assert(!std::is_reference_v<T>,
-                "a timeout cannot yield a reference: let the awaited task return a pointer");
   using type = std::expected<T, timed_out>;
   static type late() { return std::unexpected(timed_out{}); }
   template <class Awaited>
@@ -190,6 +188,17 @@ struct timed_result {
     } else {
       return type(std::in_place, inner.await_resume());
     }
+  }
+};
+
+/// A reference: a pointer to it.
+template <class T>
+struct timed_result<T&> {
+  using type = std::expected<T*, timed_out>;
+  static type late() { return std::unexpected(timed_out{}); }
+  template <class Awaited>
+  static type in_time(Awaited& inner) {
+    return __builtin_addressof(inner.await_resume());
   }
 };
 
@@ -253,7 +262,8 @@ class [[nodiscard]] with_limit final : public deadline_region {
 
 /// Awaits `work`, but no longer than until `time`: it is then unwound, as by a cancellation, and the result
 /// is `timed_out`. What `work` is: a task, a handle by its name, a leaf such as `mutex.lock()`, or another
-/// timeout. If it yields an `expected<U, std::error_code>`, so does this, with `errc::timed_out`.
+/// timeout. If it yields an `expected<U, std::error_code>`, so does this, with `errc::timed_out`; if it yields a reference, this yields
+/// a pointer.
 ///
 /// Threads       Any task of a runtime.
 /// Ownership     Keeps a task; everything else is referred to and must live until the co_await is done. An

@@ -126,7 +126,7 @@ namespace rota::sync {
 /// Ordering      What was done while the value was made happens before the return of each call that finds it.
 /// Failure       What making the value throws, is thrown to who made it, and the cell stays empty: the next that waits in get_or_init makes
 ///               it then, from its own function; so it does if the task that made it is cancelled. A cell that is asked for its value by
-///               what makes it waits for ever.
+///               what makes it waits for ever, or until its limit.
 /// Cost          get(): one load. set(): two read-modify-writes. No allocation, but for the frame of get_or_init, which is a task: ask get()
 ///               first where that counts. A wait: one wake, and the list's lock twice.
 /// Example       examples/once_cell.cpp
@@ -136,7 +136,6 @@ class once_cell {
 
  public:
   class look_leaf;
-  class timed_look_leaf;
 
   once_cell() noexcept {}  // NOLINT(modernize-use-equals-default): the value is not there yet
   once_cell(const once_cell&) = delete;
@@ -165,21 +164,48 @@ class once_cell {
   /// co_await it: the value, which is made by `make`, unless it is there, or somebody else makes it. `make` returns a T, or a task<T>.
   template <class F>
   [[nodiscard]] task<T&> get_or_init(F make);
+  /// co_await them: a pointer to it, or timed_out: also if it is this one that makes it, which is cancelled then, as by a cancellation.
+  template <class Rep, class Period, class F>
+  [[nodiscard]] task<std::expected<T*, timed_out>> get_or_init_for(std::chrono::duration<Rep, Period> span,
+                                                                   F make) {
+    auto within = get_or_init(std::move(make));
+    auto got = co_await timeout(span, std::move(within));
+    co_return got;
+  }
+  template <class Duration, class F>
+  [[nodiscard]] task<std::expected<T*, timed_out>> get_or_init_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, F make) {
+    auto within = get_or_init(std::move(make));
+    auto got = co_await with_deadline(time, std::move(within));
+    co_return got;
+  }
   /// Blocks the thread while somebody else makes the value; as mutex::blocking_lock. `make` returns a T.
   template <class F>
   T& blocking_get_or_init(F&& make);
+  /// A pointer to it, or timed_out: somebody else was making it for so long. The limit does not end a `make` that has begun.
+  template <class Rep, class Period, class F>
+  std::expected<T*, timed_out> blocking_get_or_init_for(std::chrono::duration<Rep, Period> span, F&& make) {
+    core::wait_node me;
+    return made_in_time(core::block_for(core_.claiming(), me, detail::saturating_span(span)), me, make);
+  }
+  template <class Duration, class F>
+  std::expected<T*, timed_out> blocking_get_or_init_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time, F&& make) {
+    core::wait_node me;
+    return made_in_time(core::block_until(core_.claiming(), me, detail::saturating_deadline(time)), me, make);
+  }
 
   /// co_await it: the value, once it is there. Does not make it.
   [[nodiscard]] look_leaf wait() noexcept { return look_leaf(*this); }
   /// co_await them: a pointer to it, or timed_out.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<timed_look_leaf> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
-    return core::limited<timed_look_leaf>(detail::saturating_span(span), *this);
+  [[nodiscard]] core::limited<look_leaf> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+    return core::limited<look_leaf>(detail::saturating_span(span), *this);
   }
   template <class Duration>
-  [[nodiscard]] core::limited<timed_look_leaf> wait_until(
+  [[nodiscard]] core::limited<look_leaf> wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
-    return core::limited<timed_look_leaf>(detail::saturating_deadline(time), *this);
+    return core::limited<look_leaf>(detail::saturating_deadline(time), *this);
   }
 
   /// Block the thread; as mutex::blocking_lock.
@@ -206,6 +232,13 @@ class once_cell {
     return &value_;
   }
   template <class F>
+  std::expected<T*, timed_out> made_in_time(core::wait_end how, const core::wait_node& me, F& make) {
+    static_assert(!core::is_task<std::remove_cvref_t<std::invoke_result_t<F&>>>,
+                  "nobody can await a task here: a plain function makes the value");
+    if (how != core::wait_end::timed_out && core::once_core::has_claim(me)) make_now(make);
+    return in_time(how);
+  }
+  template <class F>
   void make_now(F& make) {
     core::once_claim mine(core_);
     core::demand_unguarded();
@@ -224,16 +257,6 @@ class once_cell<T>::look_leaf final : public core::wait_leaf {
  public:
   explicit look_leaf(once_cell& of) noexcept : wait_leaf(of.core_.looking()), of_(&of) {}
   [[nodiscard]] T& await_resume() noexcept { return of_->value_; }
-
- private:
-  once_cell* of_;
-};
-
-template <class T>
-class once_cell<T>::timed_look_leaf final : public core::wait_leaf {
- public:
-  explicit timed_look_leaf(once_cell& of) noexcept : wait_leaf(of.core_.looking()), of_(&of) {}
-  [[nodiscard]] T* await_resume() noexcept { return &of_->value_; }
 
  private:
   once_cell* of_;

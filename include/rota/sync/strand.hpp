@@ -2,175 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <type_traits>
 #include <utility>
 
-#include <rota/detail/thread_wait.hpp>
-#include <rota/detail/wait_leaf.hpp>
+#include <rota/detail/turn_line.hpp>
 #include <rota/error.hpp>
 #include <rota/spawn.hpp>
-#include <rota/task.hpp>
-
-namespace rota::core {
-
-// PROTOCOL: line of a strand
-//   word_     busy 1 · waiting 2 · closed 4
-//   owner_    the task or thread whose turn it is; null: it is on its way, or there is none
-//
-//   enter    free -> busy, by compare-exchange; else, under the lock of the list: the same, or `waiting` is set in that step and the caller
-//            joins the list. Closed: it is refused, by the same step.
-//   finish   the same, but for `closed`, which it sets in that step. So whoever finishes is behind all that have entered.
-//   leave    busy -> free, by compare-exchange while nobody waits. Else, under the lock of the list, the first is granted the turn, and the
-//            word stays busy: nobody overtakes.
-//
-//   T1  Busy exactly while somebody has the turn or is granted it.
-//   T2  Under the lock: somebody is in the list exactly while `waiting` is set, and then it is busy.
-//   T3  owner_ is what asks who has set it, and not yet cleared it: on the same task or thread the two are in order by themselves, and
-//       no other has that value.
-//   T4  With waiters the turn is given away only under the list's lock: see W5 of the wait list.
-class ROTA_API turn_line {
- public:
-  turn_line() noexcept = default;
-  turn_line(const turn_line&) = delete;
-  turn_line& operator=(const turn_line&) = delete;
-  ~turn_line() {
-    list_.end("a sync::strand was destroyed while somebody waits for it");
-    // relaxed. Who destroys it has seen to it that all others are done.
-    if ((word_.load(base::order::relaxed) & busy) != 0) [[unlikely]]
-      end_in_use();
-  }
-
-  [[nodiscard]] wait_target entering() noexcept { return {&list_, this, &enter_rules}; }
-  [[nodiscard]] wait_target finishing() noexcept { return {&list_, this, &finish_rules}; }
-  /// It is the caller's turn, who is granted it: from now on is_mine().
-  void begin() noexcept;
-  void end() noexcept;
-  /// Whether the task, or the thread outside of one, that calls this has the turn.
-  [[nodiscard]] bool is_mine() const noexcept;
-
-  void close() noexcept;
-  [[nodiscard]] bool is_closed() const noexcept { return (guess() & closed) != 0; }
-  [[nodiscard]] bool is_busy() const noexcept { return (guess() & busy) != 0; }
-
- private:
-  static constexpr std::uint32_t busy = 1;
-  static constexpr std::uint32_t waiting = 2;
-  static constexpr std::uint32_t closed = 4;
-  static const wait_rules enter_rules;
-  static const wait_rules finish_rules;
-
-  [[nodiscard]] std::uint32_t guess() const noexcept {
-    // relaxed. A guess.
-    return word_.load(base::order::relaxed);
-  }
-  bool take(std::uint32_t also) noexcept;
-  on_join join(wait_section& section, wait_node& me, std::uint32_t also) noexcept;
-  void give_up(const wait_section& section) noexcept;
-  void give_back() noexcept;
-  void give_back_slowly() noexcept;
-  [[noreturn]] static void end_in_use() noexcept;
-
-  base::atomic<std::uint32_t> word_{0};
-  base::atomic<const void*> owner_{nullptr};
-  wait_list list_;
-};
-
-/// Has the turn, and ends it. Empty: what runs here is in somebody's turn already.
-class [[nodiscard]] turn {
- public:
-  turn() noexcept = default;
-  explicit turn(turn_line& of) noexcept : of_(&of) { of.begin(); }
-  turn(turn&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-  turn& operator=(turn&& other) noexcept {
-    const turn old(std::move(*this));
-    of_ = std::exchange(other.of_, nullptr);
-    return *this;
-  }
-  turn(const turn&) = delete;
-  turn& operator=(const turn&) = delete;
-  ~turn() {
-    if (of_ != nullptr) of_->end();
-  }
-
- private:
-  turn_line* of_ = nullptr;
-};
-
-/// A task that waits for its turn.
-class ROTA_API turn_leaf final : public wait_leaf {
- public:
-  explicit turn_leaf(turn_line& of) noexcept : wait_leaf(of.entering()), of_(&of) {}
-  [[nodiscard]] turn await_resume() {
-    if (ended_as() == wait_state::closed) throw error(errc::closed, "this strand is closed");
-    return turn(*of_);
-  }
-
- private:
-  turn_line* of_;
-};
-
-/// A task that waits for the last turn.
-class ROTA_API last_turn_leaf final : public wait_leaf {
- public:
-  explicit last_turn_leaf(turn_line& of) noexcept : wait_leaf(of.finishing()), of_(&of) {}
-  void await_resume() noexcept { of_->end(); }
-
- private:
-  turn_line* of_;
-};
-
-/// A place in the line for a task that does not run yet. Empty after a move.
-class ROTA_API turn_place {
- public:
-  /// Throws errc::closed, and `std::bad_alloc`.
-  explicit turn_place(turn_line& of);
-  turn_place(turn_place&& other) noexcept : of_(other.of_), node_(std::exchange(other.node_, nullptr)) {}
-  turn_place& operator=(turn_place&&) = delete;
-  turn_place(const turn_place&) = delete;
-  turn_place& operator=(const turn_place&) = delete;
-  ~turn_place();
-
- private:
-  friend class place_leaf;
-  static void free(wait_node* node) noexcept;
-
-  turn_line* of_;
-  wait_node* node_;  // from the frame allocator
-};
-
-/// The task has begun, and waits in its place.
-class ROTA_API place_leaf final : public leaf {
- public:
-  explicit place_leaf(turn_place& at) noexcept : at_(&at) {}
-  [[nodiscard]] bool is_ready() noexcept override;
-  /// The place is given up by its own end.
-  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
-  [[nodiscard]] const char* what() const noexcept override { return "strand post"; }
-  [[nodiscard]] turn await_resume() noexcept;
-
- protected:
-  bool start() override;
-
- private:
-  turn_place* at_;
-};
-
-/// What a function of a strand's gives, with a task as its result.
-template <class R>
-struct turn_result {
-  using type = R;
-};
-template <class R>
-  requires is_task<R>
-struct turn_result<R> {
-  using type = typename R::value_type;
-};
-template <class F, class... Args>
-using turn_result_t = typename turn_result<std::invoke_result_t<F, Args...>>::type;
-
-}  // namespace rota::core
 
 namespace rota::sync {
+
+/// Why a function was not called.
+enum class turn_refusal : unsigned char {
+  busy,    // something runs, or waits for its turn
+  closed,  // nobody comes in any more
+};
 
 /// Runs one function at a time, in the order in which they came: functions, and tasks from the first line to the last, also while
 /// these wait for something. What one did is seen by the next, so that what only a strand's functions use needs no lock.
@@ -180,11 +26,12 @@ namespace rota::sync {
 ///   line.post(log, "counted");                                  // in a task: does not wait
 ///   line.post_on(runtime, log, "from outside");                 // in a thread, on this runtime, or in a scope
 ///   const int m = line.blocking_run([] { return 2; });          // in a thread, or a work of a pool
+///   const auto k = co_await line.run_for(10ms, count, "pears");  // at most so long for its turn: an expected<int, timed_out>
 ///   co_await line.join();                                       // no more, and all is done
 ///
 /// Threads       Any. `run` runs its function in the task that awaits it; `blocking_run` in its thread; `post` in a task of its own.
 /// Ownership     The function and the arguments are moved into the task, and end in its turn, the function's captures too, so that they need
-///               no lock either; outside of it if the turn never comes. With blocking_run they stay where they are. Destroying
+///               no lock either; outside of it if the turn never comes. With blocking_run and try_run they stay where they are. Destroying
 ///               a strand in which something runs or waits ends the program with a sentence: join() first.
 /// Ordering      First come, first served: `run` comes when it is awaited, `post` when it is called. The end of one happens before the
 ///               beginning of the next, and before its result is seen. **Reentrant**: `run` and `blocking_run` of who has its turn call their
@@ -192,7 +39,9 @@ namespace rota::sync {
 ///               when_all too, is another: whoever waits inside for one that waits for its turn waits for ever.
 /// Failure       What the function throws goes to who awaits it, and the next has its turn; with `post` that is the handle. A task that is
 ///               cancelled before its turn leaves the line, one that is cancelled in it ends it: the others see nothing of that. After
-///               close() and join(): `error` with errc::closed, and nothing was called. join() in a turn: errc::would_deadlock.
+///               close() and join(): `error` with errc::closed, and nothing was called. join() in a turn: errc::would_deadlock. The limit
+///               of `run_for` is one for its turn: late, it leaves the line, and nothing was called; what has begun runs to its end. A
+///               limit for both is timeout(span, run(...)).
 /// Cost          `run`: the frame of a task, and one read-modify-write to enter and one to leave, if it is free. A wait: one wake, and the
 ///               list's lock twice. `post`: a task, a place in the line from the frame allocator, and no bound: as many as the runtime has tasks. `run` and
 ///               `blocking_run` make who is too fast wait.
@@ -207,6 +56,20 @@ class strand {
   /// co_await it: what `function(args...)` returns, or the task that it returns.
   template <class F, class... Args>
   [[nodiscard]] task<core::turn_result_t<F, Args...>> run(F function, Args... args);
+  /// co_await them: the same as timeout() would have it, an expected<R, timed_out> mostly.
+  template <class Rep, class Period, class F, class... Args>
+  [[nodiscard]] auto run_for(std::chrono::duration<Rep, Period> span, F function, Args... args) {
+    return run_within(detail::saturating_span(span), std::move(function), std::move(args)...);
+  }
+  template <class Duration, class F, class... Args>
+  [[nodiscard]] auto run_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                               F function,
+                               Args... args) {
+    return run_within(detail::saturating_deadline(time), std::move(function), std::move(args)...);
+  }
+  /// Never waits: calls it now, or says why not. `function` is no coroutine. Of a reference: a pointer.
+  template <class F, class... Args>
+  [[nodiscard]] auto try_run(F&& function, Args&&... args);
 
   /// A new task of the current runtime takes its place in the line now. A handle to it, which may be dropped.
   template <class F, class... Args>
@@ -222,6 +85,17 @@ class strand {
   /// Blocks the thread until it is its turn; as mutex::blocking_lock. `function` is no coroutine.
   template <class F, class... Args>
   std::invoke_result_t<F, Args...> blocking_run(F&& function, Args&&... args);
+  /// The same, as run_for().
+  template <class Rep, class Period, class F, class... Args>
+  [[nodiscard]] auto blocking_run_for(std::chrono::duration<Rep, Period> span, F&& function, Args&&... args) {
+    return blocking_run_until(core::deadline_in(detail::saturating_span(span)),
+                              std::forward<F>(function),
+                              std::forward<Args>(args)...);
+  }
+  template <class Duration, class F, class... Args>
+  [[nodiscard]] auto blocking_run_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                        F&& function,
+                                        Args&&... args);
 
   /// Nobody comes in any more; who is in line has its turn. Again: nothing.
   void close() noexcept { line_.close(); }
@@ -231,12 +105,39 @@ class strand {
     demand_outside();
     return core::last_turn_leaf(line_);
   }
+  /// co_await them: std::expected<void, timed_out>. Late: it stays closed, and what is in line has its turn.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<core::last_turn_leaf> join_for(std::chrono::duration<Rep, Period> span) {
+    demand_outside();
+    return core::limited<core::last_turn_leaf>(detail::saturating_span(span), line_);
+  }
+  template <class Duration>
+  [[nodiscard]] core::limited<core::last_turn_leaf> join_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    demand_outside();
+    return core::limited<core::last_turn_leaf>(detail::saturating_deadline(time), line_);
+  }
   /// The same for a thread.
   void blocking_join() {
     demand_outside();
     core::wait_node me;
     static_cast<void>(core::block(line_.finishing(), me));
     line_.end();
+  }
+  template <class Rep, class Period>
+  std::expected<void, timed_out> blocking_join_for(std::chrono::duration<Rep, Period> span) {
+    return blocking_join_until(core::deadline_in(detail::saturating_span(span)));
+  }
+  template <class Duration>
+  std::expected<void, timed_out> blocking_join_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    demand_outside();
+    core::wait_node me;
+    if (core::block_until(line_.finishing(), me, detail::saturating_deadline(time)) ==
+        core::wait_end::timed_out)
+      return std::unexpected(timed_out{});
+    line_.end();
+    return {};
   }
 
   /// Is it the turn of the task, or else the thread, that asks?
@@ -250,6 +151,10 @@ class strand {
   }
   template <class F, class... Args>
   static task<core::turn_result_t<F, Args...>> posted(core::turn_place place, F function, Args... args);
+  template <class Limit, class F, class... Args>
+  task<core::turn_in_time_t<core::turn_result_t<F, Args...>>> run_within(Limit limit,
+                                                                         F function,
+                                                                         Args... args);
 
   core::turn_line line_;
 };
@@ -287,6 +192,62 @@ task<core::turn_result_t<F, Args...>> strand::posted(core::turn_place place, F f
   }
 }
 
+template <class Limit, class F, class... Args>
+task<core::turn_in_time_t<core::turn_result_t<F, Args...>>> strand::run_within(Limit limit,
+                                                                               F function,
+                                                                               Args... args) {
+  using result = core::turn_result_t<F, Args...>;
+  core::turn mine;
+  if (!line_.is_mine()) {
+    auto got = co_await core::limited<core::turn_leaf>(limit, line_);
+    if (!got.has_value()) co_return core::timed_result<result>::late();
+    mine = *std::move(got);
+  }
+  core::demand_unguarded();
+  auto call = [f = std::move(function), ... a = std::move(args)]() mutable -> decltype(auto) {
+    return std::move(f)(std::move(a)...);
+  };
+  if constexpr (!core::is_task<std::remove_cvref_t<std::invoke_result_t<F, Args...>>>) {
+    co_return core::result_in_time<result>(call);
+  } else if constexpr (std::is_void_v<result>) {
+    auto work = call();
+    co_await std::move(work);
+    co_return core::result_in_time<result>([] {});
+  } else {
+    auto work = call();
+    result got = co_await std::move(work);
+    co_return core::result_in_time<result>([&got]() -> result { return std::forward<result>(got); });
+  }
+}
+
+template <class F, class... Args>
+auto strand::try_run(F&& function, Args&&... args) {
+  using result = std::invoke_result_t<F, Args...>;
+  static_assert(!core::is_task<std::remove_cvref_t<result>>,
+                "nobody can await a task here: a plain function, or co_await run()");
+  using kept =
+      std::conditional_t<std::is_reference_v<result>, std::add_pointer_t<result>, std::remove_cv_t<result>>;
+  using end = std::expected<kept, turn_refusal>;
+  core::turn mine;
+  if (!line_.is_mine()) {
+    core::wait_node me;
+    const core::wait_target at = line_.entering();
+    if (!at.rules->try_now(at.of, me))
+      return end(std::unexpect, line_.is_closed() ? turn_refusal::closed : turn_refusal::busy);
+    mine = core::turn(line_);
+  }
+  core::demand_unguarded();
+  if constexpr (std::is_void_v<result>) {
+    std::forward<F>(function)(std::forward<Args>(args)...);
+    return end();
+  } else if constexpr (std::is_reference_v<result>) {
+    auto&& got = std::forward<F>(function)(std::forward<Args>(args)...);
+    return end(std::in_place, __builtin_addressof(got));
+  } else {
+    return end(std::in_place, std::forward<F>(function)(std::forward<Args>(args)...));
+  }
+}
+
 template <class F, class... Args>
 std::invoke_result_t<F, Args...> strand::blocking_run(F&& function, Args&&... args) {
   static_assert(!core::is_task<std::remove_cvref_t<std::invoke_result_t<F, Args...>>>,
@@ -300,6 +261,26 @@ std::invoke_result_t<F, Args...> strand::blocking_run(F&& function, Args&&... ar
   }
   core::demand_unguarded();
   return std::forward<F>(function)(std::forward<Args>(args)...);
+}
+
+template <class Duration, class F, class... Args>
+auto strand::blocking_run_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                F&& function,
+                                Args&&... args) {
+  using result = std::invoke_result_t<F, Args...>;
+  static_assert(!core::is_task<std::remove_cvref_t<result>>,
+                "nobody can await a task here: a plain function, or co_await run()");
+  core::turn mine;
+  if (!line_.is_mine()) {
+    core::wait_node me;
+    const auto how = core::block_until(line_.entering(), me, detail::saturating_deadline(time));
+    if (how == core::wait_end::closed) throw error(errc::closed, "this strand is closed");
+    if (how == core::wait_end::timed_out) return core::timed_result<result>::late();
+    mine = core::turn(line_);
+  }
+  core::demand_unguarded();
+  return core::result_in_time<result>(
+      [&]() -> result { return std::forward<F>(function)(std::forward<Args>(args)...); });
 }
 
 }  // namespace rota::sync

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -224,6 +225,72 @@ TEST(once_cell, a_thread_that_throws_leaves_it_to_the_next) {
   once_cell<int> c;
   EXPECT_THROW(c.blocking_get_or_init(cannot), std::runtime_error);
   EXPECT_EQ(c.blocking_get_or_init([] { return 7; }), 7);
+}
+
+// Late, whoever makes it: this one, which leaves it empty, or another, which it waits for.
+TEST(once_cell, who_makes_it_or_waits_for_it_may_be_late) {
+  scene s;
+  const auto within = [](scene& of, bool until) -> task<bool> {
+    const auto make = [&of] { return scene::makes(of, 'a', false); };
+    if (until) {
+      auto work = of.cell.get_or_init_until(of.by.time + 5ms, make);
+      const std::expected<std::string*, timed_out> got = co_await std::move(work);
+      co_return got.has_value() && **got == "a";
+    }
+    auto work = of.cell.get_or_init_for(5ms, make);
+    const std::expected<std::string*, timed_out> got = co_await std::move(work);
+    co_return got.has_value() && **got == "a";
+  };
+  auto makes = s.by.spawn(within, std::ref(s), false);
+  auto waits = s.by.spawn(within, std::ref(s), true);
+  s.by.run_with_time();
+  EXPECT_FALSE(makes.join());
+  EXPECT_FALSE(waits.join());
+  EXPECT_EQ(s.cell.get(), nullptr);
+  auto later = s.by.spawn(within, std::ref(s), false);
+  s.by.run_until_idle();
+  s.go.set();
+  auto last = s.by.spawn(within, std::ref(s), true);
+  s.by.run_with_time();
+  EXPECT_TRUE(later.join());
+  EXPECT_TRUE(last.join());
+}
+
+// A timeout around what yields a reference yields a pointer.
+TEST(once_cell, a_timeout_around_it_yields_a_pointer) {
+  scene s;
+  const auto looks = [](scene& of) -> task<bool> {
+    const std::expected<std::string*, timed_out> got = co_await timeout(5ms, of.cell.wait());
+    co_return got.has_value() && *got == of.cell.get();
+  };
+  const auto gets = [](scene& of) -> task<bool> {
+    auto work = of.cell.get_or_init([] { return std::string("now"); });
+    const std::expected<std::string*, timed_out> got = co_await timeout(5ms, std::move(work));
+    co_return got.has_value() && *got == of.cell.get();
+  };
+  auto late = s.by.spawn(looks, std::ref(s));
+  s.by.run_with_time();
+  EXPECT_FALSE(late.join());
+  auto good = s.by.spawn(looks, std::ref(s));
+  auto got = s.by.spawn(gets, std::ref(s));
+  s.by.run_with_time();
+  EXPECT_TRUE(good.join());
+  EXPECT_TRUE(got.join());
+}
+
+TEST(once_cell, a_thread_waits_so_long_for_another_that_makes_it) {
+  once_cell<int> c;
+  c.blocking_get_or_init([&c] {
+    std::thread([&c] {
+      const auto make = []() -> int { throw std::runtime_error("it is another's to make"); };
+      EXPECT_FALSE(c.blocking_get_or_init_for(1ms, make).has_value());
+      EXPECT_FALSE(c.blocking_get_or_init_until(std::chrono::steady_clock::now(), make).has_value());
+    }).join();
+    return 1;
+  });
+  EXPECT_EQ(*c.blocking_get_or_init_for(0s, [] { return 2; }).value(), 1);
+  once_cell<int> other;
+  EXPECT_EQ(*other.blocking_get_or_init_for(0s, [] { return 2; }).value(), 2);
 }
 
 TEST(once_cell_death, destroyed_in_use) {
