@@ -56,6 +56,16 @@ class ROTA_API latch : public core::plain_waits<latch> {
       // release. Pairs with the acquire of who has seen 0. failure: relaxed. Again a guess.
     } while (!word_.compare_exchange_weak(seen, seen - n, base::order::release, base::order::relaxed));
   }
+  /// co_await it: counts down, where it is called, and waits for the rest. The latch must stay until it has passed, too.
+  [[nodiscard]] core::plain_wait<latch> arrive_and_wait(count n = 1) {
+    count_down(n);
+    return wait();
+  }
+  /// The same for a thread.
+  void blocking_arrive_and_wait(count n = 1) {
+    count_down(n);
+    blocking_wait();
+  }
   /// What is left; a guess, unless it is 0.
   [[nodiscard]] count left() const noexcept {
     // acquire. Pairs with count_down(), for who sees 0.

@@ -41,6 +41,9 @@ namespace rota::sync {
 ///     co_await next;
 ///   }
 ///
+/// **For notify_all alone**: a wait that was made notices no notify_one before it is awaited. Two that have both looked, and then wait,
+/// share one permit if notify_one came twice in between: what is counted is a sync::semaphore's, or a channel's.
+///
 /// Threads       Any.
 /// Ownership     Destroying a notify for which somebody waits ends the program with a sentence; whoever was let pass may destroy it.
 /// Ordering      First come, first served. What was done before a notify_one happens before the return of the wait that it lets pass, also

@@ -29,6 +29,7 @@ enum class acquire_refusal : unsigned char {
 //             set, in the same step all permits that there are are taken as a part of what is wanted, and the caller joins the list.
 //   release   permits are added by compare-exchange while nobody waits. Else, under the lock of the list, the first in line gets them,
 //             and when it has all that it wanted it is granted; then the second; what is left is added.
+//   forget    permits are taken by compare-exchange, and are nobody's: with `waiting` there are none.
 //
 //   S1  Somebody is in the list: `waiting` is set and permits is 0. So what comes by takes nothing before those who wait.
 //   S2  While `waiting` is set only the holder of the list's lock changes the word.
@@ -109,6 +110,20 @@ class ROTA_API semaphore {
   void release(count n = 1) {
     if (!try_release(n)) [[unlikely]]
       release_slowly(n);
+  }
+
+  /// Takes away up to `n` of the permits that are there, for good, and says how many: none while somebody waits. Never waits.
+  count forget_permits(count n) noexcept {
+    // relaxed. A guess; the exchange decides.
+    std::uint64_t seen = word_.load(base::order::relaxed);
+    count taken = 0;
+    do {
+      const count there = seen & permits_mask;
+      taken = n < there ? n : there;
+      // relaxed. Nobody uses them. failure: relaxed. Again a guess.
+    } while (taken != 0 &&
+             !word_.compare_exchange_weak(seen, seen - taken, base::order::relaxed, base::order::relaxed));
+    return taken;
   }
 
   /// Nobody gets permits any more, and those who wait are told. Again: nothing.

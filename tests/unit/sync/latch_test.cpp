@@ -85,6 +85,25 @@ TEST(latch, the_last_one_lets_all_pass) {
   EXPECT_EQ(order, std::string(100, 'x'));
 }
 
+TEST(latch, one_arrives_and_waits_for_the_others) {
+  manual_scheduler by;
+  latch l(4);
+  std::string order;
+  const auto arrives = [](latch& of, std::string& said, std::uint64_t n) -> task<void> {
+    co_await of.arrive_and_wait(n);
+    said += 'x';
+  };
+  auto one = by.spawn(arrives, std::ref(l), std::ref(order), 1U);
+  auto two = by.spawn(arrives, std::ref(l), std::ref(order), 2U);
+  by.run_until_idle();
+  EXPECT_EQ(order, "");
+  EXPECT_EQ(l.left(), 1U);
+  EXPECT_THROW(static_cast<void>(l.arrive_and_wait(2)), std::invalid_argument);
+  l.blocking_arrive_and_wait();
+  by.run_until_idle();
+  EXPECT_EQ(order, "xx");
+}
+
 TEST(latch, a_cancelled_wait_is_no_change) {
   manual_scheduler by;
   latch l(1);

@@ -54,6 +54,33 @@ TEST(semaphore, a_permit_gives_back_unless_it_forgets) {
   EXPECT_EQ(s.available(), 4U);
 }
 
+TEST(semaphore, permits_that_are_there_are_taken_away) {
+  semaphore s(5);
+  EXPECT_EQ(s.forget_permits(2), 2U);
+  EXPECT_EQ(s.available(), 3U);
+  EXPECT_EQ(s.forget_permits(0), 0U);
+  EXPECT_EQ(s.forget_permits(semaphore::max_permits), 3U);
+  EXPECT_EQ(s.forget_permits(1), 0U);
+  s.release(2);
+  s.close();
+  EXPECT_EQ(s.forget_permits(1), 1U);
+  EXPECT_TRUE(s.is_closed());
+  EXPECT_EQ(s.available(), 1U);
+}
+
+// They are parts of the first in line: who waits is not set back.
+TEST(semaphore, none_are_taken_away_while_somebody_waits) {
+  manual_scheduler by;
+  semaphore s(2);
+  auto waits = by.spawn([](semaphore& of) -> task<bool> { co_return (co_await of.acquire(3)).has_value(); },
+                        std::ref(s));
+  by.run_until_idle();
+  EXPECT_EQ(s.forget_permits(2), 0U);
+  s.release();
+  by.run_until_idle();
+  EXPECT_TRUE(waits.join());
+}
+
 TEST(semaphore, refuses_numbers_that_it_cannot_count) {
   EXPECT_THROW(semaphore(semaphore::max_permits + 1), std::invalid_argument);
   semaphore full(semaphore::max_permits);
