@@ -283,6 +283,8 @@ crew::on_sleep crew::sleep(seat& here) noexcept {
   bool stays;
   {
     const base::lock_guard guard(mutex_);
+    // Once more: what was published before stop() is there by now, and after it nobody is woken.
+    if (stopping_ && !std::exchange(here.has_looked_at_end, true)) return on_sleep::look_again;
     leaves = stopping_ || threads_ > cap();
     stays = threads_ <= min_;
     if (leaves) {

@@ -34,6 +34,7 @@ struct alignas(base::cache_line) seat {
   void* given =
       nullptr;  // a job that is its alone: by who takes it out of the list of idle ones, or starts it; then its thread's
   bool ended = false;  // it will not touch the crew again: join it
+  bool has_looked_at_end = false;
   unsigned regions = 0;
   base::atomic<bool> lost{false};  // its thread is nobody's
 };
@@ -70,6 +71,7 @@ struct alignas(base::cache_line) seat {
 //       into that of a new one, before it starts. Neither looks into a queue before it has run that, nor leaves; and neither is
 //       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
 //       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
+//   C5  What was published before stop() is found: each thread looks at everything once more after it has seen the end under mutex_.
 
 /// What a crew works for.
 class crew_client {

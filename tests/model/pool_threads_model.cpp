@@ -75,7 +75,7 @@ TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
       });
       e.thread("starter", [&w] { w.pool.start(); });
     };
-    testing::options o = pool_exhaustive(idle ? "threads_told_idle" : "threads_told", 2);
+    testing::options o = pool_exhaustive(idle ? "threads_told_idle" : "threads_told");
     refuse(o, 2);
     expect_holds(o, body);
     o = pool_at_random(idle ? "threads_told_idle pct" : "threads_told pct");
@@ -117,7 +117,7 @@ TEST(pool_threads_model, a_thief_takes_over_what_a_queue_does_not_give_it) {
       check(w.go.is_raised() && w.pool.stats().succeeded == 2, "both have run");
     });
   };
-  testing::options o = pool_exhaustive("threads_thief", 2);
+  testing::options o = pool_exhaustive("threads_thief");
   o.steps = 20'000;
   expect_holds(o, body);
   o = pool_at_random("threads_thief pct");
@@ -157,7 +157,7 @@ TEST(pool_threads_model, a_coroutine_that_unwinds_does_not_hold_the_end_up) {
     });
     e.finally([&w] { check(w.pool.stats().abandoned == 0, "its thread has gone"); });
   };
-  testing::options o = pool_exhaustive("threads_unwind", 2);
+  testing::options o = pool_exhaustive("threads_unwind");
   o.early_timeouts = 1;
   expect_holds(o, body);
   o = pool_at_random("threads_unwind pct");
