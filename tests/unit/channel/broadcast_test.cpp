@@ -502,11 +502,11 @@ TEST(broadcast, a_value_that_was_received_meanwhile_does_not_end_a_wait) {
     const auto later = co_await next;
     co_return 10 * now.value_or(0) + later.value_or(0);
   };
-  auto both = by.spawn(receives(tx, rx));
+  auto twice = by.spawn(receives(tx, rx));
   by.run_until_idle();
   EXPECT_EQ(tx.send(2), send_status::sent);
   by.run_until_idle();
-  EXPECT_EQ(both.join(), 12);
+  EXPECT_EQ(twice.join(), 12);
 }
 
 }  // namespace

@@ -51,7 +51,9 @@ TEST_F(pool_without_threads, who_waits_for_idleness_for_a_group_or_for_any_tries
     const std::array ids{p.submit([] {}, {.group = "g"}).id()};
     if (how == 0) p.wait_idle();
     if (how == 1) p.wait("g");
-    if (how == 2) EXPECT_EQ(p.wait_any(ids), ids[0]);
+    if (how == 2) {
+      EXPECT_EQ(p.wait_any(ids), ids[0]);
+    }
     EXPECT_EQ(p.stats().succeeded, 1U);
   }
 }
