@@ -31,8 +31,11 @@ class pool_without_threads : public ::testing::Test {
   }
   void TearDown() override { calls::reset(); }
 
-  /// The next two, and whatever is tried once more.
-  static void refuse(std::uint64_t times = 2) { calls::fail(call::create_thread, EAGAIN, 0, times); }
+  /// The next two: one for the work, and the one that would try again.
+  static void refuse(std::uint64_t times = 2) {
+    calls::reset();
+    calls::fail(call::create_thread, EAGAIN, 0, times);
+  }
 };
 
 TEST_F(pool_without_threads, who_waits_for_a_work_tries_for_them) {
@@ -42,6 +45,18 @@ TEST_F(pool_without_threads, who_waits_for_a_work_tries_for_them) {
   EXPECT_EQ(p.stats().threads, 0U);
   EXPECT_EQ(w.fetch().value(), 7);
   EXPECT_EQ(calls::failed(call::create_thread), 10U);
+}
+
+// Not the one that would only try again, and be refused for ever.
+TEST_F(pool_without_threads, the_one_that_the_system_has_left_runs_the_work) {
+  thread_pool p({.max_threads = 1});
+  refuse();
+  auto w = p.submit([] { return 7; });
+  EXPECT_EQ(p.stats().threads, 0U);
+  calls::reset();
+  calls::fail(call::create_thread, EAGAIN, 1, 1'000'000'000);
+  EXPECT_EQ(w.fetch().value(), 7);
+  EXPECT_EQ(p.stats().threads, 1U);
 }
 
 TEST_F(pool_without_threads, who_waits_for_idleness_for_a_group_or_for_any_tries_for_them) {
