@@ -132,7 +132,7 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
         work_extras::extra::counted)
       threads.remove_extra();
   }
-  // The next item is on its way before this one has left its group, and the pool.
+  // The next item is on its way first. Whoever waits for the group, or for the pool, waits for the watch, too, as long as it has some.
   if (e != nullptr && e->item != nullptr) watch_core::hear_of_end(*e->item, how);
   if (e != nullptr && e->group != nullptr) circles.leave(*e->group, w);
   // acq_rel. One that is paused is counted as long as it may be resumed.

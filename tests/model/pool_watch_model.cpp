@@ -90,6 +90,37 @@ watch_options at_most(unsigned most) {
   return how;
 }
 
+// One is pushed while another one ends: somebody takes the one that waited, and whoever waits for the group, or for the pool, waits for that.
+TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
+  for (const bool idle : {false, true}) {
+    const auto body = [idle](execution& e) {
+      auto& w = e.make<world>(few_threads(1));
+      watch_options how = at_most(1);
+      if (!idle) how.works.group = "g";
+      w.begin(how);
+      w.push(0);
+      w.push(1);
+      e.thread("pusher", [&w] { w.push(2); });
+      e.thread("waiter", [&w, idle] {
+        if (idle) {
+          w.pool.wait_idle();
+        } else {
+          w.pool.wait("g");
+        }
+        check(w.runs[0] == 1 && w.runs[1] == 1, "what was pushed before has run");
+      });
+      e.finally([&w] {
+        w.one->wait();
+        w.check_all(3, 1);
+        w.pool.wait_idle();
+        check(w.pool.stats().outstanding == 0, "and nothing is left");
+      });
+    };
+    expect_holds(pool_exhaustive(idle ? "watch_covers_idle" : "watch_covers"), body);
+    expect_holds(pool_at_random(idle ? "watch_covers_idle pct" : "watch_covers pct", 30'000), body);
+  }
+}
+
 // One at a time: of a push and the end of a work somebody starts the next.
 TEST(pool_watch_model, pushes_and_ends) {
   const auto body = [](execution& e) {
@@ -286,37 +317,6 @@ TEST(pool_watch_model, cancelled_from_outside) {
   expect_holds(pool_at_random("watch_cancel pct"), body);
 }
 
-// One is pushed while another one ends: somebody takes the one that waited, and whoever waits for the group, or for the pool, waits for that.
-TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
-  for (const bool idle : {false, true}) {
-    const auto body = [idle](execution& e) {
-      auto& w = e.make<world>(few_threads(1));
-      watch_options how = at_most(1);
-      if (!idle) how.works.group = "g";
-      w.begin(how);
-      w.push(0);
-      w.push(1);
-      e.thread("pusher", [&w] { w.push(2); });
-      e.thread("waiter", [&w, idle] {
-        if (idle) {
-          w.pool.wait_idle();
-        } else {
-          w.pool.wait("g");
-        }
-        check(w.runs[0] == 1 && w.runs[1] == 1, "what was pushed before has run");
-      });
-      e.finally([&w] {
-        w.one->wait();
-        w.check_all(3, 1);
-        w.pool.wait_idle();
-        check(w.pool.stats().outstanding == 0, "and nothing is left");
-      });
-    };
-    expect_holds(pool_exhaustive(idle ? "watch_covers_idle" : "watch_covers", 2), body);
-    expect_holds(pool_at_random(idle ? "watch_covers_idle pct" : "watch_covers pct"), body);
-  }
-}
-
 // Who ends the watch may then end what the body refers to.
 TEST(pool_watch_model, its_body_goes_with_it) {
   const auto body = [](execution& e) {
@@ -341,7 +341,7 @@ TEST(pool_watch_model, its_body_goes_with_it) {
       check(gone.get() == 1, "its body has gone");
     });
   };
-  expect_holds(pool_exhaustive("watch_body", 2), body);
+  expect_holds(pool_exhaustive("watch_body"), body);
   expect_holds(pool_at_random("watch_body pct"), body);
 }
 
