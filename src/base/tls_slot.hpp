@@ -27,6 +27,7 @@ struct thread_locals {
   void* seat = nullptr;      // pool: the seat of a thread of a crew's
   void* work = nullptr;      // pool: the work that runs here
   unsigned turn = 0;         // pool: which queue is next
+  void* modifier = nullptr;  // channel: the innermost function of a send_modify that runs here
   unsigned guarded = 0;      // task: sections under the lock of a primitive, counted in builds with asserts
   std::uint64_t draws = 0;   // task: how often somebody who would be fair has asked
   std::uintptr_t half_stack = 0;  // base: the address in the middle of its stack, once somebody has asked

@@ -1,5 +1,11 @@
 #include <rota/detail/channel_news.hpp>
 
+#include "base/tls_slot.hpp"
+
+#include <rota/error.hpp>
+
+#include <utility>
+
 namespace rota::channel::detail {
 
 using core::on_join;
@@ -48,6 +54,24 @@ void news::close() noexcept {
   word_.fetch_or(closed, base::order::acq_rel);
   section.grant_all(core::wait_state::closed);
 }
+
+void news::throw_if_modifying() const {
+  const base::thread_locals& here = base::this_thread_locals();
+  for (const auto* at = static_cast<const modification*>(here.modifier); at != nullptr; at = at->outer_) {
+    if (at->of_ == this && at->task_ == here.task)
+      throw error(errc::would_deadlock, "the function of a send_modify sends to the same watch");
+  }
+}
+
+modification::modification(news& of) : of_(&of) {
+  of.throw_if_modifying();
+  base::thread_locals& here = base::this_thread_locals();
+  task_ = here.task;
+  outer_ = static_cast<modification*>(std::exchange(here.modifier, this));
+  // relaxed. See demand_unmodified().
+  if (!of.was_modified_.load(base::order::relaxed)) of.was_modified_.store(true, base::order::relaxed);
+}
+modification::~modification() { base::this_thread_locals().modifier = outer_; }
 
 constexpr core::wait_rules news::rules_called(const char* what) noexcept {
   return {

@@ -97,7 +97,8 @@ class changed_leaf final : public core::wait_leaf {
 /// Ownership     As watch().
 /// Ordering      What was done before a send happens before the return of each call that finds its value, or hears of it.
 /// Failure       send() and send_modify() throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
-///               as it was. Closed: the value stays as it was.
+///               as it was. So it does if they are called by the function of a send_modify of the same watch, which throws
+///               errc::would_deadlock; and if it is closed.
 /// Cost          As watch(). A wake for each receiver that waits.
 /// Example       examples/watch.cpp
 template <class T>
@@ -108,11 +109,13 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
  public:
   /// Never waits: `sent`, or `closed`. Also if nobody is there to hear of it: who comes later finds it.
   send_status send(T value) {
+    on_->demand_unmodified();
     typename detail::watch_state<T>::value next(std::move(value));
     return on_->replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
   }
   /// Calls `change` with a copy of the value, as a T&, and sends that. If another sends meanwhile: again, with a copy of what is there then.
-  /// So no change is lost, and `change` may be called more than once.
+  /// So no change is lost, and `change` may be called more than once. It may look at the watch and close it, but not send to it: that
+  /// throws errc::would_deadlock. Nor may it wait for another that does.
   template <class F>
   send_status send_modify(F change)
     requires std::is_copy_constructible_v<T>
@@ -123,7 +126,10 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
       if (this->is_closed()) return send_status::closed;
       auto next = seen.clone();
       detail::before_items();
-      change(next.get());
+      {
+        const detail::modification mine(*on_);
+        change(next.get());
+      }
       // Ends: another has sent something if it is not this one.
       const detail::look did = on_->replace(next, &count);
       if (did != detail::look::not_now)

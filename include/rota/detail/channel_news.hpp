@@ -65,6 +65,11 @@ class ROTA_API news {
     return {word_.load(base::order::acquire)};
   }
   void close() noexcept;
+  /// Throws errc::would_deadlock inside of a modification by the same task, or thread outside of one.
+  void demand_unmodified() const {
+    // relaxed. It was set before by who asks, or says nothing of it.
+    if (was_modified_.load(base::order::relaxed)) throw_if_modifying();
+  }
   /// `as`: outlives the wait.
   [[nodiscard]] core::wait_target to_hear(hearing& as) noexcept { return {&line_, &as, rules_}; }
 
@@ -99,6 +104,8 @@ class ROTA_API news {
     return who.of->is_more_than(*who.seen);
   }
   void add_half() noexcept;
+  void throw_if_modifying() const;
+  friend class modification;
 
   const core::wait_rules* rules_;
   base::atomic<std::uint64_t> word_{0};
@@ -106,6 +113,25 @@ class ROTA_API news {
   base::atomic<std::uint32_t> senders_{1};
   base::atomic<std::uint32_t> receivers_{1};
   base::atomic<std::uint32_t> halves_{2};
+  base::atomic<bool> was_modified_{false};  // ever: who only sends need not ask
+};
+
+/// While it lives, the task, or thread outside of one, runs a function that changes a copy of the value. If that sent something itself,
+/// the copy would be out of date each time, for ever.
+class ROTA_API modification {
+ public:
+  /// Throws errc::would_deadlock inside of another one of the same channel.
+  explicit modification(news& of);
+  modification(const modification&) = delete;
+  modification& operator=(const modification&) = delete;
+  ~modification();
+
+ private:
+  friend class news;
+
+  const news* of_;
+  const void* task_;
+  modification* outer_;
 };
 
 }  // namespace rota::channel::detail

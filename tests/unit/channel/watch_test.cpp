@@ -1,5 +1,6 @@
 // The watch: the last value, whole, and word of each change.
 #include "support/manual_scheduler.hpp"
+#include "unit/channel/watch_support.hpp"
 
 #include <rota/channel/watch.hpp>
 #include <rota/pool/thread_pool.hpp>
@@ -25,32 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::manual_scheduler;
 
-/// Not copied as bytes. Copies throw when told to; all of it wants to be outside of every lock.
-struct fussy {
-  explicit fussy(int n) : value(n), there(n) { ++alive; }
-  fussy(const fussy& other) : value(other.value), there(other.there) {
-    core::demand_unguarded();
-    if (throws) throw std::runtime_error("no copy");
-    ++alive;
-  }
-  fussy(fussy&& other) noexcept : value(other.value), there(other.there) {
-    core::demand_unguarded();
-    ++alive;
-  }
-  fussy& operator=(const fussy&) = default;
-  ~fussy() {
-    core::demand_unguarded();
-    --alive;
-  }
-
-  int value;
-  int there;  // always the same
-  static inline std::atomic<int> alive = 0;
-  static inline bool throws = false;
-};
-int number_of(const fussy& f) { return f.value; }
-int number_of(int n) { return n; }
-
 template <class T>
 task<int> hears(watch_receiver<T>& of) {
   const auto news = co_await of.changed();
@@ -60,7 +35,6 @@ task<int> hears(watch_receiver<T>& of) {
 
 template <class T>
 class watch_of : public testing::Test {};
-using both = testing::Types<int, fussy>;  // in words, and in nodes
 TYPED_TEST_SUITE(watch_of, both);
 
 TYPED_TEST(watch_of, gives_the_last_value_and_says_once_that_it_is_new) {
@@ -100,34 +74,6 @@ TYPED_TEST(watch_of, copies_know_what_the_original_has_seen_and_new_ones_have_se
   EXPECT_EQ(number_of(fresh.get()), 2);
   fresh = rx;
   EXPECT_TRUE(fresh.has_changed());
-}
-
-TYPED_TEST(watch_of, a_modification_is_made_on_a_copy) {
-  auto [tx, rx] = watch(TypeParam(1));
-  EXPECT_EQ(tx.send_modify([](TypeParam& v) { v = TypeParam(number_of(v) + 4); }), send_status::sent);
-  EXPECT_EQ(number_of(rx.get()), 5);
-  EXPECT_TRUE(rx.has_changed());
-  const auto throws = [](TypeParam& v) {
-    v = TypeParam(9);
-    throw std::runtime_error("no");
-  };
-  EXPECT_THROW(static_cast<void>(tx.send_modify(throws)), std::runtime_error);
-  EXPECT_EQ(number_of(rx.get()), 5);
-}
-
-// One sends in the middle of another's modification: that is made again, of the newer value.
-TYPED_TEST(watch_of, a_modification_loses_no_other) {
-  auto [tx, rx] = watch(TypeParam(1));
-  int calls = 0;
-  const auto change = [&calls, other = tx](TypeParam& v) mutable {
-    if (++calls == 1) {
-      EXPECT_EQ(other.send(TypeParam(10)), send_status::sent);
-    }
-    v = TypeParam(number_of(v) + 1);
-  };
-  EXPECT_EQ(tx.send_modify(change), send_status::sent);
-  EXPECT_EQ(calls, 2);
-  EXPECT_EQ(number_of(rx.get()), 11);
 }
 
 TYPED_TEST(watch_of, closes_when_the_last_sender_has_gone_and_says_the_last_value_first) {
@@ -342,21 +288,8 @@ TEST(watch, values_may_need_more_alignment_than_memory_has) {
   EXPECT_EQ(node_rx.get().text, "2");
 }
 
-/// Seven words that belong together.
-struct several {
-  std::uint64_t of[7] = {};
-};
-struct several_node : several {
-  several_node() = default;
-  several_node(const several_node& other) : several(other) {}
-  several_node& operator=(const several_node&) = default;
-  ~several_node() {}  // NOLINT(modernize-use-equals-default): so that it lies in a node
-};
-static_assert(detail::lies_in_words<several> && !detail::lies_in_words<several_node>);
-
 template <class T>
 class watch_whole : public testing::Test {};
-using whole = testing::Types<several, several_node>;
 TYPED_TEST_SUITE(watch_whole, whole);
 
 TYPED_TEST(watch_whole, no_value_is_torn_and_none_goes_back) {
@@ -384,19 +317,6 @@ TYPED_TEST(watch_whole, no_value_is_torn_and_none_goes_back) {
   }
   made.sender.close();
   for (auto& thread : all) thread.join();
-}
-
-TYPED_TEST(watch_whole, modifications_by_several_are_all_made) {
-  static constexpr std::uint64_t each = 5'000;
-  auto made = watch(TypeParam());
-  std::vector<std::thread> all;
-  for (int i = 0; i < 3; ++i)
-    all.emplace_back([tx = made.sender]() mutable {
-      for (std::uint64_t n = 0; n < each; ++n)
-        ASSERT_EQ(tx.send_modify([](TypeParam& value) { ++value.of[3]; }), send_status::sent);
-    });
-  for (auto& thread : all) thread.join();
-  EXPECT_EQ(made.receiver.get().of[3], 3 * each);
 }
 
 // Two runtimes, a work of a pool and a plain thread look at one value, until the last one comes.
