@@ -361,10 +361,17 @@ class promise : public typed_promise<T> {
   task<T> get_return_object() noexcept;
 
   template <class U = T>
-    requires std::is_convertible_v<U&&, T>
+    requires(!std::is_scalar_v<T> && std::is_convertible_v<U &&, T>)
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U&&>) {
     base::note_write(&this->result());
     this->result().construct(std::forward<U>(value));
+  }
+  /// Numbers and pointers are converted where the co_return stands, as at a return: a literal 4 is no int that becomes unsigned in here.
+  void return_value(T value) noexcept
+    requires std::is_scalar_v<T>
+  {
+    base::note_write(&this->result());
+    this->result().construct(value);
   }
 };
 
