@@ -35,8 +35,8 @@ namespace rota {
 /// Ordering      What the consumer did before next() happens before the body goes on, and the body up to its co_yield before next() returns.
 /// Failure       What the body throws comes out of next(), and the generator is at its end then. The consumer's cancellation reaches the body
 ///               where it waits: it is unwound first. A next() that is given up by a timeout around it has unwound the body: nothing comes
-///               afterwards. To ask for the next one while another next() is under way, and a shield that is held across a co_yield, end
-///               the program with a sentence. A value of a task_local that is bound in the body must not be bound across a co_yield.
+///               afterwards. To ask for the next one while another next() is under way, a shield that is held across a co_yield, and a
+///               task_local whose value from the body is in force there, end the program with a sentence.
 /// Cost          One allocation, recycled per thread; none for each value. next(): two transfers, no atomic operation.
 /// Example       examples/async_generator.cpp
 template <class T>

@@ -13,6 +13,8 @@ const local_node* find_local(const void* key) noexcept {
   return at;
 }
 
+const local_node* locals_around() noexcept { return task_around()->locals; }
+
 local_binding::local_binding() : task_(current_task()) {
   if (task_ == nullptr) throw error(errc::no_runtime);
 }

@@ -69,8 +69,7 @@ struct header : activation, list_links, sibling_links {
 
   const std::uint64_t id;
   std::uint64_t parent_id = 0;
-  // Owner. Both are inherited by the tasks that this one spawns.
-  local_node* locals = nullptr;
+  // Owner. Inherited by the tasks that this one spawns, as `locals` is.
   base::time_point deadline = base::never;  // the earliest that holds around the place where the task is now
 
   // For reports, read while the task runs.

@@ -15,6 +15,7 @@ class leaf;
 namespace rota::core {
 
 struct fork_context;
+struct local_node;
 class promise_base;
 class region;
 class timed_region;
@@ -50,7 +51,9 @@ struct activation : strand {
   base::cell<leaf*> waiting;  // what it waits for; null before the first run
   base::atomic<const void*>
       where;  // for reports: a std::source_location of the innermost co_await, as its one pointer
-  region* regions = nullptr;           // shields, deadlines and catchers in force, innermost first
+  region* regions = nullptr;  // shields, deadlines and catchers in force, innermost first
+  local_node* locals =
+      nullptr;  // bindings of task_locals in force, innermost first; inherited by the tasks that this one spawns
   base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
   base::cell<bool>

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/detail/locals.hpp>
 #include <rota/detail/promise.hpp>
 
 namespace rota {
@@ -27,7 +28,8 @@ namespace core {
 //   ended      consumer   at its final suspension, until next() has taken note and destroys the frame
 //
 //   G1  What it gives is referred to from its frame, which rests until the next next(): await_resume() moves it out before.
-//   G2  A region (a shield) belongs to the task in which it was begun, and those of a task are nested: none may be left at a co_yield.
+//   G2  A region (a shield) belongs to the task in which it was begun, and those of a task are nested: none may be left at a co_yield. So do
+//       bindings of task_locals.
 
 /// The part of the promise that does not depend on what it gives.
 class generator_base : public promise_base {
@@ -63,12 +65,15 @@ class generator_base : public promise_base {
     parent = &outer;
     owner = &object;
     regions_ = regions_now();
+    locals_ = locals_now();
     return transfer(*outer.root, static_cast<promise_base&>(*this));
   }
   /// It gives something, and rests.
   [[gnu::always_inline]] std::coroutine_handle<> rest() noexcept {
     if (regions_now() != regions_) [[unlikely]]
       ROTA_FATAL("a shield of an async_generator is held across a co_yield", 0);
+    if (locals_now() != locals_) [[unlikely]]
+      ROTA_FATAL("a task_local that an async_generator has set is set across a co_yield", 0);
     promise_base& outer = *std::exchange(parent, nullptr);
     return transfer(*root, outer);
   }
@@ -92,7 +97,13 @@ class generator_base : public promise_base {
     return root->in_place ? nullptr : static_cast<activation*>(root)->regions;
   }
 
+  /// What runs in place has those of the task around it: who sets one in place becomes a task.
+  [[nodiscard]] const local_node* locals_now() const noexcept {
+    return root->in_place ? locals_around() : static_cast<activation*>(root)->locals;
+  }
+
   region* regions_ = nullptr;
+  const local_node* locals_ = nullptr;
   std::exception_ptr thrown_;
 };
 

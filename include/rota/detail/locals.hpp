@@ -24,6 +24,9 @@ void unshare(local_node* chain) noexcept;
 /// The innermost node of the running task with this key; null if there is none.
 [[nodiscard]] ROTA_API const local_node* find_local(const void* key) noexcept;
 
+/// The innermost one of the task that runs on this thread: of a child in place the task around it. Not outside of tasks.
+[[nodiscard]] ROTA_API const local_node* locals_around() noexcept;
+
 /// A node in front of the running task's chain while this lives. Bindings of a task end in the reverse order.
 class ROTA_API local_binding {
  public:

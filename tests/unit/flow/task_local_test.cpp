@@ -1,5 +1,7 @@
 #include "flow_support.hpp"
 
+#include <rota/async_generator.hpp>
+#include <rota/runtime.hpp>
 #include <rota/scope.hpp>
 #include <rota/task_local.hpp>
 #include <rota/time.hpp>
@@ -7,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 
 namespace {
 
@@ -143,6 +146,83 @@ TEST_P(task_local_in_order, a_cancelled_task_unbinds) {
 
 TEST_P(task_local_in_order, cannot_be_bound_outside_of_a_task) {
   EXPECT_THROW(static_cast<void>(user.set("ida")), error);
+}
+
+/// Says who it is, twice under a name of its own and twice under its consumer's.
+async_generator<std::string> names() {
+  for (int i = 0; i < 2; ++i) {
+    std::string now;
+    {
+      const auto own = user.set("generator");
+      now = co_await who();
+    }
+    co_yield now;
+    co_yield user.get();
+  }
+}
+task<std::string> all_names() {
+  std::string all;
+  auto given = names();
+  for (int i = 0; i < 4; ++i) {
+    // Another one each time.
+    const auto bound = user.set("consumer" + std::to_string(i));
+    const auto each = co_await given.next();
+    all += *each + " ";
+  }
+  co_return all;
+}
+constexpr const char* what_they_say = "generator0 consumer1 generator0 consumer3 ";
+
+TEST_P(task_local_in_order, a_generator_has_its_consumers_and_binds_between_its_values) {
+  auto h = s.spawn(all_names);
+  s.run_until_idle();
+  EXPECT_EQ(h.join(), what_they_say);
+}
+
+task<std::string> first_names() {
+  auto given = names();
+  const auto first = co_await given.next();
+  const auto second = co_await given.next();
+  co_return *first + *second;
+}
+task<std::string> names_of_children() {
+  const auto bound = user.set("parent");
+  const auto all = co_await when_all(first_names(), all_names(), first_names());
+  co_return std::get<0>(all) + " " + std::get<1>(all) + std::get<2>(all);
+}
+
+// Children that run in place become tasks when they bind, or their generator does.
+TEST(task_local, a_generator_in_a_child_in_place) {
+  EXPECT_EQ(run(names_of_children(), {.workers = 1}),
+            std::string("generator0parent ") + what_they_say + "generator0parent");
+}
+
+async_generator<int> binds_across() {
+  const auto bound = user.set("kim");
+  co_yield 1;
+}
+task<int> consumes(async_generator<int> from) {
+  const auto first = co_await from.next();
+  co_return first.value_or(0);
+}
+constexpr const char* what_is_wrong = "a task_local that an async_generator has set is set across a co_yield";
+
+// Between two values it belongs to no task, and may go on in another one.
+TEST(task_local_death, bound_by_a_generator_across_a_co_yield) {
+  EXPECT_DEATH(
+      {
+        manual_scheduler by;
+        auto h = by.spawn(consumes(binds_across()));
+        by.run_until_idle();
+      },
+      what_is_wrong);
+}
+TEST(task_local_death, bound_by_a_generator_across_a_co_yield_in_place) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto parent = []() -> task<> {
+    static_cast<void>(co_await when_all(consumes(binds_across()), consumes(binds_across())));
+  };
+  EXPECT_DEATH(run(parent(), {.workers = 1}), what_is_wrong);
 }
 
 }  // namespace
