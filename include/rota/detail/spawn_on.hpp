@@ -49,7 +49,8 @@ template <class P, class A>
 inline constexpr bool stands_alone =
     std::is_same_v<std::remove_cv_t<P>, A> ||
     (std::is_arithmetic_v<P> && (std::is_arithmetic_v<A> || std::is_enum_v<A>)) ||
-    (std::is_pointer_v<P> && std::is_pointer_v<A>);
+    std::conjunction_v<std::is_pointer<P>,
+                       std::is_pointer<A>>;  // of two of one type an && would say the same twice
 
 /// Does a coroutine of this signature keep in its frame all that it needs of such arguments? Unknown, as for a generic
 /// lambda or for arguments that are left out: no.
