@@ -3,6 +3,8 @@
 
 #include "base/clock.hpp"
 
+#include <rota/detail/thread_wait.hpp>
+
 #include <cstdint>
 #include <exception>
 
@@ -24,9 +26,6 @@ struct driver_event {
 
 struct header;
 struct scheduler;
-
-/// The same where no scheduler is asked: each thread has a sequence, and that of all threads is the same.
-[[nodiscard]] std::uint64_t draw_of_thread() noexcept;
 
 enum class [[nodiscard]] on_take : unsigned char {
   not_here,  // this thread must not run it

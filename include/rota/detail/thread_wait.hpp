@@ -54,7 +54,7 @@ ROTA_API std::size_t try_any(std::span<const wait_case> cases, std::size_t first
 ROTA_API std::size_t block_any(std::span<const wait_case> cases,
                                std::size_t first,
                                std::chrono::steady_clock::time_point deadline);
-/// A number for a thread that would be fair.
+/// A number for a thread that would be fair, where no scheduler is asked: each thread has a sequence, and that of all threads is the same.
 [[nodiscard]] ROTA_API std::uint64_t draw_of_thread() noexcept;
 
 }  // namespace rota::core
