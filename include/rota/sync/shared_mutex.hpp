@@ -236,6 +236,9 @@ class [[nodiscard]] shared_mutex::shared_guard {
 class ROTA_API shared_mutex::lock_leaf final : public core::wait_leaf {
  public:
   explicit lock_leaf(shared_mutex& of) noexcept : wait_leaf(of.target()), of_(&of) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return of_->take(); });
+  }
   [[nodiscard]] guard await_resume() noexcept { return guard(of_); }
 
  private:
@@ -245,6 +248,9 @@ class ROTA_API shared_mutex::lock_leaf final : public core::wait_leaf {
 class ROTA_API shared_mutex::shared_leaf final : public core::wait_leaf {
  public:
   explicit shared_leaf(shared_mutex& of) noexcept : wait_leaf(of.shared_target()), of_(&of) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return of_->take_shared(); });
+  }
   [[nodiscard]] shared_guard await_resume() noexcept { return shared_guard(of_); }
 
  private:
