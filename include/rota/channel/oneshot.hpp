@@ -146,7 +146,7 @@ class oneshot_leaf final : public core::wait_leaf {
 /// Threads       One at a time; any.
 /// Ownership     As oneshot(). The one that goes last takes an item along that nobody has taken.
 /// Ordering      What was done before the send happens before the return of the receive; so does what was done before going without.
-/// Failure       An item that is not sent is destroyed. Members of an empty half must not be called.
+/// Failure       An item that is not sent is destroyed by send(), and stays with the caller of try_send(). Members of an empty half must not be called.
 /// Cost          As oneshot(). Going without: two read-modify-writes.
 /// Example       examples/oneshot.cpp
 template <class T>
@@ -171,17 +171,28 @@ class oneshot_sender {
   /// Never waits: std::move(tx).send(x). `closed`: the receiver has gone, or has closed it.
   send_status send(T item) && noexcept {
     const oneshot_sender last(std::move(*this));
-    if (last.is_closed()) return send_status::closed;
-    last.on_->put(item);
-    if (last.on_->publish()) return send_status::sent;
-    last.on_->destroy_item();
-    return send_status::closed;
+    return last.put(item);
+  }
+  /// The same; moves from the item only if it says `sent`. The half is gone in any case.
+  send_status try_send(T&& item) && noexcept {
+    const oneshot_sender last(std::move(*this));
+    return last.put(item);
   }
   [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
 
   explicit oneshot_sender(detail::oneshot_block<T>& on) noexcept : on_(&on) {}
 
  private:
+  send_status put(T& item) const noexcept {
+    if (is_closed()) return send_status::closed;
+    on_->put(item);
+    if (on_->publish()) return send_status::sent;
+    detail::before_items();
+    detail::give_back(item, *on_->value());
+    on_->destroy_item();
+    return send_status::closed;
+  }
+
   detail::oneshot_block<T>* on_;
 };
 

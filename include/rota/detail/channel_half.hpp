@@ -82,6 +82,8 @@ class send_leaf final : public core::wait_leaf {
   send_status await_resume() noexcept(!Core::allocates) {
     return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
   }
+  /// Gives the item back, unless it says that it was sent: before, or when it was late, lost, or was refused. It is not awaited afterwards.
+  [[nodiscard]] T item() && noexcept { return std::move(item_); }
 
  private:
   Core* on_;
@@ -177,43 +179,6 @@ class half {
   Core* on_;
 };
 
-/// What the halves that send to a watch, or a broadcast, have in common: likewise.
-template <class State>
-class news_sender {
- public:
-  news_sender(const news_sender& other) noexcept : on_(other.on_) {
-    if (on_ != nullptr) on_->add_sender();
-  }
-  news_sender(news_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
-  news_sender& operator=(const news_sender& other) noexcept {
-    news_sender copy(other);
-    std::swap(on_, copy.on_);
-    return *this;
-  }
-  news_sender& operator=(news_sender&& other) noexcept {
-    news_sender taken(std::move(other));
-    std::swap(on_, taken.on_);
-    return *this;
-  }
-
-  /// Whether there is any receiver; a guess while others come and go.
-  [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
-  /// For all halves: nothing is sent any more; what is there can still be received, or looked at, and then receivers hear of the end.
-  void close() noexcept { on_->close(); }
-  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
-
- protected:
-  /// Of a state that counts this half already.
-  explicit news_sender(State& on) noexcept : on_(&on) {}
-  ~news_sender() {
-    if (on_ == nullptr) return;
-    on_->drop_sender();
-    if (on_->leave()) on_->free();
-  }
-
-  State* on_;
-};
-
 }  // namespace rota::channel::detail
 
 namespace rota::channel {
@@ -225,8 +190,9 @@ namespace rota::channel {
 /// Ownership     A half must outlive what its members return.
 /// Ordering      What was done before a send happens before the return of the receive that gets the item. Items of one sender arrive in
 ///               the order in which it sent them; who waits is served in its order, but who comes by at the right moment may be faster.
-/// Failure       An item that was not sent stays with the caller of try_send; send() and blocking_send() destroy it. A cancelled or late
-///               send has put nothing in. Members of an empty half must not be called.
+/// Failure       An item that was not sent stays with the caller of try_send() and blocking_send(). That of a send() stays in what this
+///               returned, and comes back by item(), if it has a name: auto one = tx.send(std::move(x)); ... x = std::move(one).item().
+///               A cancelled or late send has put nothing in. Members of an empty half must not be called.
 /// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
@@ -236,7 +202,7 @@ class basic_sender : public detail::half<Core, detail::side::sends> {
   using half::on_;
 
  public:
-  /// co_await it: a send_status.
+  /// co_await it: a send_status. It owns the item until that is sent: see Failure.
   [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
@@ -272,20 +238,39 @@ class basic_sender : public detail::half<Core, detail::side::sends> {
         rota::detail::saturating_deadline(time), *on_, std::move(item));
   }
 
-  /// Block the thread; in a task, co_await send() instead.
-  send_status blocking_send(T item) {
+  /// Block the thread; in a task, co_await send() instead. They move from the item only if they say `sent`.
+  send_status blocking_send(T&& item) {
     core::wait_node me;
     return end(core::block(on_->to_send(), me), me, item);
   }
   template <class Rep, class Period>
-  send_status blocking_send_for(std::chrono::duration<Rep, Period> span, T item) {
+  send_status blocking_send_for(std::chrono::duration<Rep, Period> span, T&& item) {
     core::wait_node me;
     return end(core::block_for(on_->to_send(), me, rota::detail::saturating_span(span)), me, item);
   }
   template <class Duration>
-  send_status blocking_send_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time, T item) {
+  send_status blocking_send_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                  T&& item) {
     core::wait_node me;
     return end(core::block_until(on_->to_send(), me, rota::detail::saturating_deadline(time)), me, item);
+  }
+  send_status blocking_send(const T& item)
+    requires std::is_copy_constructible_v<T>
+  {
+    return blocking_send(T(item));
+  }
+  template <class Rep, class Period>
+  send_status blocking_send_for(std::chrono::duration<Rep, Period> span, const T& item)
+    requires std::is_copy_constructible_v<T>
+  {
+    return blocking_send_for(span, T(item));
+  }
+  template <class Duration>
+  send_status blocking_send_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                  const T& item)
+    requires std::is_copy_constructible_v<T>
+  {
+    return blocking_send_until(time, T(item));
   }
 
   /// Of a core that counts this half already: for the functions that make channels.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <rota/detail/channel_core.hpp>
 
@@ -132,6 +133,43 @@ class ROTA_API modification {
   const news* of_;
   const void* task_;
   modification* outer_;
+};
+
+/// What the halves that send to a watch, or a broadcast, have in common: they hold it, and each is one more.
+template <class State>
+class news_sender {
+ public:
+  news_sender(const news_sender& other) noexcept : on_(other.on_) {
+    if (on_ != nullptr) on_->add_sender();
+  }
+  news_sender(news_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  news_sender& operator=(const news_sender& other) noexcept {
+    news_sender copy(other);
+    std::swap(on_, copy.on_);
+    return *this;
+  }
+  news_sender& operator=(news_sender&& other) noexcept {
+    news_sender taken(std::move(other));
+    std::swap(on_, taken.on_);
+    return *this;
+  }
+
+  /// Whether there is any receiver; a guess while others come and go.
+  [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
+  /// For all halves: nothing is sent any more; what is there can still be received, or looked at, and then receivers hear of the end.
+  void close() noexcept { on_->close(); }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
+
+ protected:
+  /// Of a state that counts this half already.
+  explicit news_sender(State& on) noexcept : on_(&on) {}
+  ~news_sender() {
+    if (on_ == nullptr) return;
+    on_->drop_sender();
+    if (on_->leave()) on_->free();
+  }
+
+  State* on_;
 };
 
 }  // namespace rota::channel::detail

@@ -43,6 +43,12 @@ class [[nodiscard]] limited final : public deadline_region {
   {
     return leaf_.has_passed();
   }
+  /// What a send that was late, or refused, still has.
+  [[nodiscard]] auto item() && noexcept
+    requires requires(Leaf& leaf) { std::move(leaf).item(); }
+  {
+    return std::move(leaf_).item();
+  }
   /// A deadline around this one passed.
   void abandon() noexcept { static_cast<void>(end()); }
 
