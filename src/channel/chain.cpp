@@ -106,9 +106,12 @@ look chain::claim_item(slot*& place) noexcept {
 }
 
 void chain::close() noexcept {
-  wait_section section(receivers_);
-  closed_ = true;
-  if (has_ended()) section.grant_all(wait_state::closed);
+  {
+    wait_section section(receivers_);
+    closed_ = true;
+    if (has_ended()) section.grant_all(wait_state::closed);
+  }
+  halves_.tell_closed();
 }
 
 bool chain::is_closed() const noexcept {

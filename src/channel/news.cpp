@@ -16,6 +16,8 @@ namespace {
 
 const hearing& who(void* of) noexcept { return *static_cast<const hearing*>(of); }
 
+news& of_senders(void* of) noexcept { return *static_cast<news*>(of); }
+
 }  // namespace
 
 void news::add_half() noexcept {
@@ -43,16 +45,28 @@ std::uint64_t news::add_receiver() noexcept {
 }
 
 bool news::drop_receiver() noexcept {
-  const wait_section section(line_);
-  // relaxed. Under the lock.
-  return receivers_.fetch_sub(1, base::order::relaxed) != 1;
+  {
+    const wait_section section(line_);
+    // release. Pairs with is_unwanted(), which asks without this lock.
+    if (receivers_.fetch_sub(1, base::order::release) != 1) return true;
+  }
+  tell_unwanted();
+  return false;
 }
 
 void news::close() noexcept {
-  wait_section section(line_);
-  // acq_rel. release: pairs with state(). acquire: of two that close the second comes after the first.
-  word_.fetch_or(closed, base::order::acq_rel);
-  section.grant_all(core::wait_state::closed);
+  {
+    wait_section section(line_);
+    // acq_rel. release: pairs with state(). acquire: of two that close the second comes after the first.
+    word_.fetch_or(closed, base::order::acq_rel);
+    section.grant_all(core::wait_state::closed);
+  }
+  tell_unwanted();
+}
+
+void news::tell_unwanted() noexcept {
+  wait_section section(closers_);
+  if (is_unwanted()) section.grant_all();
 }
 
 void news::throw_if_modifying() const {
@@ -89,5 +103,17 @@ constexpr core::wait_rules news::rules_called(const char* what) noexcept {
 }
 constinit const core::wait_rules news::watch_rules = rules_called("watch change");
 constinit const core::wait_rules news::broadcast_rules = rules_called("broadcast receive");
+constinit const core::wait_rules news::close_rules{
+    .what = "receivers to go",
+    .try_now = [](void* of, wait_node&) noexcept { return of_senders(of).is_unwanted(); },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          if (of_senders(of).is_unwanted()) return on_join::done;
+          section.link_back(me);
+          return on_join::linked;
+        },
+    .leave = [](void*, wait_section&, wait_node&) noexcept {},
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
 
 }  // namespace rota::channel::detail

@@ -16,16 +16,27 @@ const core::wait_rules oneshot_core::rules{
     .what = "oneshot receive",
     .try_now = [](void* of, wait_node&) noexcept { return self(of).ask() != look::not_now; },
     .join =
-        [](void* of, wait_section& section, wait_node& me) noexcept {
-          // acquire. Pairs with settle(). Same word: of {sent or closed, waits} at least one side sees the other.
-          const std::uint32_t seen = self(of).word_.fetch_or(waits, base::order::acquire);
-          if ((seen & (sent | closed)) != 0) return on_join::done;
-          section.link_back(me);
-          return on_join::linked;
-        },
+        [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
 };
+
+const core::wait_rules oneshot_core::close_rules{
+    .what = "oneshot close",
+    .try_now = [](void* of, wait_node&) noexcept { return self(of).is_closed(); },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
+    .leave = [](void*, wait_section&, wait_node&) noexcept {},
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
+
+on_join oneshot_core::join(wait_section& section, wait_node& me) noexcept {
+  // acquire. Pairs with settle(). Same word: of {sent or closed, waits} at least one side sees the other.
+  const std::uint32_t seen = word_.fetch_or(waits, base::order::acquire);
+  if ((seen & (sent | closed)) != 0) return on_join::done;
+  section.link_back(me);
+  return on_join::linked;
+}
 
 /// True: it was neither sent nor closed before.
 bool oneshot_core::settle(std::uint32_t how) noexcept {

@@ -98,9 +98,12 @@ void ring::close() noexcept {
     wait_section section(senders_);
     section.grant_all(wait_state::closed);
   }
-  wait_section section(receivers_);
-  // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (C1).
-  if (has_ended_at(head_.load(base::order::relaxed))) section.grant_all(wait_state::closed);
+  {
+    wait_section section(receivers_);
+    // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (C1).
+    if (has_ended_at(head_.load(base::order::relaxed))) section.grant_all(wait_state::closed);
+  }
+  halves_.tell_closed();
 }
 
 std::uint64_t ring::size() const noexcept {

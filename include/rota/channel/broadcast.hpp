@@ -152,8 +152,8 @@ class broadcast_leaf;
 template <class T>
 class broadcast_receiver;
 
-/// The half that sends. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(), close() and
-/// is_closed() are those of its base.
+/// The half that sends. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(),
+/// receiver_count(), close(), is_closed(), and closed() with its forms, are those of its base.
 ///
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     As broadcast().

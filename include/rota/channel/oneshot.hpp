@@ -19,7 +19,7 @@ namespace detail {
 //   bit            means                              set by, once
 //   sent           the item is in the block           the sender, after it has put it there
 //   closed         nothing is sent any more           the sender, when it goes without; the receiver
-//   waits          the receiver is, or was, in line   the receiver, under the list's lock
+//   waits          somebody is, or was, in line       under the list's lock: the receiver; or the sender, which waits for the close
 //   sender_gone    the sender touches nothing more    the sender, last
 //   receiver_gone  the same for the receiver          the receiver, last
 //
@@ -58,6 +58,7 @@ class ROTA_API oneshot_core {
     return (word_.load(base::order::acquire) & (sent | closed)) != 0;
   }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&line_, this, &rules}; }
+  [[nodiscard]] core::wait_target to_close() noexcept { return {&line_, this, &close_rules}; }
 
  private:
   static constexpr std::uint32_t sent = 1;
@@ -66,7 +67,9 @@ class ROTA_API oneshot_core {
   static constexpr std::uint32_t sender_gone = 8;
   static constexpr std::uint32_t receiver_gone = 16;
   static const core::wait_rules rules;
+  static const core::wait_rules close_rules;
 
+  core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
   bool settle(std::uint32_t how) noexcept;
   bool leave(std::uint32_t mine, std::uint32_t other) noexcept {
     // acq_rel. release: what this side did comes before the end. acquire: so does what the other did.
@@ -141,7 +144,7 @@ class oneshot_leaf final : public core::wait_leaf {
 
 }  // namespace detail
 
-/// The half that sends, once; going without is a close. Empty after a move, and after send().
+/// The half that sends, once; going without is a close. Empty after a move, and after send(). closed() and its forms are those of its base.
 ///
 /// Threads       One at a time; any.
 /// Ownership     As oneshot(). The one that goes last takes an item along that nobody has taken.
@@ -150,11 +153,12 @@ class oneshot_leaf final : public core::wait_leaf {
 /// Cost          As oneshot(). Going without: two read-modify-writes.
 /// Example       examples/oneshot.cpp
 template <class T>
-class oneshot_sender {
+class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
   static_assert(detail::demand_item<T>());
 
  public:
-  oneshot_sender(oneshot_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  oneshot_sender(oneshot_sender&& other) noexcept
+      : detail::waits_for_close<oneshot_sender>(), on_(std::exchange(other.on_, nullptr)) {}
   oneshot_sender& operator=(oneshot_sender&& other) noexcept {
     oneshot_sender taken(std::move(other));
     std::swap(on_, taken.on_);
@@ -183,6 +187,9 @@ class oneshot_sender {
   explicit oneshot_sender(detail::oneshot_block<T>& on) noexcept : on_(&on) {}
 
  private:
+  friend class detail::waits_for_close<oneshot_sender>;
+
+  [[nodiscard]] core::wait_target to_close() noexcept { return on_->to_close(); }
   send_status put(T& item) const noexcept {
     if (is_closed()) return send_status::closed;
     on_->put(item);
@@ -263,6 +270,8 @@ class oneshot_receiver {
 
   /// The sender is told `closed`; what was sent before can be received.
   void close() noexcept { on_->close(); }
+  /// There will be nothing: the sender has gone without, or it was closed before the send, or the item has been taken.
+  [[nodiscard]] bool is_closed() const noexcept { return on_->ask() == detail::look::ended; }
 
   explicit oneshot_receiver(detail::oneshot_block<T>& on) noexcept : on_(&on) {}
 

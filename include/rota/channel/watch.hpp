@@ -91,7 +91,7 @@ class changed_leaf final : public core::wait_leaf {
 }  // namespace detail
 
 /// The half that sets the value. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(),
-/// close() and is_closed() are those of its base.
+/// receiver_count(), close(), is_closed(), and closed() with its forms, are those of its base.
 ///
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     As watch().

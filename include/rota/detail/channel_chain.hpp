@@ -47,6 +47,7 @@ class ROTA_API chain {
   look claim_item(slot*& place) noexcept;
   void free(slot& place) noexcept;
 
+  [[nodiscard]] core::wait_target to_close() noexcept { return halves_.to_close(); }
   [[nodiscard]] core::wait_target to_send() noexcept { return {&receivers_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
   /// wait_rules::try_now of each. There is always room.

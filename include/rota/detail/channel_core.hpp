@@ -40,6 +40,8 @@ inline send_status status_of(const core::wait_node& me) noexcept { return static
 // PROTOCOL: halves
 //   senders_, receivers_   halves of each side; the last of a side closes the channel
 //   sides_                 2, 1, 0; the side that goes last frees the channel. So whoever closes is still an owner.
+//   close_                 1: it is closed, set last of all by each who closes. 2: somebody waits, or waited, for that: set under the lock of
+//                          closers_. Both are set by read-modify-writes, so one of {who closes, who waits} sees the other
 
 /// How many hold a channel.
 class ROTA_API halves {
@@ -70,7 +72,18 @@ class ROTA_API halves {
     return sides_.fetch_sub(1, base::order::acq_rel) == 1;
   }
 
+  /// The last thing of a close.
+  void tell_closed() noexcept;
+  [[nodiscard]] core::wait_target to_close() noexcept { return {&closers_, this, &close_rules}; }
+  [[nodiscard]] bool is_told() const noexcept {
+    // acquire. Pairs with tell_closed().
+    return (close_.load(base::order::acquire) & told) != 0;
+  }
+
  private:
+  static const core::wait_rules close_rules;
+  static constexpr std::uint32_t told = 1;
+  static constexpr std::uint32_t awaited = 2;
   static constexpr std::uint32_t most = std::uint32_t{1} << 31U;
 
   static void add(base::atomic<std::uint32_t>& count) noexcept {
@@ -85,6 +98,8 @@ class ROTA_API halves {
   base::atomic<std::uint32_t> senders_{1};
   base::atomic<std::uint32_t> receivers_{1};
   base::atomic<std::uint32_t> sides_{2};
+  base::atomic<std::uint32_t> close_{0};
+  core::wait_list closers_;
 };
 
 }  // namespace rota::channel::detail

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/detail/channel_closed.hpp>
 #include <rota/detail/channel_core.hpp>
 #include <rota/detail/limited.hpp>
 
@@ -184,7 +185,7 @@ class half {
 namespace rota::channel {
 
 /// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a move. close(), is_closed(),
-/// size(), capacity() and stats() are those of its base.
+/// size(), capacity(), stats(), and closed() with its forms, are those of its bases.
 ///
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     A half must outlive what its members return.
@@ -196,7 +197,8 @@ namespace rota::channel {
 /// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
-class basic_sender : public detail::half<Core, detail::side::sends> {
+class basic_sender : public detail::half<Core, detail::side::sends>,
+                     public detail::waits_for_close<basic_sender<T, Core>> {
   static_assert(detail::demand_item<T>());
   using half = detail::half<Core, detail::side::sends>;
   using half::on_;
@@ -277,6 +279,9 @@ class basic_sender : public detail::half<Core, detail::side::sends> {
   explicit basic_sender(Core& on) noexcept : half(on) {}
 
  private:
+  friend class detail::waits_for_close<basic_sender>;
+
+  [[nodiscard]] core::wait_target to_close() noexcept { return on_->to_close(); }
   send_status end(core::wait_end how, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
     switch (how) {
       case core::wait_end::granted: return detail::end_send(*on_, me, item);

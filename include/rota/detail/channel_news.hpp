@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <rota/detail/channel_closed.hpp>
 #include <rota/detail/channel_core.hpp>
 
 namespace rota::channel::detail {
@@ -23,6 +24,9 @@ namespace rota::channel::detail {
 //       what he has read, he reads again under the lock: so nobody sees what is not yet told, and hears of it twice.
 //   N4  What a receiver has seen is its own, and so is the wait: the hooks look at it where it lies, in the thread of who waits. A leaf that has
 //       a name may be made long before it is awaited, and be awaited again.
+//   N5  closers_ are senders that wait until nobody wants to hear: no receiver, or closed. Who makes it so looks at both under that lock, after
+//       the change, and grants all; who waits looks at both under it, too: one of the two sees the other. Receivers that came again before
+//       the look are not told of.
 
 class news;
 
@@ -56,10 +60,11 @@ class ROTA_API news {
     // acq_rel. release: what this half did comes before the end. acquire: so does what the others did.
     return halves_.fetch_sub(1, base::order::acq_rel) == 1;
   }
-  [[nodiscard]] bool has_receivers() const noexcept {
+  [[nodiscard]] std::uint32_t receiver_count() const noexcept {
     // relaxed. A guess, but under the lock.
-    return receivers_.load(base::order::relaxed) != 0;
+    return receivers_.load(base::order::relaxed);
   }
+  [[nodiscard]] bool has_receivers() const noexcept { return receiver_count() != 0; }
 
   [[nodiscard]] snapshot state() const noexcept {
     // acquire. Pairs with announce() and close(): what was sent is in its slot, and what was done before is seen.
@@ -71,12 +76,19 @@ class ROTA_API news {
     // relaxed. It was set before by who asks, or says nothing of it.
     if (was_modified_.load(base::order::relaxed)) throw_if_modifying();
   }
+  /// Nobody is there to hear of what is sent, or it is closed.
+  [[nodiscard]] bool is_unwanted() const noexcept {
+    // acquire. Pairs with drop_receiver(): what the last one did is seen.
+    return receivers_.load(base::order::acquire) == 0 || state().is_closed();
+  }
+  [[nodiscard]] core::wait_target to_close() noexcept { return {&closers_, this, &close_rules}; }
   /// `as`: outlives the wait.
   [[nodiscard]] core::wait_target to_hear(hearing& as) noexcept { return {&line_, &as, rules_}; }
 
  protected:
   static const core::wait_rules watch_rules;
   static const core::wait_rules broadcast_rules;
+  static const core::wait_rules close_rules;
 
   explicit news(const core::wait_rules& rules) noexcept : rules_(&rules) {}
   ~news() { line_.end("a channel was destroyed while somebody waits to receive"); }
@@ -105,12 +117,14 @@ class ROTA_API news {
     return who.of->is_more_than(*who.seen);
   }
   void add_half() noexcept;
+  void tell_unwanted() noexcept;
   void throw_if_modifying() const;
   friend class modification;
 
   const core::wait_rules* rules_;
   base::atomic<std::uint64_t> word_{0};
   core::wait_list line_;
+  core::wait_list closers_;
   base::atomic<std::uint32_t> senders_{1};
   base::atomic<std::uint32_t> receivers_{1};
   base::atomic<std::uint32_t> halves_{2};
@@ -137,12 +151,13 @@ class ROTA_API modification {
 
 /// What the halves that send to a watch, or a broadcast, have in common: they hold it, and each is one more.
 template <class State>
-class news_sender {
+class news_sender : public waits_for_close<news_sender<State>> {
  public:
-  news_sender(const news_sender& other) noexcept : on_(other.on_) {
+  news_sender(const news_sender& other) noexcept : waits_for_close<news_sender>(), on_(other.on_) {
     if (on_ != nullptr) on_->add_sender();
   }
-  news_sender(news_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  news_sender(news_sender&& other) noexcept
+      : waits_for_close<news_sender>(), on_(std::exchange(other.on_, nullptr)) {}
   news_sender& operator=(const news_sender& other) noexcept {
     news_sender copy(other);
     std::swap(on_, copy.on_);
@@ -156,6 +171,8 @@ class news_sender {
 
   /// Whether there is any receiver; a guess while others come and go.
   [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
+  /// How many there are; likewise.
+  [[nodiscard]] std::uint32_t receiver_count() const noexcept { return on_->receiver_count(); }
   /// For all halves: nothing is sent any more; what is there can still be received, or looked at, and then receivers hear of the end.
   void close() noexcept { on_->close(); }
   [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
@@ -169,6 +186,12 @@ class news_sender {
     if (on_->leave()) on_->free();
   }
 
+ private:
+  friend class waits_for_close<news_sender>;
+
+  [[nodiscard]] core::wait_target to_close() noexcept { return on_->to_close(); }
+
+ protected:
   State* on_;
 };
 

@@ -90,6 +90,7 @@ class ROTA_API ring {
   }
 
   // ---- waiting
+  [[nodiscard]] core::wait_target to_close() noexcept { return halves_.to_close(); }
   [[nodiscard]] core::wait_target to_send() noexcept { return {&senders_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
   /// wait_rules::try_now of each: what they have claimed, and how it went, is in the node.

@@ -1,0 +1,66 @@
+// A half that sends waits until nobody wants what it has: closed() and its forms.
+#pragma once
+
+#include <expected>
+
+#include <rota/detail/limited.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+
+namespace rota::channel::detail {
+
+class closed_leaf final : public core::wait_leaf {
+ public:
+  explicit closed_leaf(const core::wait_target& at) noexcept : wait_leaf(at) {}
+  static void await_resume() noexcept {}
+};
+
+/// A base of `Half`, which says where it waits: to_close().
+template <class Half>
+class waits_for_close {
+ public:
+  /// co_await it: nobody wants what is sent, so whoever makes it may stop. Nothing is sent any more; or, of a watch and a broadcast, there
+  /// is no receiver, which may change when somebody subscribes. A case of a select.
+  [[nodiscard]] closed_leaf closed() noexcept { return closed_leaf(at()); }
+  /// co_await them: std::expected<void, timed_out>.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<closed_leaf> closed_for(std::chrono::duration<Rep, Period> span) noexcept {
+    return core::limited<closed_leaf>(rota::detail::saturating_span(span), at());
+  }
+  template <class Duration>
+  [[nodiscard]] core::limited<closed_leaf> closed_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+    return core::limited<closed_leaf>(rota::detail::saturating_deadline(time), at());
+  }
+  /// Block the thread; in a task, co_await closed() instead.
+  void blocking_closed() {
+    core::wait_node me;
+    static_cast<void>(core::block(at(), me));
+  }
+  template <class Rep, class Period>
+  std::expected<void, timed_out> blocking_closed_for(std::chrono::duration<Rep, Period> span) {
+    core::wait_node me;
+    return in_time(core::block_for(at(), me, rota::detail::saturating_span(span)));
+  }
+  template <class Duration>
+  std::expected<void, timed_out> blocking_closed_until(
+      std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    core::wait_node me;
+    return in_time(core::block_until(at(), me, rota::detail::saturating_deadline(time)));
+  }
+
+ private:
+  friend Half;
+  waits_for_close() noexcept = default;
+  waits_for_close(const waits_for_close&) noexcept = default;
+  waits_for_close& operator=(const waits_for_close&) noexcept = default;
+  ~waits_for_close() = default;
+
+  [[nodiscard]] core::wait_target at() noexcept { return static_cast<Half&>(*this).to_close(); }
+  static std::expected<void, timed_out> in_time(core::wait_end how) {
+    if (how == core::wait_end::timed_out) return std::unexpected(timed_out{});
+    return {};
+  }
+};
+
+}  // namespace rota::channel::detail

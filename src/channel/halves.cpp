@@ -1,0 +1,36 @@
+#include <rota/detail/channel_core.hpp>
+
+namespace rota::channel::detail {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+
+namespace {
+
+halves& self(void* of) noexcept { return *static_cast<halves*>(of); }
+
+}  // namespace
+
+const core::wait_rules halves::close_rules{
+    .what = "channel close",
+    .try_now = [](void* of, wait_node&) noexcept { return self(of).is_told(); },
+    .join =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          // acquire. Pairs with tell_closed(). Same word: of {closed, somebody waits} at least one side sees the other.
+          if ((self(of).close_.fetch_or(awaited, base::order::acquire) & told) != 0) return on_join::done;
+          section.link_back(me);
+          return on_join::linked;
+        },
+    .leave = [](void*, wait_section&, wait_node&) noexcept {},
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
+
+void halves::tell_closed() noexcept {
+  // release. Pairs with is_told() and the join: what was done before the close is seen.
+  if ((close_.fetch_or(told, base::order::release) & awaited) == 0) return;
+  wait_section section(closers_);
+  section.grant_all();
+}
+
+}  // namespace rota::channel::detail

@@ -1,0 +1,168 @@
+// P11, who waits until nobody wants what he sends: he is told, sees what was done before, and sleeps no longer.
+#include "model/waiting.hpp"
+
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/oneshot.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/channel/watch.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace rota::channel {
+namespace {
+
+using model::add_workers;
+using model::canceller;
+using model::expect_holds_everywhere;
+using model::model_scheduler;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+/// One closes it, which a sender of another thread waits for.
+template <class Halves>
+void expect_told_by_close(const char* name, Halves (*make)()) {
+  struct scene {
+    explicit scene(Halves&& made) : halves(std::move(made)) {}
+    Halves halves;
+    base::cell<int> before;
+  };
+  expect_holds_everywhere(name, [make](execution& e) {
+    auto& x = e.make<scene>(make());
+    e.thread("sender", [&x] {
+      x.halves.sender.blocking_closed();
+      check(x.before.get() == 1 && x.halves.sender.is_closed(), "what was done before is seen");
+    });
+    e.thread("closer", [&x] {
+      x.before.set(1);
+      x.halves.receiver.close();
+    });
+  });
+}
+
+TEST(closed_model, a_close_is_told_to_who_sends) {
+  expect_told_by_close("closed_bounded", +[] { return bounded<int>(1); });
+  expect_told_by_close("closed_unbounded", +[] { return unbounded<int>(); });
+  expect_told_by_close("closed_oneshot", +[] { return oneshot<int>(); });
+}
+
+// The last receiver goes; the channel is freed by the one of the two that leaves last.
+template <class Halves>
+void expect_told_by_the_end(const char* name, Halves (*make)()) {
+  expect_holds_everywhere(name, [make](execution& e) {
+    auto& before = e.make<base::cell<int>>();
+    auto made = make();
+    e.thread("sender", [&before, tx = std::move(made.sender)]() mutable {
+      tx.blocking_closed();
+      check(before.get() == 1, "what was done before is seen");
+      auto gone = std::move(tx);
+    });
+    e.thread("receiver", [&before, rx = std::move(made.receiver)]() mutable {
+      before.set(1);
+      auto gone = std::move(rx);
+    });
+  });
+}
+
+TEST(closed_model, the_end_of_the_last_receiver_is_told) {
+  expect_told_by_the_end("closed_end_bounded", +[] { return bounded<int>(1); });
+  expect_told_by_the_end("closed_end_oneshot", +[] { return oneshot<int>(); });
+  expect_told_by_the_end("closed_end_watch", +[] { return watch(0); });
+}
+
+// Two receivers, and two senders that wait: whichever receiver goes last tells both, and each sees what both receivers did.
+TEST(closed_model, two_receivers_that_go_and_two_senders_that_wait) {
+  struct scene {
+    pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
+    base::cell<int> before[2];
+  };
+  expect_holds_everywhere("closed_two_watch", [](execution& e) {
+    auto& x = e.make<scene>();
+    for (int i = 0; i < 2; ++i)
+      e.thread("receiver", [&x, i, rx = x.halves.receiver]() mutable {
+        x.before[i].set(1);
+        auto gone = std::move(rx);
+      });
+    {
+      auto gone = std::move(x.halves.receiver);
+    }
+    e.thread("sender", [&x] {
+      x.halves.sender.blocking_closed();
+      check(x.before[0].get() == 1 && x.before[1].get() == 1, "what both did is seen");
+    });
+  });
+  expect_holds_everywhere("closed_both_watch", [](execution& e) {
+    auto& x = e.make<scene>();
+    for (int i = 0; i < 2; ++i)
+      e.thread("sender", [tx = x.halves.sender]() mutable {
+        tx.blocking_closed();
+        auto gone = std::move(tx);
+      });
+    e.thread("receiver", [rx = std::move(x.halves.receiver)]() mutable { auto gone = std::move(rx); });
+  });
+}
+
+// A watch that is closed while somebody receives.
+TEST(closed_model, a_close_of_a_watch_is_told) {
+  struct scene {
+    pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
+    base::cell<int> before;
+  };
+  expect_holds_everywhere("closed_watch", [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("sender", [&x] {
+      x.halves.sender.blocking_closed();
+      check(x.before.get() == 1, "what was done before is seen");
+    });
+    e.thread("closer", [&x, tx = x.halves.sender]() mutable {
+      x.before.set(1);
+      tx.close();
+      auto gone = std::move(tx);
+    });
+  });
+}
+
+task<void> waits(sender<int> tx) { co_await tx.closed(); }
+
+// Cancelled beside the close: the other is told all the same.
+TEST(closed_model, a_cancelled_wait_takes_nothing_from_the_other) {
+  struct scene {
+    scene() {
+      base::this_thread_locals().worker = &s.core();
+      while (s.run_one()) {
+      }
+      base::this_thread_locals().worker = nullptr;
+    }
+    pair_of<sender<int>, receiver<int>> halves = bounded<int>(1);
+    model_scheduler s;
+    watched<void> first{s, waits(halves.sender)};
+    watched<void> second{s, waits(halves.sender)};
+    canceller of_first{first.header()};
+  };
+  expect_holds_everywhere("closed_cancel", [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("closer", [&x] { x.halves.receiver.close(); });
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.finally([&x] { check(!x.second.was_cancelled(), "nobody asked"); });
+  });
+}
+
+TEST(closed_model, a_late_wait_is_not_told) {
+  struct scene {
+    pair_of<sender<int>, receiver<int>> halves = bounded<int>(1);
+  };
+  expect_holds_everywhere("closed_late", [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("sender", [&x] {
+      const auto told = x.halves.sender.blocking_closed_for(std::chrono::milliseconds(1));
+      if (!told.has_value()) x.halves.sender.blocking_closed();
+      check(x.halves.sender.is_closed(), "it is");
+    });
+    e.thread("closer", [&x] { x.halves.receiver.close(); });
+  });
+}
+
+}  // namespace
+}  // namespace rota::channel
