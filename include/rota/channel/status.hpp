@@ -10,10 +10,11 @@ namespace rota::channel {
 
 /// What became of an item.
 enum class [[nodiscard]] send_status : unsigned char {
-  sent,  // it is in
-  full,  // refused: there was no room, and it was not to wait
-  dropped,  // discarded: there was no room, and so says the policy of the channel; or nobody is there to receive it
-  closed,     // refused: nothing comes in any more
+  sent,     // it is in
+  full,     // refused: there was no room, and it was not to wait
+  dropped,  // discarded: there was no room, and so says the policy of the channel; or nobody is there to receive it; or the function of a
+            // send_if_modified says that nothing has changed
+  closed,   // refused: nothing comes in any more
   timed_out,  // refused: there was no room in time
 };
 

@@ -70,7 +70,8 @@ class watch_state final : public news {
   }
 
  private:
-  explicit watch_state(value& first) noexcept : news(watch_rules) { slot_.put(first, 1); }
+  /// The first value counts as sent, so that one can have not seen it.
+  explicit watch_state(value& first) noexcept : news(watch_rules, 1) { slot_.put(first, 2); }
   ~watch_state() = default;
 
   slot slot_;
@@ -96,7 +97,7 @@ class changed_leaf final : public core::wait_leaf {
 /// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
 /// Ownership     As watch().
 /// Ordering      What was done before a send happens before the return of each call that finds its value, or hears of it.
-/// Failure       send() and send_modify() throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
+/// Failure       send() and its like throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
 ///               as it was. So it does if they are called by the function of a send_modify of the same watch, which throws
 ///               errc::would_deadlock; and if it is closed.
 /// Cost          As watch(). A wake for each receiver that waits.
@@ -113,6 +114,23 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
     typename detail::watch_state<T>::value next(std::move(value));
     return on_->replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
   }
+  /// The same, and gives the value that was there before; or `closed`.
+  [[nodiscard]] std::expected<T, send_status> send_replace(T value)
+    requires std::is_copy_constructible_v<T>
+  {
+    on_->demand_unmodified();
+    typename detail::watch_state<T>::value next(std::move(value));
+    for (;;) {
+      typename detail::watch_state<T>::value seen;
+      const std::uint64_t count = on_->read(seen);
+      detail::before_items();
+      std::expected<T, send_status> before(std::in_place, std::as_const(seen.get()));
+      // Ends: as in modify().
+      const detail::look did = on_->replace(next, &count);
+      if (did == detail::look::ended) return std::unexpected(send_status::closed);
+      if (did == detail::look::got) return before;
+    }
+  }
   /// Calls `change` with a copy of the value, as a T&, and sends that. If another sends meanwhile: again, with a copy of what is there then.
   /// So no change is lost, and `change` may be called more than once. It may look at the watch and close it, but not send to it: that
   /// throws errc::would_deadlock. Nor may it wait for another that does.
@@ -120,21 +138,17 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
   send_status send_modify(F change)
     requires std::is_copy_constructible_v<T>
   {
-    for (;;) {
-      typename detail::watch_state<T>::value seen;
-      const std::uint64_t count = on_->read(seen);
-      if (this->is_closed()) return send_status::closed;
-      auto next = seen.clone();
-      detail::before_items();
-      {
-        const detail::modification mine(*on_);
-        change(next.get());
-      }
-      // Ends: another has sent something if it is not this one.
-      const detail::look did = on_->replace(next, &count);
-      if (did != detail::look::not_now)
-        return did == detail::look::got ? send_status::sent : send_status::closed;
-    }
+    return modify([&change](T& value) {
+      change(value);
+      return true;
+    });
+  }
+  /// The same, if `change` returns true. False: `dropped`, nothing was sent and nobody hears of it.
+  template <class F>
+  send_status send_if_modified(F change)
+    requires std::is_copy_constructible_v<T> && std::is_same_v<std::invoke_result_t<F&, T&>, bool>
+  {
+    return modify(change);
   }
 
   /// A copy of the value.
@@ -155,6 +169,26 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
 
   /// Of a state that counts this half already: for watch().
   explicit watch_sender(detail::watch_state<T>& on) noexcept : half(on) {}
+
+ private:
+  template <class F>
+  send_status modify(F&& change) {
+    for (;;) {
+      typename detail::watch_state<T>::value seen;
+      const std::uint64_t count = on_->read(seen);
+      if (this->is_closed()) return send_status::closed;
+      auto next = seen.clone();
+      detail::before_items();
+      {
+        const detail::modification mine(*on_);
+        if (!change(next.get())) return send_status::dropped;
+      }
+      // Ends: another has sent something if it is not this one.
+      const detail::look did = on_->replace(next, &count);
+      if (did != detail::look::not_now)
+        return did == detail::look::got ? send_status::sent : send_status::closed;
+    }
+  }
 };
 
 /// The half that looks at the value. A copy is one more, and has seen what this one has. Empty after a move.
@@ -221,6 +255,9 @@ class watch_receiver {
   }
   /// The same, and it does not count as seen.
   [[nodiscard]] bool has_changed() const noexcept { return on_->state().count() > seen_; }
+  /// The value counts as not seen, so that changed() says at once that there is one; or as seen, whatever it is.
+  void mark_changed() noexcept { seen_ = on_->state().count() - 1; }
+  void mark_unchanged() noexcept { seen_ = on_->state().count(); }
   /// co_await them: also `timed_out`.
   template <class Rep, class Period>
   [[nodiscard]] timed_leaf changed_for(std::chrono::duration<Rep, Period> span) noexcept {
@@ -353,7 +390,7 @@ class watch_receiver {
 template <class T>
 [[nodiscard]] pair_of<watch_sender<T>, watch_receiver<T>> watch(T first) {
   detail::watch_state<T>& on = *detail::watch_state<T>::make(std::move(first));
-  return {watch_sender<T>(on), watch_receiver<T>(on, 0)};
+  return {watch_sender<T>(on), watch_receiver<T>(on, on.state().count())};
 }
 
 }  // namespace rota::channel

@@ -90,7 +90,9 @@ class ROTA_API news {
   static const core::wait_rules broadcast_rules;
   static const core::wait_rules close_rules;
 
-  explicit news(const core::wait_rules& rules) noexcept : rules_(&rules) {}
+  /// `begins`: so many count as sent before anybody is there.
+  explicit news(const core::wait_rules& rules, std::uint64_t begins = 0) noexcept
+      : rules_(&rules), word_(begins * one_more) {}
   ~news() { line_.end("a channel was destroyed while somebody waits to receive"); }
 
   [[nodiscard]] core::wait_list& line() noexcept { return line_; }
@@ -122,7 +124,7 @@ class ROTA_API news {
   friend class modification;
 
   const core::wait_rules* rules_;
-  base::atomic<std::uint64_t> word_{0};
+  base::atomic<std::uint64_t> word_;
   core::wait_list line_;
   core::wait_list closers_;
   base::atomic<std::uint32_t> senders_{1};

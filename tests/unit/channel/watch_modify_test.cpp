@@ -1,11 +1,14 @@
-// send_modify(): on a copy, none lost, and never from inside of itself.
+// send_modify() and its like: on a copy, none lost, and never from inside of itself.
 #include "unit/channel/watch_support.hpp"
 
 #include <rota/error.hpp>
 #include <rota/rota.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -118,6 +121,73 @@ TEST(watch_modified, a_task_that_is_joined_by_the_function_may_send) {
   EXPECT_EQ(run(modifies(made.sender), {.workers = 1}), 11);
 }
 
+TYPED_TEST(watch_modified, a_modification_that_changes_nothing_is_told_to_nobody) {
+  auto [tx, rx] = watch(TypeParam(1));
+  const auto up_to_two = [](TypeParam& v) {
+    if (number_of(v) >= 2) {
+      v = TypeParam(9);
+      return false;
+    }
+    v = TypeParam(number_of(v) + 1);
+    return true;
+  };
+  EXPECT_EQ(tx.send_if_modified(up_to_two), send_status::sent);
+  EXPECT_TRUE(rx.try_changed().has_value());
+  EXPECT_EQ(tx.send_if_modified(up_to_two), send_status::dropped);
+  EXPECT_FALSE(rx.has_changed());
+  EXPECT_EQ(number_of(rx.get()), 2);
+  tx.close();
+  EXPECT_EQ(tx.send_if_modified(up_to_two), send_status::closed);
+}
+
+TYPED_TEST(watch_modified, a_replacement_gives_what_was_there) {
+  auto [tx, rx] = watch(TypeParam(1));
+  auto before = tx.send_replace(TypeParam(2));
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(number_of(*before), 1);
+  EXPECT_TRUE(rx.try_changed().has_value());
+  EXPECT_EQ(number_of(rx.get()), 2);
+  const auto change = [&other = tx](TypeParam&) {
+    expect_would_deadlock([&] { return other.send_replace(TypeParam(7)); });
+    return false;
+  };
+  EXPECT_EQ(tx.send_if_modified(change), send_status::dropped);
+  tx.close();
+  auto late = tx.send_replace(TypeParam(3));
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error(), send_status::closed);
+  EXPECT_EQ(number_of(rx.get()), 2);
+}
+
+// What a copy of the old value throws leaves it there.
+TEST(watch_modified, a_replacement_that_cannot_be_given_back_is_not_made) {
+  auto [tx, rx] = watch(fussy(1));
+  fussy::throws = true;
+  EXPECT_THROW(static_cast<void>(tx.send_replace(fussy(2))), std::runtime_error);
+  fussy::throws = false;
+  EXPECT_FALSE(rx.has_changed());
+  EXPECT_EQ(number_of(rx.get()), 1);
+}
+
+// Also the first value, and after the end.
+TYPED_TEST(watch_modified, a_receiver_may_say_what_it_has_seen) {
+  auto [tx, rx] = watch(TypeParam(1));
+  EXPECT_FALSE(rx.has_changed());
+  rx.mark_changed();
+  EXPECT_TRUE(rx.has_changed());
+  EXPECT_TRUE(rx.blocking_changed().has_value());
+  EXPECT_FALSE(rx.has_changed());
+  EXPECT_EQ(tx.send(TypeParam(2)), send_status::sent);
+  rx.mark_unchanged();
+  EXPECT_EQ(rx.try_changed().error(), recv_status::empty);
+  auto late = tx.subscribe();
+  EXPECT_FALSE(late.has_changed());
+  tx.close();
+  rx.mark_changed();
+  EXPECT_TRUE(rx.try_changed().has_value());
+  EXPECT_EQ(rx.try_changed().error(), recv_status::closed);
+}
+
 template <class T>
 class watch_modified_whole : public testing::Test {};
 TYPED_TEST_SUITE(watch_modified_whole, whole);
@@ -133,6 +203,27 @@ TYPED_TEST(watch_modified_whole, modifications_by_several_are_all_made) {
     });
   for (auto& thread : all) thread.join();
   EXPECT_EQ(made.receiver.get().of[3], 3 * each);
+}
+
+// Each value is given to one of those who replace it, or is the last.
+TYPED_TEST(watch_modified_whole, replacements_by_several_give_each_value_once) {
+  static constexpr std::uint64_t each = 2'000;
+  auto made = watch(TypeParam());
+  std::vector<std::thread> all;
+  std::atomic<std::uint64_t> sum = 0;
+  for (std::uint64_t i = 0; i < 3; ++i)
+    all.emplace_back([&sum, i, tx = made.sender]() mutable {
+      for (std::uint64_t n = 1; n <= each; ++n) {
+        TypeParam mine;
+        for (auto& word : mine.of) word = i * each + n;
+        const auto before = tx.send_replace(std::move(mine));
+        ASSERT_TRUE(before.has_value());
+        ASSERT_EQ(before->of[0], before->of[6]);
+        sum += before->of[3];
+      }
+    });
+  for (auto& thread : all) thread.join();
+  EXPECT_EQ(sum + made.receiver.get().of[3], 3 * each * (3 * each + 1) / 2);
 }
 
 }  // namespace
