@@ -1,116 +1,19 @@
 // The two halves of a channel, for any Core that says where an item goes.
 #pragma once
 
+#include <cstddef>
 #include <expected>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include <rota/detail/channel_batch.hpp>
 #include <rota/detail/channel_closed.hpp>
 #include <rota/detail/channel_core.hpp>
+#include <rota/detail/channel_leaves.hpp>
 #include <rota/detail/limited.hpp>
 
 namespace rota::channel::detail {
-
-// What an item meets on its way. A place that was claimed is filled, or emptied, at once and by the claimer.
-template <class T, class Core>
-void put(Core& on, typename Core::slot& place, T& item) noexcept {
-  before_items();
-  base::note_write(on.item_in(place));
-  ::new (on.item_in(place)) T(std::move(item));
-  on.publish(place);
-}
-
-template <class Result, class T, class Core>
-Result take(Core& on, typename Core::slot& place) noexcept {
-  before_items();
-  T* const item = std::launder(static_cast<T*>(on.item_in(place)));
-  base::note_write(item);
-  Result taken(std::in_place, std::move(*item));
-  item->~T();
-  on.free(place);
-  return taken;
-}
-
-/// Into an item that was moved from, and whose lifetime has not ended.
-template <class T>
-void give_back(T& item, T& from) noexcept {
-  if constexpr (std::is_trivially_copyable_v<T>) {
-    // It was not changed.
-  } else if constexpr (std::is_nothrow_move_assignable_v<T>) {
-    item = std::move(from);
-  } else {
-    item.~T();
-    ::new (static_cast<void*>(__builtin_addressof(item))) T(std::move(from));
-  }
-}
-
-/// Where a place is memory of its own: the item is in it before anybody knows of the place, so that one look under the lock will do.
-template <class T, class Core>
-send_status send_whole(Core& on, T& item) {
-  typename Core::slot& place = on.make_place();
-  before_items();
-  base::note_write(on.item_in(place));
-  T* const moved = ::new (on.item_in(place)) T(std::move(item));
-  if (on.publish(place)) [[likely]]
-    return send_status::sent;
-  before_items();
-  give_back(item, *moved);
-  moved->~T();
-  on.free(place);
-  return send_status::closed;
-}
-
-template <class T, class Core>
-send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
-  if constexpr (Core::allocates) {
-    return send_whole(on, item);
-  } else {
-    const send_status how = status_of(me);
-    if (how == send_status::sent) put(on, Core::place_of(me), item);
-    return how;
-  }
-}
-
-template <class T, class Core>
-class send_leaf final : public core::wait_leaf {
- public:
-  send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
-  bool await_ready() noexcept {
-    return try_here([this]() noexcept { return on_->try_send_now(node()); });
-  }
-  send_status await_resume() noexcept(!Core::allocates) {
-    return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
-  }
-  /// Gives the item back, unless it says that it was sent: before, or when it was late, lost, or was refused. It is not awaited afterwards.
-  [[nodiscard]] T item() && noexcept { return std::move(item_); }
-
- private:
-  Core* on_;
-  T item_;
-};
-
-/// `Result`: what recv(), or its timed forms, yield.
-template <class T, class Core, class Result>
-class recv_leaf final : public core::wait_leaf {
- public:
-  explicit recv_leaf(Core& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
-  bool await_ready() noexcept {
-    return try_here([this]() noexcept { return on_->try_receive_now(node()); });
-  }
-  [[nodiscard]] Result await_resume() noexcept {
-    if (ended_as() == core::wait_state::granted) return take<Result, T>(*on_, Core::place_of(node()));
-    if constexpr (std::is_same_v<Result, std::optional<T>>) {
-      return std::nullopt;
-    } else {
-      return std::unexpected(recv_status::closed);
-    }
-  }
-
- private:
-  Core* on_;
-};
 
 template <class T>
 constexpr bool demand_item() noexcept {
@@ -309,6 +212,9 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   using status_or = std::expected<T, recv_status>;
   using plain_leaf = detail::recv_leaf<T, Core, std::optional<T>>;
   using timed_leaf = core::limited<detail::recv_leaf<T, Core, status_or>>;
+  using count_or = std::expected<std::size_t, recv_status>;
+  template <class Out, class Result>
+  using many_leaf = detail::recv_many_leaf<T, Core, Out, Result>;
 
  public:
   /// co_await it: a std::optional<T>; nothing: closed, and there will be none.
@@ -349,13 +255,73 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     return end(core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time)), me);
   }
 
+  // Several at once: they add to `out`, a std::vector<T> or what is like one, at its end. Until then nobody else may touch that. Throw what its
+  // reserve() does, and nothing was taken. They move each item once, and serve each sender that waits for room.
+
+  /// co_await it: how many came: at least one, and at most `most` of those that are there then (0 counts as 1); 0: closed, and none will.
+  template <detail::holds_many<T> Out>
+  [[nodiscard]] auto recv_many(Out& out, std::size_t most) {
+    return many_leaf<Out, std::size_t>(*on_, out, most);
+  }
+  /// The same without waiting: or `empty`, `closed`.
+  template <detail::holds_many<T> Out>
+  [[nodiscard]] count_or try_recv_many(Out& out, std::size_t most) {
+    detail::make_room(out, most);
+    typename Core::slot* place = nullptr;
+    const detail::look did = on_->claim_item(place);
+    if (did == detail::look::got) return detail::take_many<T>(*on_, place, out, most);
+    return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
+  }
+  /// co_await them: a std::expected<std::size_t, recv_status>.
+  template <class Rep, class Period, detail::holds_many<T> Out>
+  [[nodiscard]] auto recv_many_for(std::chrono::duration<Rep, Period> span, Out& out, std::size_t most) {
+    return core::limited<many_leaf<Out, count_or>>(rota::detail::saturating_span(span), *on_, out, most);
+  }
+  template <class Duration, detail::holds_many<T> Out>
+  [[nodiscard]] auto recv_many_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                     Out& out,
+                                     std::size_t most) {
+    return core::limited<many_leaf<Out, count_or>>(rota::detail::saturating_deadline(time), *on_, out, most);
+  }
+  /// Block the thread; in a task, co_await recv_many() instead.
+  template <detail::holds_many<T> Out>
+  std::size_t blocking_recv_many(Out& out, std::size_t most) {
+    detail::make_room(out, most);
+    core::wait_node me;
+    return end_many(core::block(on_->to_receive(), me), me, out, most).value_or(0);
+  }
+  template <class Rep, class Period, detail::holds_many<T> Out>
+  count_or blocking_recv_many_for(std::chrono::duration<Rep, Period> span, Out& out, std::size_t most) {
+    detail::make_room(out, most);
+    core::wait_node me;
+    const auto how = core::block_for(on_->to_receive(), me, rota::detail::saturating_span(span));
+    return end_many(how, me, out, most);
+  }
+  template <class Duration, detail::holds_many<T> Out>
+  count_or blocking_recv_many_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                    Out& out,
+                                    std::size_t most) {
+    detail::make_room(out, most);
+    core::wait_node me;
+    const auto how = core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time));
+    return end_many(how, me, out, most);
+  }
+
   /// As basic_sender's.
   explicit basic_receiver(Core& on) noexcept : half(on) {}
 
  private:
   status_or end(core::wait_end how, const core::wait_node& me) noexcept {
     if (how == core::wait_end::granted) return detail::take<status_or, T>(*on_, Core::place_of(me));
-    return std::unexpected(how == core::wait_end::closed ? recv_status::closed : recv_status::timed_out);
+    return std::unexpected(why_none(how));
+  }
+  template <class Out>
+  count_or end_many(core::wait_end how, const core::wait_node& me, Out& out, std::size_t most) noexcept {
+    if (how == core::wait_end::granted) return detail::take_many<T>(*on_, &Core::place_of(me), out, most);
+    return std::unexpected(why_none(how));
+  }
+  static recv_status why_none(core::wait_end how) noexcept {
+    return how == core::wait_end::closed ? recv_status::closed : recv_status::timed_out;
   }
 };
 

@@ -1,0 +1,82 @@
+// Several items at once: waits for the first, and takes what is there.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <expected>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/channel_core.hpp>
+
+namespace rota::channel::detail {
+
+/// What recv_many() adds to: a std::vector<T> and its like.
+template <class Out, class T>
+concept holds_many = requires(Out& out, T&& item, std::size_t n) {
+  { out.size() } -> std::convertible_to<std::size_t>;
+  { out.capacity() } -> std::convertible_to<std::size_t>;
+  out.reserve(n);
+  out.push_back(std::move(item));
+};
+
+/// For one more at least, and so that a row of them does not move all each time. Throws what reserve() does.
+template <class Out>
+void make_room(Out& out, std::size_t most) {
+  const std::size_t count = out.size();
+  if (count != out.capacity()) return;
+  const std::size_t by = count < 16 ? 16 : count;
+  out.reserve(count + (most < by && most != 0 ? most : by));
+}
+
+/// The item that was claimed, and up to `most` in all of those that are there. There is room for the first; when there is no memory for more,
+/// those that were taken are all.
+template <class T, class Core, class Out>
+std::size_t take_many(Core& on, typename Core::slot* place, Out& out, std::size_t most) noexcept {
+  std::size_t count = 0;
+  for (;;) {
+    before_items();
+    T* const item = std::launder(static_cast<T*>(on.item_in(*place)));
+    base::note_write(item);
+    out.push_back(std::move(*item));
+    item->~T();
+    on.free(*place);
+    if (++count >= most) return count;
+    try {
+      make_room(out, most - count);
+    } catch (...) {
+      return count;
+    }
+    if (on.claim_item(place) != look::got) return count;
+  }
+}
+
+/// `Result`: what recv_many(), or its timed forms, yield.
+template <class T, class Core, class Out, class Result>
+class recv_many_leaf final : public core::wait_leaf {
+ public:
+  recv_many_leaf(Core& on, Out& out, std::size_t most)
+      : wait_leaf(on.to_receive()), on_(&on), out_(&out), most_(most) {
+    make_room(out, most);
+  }
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return on_->try_receive_now(node()); });
+  }
+  [[nodiscard]] Result await_resume() noexcept {
+    if (ended_as() == core::wait_state::granted)
+      return take_many<T>(*on_, &Core::place_of(node()), *out_, most_);
+    if constexpr (std::is_same_v<Result, std::size_t>) {
+      return 0;
+    } else {
+      return std::unexpected(recv_status::closed);
+    }
+  }
+
+ private:
+  Core* on_;
+  Out* out_;
+  std::size_t most_;
+};
+
+}  // namespace rota::channel::detail

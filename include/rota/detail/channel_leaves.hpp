@@ -1,0 +1,113 @@
+// An item on its way into a channel and out of it, for any Core that says where it goes.
+#pragma once
+
+#include <expected>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/channel_core.hpp>
+
+namespace rota::channel::detail {
+
+// What an item meets on its way. A place that was claimed is filled, or emptied, at once and by the claimer.
+template <class T, class Core>
+void put(Core& on, typename Core::slot& place, T& item) noexcept {
+  before_items();
+  base::note_write(on.item_in(place));
+  ::new (on.item_in(place)) T(std::move(item));
+  on.publish(place);
+}
+
+template <class Result, class T, class Core>
+Result take(Core& on, typename Core::slot& place) noexcept {
+  before_items();
+  T* const item = std::launder(static_cast<T*>(on.item_in(place)));
+  base::note_write(item);
+  Result taken(std::in_place, std::move(*item));
+  item->~T();
+  on.free(place);
+  return taken;
+}
+
+/// Into an item that was moved from, and whose lifetime has not ended.
+template <class T>
+void give_back(T& item, T& from) noexcept {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    // It was not changed.
+  } else if constexpr (std::is_nothrow_move_assignable_v<T>) {
+    item = std::move(from);
+  } else {
+    item.~T();
+    ::new (static_cast<void*>(__builtin_addressof(item))) T(std::move(from));
+  }
+}
+
+/// Where a place is memory of its own: the item is in it before anybody knows of the place, so that one look under the lock will do.
+template <class T, class Core>
+send_status send_whole(Core& on, T& item) {
+  typename Core::slot& place = on.make_place();
+  before_items();
+  base::note_write(on.item_in(place));
+  T* const moved = ::new (on.item_in(place)) T(std::move(item));
+  if (on.publish(place)) [[likely]]
+    return send_status::sent;
+  before_items();
+  give_back(item, *moved);
+  moved->~T();
+  on.free(place);
+  return send_status::closed;
+}
+
+template <class T, class Core>
+send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
+  if constexpr (Core::allocates) {
+    return send_whole(on, item);
+  } else {
+    const send_status how = status_of(me);
+    if (how == send_status::sent) put(on, Core::place_of(me), item);
+    return how;
+  }
+}
+
+template <class T, class Core>
+class send_leaf final : public core::wait_leaf {
+ public:
+  send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return on_->try_send_now(node()); });
+  }
+  send_status await_resume() noexcept(!Core::allocates) {
+    return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
+  }
+  /// Gives the item back, unless it says that it was sent: before, or when it was late, lost, or was refused. It is not awaited afterwards.
+  [[nodiscard]] T item() && noexcept { return std::move(item_); }
+
+ private:
+  Core* on_;
+  T item_;
+};
+
+/// `Result`: what recv(), or its timed forms, yield.
+template <class T, class Core, class Result>
+class recv_leaf final : public core::wait_leaf {
+ public:
+  explicit recv_leaf(Core& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return on_->try_receive_now(node()); });
+  }
+  [[nodiscard]] Result await_resume() noexcept {
+    if (ended_as() == core::wait_state::granted) return take<Result, T>(*on_, Core::place_of(node()));
+    if constexpr (std::is_same_v<Result, std::optional<T>>) {
+      return std::nullopt;
+    } else {
+      return std::unexpected(recv_status::closed);
+    }
+  }
+
+ private:
+  Core* on_;
+};
+
+}  // namespace rota::channel::detail

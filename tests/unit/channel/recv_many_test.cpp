@@ -1,0 +1,196 @@
+// Several items at once.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/select.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rota::channel {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+struct of_bounded {
+  template <class T>
+  static auto make() {
+    return bounded<T>(8);
+  }
+};
+struct of_unbounded {
+  template <class T>
+  static auto make() {
+    return unbounded<T>();
+  }
+};
+
+template <class T>
+class recv_many_of : public testing::Test {
+ protected:
+  using item = std::unique_ptr<int>;
+  decltype(T::template make<item>()) made = T::template make<item>();
+
+  void send(int first, int last) {
+    for (int i = first; i <= last; ++i)
+      EXPECT_EQ(made.sender.try_send(std::make_unique<int>(i)), send_status::sent);
+  }
+  static std::string text(const std::vector<item>& items) {
+    std::string all;
+    for (const item& each : items) all += std::to_string(*each);
+    return all;
+  }
+};
+using kinds = testing::Types<of_bounded, of_unbounded>;
+TYPED_TEST_SUITE(recv_many_of, kinds);
+
+TYPED_TEST(recv_many_of, takes_what_is_there_up_to_so_many) {
+  std::vector<std::unique_ptr<int>> got;
+  EXPECT_EQ(this->made.receiver.try_recv_many(got, 3).error(), recv_status::empty);
+  this->send(1, 5);
+  EXPECT_EQ(this->made.receiver.try_recv_many(got, 3), 3U);
+  EXPECT_EQ(this->made.receiver.blocking_recv_many(got, 100), 2U);
+  EXPECT_EQ(this->text(got), "12345");
+  this->send(6, 7);
+  this->made.sender.close();
+  EXPECT_EQ(this->made.receiver.try_recv_many(got, 0), 1U) << "0 counts as 1";
+  EXPECT_EQ(this->made.receiver.blocking_recv_many_for(1h, got, ~std::size_t{0}), 1U);
+  EXPECT_EQ(this->text(got), "1234567");
+  EXPECT_EQ(this->made.receiver.try_recv_many(got, 1).error(), recv_status::closed);
+  EXPECT_EQ(this->made.receiver.blocking_recv_many(got, 1), 0U);
+  EXPECT_EQ(this->made.receiver.blocking_recv_many_until(std::chrono::steady_clock::now(), got, 1).error(),
+            recv_status::closed);
+}
+
+TYPED_TEST(recv_many_of, a_task_waits_for_the_first_alone) {
+  manual_scheduler by;
+  std::vector<std::unique_ptr<int>> got;
+  auto waits = by.spawn([](auto& of, auto& out) -> task<std::string> {
+    std::string counts;
+    for (;;) {
+      const std::size_t count = co_await of.recv_many(out, 4);
+      counts += std::to_string(count);
+      if (count == 0) break;
+    }
+    co_return counts;
+  }(this->made.receiver, got));
+  by.run_until_idle();
+  this->send(1, 1);
+  by.run_until_idle();
+  this->send(2, 8);
+  by.run_until_idle();
+  this->made.sender.close();
+  by.run_until_idle();
+  EXPECT_EQ(waits.join(), "1430");
+  EXPECT_EQ(this->text(got), "12345678");
+}
+
+TYPED_TEST(recv_many_of, a_late_or_cancelled_wait_or_one_that_lost_has_taken_nothing) {
+  manual_scheduler by;
+  std::vector<std::unique_ptr<int>> got;
+  auto late = by.spawn([](auto& of, auto& out, manual_scheduler& at) -> task<int> {
+    const auto first = co_await of.recv_many_for(5ms, out, 4);
+    const auto second = co_await of.recv_many_until(at.time + 5ms, out, 4);
+    EXPECT_EQ(first.error(), recv_status::timed_out);
+    EXPECT_EQ(second.error(), recv_status::timed_out);
+    co_return 0;
+  }(this->made.receiver, got, by));
+  by.run_with_time();
+  EXPECT_TRUE(late.is_done());
+  EXPECT_EQ(this->made.receiver.blocking_recv_many_for(1ms, got, 4).error(), recv_status::timed_out);
+  sync::event stop;
+  auto loses = by.spawn([](auto& of, auto& out, sync::event& end) -> task<std::size_t> {
+    auto first = co_await select_in_order(end.wait(), of.recv_many(out, 4));
+    co_return first.index();
+  }(this->made.receiver, got, stop));
+  auto cancelled = by.spawn([](auto& of, auto& out) -> task<std::size_t> {
+    const std::size_t count = co_await of.recv_many(out, 4);
+    co_return count;
+  }(this->made.receiver, got));
+  by.run_until_idle();
+  stop.set();
+  this->send(1, 2);
+  cancelled.cancel();
+  by.run_until_idle();
+  EXPECT_EQ(loses.join(), 0U);
+  EXPECT_EQ(by.cancelled, 1);
+  EXPECT_TRUE(got.empty());
+  EXPECT_EQ(this->made.receiver.try_recv_many(got, 4), 2U);
+}
+
+TEST(recv_many, makes_room_for_those_who_wait_to_send) {
+  manual_scheduler by;
+  auto made = bounded<int>(2);
+  for (int i = 1; i <= 4; ++i)
+    by.spawn([](sender<int> tx, int item) -> task<void> {
+        const send_status how = co_await tx.send(item);
+        EXPECT_EQ(how, send_status::sent);
+      }(made.sender, i))
+        .detach();
+  by.run_until_idle();
+  std::vector<int> got;
+  EXPECT_EQ(made.receiver.try_recv_many(got, 2), 2U);
+  by.run_until_idle();
+  EXPECT_EQ(made.receiver.try_recv_many(got, 10), 2U);
+  EXPECT_EQ(got, (std::vector<int>{1, 2, 3, 4}));
+}
+
+/// A vector that has no memory for more than four.
+struct small : std::vector<int> {
+  void reserve(std::size_t n) {
+    if (n > 4) n = 4;
+    if (n <= capacity()) throw std::bad_alloc();
+    std::vector<int>::reserve(n);
+  }
+};
+
+TEST(recv_many, without_memory_the_rest_stays) {
+  auto [tx, rx] = bounded<int>(8);
+  for (int i = 1; i <= 6; ++i) EXPECT_EQ(tx.try_send(i), send_status::sent);
+  small got;
+  EXPECT_EQ(rx.try_recv_many(got, 6), 4U);
+  EXPECT_THROW(static_cast<void>(rx.try_recv_many(got, 6)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(rx.recv_many(got, 6)), std::bad_alloc);
+  EXPECT_EQ(rx.size(), 2U);
+  EXPECT_EQ(rx.try_recv(), 5);
+}
+
+TEST(recv_many, threads_share_what_comes) {
+  constexpr int each = 5'000;
+  auto made = bounded<int>(16);
+  std::vector<std::vector<int>> got(2);
+  std::vector<std::thread> all;
+  for (auto& mine : got)
+    all.emplace_back([&mine, rx = made.receiver]() mutable {
+      while (rx.blocking_recv_many(mine, 7) != 0) {
+      }
+    });
+  for (int i = 0; i < 2; ++i)
+    all.emplace_back([tx = made.sender]() mutable {
+      for (int n = 1; n <= each; ++n) ASSERT_EQ(tx.blocking_send(n), send_status::sent);
+    });
+  {
+    const auto gone = std::move(made.sender);
+  }
+  for (auto& thread : all) thread.join();
+  long sum = 0;
+  for (const auto& mine : got) sum = std::accumulate(mine.begin(), mine.end(), sum);
+  EXPECT_EQ(sum, 2L * each * (each + 1) / 2);
+}
+
+}  // namespace
+}  // namespace rota::channel
