@@ -24,6 +24,19 @@ const core::wait_rules barrier::rules{
     .pass_on = [](void*, wait_node& me) noexcept { me.kind |= passed; },
 };
 
+const core::wait_rules barrier::passing_rules{
+    .what = "barrier",
+    .try_now = [](void*, wait_node&) noexcept { return false; },  // the lock brings along what the others did
+    .join =
+        [](void* at, wait_section& section, wait_node& me) noexcept {
+          if (self(at).has_passed(me.wanted)) return on_join::done;
+          section.link_back(me);
+          return on_join::linked;
+        },
+    .leave = [](void*, wait_section&, wait_node&) noexcept {},
+    .pass_on = [](void*, wait_node&) noexcept {},
+};
+
 barrier::barrier(count participants) : word_(pack({0, participants, 0})) {
   if (participants == 0 || participants > max_participants)
     throw std::invalid_argument("sync::barrier: participants is " + std::to_string(participants) +
@@ -47,24 +60,50 @@ bool barrier::pass_alone(wait_node& me) noexcept {
   return word_.compare_exchange_strong(seen, pack(s), base::order::acquire, base::order::relaxed);
 }
 
-on_join barrier::join(wait_section& section, wait_node& me) noexcept {
+/// Under the lock.
+barrier::arrival barrier::count_in() noexcept {
   // relaxed. A guess; the exchange decides.
   std::uint64_t seen = word_.load(base::order::relaxed);
   state s;
+  std::uint32_t generation = 0;
   do {
     s = unpack(seen);
     if (s.participants == 0) ROTA_FATAL("arriving at a sync::barrier from which all have dropped out", 0);
-    me.wanted = s.generation;
+    generation = s.generation;
     if (++s.arrived == s.participants) s = {s.generation + 1, s.participants, 0};
     // relaxed. The lock and the grants order what was done before. failure: relaxed. Again a guess.
   } while (!word_.compare_exchange_weak(seen, pack(s), base::order::relaxed, base::order::relaxed));
-  me.kind = s.arrived == 0 ? leads : 0;
-  if (s.arrived != 0) {
+  return {generation, s.arrived == 0};
+}
+
+on_join barrier::join(wait_section& section, wait_node& me) noexcept {
+  const arrival mine = count_in();
+  begin(me, mine);
+  if (!mine.is_leader_) {
     section.link_back(me);
     return on_join::linked;
   }
   section.grant_all();
   return on_join::done;
+}
+
+barrier::arrival barrier::arrive() noexcept {
+  wait_section section(list_);
+  const arrival mine = count_in();
+  if (mine.is_leader_) section.grant_all();
+  return mine;
+}
+
+bool barrier::try_wait(const arrival& from) noexcept {
+  const wait_section section(list_);
+  return has_passed(from.generation_);
+}
+
+barrier::passage barrier::blocking_wait(const arrival& from) {
+  wait_node me;
+  begin(me, from);
+  static_cast<void>(core::block(to_pass(), me));
+  return passage_of(me);
 }
 
 void barrier::leave(wait_node& me) noexcept {

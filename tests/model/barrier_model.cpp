@@ -183,5 +183,76 @@ TEST(barrier_model, who_is_alone_sees_what_was_done_before_the_drop) {
   });
 }
 
+// In two steps: whoever sees that all have arrived, by whatever form, sees what they did before, and one of them leads.
+TEST(barrier_model, arrivals_in_two_steps) {
+  expect_holds_everywhere("barrier_split", [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    e.thread("waits", [&x] {
+      x.at[0].set(1);
+      const auto mine = x.b.arrive();
+      const auto p = x.b.blocking_wait(mine);
+      check(p.is_leader == mine.is_leader() && p.generation == 0, "as it arrived");
+      x.note(p);
+      check(x.at[1].get() == 1, "both have arrived");
+    });
+    e.thread("tries", [&x] {
+      x.at[1].set(1);
+      const auto mine = x.b.arrive();
+      if (mine.is_leader()) x.note({0, true});
+      if (x.b.try_wait(mine)) check(x.at[0].get() == 1, "both have arrived");
+    });
+    e.finally([&x] { x.check_leaders(1); });
+  });
+}
+
+TEST(barrier_model, an_arrival_in_two_steps_beside_one_in_one) {
+  expect_holds_everywhere("barrier_mixed", [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    e.thread("two steps", [&x] {
+      for (int i = 1; i <= 2; ++i) {
+        x.at[0].set(i);
+        const auto mine = x.b.arrive();
+        x.note(x.b.blocking_wait(mine));
+      }
+      check(x.at[1].get() == 2, "both have arrived");
+    });
+    e.thread("one step", [&x] {
+      for (int i = 1; i <= 2; ++i) {
+        x.at[1].set(i);
+        x.note(x.b.blocking_arrive_and_wait());
+      }
+      check(x.at[0].get() == 2, "both have arrived");
+    });
+    e.finally([&x] { x.check_leaders(2); });
+  });
+}
+
+task<void> waits_for(shared& x, barrier::arrival mine) { x.note(co_await x.b.wait(mine)); }
+
+struct with_a_wait : shared {
+  with_a_wait() : shared(2) {
+    base::this_thread_locals().worker = &s.core();
+    check(s.run_one(), "it waits");
+    base::this_thread_locals().worker = nullptr;
+  }
+
+  watched<void> first{s, waits_for(*this, b.arrive())};
+  canceller of_first{first.header()};
+};
+
+// The arrival stays, so the other one passes in any case.
+TEST(barrier_model, a_cancelled_wait_takes_no_arrival_back) {
+  expect_holds_everywhere("barrier_split_cancel", [](execution& e) {
+    auto& x = e.make<with_a_wait>();
+    add_workers(e, x.s, 1);
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
+    e.thread("second", [&x] {
+      const auto p = x.b.blocking_arrive_and_wait();
+      check(p.is_leader, "it is the last");
+    });
+    e.finally([&x] { check(x.b.arrived() == 0, "both have passed"); });
+  });
+}
+
 }  // namespace
 }  // namespace rota::sync

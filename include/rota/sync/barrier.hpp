@@ -19,9 +19,10 @@ namespace rota::sync {
 //   arrive   under the lock of the list, by compare-exchange: one more has arrived, and the caller joins the list; or it is the last: the
 //            next generation begins, nobody has arrived, and all who wait are granted. A single participant needs no lock for that.
 //   drop     the same with one participant fewer: that may complete the generation, and then who has waited longest is the leader.
+//   split    arrive() is an arrival without a node; wait() joins the list if its generation has not passed, and leaves nothing when it gives up
 //   leave    the generation is still that in which the caller arrived (`wanted` of its node): one fewer has arrived. Else it has passed.
 //
-//   B1  Under the lock: the nodes in the list, but for those whose generation has passed, are those that have arrived.
+//   B1  Under the lock: the nodes in the list, but for those whose generation has passed, are those that have arrived and wait.
 //   B2  arrived < participants, or both are 0.
 //   B3  A passage cannot be passed on to somebody else: who was granted it, and gives up in that moment, has passed (`kind` of its node).
 //       A limit therefore asks has_passed(), and an arrival is no case of a select: of a case that loses nobody asks.
@@ -33,12 +34,18 @@ namespace rota::sync {
 ///   const auto at = step.blocking_arrive_and_wait();   // in a thread, or a work of a pool
 ///   if (at.is_leader) ...
 ///
-/// Threads       Any. It counts arrivals: who arrives is not looked at. There is no form that tries: who has arrived must wait.
+///   const auto mine = step.arrive();                   // or in two steps: does not wait
+///   prepare_the_next();
+///   const auto at = co_await step.wait(mine);          // a case of a select, too: the arrival stays
+///
+/// Threads       Any. It counts arrivals: who arrives is not looked at. There is no form of arrive_and_wait() that tries: who has arrived must
+///               wait. arrive() and try_wait() are one.
 /// Ownership     Destroying a barrier at which somebody waits ends the program with a sentence.
 /// Ordering      What any participant did before it arrived, or dropped out, happens before the return of each that it lets pass.
 /// Failure       A cancelled wait takes the arrival back, and so does a limit that passes: the others go on waiting for it, and it may
 ///               arrive again. If the last one arrives in that moment, it counts: a wait with a limit, or under a timeout of its own, says that it
-///               has passed. So it is no case of a select: one that loses could not say so. The constructor
+///               has passed. So it is no case of a select: one that loses could not say so. A wait() that ends early leaves its arrival
+///               there, and may be had again. The constructor
 ///               throws `std::invalid_argument` unless the participants are 1..max_participants. Arriving, or dropping out, after all
 ///               have dropped out ends the program with a sentence.
 /// Cost          An arrival: the list's lock once, and one wake. A single participant: one read-modify-write. No allocation.
@@ -51,8 +58,26 @@ class ROTA_API barrier {
   /// How one has passed.
   struct passage {
     std::uint32_t generation;  // so many had passed before; after 2^32 it begins again
-    bool is_leader;            // the last that arrived; if that dropped out, the one that had waited longest
+    bool
+        is_leader;  // the last that arrived; if that dropped out, the one that had waited longest, if any did
   };
+
+  /// That one has arrived, and where.
+  class arrival {
+   public:
+    [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+    /// It was the last: all pass.
+    [[nodiscard]] bool is_leader() const noexcept { return is_leader_; }
+
+   private:
+    friend class barrier;
+    arrival(std::uint32_t generation, bool is_leader) noexcept
+        : generation_(generation), is_leader_(is_leader) {}
+
+    std::uint32_t generation_;
+    bool is_leader_;
+  };
+  class passing_leaf;
 
   static constexpr count max_participants = 65535;
 
@@ -85,6 +110,36 @@ class ROTA_API barrier {
     return result_of(core::block_until(target(), me, detail::saturating_deadline(time)), me);
   }
 
+  /// Arrives, and does not wait. Nothing takes that back. Whoever has it may wait() for the others, or not.
+  [[nodiscard]] arrival arrive() noexcept;
+  /// co_await it: a passage, when all of that generation have arrived. A case of a select.
+  [[nodiscard]] passing_leaf wait(const arrival& from) noexcept;
+  /// Whether they have; what they did before is seen then.
+  [[nodiscard]] bool try_wait(const arrival& from) noexcept;
+  /// co_await them: a passage, or timed_out; the arrival stays.
+  template <class Rep, class Period>
+  [[nodiscard]] core::limited<passing_leaf> wait_for(const arrival& from,
+                                                     std::chrono::duration<Rep, Period> span) noexcept;
+  template <class Duration>
+  [[nodiscard]] core::limited<passing_leaf> wait_until(
+      const arrival& from, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
+  /// Block the thread; as mutex::blocking_lock.
+  passage blocking_wait(const arrival& from);
+  template <class Rep, class Period>
+  std::expected<passage, timed_out> blocking_wait_for(const arrival& from,
+                                                      std::chrono::duration<Rep, Period> span) {
+    core::wait_node me;
+    begin(me, from);
+    return result_of(core::block_for(to_pass(), me, detail::saturating_span(span)), me);
+  }
+  template <class Duration>
+  std::expected<passage, timed_out> blocking_wait_until(
+      const arrival& from, std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    core::wait_node me;
+    begin(me, from);
+    return result_of(core::block_until(to_pass(), me, detail::saturating_deadline(time)), me);
+  }
+
   /// One participant fewer, in this generation and all that follow. Does not wait; the others may pass.
   void arrive_and_drop() noexcept;
 
@@ -102,6 +157,7 @@ class ROTA_API barrier {
   static constexpr unsigned char leads = 1;
   static constexpr unsigned char passed = 2;
   static const core::wait_rules rules;
+  static const core::wait_rules passing_rules;
 
   static state unpack(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word >> 32U),
@@ -122,10 +178,20 @@ class ROTA_API barrier {
     if (how == core::wait_end::timed_out && (me.kind & passed) == 0) return std::unexpected(timed_out{});
     return passage_of(me);
   }
+  static void begin(core::wait_node& me, const arrival& from) noexcept {
+    me.wanted = from.generation_;
+    me.kind = from.is_leader_ ? leads : 0;
+  }
   bool pass_alone(core::wait_node& me) noexcept;
+  arrival count_in() noexcept;
+  /// Under the lock.
+  [[nodiscard]] bool has_passed(std::uint64_t generation) const noexcept {
+    return now().generation != static_cast<std::uint32_t>(generation);
+  }
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
   void leave(core::wait_node& me) noexcept;
   [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
+  [[nodiscard]] core::wait_target to_pass() noexcept { return {&list_, this, &passing_rules}; }
 
   base::atomic<std::uint64_t> word_;
   core::wait_list list_;
@@ -145,7 +211,14 @@ class ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
   [[nodiscard]] bool has_passed() noexcept { return (node().kind & passed) != 0; }
 };
 
+class ROTA_API barrier::passing_leaf final : public core::wait_leaf {
+ public:
+  passing_leaf(barrier& at, const arrival& from) noexcept : wait_leaf(at.to_pass()) { begin(node(), from); }
+  [[nodiscard]] passage await_resume() noexcept { return passage_of(node()); }
+};
+
 inline barrier::arrival_leaf barrier::arrive_and_wait() noexcept { return arrival_leaf(*this); }
+inline barrier::passing_leaf barrier::wait(const arrival& from) noexcept { return {*this, from}; }
 
 template <class Rep, class Period>
 core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_for(
@@ -156,6 +229,16 @@ template <class Duration>
 core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_until(
     std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
   return core::limited<arrival_leaf>(detail::saturating_deadline(time), *this);
+}
+template <class Rep, class Period>
+core::limited<barrier::passing_leaf> barrier::wait_for(const arrival& from,
+                                                       std::chrono::duration<Rep, Period> span) noexcept {
+  return core::limited<passing_leaf>(detail::saturating_span(span), *this, from);
+}
+template <class Duration>
+core::limited<barrier::passing_leaf> barrier::wait_until(
+    const arrival& from, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  return core::limited<passing_leaf>(detail::saturating_deadline(time), *this, from);
 }
 
 }  // namespace rota::sync
