@@ -11,6 +11,8 @@ namespace rota::channel {
 template <class T>
 using sender = basic_sender<T, detail::ring>;
 template <class T>
+using weak_sender = basic_weak_sender<T, detail::ring>;
+template <class T>
 using receiver = basic_receiver<T, detail::ring>;
 
 /// A channel for at most `capacity` items.

@@ -264,6 +264,7 @@ class broadcast_receiver {
   [[nodiscard]] std::uint64_t size() const noexcept { return on_->state().count() - at_.next; }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return on_->capacity(); }
   [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
+  [[nodiscard]] bool same_channel(const broadcast_receiver& other) const noexcept { return on_ == other.on_; }
 
   /// Of a ring that counts this half already: for broadcast() and subscribe().
   broadcast_receiver(detail::broadcast_ring<T>& on, std::uint64_t next) noexcept

@@ -9,6 +9,8 @@ namespace rota::channel {
 template <class T>
 using unbounded_sender = basic_sender<T, detail::chain>;
 template <class T>
+using unbounded_weak_sender = basic_weak_sender<T, detail::chain>;
+template <class T>
 using unbounded_receiver = basic_receiver<T, detail::chain>;
 
 /// A channel that always has room: no send waits, and no try_send says `full`.

@@ -339,6 +339,7 @@ class watch_receiver {
   }
 
   [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
+  [[nodiscard]] bool same_channel(const watch_receiver& other) const noexcept { return on_ == other.on_; }
 
   /// Of a state that counts this half already: for watch() and subscribe().
   watch_receiver(detail::watch_state<T>& on, std::uint64_t seen) noexcept : on_(&on), seen_(seen) {}

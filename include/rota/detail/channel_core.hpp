@@ -39,7 +39,8 @@ inline send_status status_of(const core::wait_node& me) noexcept { return static
 
 // PROTOCOL: halves
 //   senders_, receivers_   halves of each side; the last of a side closes the channel
-//   sides_                 2, 1, 0; the side that goes last frees the channel. So whoever closes is still an owner.
+//   sides_                 one for each side that has not gone, and one for each weak sender; the one that goes last frees the channel. So whoever
+//                          closes is still an owner. A weak sender becomes a sender only while there is one
 //   close_                 1: it is closed, set last of all by each who closes. 2: somebody waits, or waited, for that: set under the lock of
 //                          closers_. Both are set by read-modify-writes, so one of {who closes, who waits} sees the other
 
@@ -66,7 +67,20 @@ class ROTA_API halves {
     of.destroy_items();
     if (drop_side()) of.destroy();
   }
-  /// True: the other side has gone before, and the caller frees the channel.
+  /// For a weak sender, beside a sender or another weak one: it goes by drop_side().
+  void add_weak() noexcept { add(sides_); }
+  /// For a weak sender. False: the last one has gone.
+  [[nodiscard]] bool add_sender_to_others() noexcept {
+    // relaxed. A guess; the exchange decides.
+    std::uint32_t seen = senders_.load(base::order::relaxed);
+    do {
+      if (seen == 0) return false;
+      if (seen >= most) ROTA_FATAL("a channel has too many halves", most);
+      // relaxed. As in add(): its side is there while there is another sender. failure: relaxed. Again a guess.
+    } while (!senders_.compare_exchange_weak(seen, seen + 1, base::order::relaxed, base::order::relaxed));
+    return true;
+  }
+  /// True: the others have gone before, and the caller frees the channel.
   [[nodiscard]] bool drop_side() noexcept {
     // acq_rel. release: what this side did comes before the end. acquire: so does what the other did.
     return sides_.fetch_sub(1, base::order::acq_rel) == 1;

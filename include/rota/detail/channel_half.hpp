@@ -55,6 +55,11 @@ class half {
   /// Nothing is sent any more; what is there can still be received. Again: nothing.
   void close() noexcept { on_->close(); }
   [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
+  /// Whether another half, of either side, is of the same channel.
+  template <side Other>
+  [[nodiscard]] bool same_channel(const half<Core, Other>& other) const noexcept {
+    return on_ == other.on_;
+  }
   /// A guess, unless nothing moves.
   [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
   [[nodiscard]] std::uint64_t capacity() const noexcept
@@ -69,6 +74,9 @@ class half {
   }
 
  protected:
+  template <class, side>
+  friend class half;
+
   /// Of a core that counts this half already.
   explicit half(Core& on) noexcept : on_(&on) {}
   ~half() {
@@ -86,6 +94,9 @@ class half {
 }  // namespace rota::channel::detail
 
 namespace rota::channel {
+
+template <class T, class Core>
+class basic_weak_sender;
 
 /// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a move. close(), is_closed(),
 /// size(), capacity(), stats(), and closed() with its forms, are those of its bases.
@@ -178,6 +189,12 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
     return blocking_send_until(time, T(item));
   }
 
+  /// One that holds nothing open.
+  [[nodiscard]] basic_weak_sender<T, Core> downgrade() const noexcept {
+    on_->add_weak();
+    return basic_weak_sender<T, Core>(*on_);
+  }
+
   /// Of a core that counts this half already: for the functions that make channels.
   explicit basic_sender(Core& on) noexcept : half(on) {}
 
@@ -193,6 +210,45 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
     }
     return send_status::timed_out;
   }
+};
+
+/// A sender that does not count: the channel closes when the last basic_sender goes, however many of these there are. Made by downgrade(), and
+/// sends when upgrade() has made it a sender again. For who is called by those who receive, and would hold the channel open for ever.
+/// Empty after a move.
+///
+/// Threads       As basic_sender.
+/// Ownership     It keeps the memory of the channel, and neither side of it.
+/// Ordering      That of the senders that it gives.
+/// Failure       No sender is left: nothing. Members of an empty one must not be called.
+/// Cost          One read-modify-write, here and for each upgrade.
+/// Example       examples/unbounded.cpp
+template <class T, class Core>
+class basic_weak_sender {
+ public:
+  basic_weak_sender(const basic_weak_sender& other) noexcept : on_(other.on_) {
+    if (on_ != nullptr) on_->add_weak();
+  }
+  basic_weak_sender(basic_weak_sender&& other) noexcept : on_(std::exchange(other.on_, nullptr)) {}
+  basic_weak_sender& operator=(basic_weak_sender other) noexcept {
+    std::swap(on_, other.on_);
+    return *this;
+  }
+  ~basic_weak_sender() {
+    if (on_ != nullptr) on_->drop_weak();
+  }
+
+  /// A sender, if there is another one.
+  [[nodiscard]] std::optional<basic_sender<T, Core>> upgrade() const noexcept {
+    if (!on_->add_sender_to_others()) return std::nullopt;
+    return std::optional<basic_sender<T, Core>>(std::in_place, *on_);
+  }
+  [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
+
+  /// Of a core that counts this one already: for downgrade().
+  explicit basic_weak_sender(Core& on) noexcept : on_(&on) {}
+
+ private:
+  Core* on_;
 };
 
 /// The half that receives. A copy is one more receiver: each item goes to one of them. The last one that goes closes the channel, and

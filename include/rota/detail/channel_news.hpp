@@ -173,6 +173,7 @@ class news_sender : public waits_for_close<news_sender<State>> {
 
   /// Whether there is any receiver; a guess while others come and go.
   [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
+  [[nodiscard]] bool same_channel(const news_sender& other) const noexcept { return on_ == other.on_; }
   /// How many there are; likewise.
   [[nodiscard]] std::uint32_t receiver_count() const noexcept { return on_->receiver_count(); }
   /// For all halves: nothing is sent any more; what is there can still be received, or looked at, and then receivers hear of the end.

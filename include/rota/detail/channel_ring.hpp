@@ -62,6 +62,11 @@ class ROTA_API ring {
   // ---- halves
   void add_sender() noexcept { halves_.add_sender(); }
   void add_receiver() noexcept { halves_.add_receiver(); }
+  void add_weak() noexcept { halves_.add_weak(); }
+  [[nodiscard]] bool add_sender_to_others() noexcept { return halves_.add_sender_to_others(); }
+  void drop_weak() noexcept {
+    if (halves_.drop_side()) destroy();
+  }
   void drop_sender() noexcept;
   void drop_receiver() noexcept;
 
