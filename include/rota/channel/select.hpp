@@ -39,7 +39,9 @@ template <class A>
 /// A case is: recv() and send() of a channel; lock(), acquire(), wait() and their like of what is in rota/sync, but for a condition_variable;
 /// sleep_for, sleep_until, tick() of an interval; a handle by its name, its result() or detached_wait(); next() of a join_set and of a
 /// unix_signal; read(), write() of a socket; and each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle;
-/// or see when_any. Nor is what cannot be given back, an arrival at a barrier. At most 64.
+/// or see when_any. So accept() of a listener, a work of a pool, next() of a generator, get_or_init(), and run() of a strand are none. Nor is what
+/// cannot be given back, an arrival at a barrier (its wait() after arrive() is one), nor a select in a select. At most 64. There is no case
+/// for "none is ready": try_select() never waits, in a task, too.
 ///
 /// Threads       Any task of a runtime. What the cases refer to may be used by others meanwhile.
 /// Ownership     A case, and a handler, is referred to: temporaries live until the co_await is done. To keep a select in a variable is
@@ -69,7 +71,8 @@ template <class... C>
                                                      detail::as_case<C>(cases)...);
 }
 
-// The forms for threads, with cases of channels and of what is in rota/sync alone. Throw as select does.
+// The forms for threads, and try_select. Their cases are those of channels and of what is in rota/sync alone: timers, handles and sockets belong to
+// tasks, and do not compile here; for a limit there is the _for of each. They throw as select does.
 
 /// Never waits; nothing: no case is ready. Needs no runtime. What is not ready is in its line for a moment: a try_acquire(), or another try,
 /// that comes just then finds somebody waiting, and may say `empty`.
