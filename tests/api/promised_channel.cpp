@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -68,6 +69,62 @@ TEST(promised, bounded_channels) {
   EXPECT_EQ(tx.try_send(std::move(kept)), send_status::closed);
   EXPECT_EQ(**rx.blocking_recv_for(1h), 9);
   EXPECT_EQ(rx.blocking_recv_until(soon()).error(), recv_status::closed);
+}
+
+TEST(promised, items_that_come_back_and_many_at_once) {
+  auto [tx, rx] = channel::bounded<std::unique_ptr<int>>(1);
+  rota::run([&]() -> rota::task<void> {
+    auto first = tx.send(std::make_unique<int>(1));
+    const auto got_first = co_await first;
+    EXPECT_EQ(got_first, send_status::sent);
+    auto late = tx.send_for(1ns, std::make_unique<int>(2));
+    const auto got_late = co_await late;
+    EXPECT_EQ(got_late, send_status::timed_out);
+    const std::unique_ptr<int> back = std::move(late).item();
+    EXPECT_EQ(*back, 2);
+    std::vector<std::unique_ptr<int>> all;
+    const std::size_t count = co_await rx.recv_many(all, 10);
+    EXPECT_EQ(count, 1U);
+    const auto none = co_await rx.recv_many_for(1ns, all, 10);
+    EXPECT_EQ(none.error(), recv_status::timed_out);
+    const auto no_one = co_await rx.recv_many_until(soon(), all, 10);
+    EXPECT_FALSE(no_one.has_value());
+  });
+  std::vector<std::unique_ptr<int>> more;
+  EXPECT_EQ(rx.try_recv_many(more, 2).error(), recv_status::empty);
+  EXPECT_EQ(tx.try_send(std::make_unique<int>(3)), send_status::sent);
+  EXPECT_EQ(rx.blocking_recv_many(more, 2), 1U);
+  EXPECT_EQ(rx.blocking_recv_many_for(1ns, more, 2).error(), recv_status::timed_out);
+  auto single = channel::oneshot<std::unique_ptr<int>>();
+  EXPECT_EQ(std::move(single.sender).try_send(std::make_unique<int>(4)), send_status::sent);
+  EXPECT_FALSE(single.receiver.is_closed());
+}
+
+TEST(promised, senders_that_are_told_of_the_end) {
+  auto [tx, rx] = channel::bounded<int>(1);
+  EXPECT_TRUE(tx.same_channel(rx));
+  const channel::weak_sender<int> weak = tx.downgrade();
+  EXPECT_TRUE(weak.upgrade().has_value());
+  EXPECT_FALSE(tx.blocking_closed_for(1ns).has_value());
+  rx.close();
+  rota::run([&]() -> rota::task<void> {
+    co_await tx.closed();
+    const auto in_time = co_await tx.closed_for(1h);
+    EXPECT_TRUE(in_time.has_value());
+    const auto then = co_await tx.closed_until(soon());
+    EXPECT_TRUE(then.has_value());
+  });
+  tx.blocking_closed();
+  auto news = channel::watch<int>(1);
+  EXPECT_EQ(news.sender.receiver_count(), 1U);
+  news.receiver.mark_changed();
+  EXPECT_TRUE(news.receiver.has_changed());
+  EXPECT_EQ(news.sender.send_replace(2), 1);
+  EXPECT_EQ(news.sender.send_if_modified([](int& n) { return n > 2; }), send_status::dropped);
+  {
+    const auto gone = std::move(news.receiver);
+  }
+  news.sender.blocking_closed();
 }
 
 TEST(promised, bounded_channels_that_are_full) {

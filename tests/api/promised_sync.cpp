@@ -182,6 +182,23 @@ TEST(promised, latches) {
   EXPECT_TRUE(l.blocking_wait_until(soon()).has_value());
 }
 
+TEST(promised, barriers_in_two_steps) {
+  sync::barrier b(2);
+  const sync::barrier::arrival mine = b.arrive();
+  EXPECT_FALSE(b.try_wait(mine));
+  EXPECT_FALSE(b.blocking_wait_for(mine, 1ns).has_value());
+  EXPECT_TRUE(b.arrive().is_leader());
+  rota::run([&]() -> rota::task<void> {
+    const sync::barrier::passage passed = co_await b.wait(mine);
+    EXPECT_EQ(passed.generation, 0U);
+    const auto in_time = co_await b.wait_for(mine, 1h);
+    EXPECT_TRUE(in_time.has_value());
+    const auto then = co_await b.wait_until(mine, soon());
+    EXPECT_TRUE(then.has_value());
+  });
+  EXPECT_EQ(b.blocking_wait(mine).generation, 0U);
+}
+
 TEST(promised, barriers) {
   sync::barrier b(2);
   EXPECT_EQ(b.participants(), 2U);

@@ -238,6 +238,28 @@ const wait_kind of_channels[] = {
      },
      "for channel receive",
      1},
+    {"a_wait_for_the_end_of_a_channel",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::bounded<int>(1);
+       co_await made.sender.closed();
+     },
+     "for channel close",
+     1},
+    {"a_wait_for_the_receivers_of_a_watch",
+     [](surroundings&, witness) -> task<> {
+       auto made = channel::watch<int>(1);
+       co_await made.sender.closed();
+     },
+     "for receivers to go",
+     1},
+    {"a_wait_for_others_at_a_barrier",
+     [](surroundings&, witness) -> task<> {
+       sync::barrier step(2);
+       const auto mine = step.arrive();
+       co_await step.wait(mine);
+     },
+     "for barrier",
+     1},
     {"a_send_to_a_full_channel_with_a_limit",
      [](surroundings& s, witness mine) -> task<> {
        auto made = channel::bounded<witness>(1);
