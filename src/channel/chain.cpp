@@ -125,13 +125,12 @@ std::uint64_t chain::size() const noexcept {
 }
 
 on_join chain::join(wait_section& section, wait_node& me) noexcept {
-  const bool was_called = me.state() == wait_state::called;
   if (slot* const oldest = pop(section)) {
     keep(me, *oldest);
     return on_join::done;
   }
   if (has_ended()) return on_join::closed;
-  was_called ? section.link_front(me) : section.link_back(me);
+  join_line(section, me, come_);
   return on_join::linked;
 }
 

@@ -263,7 +263,7 @@ on_join ring::join_receivers(wait_section& section, wait_node& me) noexcept {
   while (did == look::not_now) {
     did = mark_head();
     if (did == look::not_now) {
-      was_called ? section.link_front(me) : section.link_back(me);
+      join_line(section, me, receivers_come_);
       return on_join::linked;
     }
     if (did == look::got) did = claim_item(place);
@@ -281,7 +281,7 @@ on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
   while (did == look::not_now) {
     did = mark_tail();
     if (did == look::not_now) {
-      was_called ? section.link_front(me) : section.link_back(me);
+      join_line(section, me, senders_come_);
       return on_join::linked;
     }
     if (did == look::got) did = claim_place(place);

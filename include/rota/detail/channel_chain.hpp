@@ -15,7 +15,7 @@ namespace rota::channel::detail {
 //   H1  An item is in the list before the close, or stays with its sender: publish() says which. It has ended when it is closed and the
 //       list is empty.
 //   H2  A receiver joins only an empty list, each publish calls one, and who was called and gives up calls the next: while somebody
-//       waits there are never more items than receivers on their way.
+//       waits there are never more items than receivers on their way. Who comes in vain has its place in line again: join_line().
 
 struct chain_node {
   chain_node* next = nullptr;
@@ -95,6 +95,7 @@ class ROTA_API chain {
   slot* first_ = nullptr;
   slot* last_ = nullptr;
   std::uint64_t size_ = 0;
+  std::uint64_t come_ = 0;  // see join_line()
   bool closed_ = false;
 };
 

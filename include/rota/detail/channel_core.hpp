@@ -34,6 +34,10 @@ enum class [[nodiscard]] look : unsigned char {
   ended,    // and there will be none
 };
 
+/// Under the lock of the line in which so many have `come`. Several may have been called, and come back in any order: each has a number
+/// (`wanted` of its node), and by that its place again.
+ROTA_API void join_line(core::wait_section& section, core::wait_node& me, std::uint64_t& come) noexcept;
+
 /// What a node that waits for a channel has got, beside `wait_node::got`, where the place is.
 inline send_status status_of(const core::wait_node& me) noexcept { return static_cast<send_status>(me.kind); }
 

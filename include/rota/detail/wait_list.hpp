@@ -105,7 +105,8 @@ struct wait_node : wait_links {
 
 class wait_section;
 
-/// First in, first out: a primitive adds at the back, and who was called and came too late goes to the front.
+/// First in, first out: a primitive adds at the back, and who was called and came too late goes to the front, or, where several are called,
+/// in front of those that came after it.
 class ROTA_API wait_list {
  public:
   wait_list() noexcept = default;
@@ -168,6 +169,10 @@ class ROTA_API wait_section {
   /// It waits from now on. Its waker is in it.
   void link_back(wait_node& node) noexcept { link_before(list_->ring_, node); }
   void link_front(wait_node& node) noexcept { link_before(*list_->ring_.next, node); }
+  /// In front of one that waits.
+  void link_before(wait_node& where, wait_node& node) noexcept {
+    link_before(static_cast<wait_links&>(where), node);
+  }
   /// It gives up: it is in no ring, and nobody else knows of it. Or it is on its way to another list, and is the caller's meanwhile.
   void unlink(wait_node& node) noexcept;
   /// It waits on in this list, after it has left another: its owner sees no difference.

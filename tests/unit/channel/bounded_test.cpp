@@ -269,6 +269,61 @@ TEST(bounded, who_comes_by_may_take_it_and_the_one_called_waits_on) {
   EXPECT_EQ(second.join(), 3);
 }
 
+// The first is called, and then the second, because another has come to wait; somebody who comes by takes both items. They come back one
+// after the other, and neither passes the other.
+TEST(bounded, receivers_that_were_called_in_vain_have_their_places_again) {
+  for (const bool newest_first : {false, true}) {
+    manual_scheduler by;
+    by.lifo = newest_first;
+    auto [tx, rx] = bounded<int>(2);
+    auto first = by.spawn(receives(rx));
+    by.run_until_idle();
+    auto second = by.spawn(receives(rx));
+    by.run_until_idle();
+    EXPECT_EQ(tx.try_send(0), send_status::sent);
+    EXPECT_EQ(rx.try_recv(), 0);
+    EXPECT_EQ(rx.blocking_recv_for(0ms).error(),
+              recv_status::timed_out);  // leaves the mark of one that waits
+    EXPECT_EQ(tx.try_send(0), send_status::sent);
+    EXPECT_EQ(rx.try_recv(), 0);
+    by.run_until_idle();
+    EXPECT_EQ(tx.try_send(1), send_status::sent);
+    by.run_until_idle();
+    EXPECT_TRUE(first.is_done() && !second.is_done());
+    EXPECT_EQ(tx.try_send(2), send_status::sent);
+    by.run_until_idle();
+    EXPECT_EQ(first.join(), 1);
+    EXPECT_EQ(second.join(), 2);
+  }
+}
+
+// The same for senders and room.
+TEST(bounded, senders_that_were_called_in_vain_have_their_places_again) {
+  for (const bool newest_first : {false, true}) {
+    manual_scheduler by;
+    by.lifo = newest_first;
+    auto [tx, rx] = bounded<int>(1);
+    EXPECT_EQ(tx.try_send(0), send_status::sent);
+    auto first = by.spawn(sends(tx, 1));
+    by.run_until_idle();
+    auto second = by.spawn(sends(tx, 2));
+    by.run_until_idle();
+    EXPECT_EQ(rx.try_recv(), 0);
+    EXPECT_EQ(tx.try_send(0), send_status::sent);
+    EXPECT_EQ(tx.blocking_send_for(0ms, 7), send_status::timed_out);
+    EXPECT_EQ(rx.try_recv(), 0);
+    EXPECT_EQ(tx.try_send(0), send_status::sent);
+    by.run_until_idle();
+    EXPECT_EQ(rx.try_recv(), 0);
+    by.run_until_idle();
+    EXPECT_EQ(rx.try_recv(), 1);
+    by.run_until_idle();
+    EXPECT_EQ(rx.try_recv(), 2);
+    EXPECT_EQ(first.join(), send_status::sent);
+    EXPECT_EQ(second.join(), send_status::sent);
+  }
+}
+
 // Closed with one item there, which somebody who came by takes from under the one that was called.
 TEST(bounded, the_end_reaches_all_who_wait_after_the_last_item) {
   manual_scheduler by;

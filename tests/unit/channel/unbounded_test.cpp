@@ -108,6 +108,28 @@ TEST(unbounded, what_a_cancelled_receiver_was_called_for_goes_to_the_next) {
   EXPECT_EQ(rx.blocking_recv_for(1ms).error(), recv_status::timed_out);
 }
 
+// Two are called, and somebody who comes by takes both items: they come back one after the other, and neither passes the other.
+TEST(unbounded, who_was_called_in_vain_has_its_place_again) {
+  for (const bool newest_first : {false, true}) {
+    manual_scheduler by;
+    auto [tx, rx] = unbounded<int>();
+    auto first = by.spawn(receives_one(rx));
+    auto second = by.spawn(receives_one(rx));
+    by.run_until_idle();
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(tx.try_send(0), send_status::sent);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(rx.try_recv(), 0);
+    by.lifo = newest_first;
+    by.run_until_idle();
+    EXPECT_EQ(tx.try_send(1), send_status::sent);
+    by.run_until_idle();
+    EXPECT_TRUE(first.is_done() && !second.is_done());
+    EXPECT_EQ(tx.try_send(2), send_status::sent);
+    by.run_until_idle();
+    EXPECT_EQ(first.join(), 1);
+    EXPECT_EQ(second.join(), 2);
+  }
+}
+
 TEST(unbounded, the_end_reaches_all_who_wait_after_the_last_item) {
   manual_scheduler by;
   auto [tx, rx] = unbounded<int>();
