@@ -62,6 +62,14 @@ class numbers {
   std::string_view rest_;
 };
 
+/// States that an input has reached. The fuzzer keeps inputs that reach new ones, as it does those that take new branches.
+inline constexpr std::size_t most_states = std::size_t{1} << 14U;
+[[gnu::section("__libfuzzer_extra_counters")]] inline std::uint8_t reached_states[most_states];
+
+inline void note_state(std::uint64_t state) { reached_states[state % most_states] = 1; }
+/// For a state: none, one, two, more.
+constexpr std::uint64_t few(std::uint64_t n) { return n < 3 ? n : 3; }
+
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }

@@ -11,6 +11,8 @@
 #include <rota/detail/spawn_on.hpp>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <exception>
@@ -45,13 +47,27 @@ class manual_scheduler : public core::scheduler {
   bool run_one() {
     core::header* const next = take();
     if (next == nullptr) return false;
-    const manual_scheduler* const outer = std::exchange(running_here, this);
-    void* const outer_forks =
-        std::exchange(base::this_thread_locals().forks, forks_in_place ? &places : nullptr);
-    looks += core::run_entry(*next);
-    base::this_thread_locals().forks = outer_forks;
-    running_here = outer;
+    run(*next);
     return true;
+  }
+  /// The entries that are queued, and the task of the i-th, counted from the one that came first.
+  [[nodiscard]] std::size_t queued() {
+    const std::lock_guard lock(mutex_);
+    return queue_.size();
+  }
+  [[nodiscard]] std::uint64_t queued_id(std::size_t i) {
+    const std::lock_guard lock(mutex_);
+    return queue_[i]->id;
+  }
+  /// Runs the i-th.
+  void run_queued(std::size_t i) {
+    core::header* next = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      next = queue_[i];
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    run(*next);
   }
   /// Runs until nothing is runnable, and returns how many entries that took. The clock stands still.
   int run_until_idle() {
@@ -103,6 +119,14 @@ class manual_scheduler : public core::scheduler {
     return static_cast<const manual_scheduler&>(s);
   }
 
+  void run(core::header& next) {
+    const manual_scheduler* const outer = std::exchange(running_here, this);
+    void* const outer_forks =
+        std::exchange(base::this_thread_locals().forks, forks_in_place ? &places : nullptr);
+    looks += core::run_entry(next);
+    base::this_thread_locals().forks = outer_forks;
+    running_here = outer;
+  }
   core::header* take() {
     if (forks_in_place) {
       if (core::promise_base* const child = places.waiting.pop()) return &core::fork_group::adopt(*child);
