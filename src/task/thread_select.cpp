@@ -21,9 +21,14 @@ namespace {
 //   N2  It decides alone, and once: the first node that has what it waits for. All others give up, and hand on what they have got.
 //   N3  A waker refers to the thread's stack, and may be on its way when its node has long been seen. Its last touch is that of wakers_;
 //       the thread does not return before it is 0.
+//   N4  What a node has got is this wait's: it begins idle. One that won before, and now loses without having been asked, hands on nothing.
 class several {
  public:
-  several(std::span<const wait_case> cases, std::size_t first) noexcept : cases_(cases), first_(first) {}
+  several(std::span<const wait_case> cases, std::size_t first) noexcept : cases_(cases), first_(first) {
+    for (const wait_case& one : cases_) {
+      if (one.at != nullptr) one.me->set(wait_state::idle);  // its leaf has a name, and has won before: N4
+    }
+  }
   several(const several&) = delete;
   several& operator=(const several&) = delete;
   ~several() {

@@ -167,6 +167,26 @@ TEST(select_of_threads, a_send_and_a_receive_meet) {
   other.join();
 }
 
+// What won in one round may lose in the next before it was asked: it gives up nothing that it has not got.
+TEST(select_of_threads, leaves_with_names_are_asked_again_and_again) {
+  auto a = bounded<int>(1);
+  auto b = bounded<int>(1);
+  sync::mutex m;
+  auto from_a = a.receiver.recv();
+  auto from_b = b.receiver.recv();
+  auto lock = m.lock();
+  int rounds[3] = {};
+  for (int i = 0; i < 100; ++i) {
+    static_cast<void>(a.sender.try_send(i));
+    static_cast<void>(b.sender.try_send(i));
+    auto first = blocking_select(from_a, from_b, lock);
+    ++rounds[first.index()];
+    EXPECT_EQ(m.is_locked(), first.index() == 2);
+  }
+  EXPECT_FALSE(m.is_locked());
+  for (const int count : rounds) EXPECT_GT(count, 0);
+}
+
 TEST(select_of_threads, on_a_testing_runtime_a_wait_with_a_limit_is_over_at_once) {
   testing::runtime alone;
   alone.block_on([]() -> task<void> {
