@@ -21,13 +21,14 @@ concept holds_many = requires(Out& out, T&& item, std::size_t n) {
   out.push_back(std::move(item));
 };
 
-/// For one more at least, and so that a row of them does not move all each time. Throws what reserve() does.
+/// For one more at least. A full one doubles, however few are asked for: a row of small batches must not move all each time. Throws what
+/// reserve() does.
 template <class Out>
 void make_room(Out& out, std::size_t most) {
   const std::size_t count = out.size();
   if (count != out.capacity()) return;
-  const std::size_t by = count < 16 ? 16 : count;
-  out.reserve(count + (most < by && most != 0 ? most : by));
+  const std::size_t by = most < 16 && most != 0 ? most : 16;
+  out.reserve(count + (count < by ? by : count));
 }
 
 /// The item that was claimed, and up to `most` in all of those that are there. There is room for the first; when there is no memory for more,

@@ -169,6 +169,21 @@ TEST(recv_many, without_memory_the_rest_stays) {
   EXPECT_EQ(rx.try_recv(), 5);
 }
 
+// What is gathered in one vector, a few at a time, is not moved anew by each batch.
+TEST(recv_many, a_row_of_batches_makes_room_a_few_times) {
+  auto [tx, rx] = bounded<int>(8);
+  std::vector<int> got;
+  int moves = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::size_t before = got.capacity();
+    for (int n = 0; n < 3; ++n) EXPECT_EQ(tx.try_send(n), send_status::sent);
+    EXPECT_EQ(rx.try_recv_many(got, 3), 3U);
+    if (got.capacity() != before) ++moves;
+  }
+  EXPECT_EQ(got.size(), 3'000U);
+  EXPECT_LE(moves, 11);
+}
+
 TEST(recv_many, threads_share_what_comes) {
   constexpr int each = 5'000;
   auto made = bounded<int>(16);
