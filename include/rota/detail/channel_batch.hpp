@@ -12,13 +12,14 @@
 
 namespace rota::channel::detail {
 
-/// What recv_many() adds to: a std::vector<T> and its like.
+/// What recv_many() adds to: a std::vector<T> and its like. An item that was claimed cannot be given back: what it becomes must not throw.
 template <class Out, class T>
 concept holds_many = requires(Out& out, T&& item, std::size_t n) {
   { out.size() } -> std::convertible_to<std::size_t>;
   { out.capacity() } -> std::convertible_to<std::size_t>;
   out.reserve(n);
   out.push_back(std::move(item));
+  requires std::is_nothrow_constructible_v<typename Out::value_type, T>;
 };
 
 /// For one more at least. A full one doubles, however few are asked for: a row of small batches must not move all each time. Throws what
