@@ -374,6 +374,39 @@ TEST(mailbox_model, one_that_goes_beside_a_sender) {
   expect_holds(stale, body);
 }
 
+// Destroyed in the moment in which its round gives way: nobody would take what it publishes then.
+TEST(mailbox_model, one_that_goes_while_it_gives_way) {
+  const auto body = [](execution& e) {
+    auto& started = e.make<signal>();
+    house<int>::inhabit(
+        e,
+        1,
+        [&](house<int>& h) {
+          auto made = h.threads->make_mailbox<int>([&](int) { started.set(); },
+                                                   {.budget = 1, .time_slice = std::chrono::nanoseconds(0)});
+          h.to = made.address();
+          return made;
+        },
+        [&](house<int>& h) {
+          h.send(1);
+          started.wait();
+          h.threads->pause();
+          h.box.reset();
+          h.threads->resume();
+        },
+        [](house<int>&) {},
+        [](house<int>& h) {
+          h.threads->drain();
+          const executor_stats s = h.threads->stats();
+          check(static_cast<int>(s.served + s.dropped) == h.count_sent() && s.mailboxes == 0,
+                "served or destroyed");
+        });
+  };
+  testing::options stale = model::exhaustive("mailbox_gone_gives_way_stale", 2);
+  stale.stale_reads = 1;
+  expect_holds(stale, body);
+}
+
 // Its handler runs, and a message is on its way: it goes without waiting for that.
 TEST(mailbox_model, one_that_goes_while_a_message_is_on_its_way) {
   const auto body = [](execution& e) {
