@@ -25,7 +25,8 @@ namespace rota::sync {
 //   B1  Under the lock: the nodes in the list, but for those whose generation has passed, are those that have arrived and wait.
 //   B2  arrived < participants, or both are 0.
 //   B3  A passage cannot be passed on to somebody else: who was granted it, and gives up in that moment, has passed (`kind` of its node).
-//       A limit therefore asks has_passed(), and an arrival is no case of a select: of a case that loses nobody asks.
+//       A limit therefore asks has_passed(), and an arrival is no case of a select: of a case that loses nobody asks. A wait() is one: it
+//       loses nothing that cannot be had again, but for being the leader.
 
 /// All participants arrive, then all go on. The last to arrive is the leader of that generation.
 ///
@@ -45,7 +46,8 @@ namespace rota::sync {
 /// Failure       A cancelled wait takes the arrival back, and so does a limit that passes: the others go on waiting for it, and it may
 ///               arrive again. If the last one arrives in that moment, it counts: a wait with a limit, or under a timeout of its own, says that it
 ///               has passed. So it is no case of a select: one that loses could not say so. A wait() that ends early leaves its arrival
-///               there, and may be had again. The constructor
+///               there, and may be had again; if it loses in a select, or is cancelled, in the moment in which a drop makes it the
+///               leader, that generation has none. The constructor
 ///               throws `std::invalid_argument` unless the participants are 1..max_participants. Arriving, or dropping out, after all
 ///               have dropped out ends the program with a sentence.
 /// Cost          An arrival: the list's lock once, and one wake. A single participant: one read-modify-write. No allocation.

@@ -102,6 +102,31 @@ TEST(barrier_split, a_wait_that_ends_early_leaves_the_arrival) {
   EXPECT_TRUE(in_time.join());
 }
 
+// The other drops out, and the limit passes before the one that leads for it has run.
+TEST(barrier_split, who_leads_for_one_that_drops_out_does_so_though_it_is_late) {
+  using passes = task<bool> (*)(barrier&, barrier::arrival);
+  const passes forms[] = {
+      [](barrier& at, barrier::arrival from) -> task<bool> {
+        const auto p = co_await timeout(5ms, at.wait(from));
+        co_return p.has_value() && p->is_leader;
+      },
+      [](barrier& at, barrier::arrival from) -> task<bool> {
+        const auto p = co_await at.wait_for(from, 5ms);
+        co_return p.has_value() && p->is_leader;
+      },
+  };
+  for (const passes& form : forms) {
+    manual_scheduler by;
+    barrier b(2);
+    auto late = by.spawn(form(b, b.arrive()));
+    by.run_until_idle();
+    by.advance(5ms);
+    b.arrive_and_drop();
+    by.run_until_idle();
+    EXPECT_TRUE(late.join());
+  }
+}
+
 TEST(barrier_split, nobody_need_wait) {
   barrier b(3);
   for (std::uint32_t round = 0; round < 4; ++round) {
