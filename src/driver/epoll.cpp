@@ -1,5 +1,6 @@
 #include "driver/epoll.hpp"
 
+#include "base/sys/files.hpp"
 #include "base/uninitialized.hpp"
 
 #include <new>

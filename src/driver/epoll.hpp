@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/mutex.hpp"
-#include "base/syscalls.hpp"
+#include "base/sys/events.hpp"
 #include "driver/registration.hpp"
 #include "task/ports.hpp"
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "base/atomic.hpp"
+#include "base/sys/files.hpp"
+#include "base/sys/sockets.hpp"
 #include "driver/epoll.hpp"
 
 #include <rota/net/tcp_stream.hpp>

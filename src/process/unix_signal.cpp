@@ -1,7 +1,8 @@
 #include <rota/unix_signal.hpp>
 
 #include "base/mutex.hpp"
-#include "base/syscalls.hpp"
+#include "base/sys/events.hpp"
+#include "base/sys/processes.hpp"
 #include "driver/epoll.hpp"
 #include "task/header.hpp"
 
@@ -59,14 +60,14 @@ bool can_be_caught(int number) noexcept {
   return number >= first_number && number <= last_number && number != SIGKILL && number != SIGSTOP;
 }
 
-/// Under the lock. glibc keeps some numbers to itself (32, 33): sigaction refuses them.
+/// Under the lock.
 std::error_code install(int number, entry& e) noexcept {
   struct sigaction action{};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
   ::sigfillset(&action.sa_mask);
-  if (::sigaction(number, &action, &e.before) == 0) return {};
-  return {errno, std::generic_category()};
+  const auto done = base::sys::set_signal_action(number, action, &e.before);
+  return done.has_value() ? std::error_code() : done.error();
 }
 
 /// Under the lock.
@@ -104,7 +105,7 @@ void unsubscribe(int number, int fd) noexcept {
     if (s.fd.load(base::order::relaxed) != fd) continue;
     // relaxed. A handler that still has it writes to a descriptor that stays open.
     s.fd.store(-1, base::order::relaxed);
-    if (--e.used == 0) ::sigaction(number, &e.before, nullptr);
+    if (--e.used == 0) static_cast<void>(base::sys::set_signal_action(number, e.before, nullptr));
   }
 }
 

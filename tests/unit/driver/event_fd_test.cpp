@@ -1,5 +1,6 @@
 // What the driver relies on in the system.
-#include "base/syscalls.hpp"
+#include "base/sys/events.hpp"
+#include "base/sys/files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,39 @@
+// How a system call is made, and what becomes of its value.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/sys/result.hpp"
+
+#include <sys/types.h>
+#include <cstddef>
+
+namespace rota::base::sys {
+
+/// Calls again when a signal came in between.
+template <class Call>
+auto uninterrupted(Call call) noexcept -> decltype(call()) {
+  for (;;) {
+    before_system_call();
+    const auto value = call();
+    if (value != -1 || errno != EINTR) return value;
+  }
+}
+
+/// Of a call that is made once.
+inline result<void> done(int value) noexcept {
+  before_system_call();
+  if (value == -1) return std::unexpected(last_error());
+  return {};
+}
+
+inline result<int> descriptor(int value) noexcept {
+  if (value == -1) return std::unexpected(last_error());
+  return value;
+}
+
+inline result<std::size_t> bytes(ssize_t value) noexcept {
+  if (value == -1) return std::unexpected(last_error());
+  return static_cast<std::size_t>(value);
+}
+
+}  // namespace rota::base::sys

@@ -1,0 +1,92 @@
+#include "base/sys/events.hpp"
+
+#include "base/linux/call.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <algorithm>
+#include <climits>
+#include <ctime>
+
+namespace rota::base::sys {
+
+result<int> epoll_create() noexcept {
+  before_system_call();
+  return descriptor(::epoll_create1(EPOLL_CLOEXEC));
+}
+
+namespace {
+
+result<void> add_to_epoll(int epoll, int fd, std::uint64_t key, std::uint32_t events) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  return done(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+/// Before Linux 5.11: whole milliseconds, rounded up, so that no timer is early.
+int wait_in_milliseconds(int epoll, epoll_event* events, int most, const timespec* limit) noexcept {
+  long long whole = -1;
+  if (limit != nullptr)
+    whole = std::min<long long>(limit->tv_sec * 1000LL + (limit->tv_nsec + 999'999) / 1'000'000, INT_MAX);
+  return ::epoll_wait(epoll, events, most, static_cast<int>(whole));
+}
+
+}  // namespace
+
+result<void> epoll_add(int epoll, int fd, std::uint64_t key) noexcept {
+  return add_to_epoll(epoll, fd, key, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+result<void> epoll_add_input(int epoll, int fd, std::uint64_t key) noexcept {
+  return add_to_epoll(epoll, fd, key, EPOLLIN | EPOLLET);
+}
+
+void epoll_remove(int epoll, int fd) noexcept {
+  before_system_call();
+  ::epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nullptr);
+}
+
+result<unsigned> epoll_wait(int epoll, epoll_event* events, int most, time_point deadline) noexcept {
+  timespec left{};
+  const timespec* limit = nullptr;
+  if (deadline != never) {
+    const auto wait =
+        deadline == time_point::min() ? nanoseconds(0) : std::max(deadline - now(), nanoseconds(0));
+    left.tv_sec = static_cast<time_t>(std::chrono::duration_cast<std::chrono::seconds>(wait).count());
+    left.tv_nsec = static_cast<long>((wait % std::chrono::seconds(1)).count());
+    limit = &left;
+  }
+  before_system_call();
+  // Missing in old kernels; under a filter of system calls that does not know it, forbidden.
+  static atomic<bool> has_exact_wait{true};
+  // relaxed. Who reads it late tries once more.
+  const bool exact = has_exact_wait.load(order::relaxed);
+  int count = exact ? ::epoll_pwait2(epoll, events, most, limit, nullptr)
+                    : wait_in_milliseconds(epoll, events, most, limit);
+  if (exact && count == -1 && (errno == ENOSYS || errno == EPERM)) {
+    // relaxed. The same.
+    has_exact_wait.store(false, order::relaxed);
+    count = wait_in_milliseconds(epoll, events, most, limit);
+  }
+  if (count >= 0) return static_cast<unsigned>(count);
+  if (errno == EINTR) return 0U;
+  return std::unexpected(last_error());
+}
+
+result<int> event_fd() noexcept {
+  before_system_call();
+  return descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+void signal_event_fd(int fd) noexcept {
+  const std::uint64_t one = 1;
+  // EAGAIN: the counter is full, so it is readable already.
+  static_cast<void>(uninterrupted([&] { return ::write(fd, &one, sizeof one); }));
+}
+
+void clear_event_fd(int fd) noexcept {
+  std::uint64_t count = 0;
+  static_cast<void>(uninterrupted([&] { return ::read(fd, &count, sizeof count); }));
+}
+
+}  // namespace rota::base::sys

@@ -1,0 +1,18 @@
+// What a system call comes to: its result, or the error as a code. EINTR never comes out.
+#pragma once
+
+#include <cerrno>
+#include <expected>
+#include <system_error>
+
+namespace rota::base::sys {
+
+template <class T>
+using result = std::expected<T, std::error_code>;
+
+[[nodiscard]] inline std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
+[[nodiscard]] inline bool would_block(const std::error_code& e) noexcept {
+  return e.category() == std::generic_category() && (e.value() == EAGAIN || e.value() == EWOULDBLOCK);
+}
+
+}  // namespace rota::base::sys
