@@ -1,6 +1,7 @@
 // Sockets whose system calls fail, are interrupted, do less than they are asked for, or have nothing to do after all.
 #include "support/sanitized.hpp"
-#include "unit/faults/failing_calls.hpp"
+#include "unit/faults/failing_driver.hpp"
+#include "unit/faults/failing_sockets.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
 #include "driver/epoll.hpp"
@@ -29,11 +30,11 @@ namespace rota {
 namespace {
 
 using namespace std::chrono_literals;
+namespace call = test::call;
 using net::endpoint;
 using net::result;
 using net::tcp_listener;
 using net::tcp_stream;
-using test::call;
 using test::calls;
 using test::with_workers;
 
@@ -187,7 +188,7 @@ TEST_F(failing_sockets, events_for_nothing_cost_one_try_each) {
   runtime rt(with_workers(1));
   rt.block_on([&rt]() -> task<> {
     pair both = co_await connected();
-    const std::uint64_t key = calls::last_key();  // of `theirs`, which was adopted last
+    const std::uint64_t key = test::last_key();  // of `theirs`, which was adopted last
     calls::reset();
     const core::header& me = *core::current_task();
     driver::epoll& driver = *me.owner->ops->io(*me.owner);

@@ -1,5 +1,5 @@
 // Threads that the system does not give.
-#include "unit/faults/failing_calls.hpp"
+#include "unit/faults/failing_threads.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/rota.hpp>
@@ -15,7 +15,7 @@ namespace rota {
 namespace {
 
 using namespace std::chrono_literals;
-using test::call;
+namespace call = test::call;
 using test::calls;
 using test::with_workers;
 

@@ -1,0 +1,10 @@
+// Threads that cannot be had, on demand.
+#pragma once
+
+#include "unit/faults/failing_calls.hpp"
+
+namespace rota::test::call {
+
+extern constinit failing_call create_thread;
+
+}  // namespace rota::test::call
