@@ -23,6 +23,8 @@ enum class errc : int {
   queue_full,       // a limit on waiting work was reached
   cycle,            // work that waits for itself
   closed,           // the other side has gone
+  end_of_stream,    // it ended before it was complete
+  too_long,         // longer than its limit
 };
 
 [[nodiscard]] ROTA_API const std::error_category& error_category() noexcept;

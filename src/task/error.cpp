@@ -26,6 +26,8 @@ class category final : public std::error_category {
       case errc::queue_full: return "the queue is full";
       case errc::cycle: return "the dependencies form a cycle";
       case errc::closed: return "the other side is closed";
+      case errc::end_of_stream: return "the stream ended before it was complete";
+      case errc::too_long: return "longer than its limit";
     }
     return "unknown rota error";
   }

@@ -9,11 +9,15 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace {
 
@@ -21,6 +25,33 @@ using namespace std::chrono_literals;
 
 rota::task<> nothing() { co_return; }
 rota::task<> forever() { co_await rota::sleep_until(std::chrono::steady_clock::time_point::max()); }
+
+// Others store and compare them: a value that was given away is not given to another reason, and each says what it is.
+TEST(promised, every_reason_has_a_value_and_a_sentence) {
+  using enum rota::errc;
+  const std::vector<rota::errc> all{cancelled,
+                                    timed_out,
+                                    already_joined,
+                                    would_deadlock,
+                                    nested_block_on,
+                                    shield_overflow,
+                                    no_runtime,
+                                    shut_down,
+                                    forked,
+                                    unsupported,
+                                    queue_full,
+                                    cycle,
+                                    closed,
+                                    end_of_stream,
+                                    too_long};
+  std::set<std::string> sentences{std::error_code(0, rota::error_category()).message()};  // of none
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::error_code code = all[i];
+    EXPECT_EQ(code.value(), static_cast<int>(i) + 1);
+    EXPECT_EQ(code.category(), rota::error_category());
+    EXPECT_TRUE(sentences.insert(code.message()).second) << code.message();
+  }
+}
 
 TEST(promised, wakers) {
   int calls = 0;
