@@ -4,7 +4,7 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
 # What the model replaces. Folders below src/.
-set(ROTA_NATIVE_ONLY base/linux driver net io process)
+set(ROTA_NATIVE_ONLY base/linux driver net fs process)
 set(ROTA_MODEL_ONLY testing simulated)
 
 # Sets `out` to those of `files` that lie in none of the folders.

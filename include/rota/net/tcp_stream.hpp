@@ -3,19 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <span>
-#include <system_error>
 #include <utility>
 
+#include <rota/io/result.hpp>
 #include <rota/leaf.hpp>
 #include <rota/net/endpoint.hpp>
 #include <rota/task.hpp>
 
 namespace rota::net {
 
-template <class T>
-using result = std::expected<T, std::error_code>;
+using io::result;
 
 enum class shutdown_how : unsigned char { read, write, both };
 
