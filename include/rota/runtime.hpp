@@ -10,6 +10,7 @@
 
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/enter.hpp>
+#include <rota/detail/io_backend.hpp>
 #include <rota/detail/spawn_on.hpp>
 #include <rota/detail/under_deadline.hpp>
 #include <rota/pool/pool_options.hpp>
@@ -22,22 +23,6 @@ class runtime_core;
 }
 namespace core {
 class clock_source;
-}
-
-/// Which system interface waits for sockets.
-enum class io_backend : unsigned char {
-  automatic,  // the best that this build has
-  epoll,
-  uring,  // not in this version: std::invalid_argument
-};
-
-[[nodiscard]] constexpr const char* to_string(io_backend backend) noexcept {
-  switch (backend) {
-    case io_backend::automatic: return "automatic";
-    case io_backend::epoll: return "epoll";
-    case io_backend::uring: return "uring";
-  }
-  return "unknown";
 }
 
 /// An exception that nobody will ever take.

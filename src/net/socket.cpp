@@ -9,7 +9,7 @@ namespace rota::net::detail {
 
 result<socket_ref> socket::adopt(int fd) noexcept {
   const core::header* const task = core::current_task();
-  driver::epoll* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+  driver::io_driver* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
   if (driver == nullptr) {
     base::sys::close(fd);
     return std::unexpected(make_error_code(errc::no_runtime));
@@ -28,7 +28,7 @@ result<socket_ref> socket::adopt(int fd) noexcept {
   return socket_ref(made);
 }
 
-socket::socket(core::scheduler& owner, driver::epoll& d, int fd, std::uint32_t slot) noexcept
+socket::socket(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32_t slot) noexcept
     : owner_(&owner), driver_(&d), fd_(fd), slot_(slot) {
   owner_->ops->held(*owner_);
 }

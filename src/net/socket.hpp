@@ -4,7 +4,7 @@
 #include "base/atomic.hpp"
 #include "base/sys/files.hpp"
 #include "base/sys/sockets.hpp"
-#include "driver/epoll.hpp"
+#include "driver/io_driver.hpp"
 
 #include <rota/net/tcp_stream.hpp>
 
@@ -25,11 +25,11 @@ class socket {
   void release() noexcept;
 
  private:
-  socket(core::scheduler& owner, driver::epoll& d, int fd, std::uint32_t slot) noexcept;
+  socket(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32_t slot) noexcept;
   ~socket();
 
   core::scheduler* owner_;  // its memory is held, and the driver with it: a socket may outlive its runtime
-  driver::epoll* driver_;
+  driver::io_driver* driver_;
   int fd_;
   std::uint32_t slot_;
   base::atomic<std::uint32_t> references_{1};

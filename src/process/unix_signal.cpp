@@ -3,7 +3,7 @@
 #include "base/mutex.hpp"
 #include "base/sys/events.hpp"
 #include "base/sys/processes.hpp"
-#include "driver/epoll.hpp"
+#include "driver/io_driver.hpp"
 #include "task/header.hpp"
 
 #include <rota/error.hpp>
@@ -115,7 +115,7 @@ namespace detail {
 
 class signal_source {
  public:
-  signal_source(core::scheduler& owner, driver::epoll& d, int event_fd) noexcept
+  signal_source(core::scheduler& owner, driver::io_driver& d, int event_fd) noexcept
       : owner_(&owner), driver_(&d), fd_(event_fd) {
     owner_->ops->held(*owner_);
   }
@@ -188,7 +188,7 @@ class signal_source {
 
   /// Its memory is held, and the driver with it: a subscription may outlive its runtime.
   core::scheduler* owner_;
-  driver::epoll* driver_;
+  driver::io_driver* driver_;
   int fd_;
   std::uint32_t slot_ = 0;
   bool watched_ = false;
@@ -203,7 +203,7 @@ std::expected<unix_signal, std::error_code> unix_signal::open(std::initializer_l
     if (!can_be_caught(n)) return std::unexpected(std::make_error_code(std::errc::invalid_argument));
   }
   const core::header* const task = core::current_task();
-  driver::epoll* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+  driver::io_driver* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
   if (driver == nullptr) return std::unexpected(make_error_code(errc::no_runtime));
   int fd = -1;
   {

@@ -27,17 +27,17 @@ std::uint64_t seed_of(const runtime_options& options) noexcept {
 }
 
 #if !ROTA_MODEL
-driver::epoll& epoll_of(void* self) noexcept { return *static_cast<driver::epoll*>(self); }
+driver::io_driver& driver_of(void* self) noexcept { return *static_cast<driver::io_driver*>(self); }
 
-constexpr sched::driver_ops epoll_ops{
+constexpr sched::driver_ops driver_table{
     .wait =
         [](void* self, base::time_point deadline, sched::event_buffer& found) noexcept {
-          return epoll_of(self).wait(deadline, found.data(), static_cast<unsigned>(found.size()));
+          return driver_of(self).wait(deadline, found.data(), static_cast<unsigned>(found.size()));
         },
     .dispatch = [](void* self,
                    const sched::event_buffer& found,
-                   unsigned count) noexcept { epoll_of(self).dispatch(found.data(), count); },
-    .interrupt = [](void* self) noexcept { epoll_of(self).interrupt(); },
+                   unsigned count) noexcept { driver_of(self).dispatch(found.data(), count); },
+    .interrupt = [](void* self) noexcept { driver_of(self).interrupt(); },
 };
 #endif
 
@@ -54,13 +54,21 @@ runtime_core::runtime_core(const runtime_options& options, core::clock_source* c
   core::install_thread_ports(sched::scheduler::ports_of_thread);
 #if !ROTA_MODEL
   name_the_task_on_terminate();
-  if (const std::error_code failed = driver_.open())
-    throw std::system_error(failed, "rota: the epoll driver");
+  if (const std::error_code failed = driver_.open(options.backend))
+    throw std::system_error(failed, "rota: the driver");
 #endif
   connect();
   tasks.around.clock = clock;
   listen_to_clock();
   start_workers();
+}
+
+io_backend runtime_core::backend_in_use() const noexcept {
+#if ROTA_MODEL
+  return io_backend::epoll;
+#else
+  return driver_.in_use();
+#endif
 }
 
 /// A clock that is moved by hand says so: timers may be due.
@@ -78,7 +86,7 @@ void runtime_core::connect() noexcept {
 #if ROTA_MODEL
   around.driver = driver_.port();
 #else
-  around.driver = {&epoll_ops, &driver_};
+  around.driver = {&driver_table, &driver_};
   around.io = &driver_;
 #endif
   around.start_role = [](void* self, sched::worker& role) noexcept {

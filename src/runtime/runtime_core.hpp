@@ -7,7 +7,7 @@
 #if ROTA_MODEL
 #include "sched/sleep_driver.hpp"
 #else
-#include "driver/epoll.hpp"
+#include "driver/io_driver.hpp"
 #endif
 
 #include <rota/runtime.hpp>
@@ -62,6 +62,7 @@ class runtime_core {
   };
   [[nodiscard]] ends count_ends() noexcept;
   [[nodiscard]] bool runs_a_task_here() const noexcept;
+  [[nodiscard]] io_backend backend_in_use() const noexcept;
   void connect() noexcept;
   void start_workers();
   void listen_to_clock() noexcept;
@@ -79,7 +80,7 @@ class runtime_core {
 #if ROTA_MODEL
   sched::sleep_driver driver_;
 #else
-  driver::epoll driver_;
+  driver::io_driver driver_;
 #endif
   watchdog watchdog_;
   report_limit shield_reports_;

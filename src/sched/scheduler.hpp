@@ -30,7 +30,7 @@ enum class phase : std::uint32_t {
 /// What the scheduler needs and does not own. Set before the first worker plays.
 struct surroundings {
   driver_port driver;
-  driver::epoll* io = nullptr;
+  driver::io_driver* io = nullptr;
   core::scheduler* blocking = nullptr;  // the pool
   /// Finds a thread to play `role`. False: there is none.
   bool (*start_role)(void* self, worker& role) noexcept = nullptr;

@@ -13,7 +13,7 @@ class shard;
 }
 
 namespace rota::driver {
-class epoll;
+class io_driver;
 }
 
 namespace rota::core {
@@ -79,8 +79,8 @@ struct scheduler_ops {
   scheduler* (*blocking)(scheduler& self) noexcept = [](scheduler&) noexcept -> scheduler* {
     return nullptr;
   };
-  /// The driver that watches descriptors; null if there is none.
-  driver::epoll* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::epoll* {
+  /// What waits for the kernel; null if nothing does.
+  driver::io_driver* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::io_driver* {
     return nullptr;
   };
   /// Something that is no task, and that its owner may keep for longer than the runtime, needs this scheduler's memory: a

@@ -4,7 +4,7 @@
 #include "unit/faults/failing_sockets.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
-#include "driver/epoll.hpp"
+#include "driver/io_driver.hpp"
 #include "task/header.hpp"
 
 #include <rota/net/tcp_listener.hpp>
@@ -191,7 +191,7 @@ TEST_F(failing_sockets, events_for_nothing_cost_one_try_each) {
     const std::uint64_t key = test::last_key();  // of `theirs`, which was adopted last
     calls::reset();
     const core::header& me = *core::current_task();
-    driver::epoll& driver = *me.owner->ops->io(*me.owner);
+    driver::io_driver& driver = *me.owner->ops->io(*me.owner);
     const auto read_one = [](tcp_stream& from) -> task<std::size_t> {
       std::array<std::byte, 64> buffer;
       const auto got = co_await from.read(buffer);
