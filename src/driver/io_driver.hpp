@@ -32,6 +32,7 @@ class io_driver {
   }
   void dispatch(const event* found, unsigned count) noexcept { epoll_.dispatch(found, count); }
   void interrupt() noexcept { epoll_.interrupt(); }
+  void flush() noexcept {}  // nothing is prepared where there are no completions
 
   // Readiness; see epoll.
   [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd) noexcept { return epoll_.add(fd); }

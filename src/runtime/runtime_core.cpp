@@ -38,6 +38,7 @@ constexpr sched::driver_ops driver_table{
                    const sched::event_buffer& found,
                    unsigned count) noexcept { driver_of(self).dispatch(found.data(), count); },
     .interrupt = [](void* self) noexcept { driver_of(self).interrupt(); },
+    .flush = [](void* self) noexcept { driver_of(self).flush(); },
 };
 #endif
 

@@ -130,13 +130,14 @@ void watchdog::look_at_forks(sched::worker& whom, base::nanoseconds age) noexcep
   if (age >= longest_in_place) whom.forks().waiting.call();
 }
 
-/// The same poll as at the last look, and a task waits behind it: others may have that.
+/// The same poll as at the last look: what it has prepared goes to the kernel; and if a task waits behind it, others may have that.
 void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now) noexcept {
   const std::uint64_t stamp = whom.poll_stamp();
   if (stamp != before.stamp) {
     before = {stamp, now, false};
     return;
   }
+  tasks_.flush_driver();
   if (whom.slot().ripen()) {
     // relaxed. A sum for a report; one writer.
     ripened_.fetch_add(1, base::order::relaxed);

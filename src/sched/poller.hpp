@@ -22,6 +22,9 @@ struct driver_ops {
   void (*dispatch)(void* self, const event_buffer& found, unsigned count) noexcept;
   /// Any thread: makes a wait() that goes on, or the next one, return.
   void (*interrupt)(void* self) noexcept;
+  /// Any thread: gives the kernel what tasks have prepared for it. By a worker when it looks at the driver, before it sleeps and before
+  /// it lends its role; by the watchdog when a worker stays in one poll: so nothing that is prepared waits for a user's code.
+  void (*flush)(void* self) noexcept = [](void*) noexcept {};
 };
 
 struct driver_port {

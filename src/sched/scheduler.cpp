@@ -217,6 +217,7 @@ void* lend_role() noexcept {
   static_cast<void>(core::current_task());
   // Whether the role goes or stays: this thread chooses nothing more before it blocks.
   role->settle();
+  role->shared().flush_driver();
   // Outside of a task, a driver's or a timer's callback: play() is in the middle of something, and keeps the role.
   if (base::this_thread_locals().task == nullptr) return nullptr;  // NOT IN A MODEL: callbacks
   scheduler& self = role->shared();

@@ -73,6 +73,9 @@ class scheduler : public core::scheduler {
   void look_after_ring() noexcept { unpark(idle_.after_ring()); }
   void look_after_injector() noexcept { unpark(idle_.after_injector()); }
 
+  /// See driver_ops::flush.
+  void flush_driver() noexcept { around.driver.ops->flush(around.driver.self); }
+
   /// For the watchdog: a worker that sleeps gets up and goes to the driver, if nobody is there.
   void look_for_poller() noexcept {
     if (poller_.is_free()) look_after_injector();

@@ -86,6 +86,7 @@ void worker::run(header& task) noexcept {
 void worker::maintain() noexcept {
   since_driver_ = 0;
   close_books();
+  shared_.flush_driver();
   if (!shared_.poll().try_take()) return;
   ROTA_UNINITIALIZED event_buffer found;
   const driver_port& driver = shared_.around.driver;
@@ -402,6 +403,8 @@ void worker::get_up(bool consumed) noexcept {
 
 void worker::sleep() noexcept {
   counts_.parked.add(1);
+  // The events that were dispatched last may have prepared something.
+  shared_.flush_driver();
   if (shared_.poll().try_take()) {
     wait_in_driver();
   } else {

@@ -4,6 +4,7 @@
 #include "sched/scheduler.hpp"
 
 #include <rota/detail/spawn_on.hpp>
+#include <rota/spawn.hpp>
 #include <rota/testing/virtual_clock.hpp>
 #include <rota/this_task.hpp>
 #include <rota/when.hpp>
@@ -89,15 +90,23 @@ class stage {
   scheduler tasks;
   /// The poller waits: nothing is left to do.
   std::function<void()> when_idle = [] {};
+  /// Something for the kernel, which a task or an event has prepared and nobody has flushed.
+  bool is_prepared = false;
+  /// One event is found by the next wait, and prepares something.
+  bool has_event = false;
 };
 
 const driver_ops stage::driver_table{
     .wait = [](void* self, base::time_point deadline, event_buffer&) noexcept -> unsigned {
-      if (deadline != base::time_point::min()) static_cast<stage*>(self)->when_idle();
-      return 0;
+      auto& s = *static_cast<stage*>(self);
+      if (deadline != base::time_point::min()) s.when_idle();
+      return std::exchange(s.has_event, false) ? 1 : 0;
     },
-    .dispatch = [](void*, const event_buffer&, unsigned) noexcept {},
+    .dispatch = [](void* self,
+                   const event_buffer&,
+                   unsigned) noexcept { static_cast<stage*>(self)->is_prepared = true; },
     .interrupt = [](void*) noexcept {},
+    .flush = [](void* self) noexcept { static_cast<stage*>(self)->is_prepared = false; },
 };
 
 using script = std::vector<std::string>;
@@ -294,6 +303,54 @@ TEST(scripted_run, the_injector_is_asked_about_once_a_millisecond) {
     print("tasks of " + std::to_string(task_time.count() / 1000) + " us between two looks into the injector",
           interval);
   }
+}
+
+// ---- what is prepared for the kernel
+
+task<> prepare_beside_others(stage& s, std::uint64_t& looks) {
+  s.is_prepared = true;
+  const std::uint64_t before = s.counts().polled.read();
+  while (s.is_prepared) co_await yield();
+  looks = s.counts().polled.read() - before;
+  s.finish();
+}
+
+TEST(scripted_run, what_a_task_has_prepared_is_flushed_at_the_next_look_at_the_driver) {
+  std::uint64_t looks = 0;
+  stage s(1);
+  s.spawn_as(0, prepare_beside_others(s, looks));
+  s.play();
+  EXPECT_GE(looks, 1U);
+  EXPECT_LE(looks, std::uint64_t{polls_between_driver_looks});
+  print("looks at tasks until what one has prepared is flushed", looks);
+}
+
+TEST(scripted_run, what_an_event_has_prepared_is_flushed_before_its_worker_sleeps) {
+  int naps = 0;
+  stage s(1);
+  s.when_idle = [&] {
+    s.has_event = ++naps == 1;
+    if (naps == 1) return;
+    EXPECT_FALSE(s.is_prepared);
+    s.finish();
+  };
+  s.play();
+  EXPECT_EQ(naps, 2);
+}
+
+task<> prepare_and_block(stage& s) {
+  s.is_prepared = true;
+  block_in_place([&] { EXPECT_FALSE(s.is_prepared); });
+  s.finish();
+  co_return;
+}
+
+TEST(scripted_run, what_a_task_has_prepared_is_flushed_before_it_blocks) {
+  stage s(1);
+  s.tasks.around.start_role = [](void*, worker&) noexcept { return false; };  // there is no thread for it
+  s.spawn_as(0, prepare_and_block(s));
+  s.play();
+  EXPECT_EQ(s.tasks.shortages(), 1U);
 }
 
 // ---- what a worker counts, each figure exactly

@@ -1,0 +1,70 @@
+// What the watchdog does for a worker that stays in one poll, on a driver of the test's own.
+#include "runtime/watchdog.hpp"
+
+#include <rota/detail/spawn_on.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace rota::detail {
+namespace {
+
+/// One worker, which the test's thread plays, and its watchdog.
+class house {
+ public:
+  house() {
+    tasks.around.driver = {&driver_table, this};
+    tasks.around.abandoned = [](void*) noexcept {};
+    tasks.around.start_missing = [](void*) noexcept { return false; };
+    tasks.around.first_awake = [](void* self) noexcept { static_cast<watchdog*>(self)->first_awake(); };
+    tasks.around.watchdog = &dog_;
+    core::install_thread_ports(sched::scheduler::ports_of_thread);
+  }
+  house(const house&) = delete;
+  house& operator=(const house&) = delete;
+  ~house() {
+    tasks.drain();
+    EXPECT_TRUE(tasks.books().let_go()) << "a task's memory is still held";
+  }
+
+  void play() {
+    dog_.start();
+    EXPECT_EQ(tasks.at(0).play(), sched::worker::on_play::stopped);
+    dog_.stop();
+  }
+
+  sched::scheduler tasks{1, 1, base::now()};
+  /// Something for the kernel that nobody has flushed.
+  std::atomic<bool> is_prepared{false};
+
+ private:
+  static const sched::driver_ops driver_table;
+  watchdog dog_{tasks, base::nanoseconds(0)};
+};
+
+const sched::driver_ops house::driver_table{
+    .wait = [](void*, base::time_point, sched::event_buffer&) noexcept { return 0U; },
+    .dispatch = [](void*, const sched::event_buffer&, unsigned) noexcept {},
+    .interrupt = [](void*) noexcept {},
+    .flush = [](void* self) noexcept { static_cast<house*>(self)->is_prepared = false; },
+};
+
+task<> prepare_and_compute(house& h) {
+  h.is_prepared = true;
+  while (h.is_prepared) std::this_thread::yield();
+  h.tasks.set_phase(sched::phase::stopping);
+  co_return;
+}
+
+// Nobody but the watchdog can do it: otherwise the task computes for ever.
+TEST(watchdog, flushes_what_was_prepared_in_a_poll_that_goes_on) {
+  house h;
+  core::spawn_on(h.tasks, prepare_and_compute(h)).detach();
+  h.play();
+  EXPECT_FALSE(h.is_prepared);
+}
+
+}  // namespace
+}  // namespace rota::detail
