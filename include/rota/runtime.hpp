@@ -160,9 +160,10 @@ class ROTA_API runtime_handle {
 ///               otherwise the program ends with "runtime destroyed on its own worker".
 /// Ownership     Owns its threads. When it has gone every task has ended, but for blocking work that did not return.
 /// Ordering      What a thread did before `spawn` happens before the task's first line.
-/// Failure       The constructor throws std::invalid_argument for an option out of range, std::bad_alloc, and
-///               std::system_error when the threads of the workers (EAGAIN), the watchdog's or the driver's descriptors
-///               cannot be had; then nothing is left behind. Blocking work that finds no thread waits for one.
+/// Failure       The constructor throws std::invalid_argument for an option out of range and for a ROTA_IO that is no backend,
+///               std::bad_alloc, and std::system_error when the threads of the workers (EAGAIN), the watchdog's, the driver's
+///               descriptors or the backend (errc::unsupported) cannot be had; then nothing is left behind. Blocking work that finds
+///               no thread waits for one.
 /// Cost          One thread for each worker, one watchdog; all asleep, without any timer, while there is nothing to do.
 /// Example       examples/runtime.cpp
 class ROTA_API runtime {

@@ -1,7 +1,10 @@
 #include "runtime/runtime_core.hpp"
 
+#include <cstdlib>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace rota::detail {
 
@@ -69,12 +72,22 @@ void check_left(const pool::pool_options& blocking) {
 
 }  // namespace
 
+io_backend wanted_backend(const runtime_options& options) {
+  if (options.backend != io_backend::automatic) return options.backend;
+  const char* const said = ::secure_getenv("ROTA_IO");
+  if (said == nullptr) return io_backend::automatic;
+  for (const io_backend each : {io_backend::epoll, io_backend::uring}) {
+    if (std::string_view(said) == to_string(each)) return each;
+  }
+  throw std::invalid_argument("rota: ROTA_IO in the environment must be epoll or uring, not '" +
+                              std::string(said) + "'");
+}
+
 void check(const runtime_options& options) {
   demand(options.workers <= 4096, "workers", "0 (automatic) or 1..4096", options.workers);
-  const bool known = options.backend == io_backend::automatic || options.backend == io_backend::epoll;
-  demand(known,
+  demand(options.backend <= io_backend::uring,
          "backend",
-         "automatic or epoll (uring is not in this version)",
+         "automatic, epoll or uring",
          static_cast<int>(options.backend));
   demand(options.watchdog.count() >= 0, "watchdog", "0 (never) or more", options.watchdog.count());
   demand(options.shutdown_grace.count() >= 0, "shutdown_grace", "0 or more", options.shutdown_grace.count());

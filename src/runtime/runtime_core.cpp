@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 #include <system_error>
 
 namespace rota::detail {
@@ -55,13 +56,22 @@ runtime_core::runtime_core(const runtime_options& options, core::clock_source* c
   core::install_thread_ports(sched::scheduler::ports_of_thread);
 #if !ROTA_MODEL
   name_the_task_on_terminate();
-  if (const std::error_code failed = driver_.open(options.backend))
-    throw std::system_error(failed, "rota: the driver");
 #endif
+  open_driver();
   connect();
   tasks.around.clock = clock;
   listen_to_clock();
   start_workers();
+}
+
+void runtime_core::open_driver() {
+#if ROTA_MODEL
+  if (options_.backend == io_backend::uring) throw error(errc::unsupported);
+#else
+  const io_backend wanted = wanted_backend(options_);
+  if (const std::error_code failed = driver_.open(wanted))
+    throw std::system_error(failed, std::string("rota: the driver, ") + to_string(wanted));
+#endif
 }
 
 io_backend runtime_core::backend_in_use() const noexcept {

@@ -62,6 +62,7 @@ class runtime_core {
   };
   [[nodiscard]] ends count_ends() noexcept;
   [[nodiscard]] bool runs_a_task_here() const noexcept;
+  void open_driver();
   [[nodiscard]] io_backend backend_in_use() const noexcept;
   void connect() noexcept;
   void start_workers();
@@ -91,5 +92,8 @@ class runtime_core {
 
 /// Throws std::invalid_argument that names the field and its range.
 void check(const runtime_options& options);
+
+/// What the options say, or else what ROTA_IO does: throws std::invalid_argument where that is no backend.
+[[nodiscard]] io_backend wanted_backend(const runtime_options& options);
 
 }  // namespace rota::detail

@@ -102,7 +102,8 @@ TEST(scenario_limits, every_option_out_of_range_names_itself_and_starts_nothing)
   };
   for (const unsigned n : {4097U, 1'000'000U, most})
     expect_refused(with([n](auto& o) { o.workers = n; }), "workers", "0 (automatic) or 1..4096");
-  expect_refused(with([](auto& o) { o.backend = io_backend::uring; }), "backend", "automatic or epoll");
+  expect_refused(
+      with([](auto& o) { o.backend = static_cast<io_backend>(3); }), "backend", "automatic, epoll or uring");
   for (const auto d : {-1ns, std::chrono::nanoseconds::min()}) {
     expect_refused(with([d](auto& o) { o.watchdog = d; }), "watchdog", "0 (never) or more");
     expect_refused(with([d](auto& o) { o.shutdown_grace = d; }), "shutdown_grace", "0 or more");

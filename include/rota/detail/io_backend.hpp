@@ -3,11 +3,11 @@
 
 namespace rota {
 
-/// Which system interface waits for sockets.
+/// By what a runtime hears from the system. Sockets are waited for by epoll in any case.
 enum class io_backend : unsigned char {
-  automatic,  // the best that this build has
+  automatic,  // what ROTA_IO in the environment says, `epoll` or `uring`; without it the best that can be had
   epoll,
-  uring,  // not in this version: std::invalid_argument
+  uring,  // not in this version: std::system_error, errc::unsupported
 };
 
 [[nodiscard]] constexpr const char* to_string(io_backend backend) noexcept {

@@ -1,8 +1,11 @@
 // Options out of range: refused with field and range, and nothing has started.
 #include "unit/runtime/runtime_support.hpp"
 
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <vector>
 
 namespace rota::test {
@@ -32,10 +35,76 @@ TEST(runtime_options, workers) {
 
 TEST(runtime_options, backend) {
   runtime_options o;
-  o.backend = io_backend::uring;
-  expect_refused(o, "backend", "epoll");
   o.backend = static_cast<io_backend>(77);
-  expect_refused(o, "backend", "epoll");
+  expect_refused(o, "backend", "automatic, epoll or uring");
+}
+
+/// For as long as it lives, the environment says so; null: nothing.
+class environment {
+ public:
+  explicit environment(const char* io) {
+    if (io == nullptr) {
+      ::unsetenv(name);
+    } else {
+      ::setenv(name, io, 1);
+    }
+  }
+  environment(const environment&) = delete;
+  environment& operator=(const environment&) = delete;
+  ~environment() { before_.has_value() ? ::setenv(name, before_->c_str(), 1) : ::unsetenv(name); }
+
+ private:
+  static constexpr const char* name = "ROTA_IO";
+  static std::optional<std::string> now() {
+    const char* const said = std::getenv(name);
+    return said == nullptr ? std::nullopt : std::optional<std::string>(said);
+  }
+  const std::optional<std::string> before_ = now();
+};
+
+io_backend backend_in_use(io_backend asked) {
+  runtime_options o = with_workers(1);
+  o.backend = asked;
+  return runtime(o).stats().io_backend;
+}
+
+void expect_unsupported(io_backend asked) {
+  const std::size_t threads = threads_of_process();
+  const std::size_t files = open_files();
+  try {
+    backend_in_use(asked);
+    FAIL() << "there is no ring in this version";
+  } catch (const std::system_error& e) {
+    EXPECT_EQ(e.code(), errc::unsupported);
+    EXPECT_NE(std::string(e.what()).find("uring"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(threads_of_process(), threads);
+  EXPECT_EQ(open_files(), files);
+}
+
+TEST(runtime_options, a_backend_that_cannot_be_had_is_an_error_and_starts_nothing) {
+  const environment none(nullptr);
+  expect_unsupported(io_backend::uring);
+  EXPECT_EQ(backend_in_use(io_backend::automatic), io_backend::epoll);
+}
+
+TEST(runtime_options, the_environment_chooses_where_the_program_does_not) {
+  {
+    const environment says("epoll");
+    EXPECT_EQ(backend_in_use(io_backend::automatic), io_backend::epoll);
+    expect_unsupported(io_backend::uring);
+  }
+  const environment says("uring");
+  expect_unsupported(io_backend::automatic);
+  EXPECT_EQ(backend_in_use(io_backend::epoll), io_backend::epoll);
+}
+
+TEST(runtime_options, the_environment_says_a_backend_or_is_refused) {
+  for (const char* const text : {"", "automatic", "Epoll", "epoll ", "io_uring", "0"}) {
+    const environment says(text);
+    expect_refused({}, "ROTA_IO", std::string("must be epoll or uring, not '") + text + "'");
+    EXPECT_EQ(backend_in_use(io_backend::epoll), io_backend::epoll) << "who chooses does not ask";
+  }
 }
 
 TEST(runtime_options, durations_are_not_negative) {
