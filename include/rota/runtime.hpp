@@ -104,6 +104,7 @@ struct runtime_stats {
   std::uint64_t blocking_queued = 0;
   std::uint64_t blocking_threads = 0;  // threads of the pool, the workers' own included
   rota::io_backend io_backend = rota::io_backend::automatic;  // the one in use
+  io_stats io;
   std::vector<worker_stats> workers;
 };
 

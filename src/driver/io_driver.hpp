@@ -26,6 +26,9 @@ class io_driver {
   /// Never `automatic`.
   [[nodiscard]] io_backend in_use() const noexcept { return io_backend::epoll; }
 
+  /// Any thread.
+  [[nodiscard]] io_stats stats() const noexcept { return {.watched = epoll_.watched()}; }
+
   // For the scheduler; see sched::driver_ops.
   unsigned wait(base::time_point deadline, event* found, unsigned most) noexcept {
     return epoll_.wait(deadline, found, most);

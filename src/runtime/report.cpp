@@ -63,7 +63,7 @@ runtime_stats runtime_core::stats() {
   sum.total_ripened = watchdog_.ripened();
   // relaxed. A report.
   sum.total_unhandled = unhandled_.load(base::order::relaxed);
-  sum.io_backend = backend_in_use();
+  tell_of_io(sum);
   return sum;
 }
 

@@ -74,11 +74,12 @@ void runtime_core::open_driver() {
 #endif
 }
 
-io_backend runtime_core::backend_in_use() const noexcept {
+void runtime_core::tell_of_io(runtime_stats& into) const noexcept {
 #if ROTA_MODEL
-  return io_backend::epoll;
+  into.io_backend = io_backend::epoll;
 #else
-  return driver_.in_use();
+  into.io_backend = driver_.in_use();
+  into.io = driver_.stats();
 #endif
 }
 

@@ -63,7 +63,7 @@ class runtime_core {
   [[nodiscard]] ends count_ends() noexcept;
   [[nodiscard]] bool runs_a_task_here() const noexcept;
   void open_driver();
-  [[nodiscard]] io_backend backend_in_use() const noexcept;
+  void tell_of_io(runtime_stats& into) const noexcept;
   void connect() noexcept;
   void start_workers();
   void listen_to_clock() noexcept;

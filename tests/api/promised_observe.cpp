@@ -86,6 +86,7 @@ TEST(promised, every_figure_of_the_statistics) {
   EXPECT_EQ(s.blocking_queued, 0U);
   EXPECT_EQ(s.blocking_threads, 0U);
   EXPECT_EQ(s.io_backend, rota::io_backend::epoll);
+  EXPECT_EQ(s.io.watched, 0U);
   std::uint64_t polled = 0;
   std::uint64_t parked = 0;
   std::uint64_t rest = 0;

@@ -1,6 +1,8 @@
 // The interfaces of the system that a runtime may wait with.
 #pragma once
 
+#include <cstdint>
+
 namespace rota {
 
 /// By what a runtime hears from the system. Sockets are waited for by epoll in any case.
@@ -18,5 +20,10 @@ enum class io_backend : unsigned char {
   }
   return "unknown";
 }
+
+/// What a runtime waits for in the system.
+struct io_stats {
+  std::uint64_t watched = 0;  // descriptors, now
+};
 
 }  // namespace rota

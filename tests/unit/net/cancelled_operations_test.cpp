@@ -189,5 +189,21 @@ TEST(operations, a_read_of_an_empty_span_does_not_wait) {
   rt.spawn(reads_nothing()).join();
 }
 
+task<void> watch_three(runtime& on) {
+  EXPECT_EQ(on.stats().io.watched, 0U);
+  result<tcp_listener> listener = tcp_listener::bind(net::endpoint::parse("127.0.0.1:0"));
+  EXPECT_EQ(on.stats().io.watched, 1U);
+  result<tcp_stream> client = co_await tcp_stream::connect(*listener->local_endpoint());
+  EXPECT_EQ(on.stats().io.watched, 2U);
+  const result<tcp_stream> server = co_await listener->accept();
+  EXPECT_EQ(on.stats().io.watched, 3U);
+}
+
+TEST(sockets, are_counted_while_they_are_watched) {
+  runtime on(with_workers(1));
+  on.block_on(watch_three(on));
+  EXPECT_EQ(on.stats().io.watched, 0U);
+}
+
 }  // namespace
 }  // namespace rota::test
