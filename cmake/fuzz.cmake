@@ -27,6 +27,7 @@ if(_rota_can_fuzz)
   target_include_directories(
     rota_rooms_instrumented PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src"
   )
+  rota_use_components(rota_rooms_instrumented)
 endif()
 
 set(_rota_fuzz_lacks "the examples")

@@ -10,6 +10,9 @@ set(_rota_targets rota)
 if(TARGET rota_model)
   list(APPEND _rota_targets rota_model)
 endif()
+if(TARGET rota_tls)
+  list(APPEND _rota_targets rota_tls)
+endif()
 
 install(
   TARGETS ${_rota_targets}
@@ -41,8 +44,26 @@ install(
 # The pkg-config file finds its prefix from where it lies, so an installed tree may be moved.
 file(RELATIVE_PATH ROTA_PC_UP "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 string(REGEX REPLACE "/$" "" ROTA_PC_UP "${ROTA_PC_UP}")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/rota.pc.in" "${PROJECT_BINARY_DIR}/rota.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/rota.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+# A static library leaves it to the program's linker to find what it uses.
+set(ROTA_PC_REQUIRES "")
+foreach(name URING CARES)
+  if(ROTA_HAS_${name})
+    list(GET _rota_${name}_package 0 _rota_module)
+    string(APPEND ROTA_PC_REQUIRES " ${_rota_module}")
+  endif()
+endforeach()
+set(ROTA_PC_PRIVATE "")
+if(BUILD_SHARED_LIBS)
+  set(ROTA_PC_PRIVATE ".private")
+endif()
+set(_rota_pc rota)
+if(TARGET rota_tls)
+  list(APPEND _rota_pc rota-tls)
+endif()
+foreach(name IN LISTS _rota_pc)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()
 
 # The lint of the coroutine law: g++ 12 compiles some coroutines wrongly and says nothing, and this finds them.
 install(

@@ -4,7 +4,7 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
 # What the model replaces. Folders below src/.
-set(ROTA_NATIVE_ONLY base/linux driver net fs process)
+set(ROTA_NATIVE_ONLY base/linux driver net fs process tls)
 set(ROTA_MODEL_ONLY testing simulated)
 
 # Sets `out` to those of `files` that lie in none of the folders.
@@ -16,7 +16,7 @@ function(rota_without_folders out files folders)
 endfunction()
 
 file(GLOB_RECURSE _rota_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cpp")
-rota_without_folders(ROTA_SOURCES "${_rota_sources}" "${ROTA_MODEL_ONLY}")
+rota_without_folders(ROTA_SOURCES "${_rota_sources}" "${ROTA_MODEL_ONLY};tls")
 rota_without_folders(ROTA_MODEL_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY};simulated")
 rota_without_folders(ROTA_SIMULATED_SOURCES "${_rota_sources}" "${ROTA_NATIVE_ONLY};testing")
 list(APPEND ROTA_SIMULATED_SOURCES "${PROJECT_SOURCE_DIR}/src/testing/context.cpp")
@@ -43,6 +43,7 @@ endfunction()
 add_library(rota ${ROTA_SOURCES})
 add_library(rota::rota ALIAS rota)
 rota_library_target(rota)
+rota_use_components(rota)
 set_target_properties(
   rota PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
 )
@@ -51,6 +52,7 @@ set_target_properties(
 if(BUILD_SHARED_LIBS AND ROTA_BUILD_TESTS)
   add_library(rota_rooms STATIC ${ROTA_SOURCES})
   rota_library_target(rota_rooms)
+  rota_use_components(rota_rooms)
 else()
   add_library(rota_rooms ALIAS rota)
 endif()
@@ -66,4 +68,16 @@ if(ROTA_BUILD_MODEL)
   add_library(rota_simulated STATIC EXCLUDE_FROM_ALL ${ROTA_SIMULATED_SOURCES})
   rota_library_target(rota_simulated)
   target_compile_definitions(rota_simulated PUBLIC ROTA_MODEL=1 ROTA_SIMULATED=1)
+endif()
+
+# Beside librota, so that who does without TLS does without OpenSSL.
+if(ROTA_HAS_TLS)
+  file(GLOB_RECURSE ROTA_TLS_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/tls/*.cpp")
+  add_library(rota_tls ${ROTA_TLS_SOURCES})
+  add_library(rota::tls ALIAS rota_tls)
+  rota_library_target(rota_tls)
+  target_link_libraries(rota_tls PUBLIC rota PRIVATE ${ROTA_TLS_USES})
+  set_target_properties(
+    rota_tls PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} EXPORT_NAME tls
+  )
 endif()

@@ -22,6 +22,16 @@ if(NOT _rota_asserts MATCHES "^(auto|on|off)$")
   message(FATAL_ERROR "rota: ROTA_ASSERTS is on, off or auto, not '${ROTA_ASSERTS}'")
 endif()
 
+# Of these see cmake/components.cmake.
+foreach(_rota_name URING CARES TLS)
+  set(ROTA_${_rota_name} auto CACHE STRING "on | off | auto: if what it needs is installed")
+  set_property(CACHE ROTA_${_rota_name} PROPERTY STRINGS auto on off)
+  string(TOLOWER "${ROTA_${_rota_name}}" _rota_want_${_rota_name})
+  if(NOT _rota_want_${_rota_name} MATCHES "^(auto|on|off)$")
+    message(FATAL_ERROR "rota: ROTA_${_rota_name} is on, off or auto, not '${ROTA_${_rota_name}}'")
+  endif()
+endforeach()
+
 # A sanitizer makes some tests ten times as long.
 set(_rota_timeout 60)
 if(NOT ROTA_SANITIZE STREQUAL none)

@@ -49,6 +49,7 @@ foreach(label unit api model stress)
 endforeach()
 
 file(GLOB _rota_support CONFIGURE_DEPENDS "${_rota_tests}/support/*.cpp")
+list(FILTER _rota_support EXCLUDE REGEX "/second_pass\\.cpp$") # a part of programs that are run twice
 rota_linkable(_rota_support "${_rota_support}")
 if(_rota_support)
   add_library(rota_test_support STATIC ${_rota_support})
@@ -70,6 +71,10 @@ function(rota_program target kind library)
   target_link_libraries(${target} PRIVATE ${library})
 endfunction()
 
+# What does I/O is run once more on the other backend, as `<test>.uring`; a test that finds no ring there says that it is skipped.
+set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(promised_io|promised_net|scenario_.*|shutdown_.*))$")
+set(_rota_second_pass "${_rota_tests}/support/second_pass.cpp")
+
 # A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end.
 function(rota_gtest target label library)
   rota_program(${target} ${label} ${library} ${ARGN})
@@ -85,6 +90,18 @@ function(rota_gtest target label library)
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT ${limit}
   )
+  if(ROTA_HAS_URING AND target MATCHES "${_rota_does_io}")
+    target_sources(${target} PRIVATE "${_rota_second_pass}")
+    gtest_discover_tests(
+      ${target}
+      TEST_PREFIX "${target}."
+      TEST_SUFFIX ".uring"
+      TEST_LIST ${target}_uring_TESTS
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 60
+      PROPERTIES LABELS ${label} TIMEOUT ${limit} ENVIRONMENT ROTA_IO=uring
+    )
+  endif()
 endfunction()
 
 # --- unit
@@ -96,6 +113,8 @@ foreach(folder IN LISTS _rota_rooms)
   set(library rota_rooms)
   if(room IN_LIST ROTA_MODEL_ONLY)
     set(library rota_model)
+  elseif(room STREQUAL tls)
+    set(library rota_tls)
   endif()
   if(NOT files OR NOT TARGET ${library})
     continue()
@@ -123,7 +142,11 @@ file(GLOB _rota_api CONFIGURE_DEPENDS "${_rota_tests}/api/*.cpp")
 rota_linkable(_rota_api "${_rota_api}")
 foreach(file IN LISTS _rota_api)
   cmake_path(GET file STEM name)
-  if(NOT name MATCHES testing)
+  if(name MATCHES tls)
+    if(TARGET rota_tls)
+      rota_gtest(api_${name} api rota::tls "${file}")
+    endif()
+  elseif(NOT name MATCHES testing)
     rota_gtest(api_${name} api rota::rota "${file}")
   elseif(TARGET rota_model)
     rota_gtest(api_${name} api rota_model "${file}")

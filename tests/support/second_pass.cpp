@@ -1,0 +1,54 @@
+// In the pass for the other backend, which ROTA_IO asks for: where it cannot be had every test is skipped, and says why.
+#include <rota/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
+namespace rota::test {
+namespace {
+
+class second_pass final : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* const said = std::getenv("ROTA_IO");
+    if (said == nullptr || std::string_view(said) != "uring") return;
+    const int why = why_not();
+    if (why != 0) GTEST_SKIP() << std::error_code(why, std::system_category()).message();
+  }
+
+ private:
+  /// In a child: the tests find a process in which there was no runtime yet.
+  static int why_not() {
+    const pid_t child = ::fork();
+    if (child == -1) return errno;
+    if (child == 0) ::_exit(try_it());
+    int status = 0;
+    while (::waitpid(child, &status, 0) == -1) {
+      if (errno != EINTR) return errno;
+    }
+    // Whatever else ended it is for the tests to find.
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  }
+  static int try_it() {
+    runtime_options wanted;
+    wanted.workers = 1;
+    wanted.backend = io_backend::uring;
+    try {
+      const runtime tried(wanted);
+    } catch (const std::system_error& e) {
+      return e.code().value();
+    }
+    return 0;
+  }
+};
+
+[[maybe_unused]] const auto* const added = ::testing::AddGlobalTestEnvironment(new second_pass);
+
+}  // namespace
+}  // namespace rota::test
