@@ -1,6 +1,6 @@
 // A pool that the system gives no threads, neither those that run works, nor the one that would try for them again; or no memory.
-#include "unit/faults/failing_calls.hpp"
 #include "unit/faults/failing_new.hpp"
+#include "unit/faults/failing_threads.hpp"
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/pool/parallel.hpp>
@@ -19,9 +19,9 @@ namespace {
 using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
-using rota::test::call;
 using rota::test::calls;
 using rota::test::memory;
+namespace call = rota::test::call;
 
 class pool_without_threads : public ::testing::Test {
  protected:
