@@ -10,7 +10,14 @@ namespace rota::driver {
 namespace {
 
 constexpr std::uint32_t readable = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
+constexpr std::uint32_t readable_for_ever = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
 constexpr std::uint32_t writable = EPOLLOUT | EPOLLHUP | EPOLLERR;
+constexpr std::uint32_t writable_for_ever = EPOLLHUP | EPOLLERR;
+
+constexpr news news_of(std::uint32_t events, std::uint32_t any, std::uint32_t lasting) noexcept {
+  if ((events & lasting) != 0) return news::lasts;
+  return (events & any) != 0 ? news::once : news::none;
+}
 
 }  // namespace
 
@@ -57,7 +64,9 @@ void epoll::dispatch(const event* found, unsigned count) noexcept {
   for (unsigned i = 0; i < count; ++i) {
     const auto slot = static_cast<std::uint32_t>(found[i].key);
     const auto generation = static_cast<std::uint32_t>(found[i].key >> 32U);
-    at(slot).event(generation, (found[i].what & readable) != 0, (found[i].what & writable) != 0);
+    const std::uint32_t what = found[i].what;
+    at(slot).event(
+        generation, news_of(what, readable, readable_for_ever), news_of(what, writable, writable_for_ever));
   }
 }
 
@@ -91,12 +100,14 @@ void epoll::give_slot(std::uint32_t slot) noexcept {
   free_ = slot;
 }
 
-std::expected<std::uint32_t, std::error_code> epoll::add(int fd) noexcept {
+std::expected<std::uint32_t, std::error_code> epoll::add(int fd, interest what) noexcept {
   const std::uint32_t slot = take_slot();
   if (slot == none) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   const std::uint64_t key = at(slot).open(slot);
-  const auto added = base::sys::epoll_add(epoll_, fd, key);
+  const auto added = what == interest::both ? base::sys::epoll_add(epoll_, fd, key)
+                                            : base::sys::epoll_add_input(epoll_, fd, key);
   if (!added.has_value()) {
+    at(slot).close();
     give_slot(slot);
     return std::unexpected(added.error());
   }

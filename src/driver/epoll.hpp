@@ -17,6 +17,9 @@ namespace rota::driver {
 /// What wait() found, to be dispatched by the same thread, also after another one waits.
 using event = core::driver_event;
 
+/// What a descriptor is watched for. `input` alone for what is an edge for output whenever it is read: event and timer descriptors.
+enum class interest : std::uint8_t { both, input };
+
 class epoll {
  public:
   static constexpr std::uint32_t chunk = 256;
@@ -36,7 +39,7 @@ class epoll {
   void interrupt() noexcept;
 
   /// Watches `fd` until remove(). Throws nothing; ENOMEM, ENOSPC, EPERM (a regular file).
-  [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd) noexcept;
+  [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd, interest what) noexcept;
   /// Before the descriptor is closed. No task waits for it any more.
   void remove(std::uint32_t slot) noexcept;
   /// The same for a descriptor that stays open.

@@ -1,6 +1,7 @@
 // What a runtime hears from the kernel by: readiness, and completions if there are any.
 #pragma once
 
+#include "base/thread.hpp"
 #include "driver/epoll.hpp"
 
 #include <rota/detail/io_backend.hpp>
@@ -37,17 +38,26 @@ class io_driver {
   void interrupt() noexcept { epoll_.interrupt(); }
   void flush() noexcept {}  // nothing is prepared where there are no completions
 
-  // Readiness; see epoll.
-  [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd) noexcept { return epoll_.add(fd); }
-  void remove(std::uint32_t slot) noexcept { epoll_.remove(slot); }
-  void remove_open(std::uint32_t slot, int fd) noexcept { epoll_.remove_open(slot, fd); }
+  // Readiness; see epoll. In a child of the process that made this, which shares the epoll instance with it, but not its threads:
+  // add() says errc::forked, and the others leave everything as it is. Who would wait asks is_own_process() first: a thread of the
+  // parent may have been under a lock.
+  [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd,
+                                                                  interest what = interest::both) noexcept;
+  void remove(std::uint32_t slot) noexcept {
+    if (is_own_process()) epoll_.remove(slot);
+  }
+  void remove_open(std::uint32_t slot, int fd) noexcept {
+    if (is_own_process()) epoll_.remove_open(slot, fd);
+  }
   [[nodiscard]] registration& at(std::uint32_t slot) noexcept { return epoll_.at(slot); }
+  [[nodiscard]] bool is_own_process() const noexcept { return base::this_process_id() == process_; }
 
   /// For what never says that it is ready: regular files. Null: there are none, and a thread that may block does it.
   [[nodiscard]] ring* completions() noexcept { return nullptr; }
 
  private:
   epoll epoll_;
+  const std::uint64_t process_ = base::this_process_id();
 };
 
 }  // namespace rota::driver

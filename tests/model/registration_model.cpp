@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace rota::driver {
 namespace {
@@ -73,7 +74,7 @@ struct connection {
   void arrive(std::uint32_t generation) noexcept {
     // release. As the kernel's own lock.
     bytes.fetch_add(1, base::order::release);
-    slot.event(generation, true, false);
+    slot.event(generation, news::once, news::none);
   }
 };
 
@@ -96,26 +97,28 @@ TEST(registration_model, an_event_and_a_wait_do_not_miss_each_other) {
 }
 
 // The driver has found an event of the old descriptor, and dispatches it when the slot belongs to the next one.
-TEST(registration_model, a_stale_event_wakes_nobody_and_marks_nothing) {
+void expect_no_stale_event(std::string_view name, std::uint32_t generation) {
   struct scene {
+    explicit scene(std::uint32_t g) : slot(g) {}
     registration slot;
     listener old_one;
     listener new_one;
     base::atomic<unsigned> opened{0};
   };
-  const auto body = [](execution& e) {
-    auto& s = e.make<scene>();
+  const auto body = [generation](execution& e) {
+    auto& s = e.make<scene>(generation);
     const std::uint32_t old_generation = generation_of(s.slot.open(0));
+    check(old_generation == generation, "the key has it");
     waker first = s.old_one.listen();
     check(!s.slot.arm(direction::read, first), "nothing has come yet");
     e.thread("driver", [&s, old_generation] {
       const bool readable = testing::choose(2) == 0;
-      s.slot.event(old_generation, readable, true);
+      s.slot.event(old_generation, readable ? news::lasts : news::none, news::once);
     });
     e.thread("owner", [&s] {
       s.slot.disarm(direction::read);
       s.slot.close();
-      static_cast<void>(s.slot.open(0));
+      check(s.slot.open(0) >> 63U == 0, "the highest bit belongs to others");
       check(!s.slot.is_ready(direction::read) && !s.slot.is_ready(direction::write), "a new one is new");
       waker mine = s.new_one.listen();
       check(!s.slot.arm(direction::read, mine), "no event of the old one counts");
@@ -128,7 +131,14 @@ TEST(registration_model, a_stale_event_wakes_nobody_and_marks_nothing) {
       check(s.new_one.drops() == 1, "until its own end");
     });
   };
-  expect_holds(exhaustive("registration_stale", 4), body);
+  expect_holds(exhaustive(name, 4), body);
+}
+
+TEST(registration_model, a_stale_event_wakes_nobody_and_marks_nothing) {
+  expect_no_stale_event("registration_stale", 0);
+}
+TEST(registration_model, the_last_generation_is_followed_by_the_first) {
+  expect_no_stale_event("registration_wrap", 0x7FFF'FFFF);
 }
 
 // Who gives up takes its waker back, and not the event: the next one who waits has that.
@@ -169,7 +179,7 @@ TEST(registration_model, each_direction_has_its_own_waiter) {
     const std::uint32_t now = generation_of(s.slot.open(0));
     e.thread("reader", [&s, wait] { wait(s.slot, direction::read, s.reader); });
     e.thread("writer", [&s, wait] { wait(s.slot, direction::write, s.writer); });
-    e.thread("driver", [&s, now] { s.slot.event(now, true, true); });
+    e.thread("driver", [&s, now] { s.slot.event(now, news::once, news::once); });
   };
   expect_holds(exhaustive("registration_both"), body);
 }
@@ -191,7 +201,7 @@ TEST(registration_model, nobody_is_woken_or_dropped_under_the_lock) {
     const std::uint32_t now = generation_of(slot.open(0));
     waker first(&who, &curious::vtable);
     check(!slot.arm(direction::read, first), "nothing has come yet");
-    e.thread("driver", [&slot, now] { slot.event(now, true, false); });
+    e.thread("driver", [&slot, now] { slot.event(now, news::once, news::none); });
     e.thread("owner", [&slot] { slot.disarm(direction::read); });
     e.finally([&slot, &who] {
       waker last(&who, &curious::vtable);
@@ -199,6 +209,197 @@ TEST(registration_model, nobody_is_woken_or_dropped_under_the_lock) {
     });
   };
   expect_holds(exhaustive("registration_lock", 3), body);
+}
+
+/// A socket that one task may close while others wait for it.
+struct closable {
+  connection c;
+  sleeper writer;
+
+  /// What a leaf does that knows of the end. False: closed.
+  bool wait(direction d) noexcept {
+    sleeper& me = d == direction::read ? c.reader : writer;
+    for (;;) {
+      if (c.slot.has_ended()) return false;
+      if (d == direction::read && c.try_read()) return true;
+      waker mine = me.make_waker();
+      if (c.slot.arm(d, mine)) continue;
+      me.wait();
+      static_cast<void>(c.slot.take_ready(d));
+    }
+  }
+};
+
+// Both directions wait, or are about to; nothing but the end wakes them.
+TEST(registration_model, an_end_and_waits_do_not_miss_each_other) {
+  const auto body = [](execution& e) {
+    auto& s = e.make<closable>();
+    static_cast<void>(s.c.slot.open(0));
+    e.thread("reader", [&s] { check(!s.wait(direction::read), "closed"); });
+    e.thread("writer", [&s] { check(!s.wait(direction::write), "closed"); });
+    e.thread("closer", [&s] { s.c.slot.end(); });
+  };
+  expect_holds(exhaustive("registration_end"), body);
+  expect_holds(at_random("registration_end random"), body);
+}
+
+// A byte comes beside the end: the reader has it, or does not, and does not sleep in either case. A try that goes on is not disturbed.
+TEST(registration_model, an_end_beside_an_event_and_a_try) {
+  const auto body = [](execution& e) {
+    auto& s = e.make<closable>();
+    const std::uint32_t now = generation_of(s.c.slot.open(0));
+    e.thread("reader", [&s] {
+      const bool got_one = s.wait(direction::read);
+      check(!s.wait(direction::read) || !got_one, "there is only one byte");
+    });
+    e.thread("driver", [&s, now] { s.c.arrive(now); });
+    e.thread("closer", [&s] { s.c.slot.end(); });
+  };
+  expect_holds(exhaustive("registration_end_event"), body);
+}
+
+// The slot of what was closed belongs to the next one: that has not ended, and the old events are stale.
+TEST(registration_model, what_was_opened_after_an_end_has_not_ended) {
+  struct scene {
+    registration slot;
+    listener old_one;
+    listener new_one;
+  };
+  const auto body = [](execution& e) {
+    auto& s = e.make<scene>();
+    const std::uint32_t old_generation = generation_of(s.slot.open(0));
+    waker first = s.old_one.listen();
+    check(!s.slot.arm(direction::write, first), "nothing has come yet");
+    e.thread("driver", [&s, old_generation] { s.slot.event(old_generation, news::lasts, news::lasts); });
+    e.thread("owner", [&s] {
+      s.slot.end();
+      check(s.slot.take_ready(direction::read), "who is woken finds a reason");
+      s.slot.close();
+      static_cast<void>(s.slot.open(0));
+      check(!s.slot.has_ended() && !s.slot.take_ready(direction::read), "a new one is new");
+      waker mine = s.new_one.listen();
+      check(!s.slot.arm_untried(direction::read, mine), "and may be waited for");
+      s.slot.disarm(direction::read);
+    });
+    e.finally([&s] {
+      check(s.old_one.wakes() == 1, "the old waiter is woken, by the event or by the end");
+      check(s.new_one.wakes() == 0 && s.new_one.drops() == 1, "the new one gave up");
+    });
+  };
+  expect_holds(exhaustive("registration_end_open", 3), body);
+}
+
+/// A stream as TCP's: bytes come, and then its end. An edge is remembered until it is handed out, and the file is asked only then.
+struct byte_stream {
+  registration slot;
+  sleeper reader;
+  base::atomic<std::uint32_t> edge{0};
+  base::atomic<std::uint32_t> state{0};  // bytes, and `finished`
+  static constexpr std::uint32_t finished = 16;
+
+  void come(std::uint32_t what) noexcept {
+    // acq_rel, both. As the kernel's own lock.
+    state.fetch_add(what, base::order::acq_rel);
+    edge.exchange(1, base::order::acq_rel);
+    base::futex_wake(&edge, 1);
+  }
+  /// The driver, until it has told the end.
+  void tell(std::uint32_t generation) noexcept {
+    for (;;) {
+      // acq_rel. As above.
+      while (edge.exchange(0, base::order::acq_rel) == 0) {
+        static_cast<void>(base::futex_wait(edge, 0, base::never));
+      }
+      // acquire. As above.
+      const std::uint32_t now = state.load(base::order::acquire);
+      const bool ends = (now & finished) != 0;
+      slot.event(generation, ends ? news::lasts : news::once, news::none);
+      if (ends) return;
+    }
+  }
+  /// Takes all that is there: less than the reader has room for.
+  std::uint32_t take() noexcept {
+    // acq_rel. As above.
+    return state.fetch_and(finished, base::order::acq_rel);
+  }
+  /// Until the end; waits before it tries where it may. Returns the bytes.
+  unsigned read_all() noexcept {
+    unsigned sum = 0;
+    for (bool drained = false;;) {
+      waker mine = reader.make_waker();
+      if (drained && !slot.arm_untried(direction::read, mine)) {
+        reader.wait();
+        static_cast<void>(slot.take_ready(direction::read));
+      }
+      const std::uint32_t got = take();
+      sum += got & ~finished;
+      drained = (got & ~finished) != 0;
+      if (drained) continue;
+      if (got != 0) return sum;
+      mine = reader.make_waker();
+      if (slot.arm(direction::read, mine)) continue;
+      reader.wait();
+      static_cast<void>(slot.take_ready(direction::read));
+    }
+  }
+};
+
+TEST(registration_model, who_has_read_all_may_wait_but_not_for_an_end_that_has_come) {
+  const auto body = [](execution& e) {
+    auto& s = e.make<byte_stream>();
+    const std::uint32_t now = generation_of(s.slot.open(0));
+    e.thread("reader", [&s] { check(s.read_all() == 2, "all bytes, and the end"); });
+    e.thread("peer", [&s] {
+      s.come(1);
+      s.come(1);
+      s.come(byte_stream::finished);
+    });
+    e.thread("driver", [&s, now] { s.tell(now); });
+  };
+  expect_holds(exhaustive("registration_drained"), body);
+  expect_holds(at_random("registration_drained random"), body);
+}
+
+// An error that one try has told may be gone: the next one would block, and must be able to wait. And what lasts is there for who
+// comes later, however often it was consumed.
+TEST(registration_model, what_lasts_refuses_only_those_who_have_not_tried) {
+  struct scene {
+    registration slot;
+    listener reader;
+    listener second;
+  };
+  const auto body = [](execution& e) {
+    auto& s = e.make<scene>();
+    const std::uint32_t now = generation_of(s.slot.open(0));
+    e.thread("driver", [&s, now] { s.slot.event(now, news::lasts, news::none); });
+    e.thread("reader", [&s] {
+      waker mine = s.reader.listen();
+      if (!s.slot.arm_untried(direction::read, mine)) return;
+      check(!s.slot.is_ready(direction::read), "consumed");
+      check(s.slot.arm_untried(direction::read, mine), "it lasts");
+      check(!s.slot.arm(direction::read, mine), "who has tried may wait");
+      s.slot.disarm(direction::read);
+      mine = s.second.listen();
+      check(s.slot.arm_untried(direction::read, mine), "it lasts for the next one, too");
+      check(!s.slot.arm_untried(direction::write, mine), "in its own direction");
+      s.slot.disarm(direction::write);
+    });
+  };
+  expect_holds(exhaustive("registration_lasts", 4), body);
+}
+
+TEST(registration_model, an_end_wakes_nobody_under_the_lock) {
+  const auto body = [](execution& e) {
+    auto& slot = e.make<registration>();
+    auto& who = e.make<curious>(&slot);
+    static_cast<void>(slot.open(0));
+    waker first(&who, &curious::vtable);
+    waker second(&who, &curious::vtable);
+    check(!slot.arm(direction::read, first) && !slot.arm(direction::write, second), "nothing has come yet");
+    e.thread("closer", [&slot] { slot.end(); });
+    e.thread("reader", [&slot] { slot.disarm(direction::read); });
+  };
+  expect_holds(exhaustive("registration_end_lock", 3), body);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ int wait_in_milliseconds(int epoll, epoll_event* events, int most, const timespe
 }  // namespace
 
 result<void> epoll_add(int epoll, int fd, std::uint64_t key) noexcept {
-  return add_to_epoll(epoll, fd, key, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+  return add_to_epoll(epoll, fd, key, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET);
 }
 result<void> epoll_add_input(int epoll, int fd, std::uint64_t key) noexcept {
   return add_to_epoll(epoll, fd, key, EPOLLIN | EPOLLET);
