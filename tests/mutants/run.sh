@@ -59,7 +59,7 @@ rooms_of() {
   wanted="base testing $(included_rooms "$root/tests/model/$1.cpp")"
   ! grep -q '^#include <rota/cancel.hpp>' "$root/tests/model/$1.cpp" || wanted="$wanted flow"
   ! grep -q '^#include <rota/gate/' "$root/tests/model/$1.cpp" || wanted="$wanted gate"
-  for room in sync channel; do
+  for room in sync channel io; do
     ! grep -q "^#include <rota/$room/" "$root/tests/model/$1.cpp" || wanted="$wanted $room task time flow"
   done
   while [ -n "$wanted" ]; do

@@ -42,4 +42,11 @@ concept writer = requires(S& s, std::span<const std::byte> from) {
 template <class S>
 concept stream = reader<S> && writer<S>;
 
+/// Can say that nothing more will be written, and still be read: `s.shutdown_write()`, which yields nothing, or a result<void>, at once or when
+/// it is awaited. The other side reads what was written, and then 0.
+///
+/// Example       net::tcp_stream, io::duplex_end
+template <class S>
+concept half_closer = requires(S& s) { s.shutdown_write(); };
+
 }  // namespace rota::io

@@ -1,0 +1,149 @@
+// A reader that asks for much and gives it in parts: bytes, lines, what stands before a delimiter.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <rota/detail/io_buffers.hpp>
+#include <rota/error.hpp>
+#include <rota/io/concepts.hpp>
+#include <rota/task.hpp>
+
+namespace rota::io {
+
+namespace detail {
+
+/// What the last piece is, if the stream ends without a delimiter.
+enum class at_end : unsigned char { is_an_error, is_a_piece };
+enum class returns : unsigned char { stay, go };  // a '\r' before the delimiter
+
+}  // namespace detail
+
+/// Reads from `from` through a buffer.
+///
+///   rota::io::buffered_reader in(stream);
+///   for (;;) {
+///     const auto line = co_await in.line();              // result<std::optional<std::string_view>>
+///     if (!line.has_value() || !line->has_value()) break;
+///     use(**line);
+///   }
+///
+/// Threads       One task at a time.
+/// Ownership     Refers to `from`, which must outlive it. A view that it gives is valid until the next call of a member that reads. What it has
+///               buffered goes with it: read on through it, not from `from`.
+/// Ordering      Bytes come in the order in which `from` gave them.
+/// Failure       The constructor throws `std::invalid_argument` unless `capacity` is 16..2^24 bytes. An error of `from` is told, and what was
+///               buffered stays. errc::too_long, errc::end_of_stream: see the members; nothing is used up then. Cancelled, or late, a
+///               member has used up nothing, but for read_exact. `std::bad_alloc`.
+/// Cost          One frame for each call. A buffer of `capacity`, allocated when it is first needed; it grows with what is looked for, up to
+///               twice of it, and stays. Reads of `capacity` and more pass by it.
+/// Example       examples/duplex.cpp
+template <reader R>
+class buffered_reader {
+ public:
+  explicit buffered_reader(R& from, std::size_t capacity = 8192) : from_(&from), buffer_(capacity) {}
+
+  /// Some bytes, at most `into.size()`; 0: the end (or `into` is empty).
+  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) {
+    if (into.empty()) co_return 0;
+    if (buffer_.size() == 0 && into.size() >= buffer_.capacity()) co_return co_await from_->read(into);
+    if (buffer_.size() == 0) {
+      const result<std::size_t> got = co_await read_more();
+      if (!got.has_value()) co_return std::unexpected(got.error());
+    }
+    co_return buffer_.take(into);
+  }
+
+  /// What is buffered; reads once if nothing is. Empty: the end. consume() says how much of it was used.
+  [[nodiscard]] task<result<std::span<const std::byte>>> fill() {
+    if (buffer_.size() == 0) {
+      const result<std::size_t> got = co_await read_more();
+      if (!got.has_value()) co_return std::unexpected(got.error());
+    }
+    co_return buffer_.content();
+  }
+  /// At most buffered().size().
+  void consume(std::size_t n) noexcept { buffer_.consume(n); }
+
+  /// Fills `into`. errc::end_of_stream: there was less, and that is gone, as after a cancellation.
+  [[nodiscard]] task<result<void>> read_exact(std::span<std::byte> into) {
+    while (!into.empty()) {
+      const result<std::size_t> got = co_await read(into);
+      if (!got.has_value()) co_return std::unexpected(got.error());
+      if (*got == 0) co_return std::unexpected(make_error_code(errc::end_of_stream));
+      into = into.subspan(*got);
+    }
+    co_return result<void>();
+  }
+
+  /// What stands before the next `delimiter`, which is used up with it. Nothing: the end, and no byte was left. errc::end_of_stream: some were,
+  /// and no delimiter. errc::too_long: more than `most` bytes stand before it. Throws `std::invalid_argument` if it is empty.
+  [[nodiscard]] task<result<std::optional<std::string_view>>> until(std::string_view delimiter,
+                                                                    std::size_t most) {
+    return piece(delimiter, most, detail::at_end::is_an_error, detail::returns::stay);
+  }
+  /// The same; what stands after the last delimiter is a piece, too, unless it is empty.
+  [[nodiscard]] task<result<std::optional<std::string_view>>> until_or_end(std::string_view delimiter,
+                                                                           std::size_t most) {
+    return piece(delimiter, most, detail::at_end::is_a_piece, detail::returns::stay);
+  }
+  /// The next line, without its "\n" or "\r\n"; the last one needs none. errc::too_long: more than `most` bytes.
+  [[nodiscard]] task<result<std::optional<std::string_view>>> line(std::size_t most = 65536) {
+    return piece("\n", most, detail::at_end::is_a_piece, detail::returns::go);
+  }
+
+  [[nodiscard]] std::span<const std::byte> buffered() const noexcept { return buffer_.content(); }
+  [[nodiscard]] R& inner() noexcept { return *from_; }
+
+ private:
+  /// Into the buffer; 0: the end.
+  task<result<std::size_t>> read_more() {
+    const std::span<std::byte> room = buffer_.room();
+    const result<std::size_t> got = co_await from_->read(room);
+    if (got.has_value()) buffer_.fill(*got);
+    co_return got;
+  }
+
+  task<result<std::optional<std::string_view>>> piece(std::string_view delimiter,
+                                                      std::size_t most,
+                                                      detail::at_end last,
+                                                      detail::returns what) {
+    detail::demand_delimiter(delimiter);
+    const std::size_t overlap = delimiter.size() - 1;
+    // The first byte that is one too many, if a '\r' may come in between.
+    const std::size_t extra = delimiter.size() + (what == detail::returns::go ? 1U : 0U);
+    const std::size_t enough = most < ~extra ? most + extra : ~std::size_t{0};
+    for (std::size_t searched = 0;;) {
+      const std::size_t at = buffer_.find(delimiter, searched);
+      if (at != detail::read_buffer::npos) co_return give(at, delimiter.size(), most, what);
+      searched = buffer_.size() > overlap ? buffer_.size() - overlap : 0;
+      if (buffer_.size() >= enough) co_return std::unexpected(make_error_code(errc::too_long));
+      const result<std::size_t> got = co_await read_more();
+      if (!got.has_value()) co_return std::unexpected(got.error());
+      if (*got != 0) continue;
+      if (buffer_.size() == 0) co_return std::optional<std::string_view>();
+      if (last == detail::at_end::is_an_error)
+        co_return std::unexpected(make_error_code(errc::end_of_stream));
+      co_return give(buffer_.size(), 0, most, detail::returns::stay);
+    }
+  }
+
+  /// The first `n` bytes; and the `delimiter` bytes behind them go.
+  result<std::optional<std::string_view>> give(std::size_t n,
+                                               std::size_t delimiter,
+                                               std::size_t most,
+                                               detail::returns what) noexcept {
+    std::string_view text = buffer_.text(n);
+    if (what == detail::returns::go && text.ends_with('\r')) text.remove_suffix(1);
+    if (text.size() > most) return std::unexpected(make_error_code(errc::too_long));
+    buffer_.consume(n + delimiter);
+    return std::optional<std::string_view>(text);
+  }
+
+  R* from_;
+  detail::read_buffer buffer_;
+};
+
+}  // namespace rota::io

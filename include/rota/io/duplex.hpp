@@ -1,0 +1,224 @@
+// A stream between two tasks, without a system: what is written at one end is read at the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <rota/detail/wait_leaf.hpp>
+#include <rota/io/result.hpp>
+
+namespace rota::io {
+
+namespace detail {
+
+// PROTOCOL: duplex pipe
+//   One direction of a duplex: bytes of one writer for one reader, in a ring.
+//
+//   word_   36      35      34     33     32    31                    0
+//         +-------+-------+------+------+------+-----------------------+
+//         | writes| reads | gone | left | ended|    bytes in the ring  |
+//         +-------+-------+------+------+------+-----------------------+
+//
+//   bit      means                                        set by                                    cleared by
+//   ended    no more bytes come                           the writer: shutdown_write(), its close   never
+//   left     the writer's end is closed                   the writer's close                        never
+//   gone     the reader's end is closed                   the reader's close                        never
+//   reads    the reader is in the line readers_           the reader, under the line's lock         who calls it, or it leaves: under that lock
+//   writes   the writer is in the line writers_           the writer, alike                         alike
+//
+//   write   copies behind the bytes that are there, then adds to the count. read copies the first of them, then takes from the count.
+//
+//   D1  first_ is the reader's, next_ the writer's. The bytes that the count says are the reader's, all others are the writer's: the count
+//       grows after a byte was written, and shrinks after it was read.
+//   D2  Of {bytes added, the reader waits}, {bytes taken, the writer waits}, {closed, somebody waits} at least one side sees the other:
+//       all are read-modify-writes of the word.
+//   D3  Who is called has got nothing: it looks again, and waits again if that was for another. So who is cancelled has nothing to give back.
+//   D4  What was written before the end is read before the end is seen. Nobody reads what is there when its own end is closed.
+//   D5  The last of the two ends frees both directions. Each operation is made by one who holds its end.
+//   Checked: tests/model/duplex_model.cpp; held by ROTA_FATAL: two readers, or two writers, of one end.
+class ROTA_API duplex_pipe {
+ public:
+  duplex_pipe(std::byte* bytes, std::size_t capacity) noexcept : bytes_(bytes), capacity_(capacity) {}
+  duplex_pipe(const duplex_pipe&) = delete;
+  duplex_pipe& operator=(const duplex_pipe&) = delete;
+  ~duplex_pipe() = default;
+
+  /// False: it would have to wait.
+  [[nodiscard]] bool can_read() const noexcept { return is_readable(state()); }
+  [[nodiscard]] bool can_write() const noexcept { return is_writable(state()); }
+  /// After can_read(), or a wait.
+  [[nodiscard]] result<std::size_t> read(std::span<std::byte> into) noexcept;
+  [[nodiscard]] result<std::size_t> write(std::span<const std::byte> from) noexcept;
+
+  void end_writing() noexcept { say(ended); }
+  void close_writer() noexcept { say(ended | left); }
+  void close_reader() noexcept { say(gone); }
+
+  /// `empty`: for no bytes at all, for which nobody waits.
+  [[nodiscard]] core::wait_target to_read(bool empty) noexcept;
+  [[nodiscard]] core::wait_target to_write(bool empty) noexcept;
+
+ private:
+  static constexpr std::uint64_t ended = std::uint64_t{1} << 32U;
+  static constexpr std::uint64_t left = std::uint64_t{1} << 33U;
+  static constexpr std::uint64_t gone = std::uint64_t{1} << 34U;
+  static constexpr std::uint64_t reads = std::uint64_t{1} << 35U;
+  static constexpr std::uint64_t writes = std::uint64_t{1} << 36U;
+  static const core::wait_rules rules_of_reader;
+  static const core::wait_rules rules_of_writer;
+
+  [[nodiscard]] static std::size_t count_in(std::uint64_t word) noexcept {
+    return static_cast<std::size_t>(word & (ended - 1));
+  }
+  [[nodiscard]] static bool is_readable(std::uint64_t word) noexcept {
+    return (word & (ended | gone)) != 0 || count_in(word) != 0;
+  }
+  [[nodiscard]] bool is_writable(std::uint64_t word) const noexcept {
+    return (word & (ended | gone)) != 0 || count_in(word) != capacity_;
+  }
+  [[nodiscard]] std::uint64_t state() const noexcept {
+    // acquire. Pairs with the other side's count, and with say(): the bytes, or the room, are the caller's.
+    return word_.load(base::order::acquire);
+  }
+  void say(std::uint64_t what) noexcept;
+  void call(core::wait_list& line, std::uint64_t bit) noexcept;
+  template <class Ready>
+  core::on_join join(core::wait_section& section,
+                     core::wait_node& me,
+                     std::uint64_t bit,
+                     Ready is_ready) noexcept;
+  void leave(std::uint64_t bit) noexcept;
+
+  std::byte* bytes_;
+  std::size_t capacity_;
+  base::atomic<std::uint64_t> word_{0};
+  std::size_t first_ = 0;
+  std::size_t next_ = 0;
+  core::wait_list readers_;
+  core::wait_list writers_;
+};
+
+/// Both directions, in one block of memory with their rings.
+class ROTA_API duplex_core {
+ public:
+  [[nodiscard]] static duplex_core* make(std::size_t capacity);
+  duplex_core(const duplex_core&) = delete;
+  duplex_core& operator=(const duplex_core&) = delete;
+
+  /// What end 0, or 1, reads from; the other one writes there.
+  [[nodiscard]] duplex_pipe& read_by(unsigned end) noexcept { return end == 0 ? first_ : second_; }
+  void close(unsigned end) noexcept;
+  void leave(unsigned end) noexcept;
+
+ private:
+  duplex_core(std::byte* bytes, std::size_t capacity) noexcept
+      : size_(capacity), first_(bytes, capacity), second_(bytes + capacity, capacity) {}
+  ~duplex_core() = default;
+
+  std::size_t size_;
+  duplex_pipe first_;
+  duplex_pipe second_;
+  base::atomic<std::uint32_t> ends_{2};
+};
+
+class duplex_read final : public core::wait_leaf {
+ public:
+  duplex_read(duplex_pipe& of, std::span<std::byte> into) noexcept
+      : wait_leaf(of.to_read(into.empty())), of_(&of), into_(into) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return into_.empty() || of_->can_read(); });
+  }
+  [[nodiscard]] result<std::size_t> await_resume() noexcept {
+    if (into_.empty()) return 0;
+    return of_->read(into_);
+  }
+
+ private:
+  duplex_pipe* of_;
+  std::span<std::byte> into_;
+};
+
+class duplex_write final : public core::wait_leaf {
+ public:
+  duplex_write(duplex_pipe& of, std::span<const std::byte> from) noexcept
+      : wait_leaf(of.to_write(from.empty())), of_(&of), from_(from) {}
+  bool await_ready() noexcept {
+    return try_here([this]() noexcept { return from_.empty() || of_->can_write(); });
+  }
+  [[nodiscard]] result<std::size_t> await_resume() noexcept {
+    if (from_.empty()) return 0;
+    return of_->write(from_);
+  }
+
+ private:
+  duplex_pipe* of_;
+  std::span<const std::byte> from_;
+};
+
+}  // namespace detail
+
+/// One of the two ends that duplex() makes. Empty after a move.
+///
+/// Threads       One task at a time reads, and one writes; they may be two. `shutdown_write` and `close` by any that knows that the end lives.
+/// Ownership     Shares the bytes with the other end. What read() and write() return must not outlive it, and the buffer lives until the
+///               co_await is done.
+/// Ordering      Bytes arrive in the order in which they were written; what was done before a write happens before the return of the read
+///               of its bytes.
+/// Failure       Of the end itself: closed: errc::closed, whatever is still there. Of the other end: gone: what it has written can be
+///               read, then 0; a write is std::errc::broken_pipe, as after this end's shutdown_write(). A cancelled read or
+///               write has moved nothing. Members of an empty end must not be called.
+/// Cost          An operation that need not wait: its copy, one load, one read-modify-write. No allocation.
+/// Example       examples/duplex.cpp
+class ROTA_API duplex_end {
+ public:
+  duplex_end(duplex_end&& other) noexcept : core_(std::exchange(other.core_, nullptr)), end_(other.end_) {}
+  duplex_end& operator=(duplex_end&& other) noexcept {
+    duplex_end taken(std::move(other));
+    std::swap(core_, taken.core_);
+    std::swap(end_, taken.end_);
+    return *this;
+  }
+  duplex_end(const duplex_end&) = delete;
+  duplex_end& operator=(const duplex_end&) = delete;
+  ~duplex_end() {
+    if (core_ != nullptr) core_->leave(end_);
+  }
+
+  /// co_await it: some bytes, at most `into.size()`; 0: the other side has finished, or `into` is empty.
+  [[nodiscard]] detail::duplex_read read(std::span<std::byte> into) noexcept {
+    return detail::duplex_read(core_->read_by(end_), into);
+  }
+  /// co_await it: takes some bytes, as many as there is room for, and at least one unless there are none.
+  [[nodiscard]] detail::duplex_write write(std::span<const std::byte> from) noexcept {
+    return detail::duplex_write(core_->read_by(1 - end_), from);
+  }
+  /// Never wait: std::errc::operation_would_block.
+  [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
+  [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
+  /// The other side reads what was written, and then 0.
+  void shutdown_write() noexcept { core_->read_by(1 - end_).end_writing(); }
+  /// Whoever waits at this end is told errc::closed; the other end: see Failure. Again: nothing.
+  void close() noexcept { core_->close(end_); }
+
+  duplex_end(detail::duplex_core& core, unsigned end) noexcept : core_(&core), end_(end) {}
+
+ private:
+  detail::duplex_core* core_;
+  unsigned end_;
+};
+
+/// Two ends of a stream in memory, each an io::stream: for tests of what is written for streams, and for parts of a program that talk as if over a
+/// network. It makes no system call, so it runs on a testing::runtime, and in testing::explore.
+///
+///   auto [ours, theirs] = rota::io::duplex(1024);
+///
+/// Threads       Any.
+/// Ownership     The last end that goes frees what they share.
+/// Failure       `std::invalid_argument` unless `capacity`, the bytes that each direction holds at most, is 1..2^30. `std::bad_alloc`.
+/// Cost          One allocation.
+/// Example       examples/duplex.cpp
+[[nodiscard]] ROTA_API std::pair<duplex_end, duplex_end> duplex(std::size_t capacity);
+
+}  // namespace rota::io

@@ -1,0 +1,322 @@
+// Whatever the cuts of the stream, and whatever the size of the buffer, the same bytes come out.
+#include "unit/io/io_support.hpp"
+
+#include <rota/io/algorithms.hpp>
+#include <rota/io/buffered_reader.hpp>
+#include <rota/io/buffered_writer.hpp>
+#include <rota/io/lines.hpp>
+
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+namespace rota::test {
+namespace {
+
+using io::buffered_reader;
+using io::buffered_writer;
+using io::result;
+using piece = result<std::optional<std::string_view>>;
+
+/// What the whole text is, taken apart at once.
+std::vector<std::string> taken_apart(std::string_view text, std::string_view delimiter) {
+  std::vector<std::string> pieces;
+  for (;;) {
+    const std::size_t at = text.find(delimiter);
+    if (at == std::string_view::npos) break;
+    pieces.emplace_back(text.substr(0, at));
+    text.remove_prefix(at + delimiter.size());
+  }
+  if (!text.empty()) pieces.emplace_back(text);
+  return pieces;
+}
+
+task<std::vector<std::string>> split_of(std::string_view text, std::string_view delimiter, cutter cuts) {
+  source from(text, cuts);
+  buffered_reader<source> in(from, 16);
+  std::vector<std::string> pieces;
+  auto all = io::split(in, delimiter, 1000);
+  for (;;) {
+    const auto each = co_await all.next();
+    if (!each) break;
+    EXPECT_TRUE(each->has_value());
+    pieces.emplace_back(**each);
+  }
+  co_return pieces;
+}
+
+/// Pieces of 0 .. 60 letters; the letters are those of the delimiters, so that there are many that are nearly one.
+std::string text_for_splits(std::uint64_t seed) {
+  cutter draw(4, seed);
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "ab\r\n"[draw.next() - 1];
+  return text;
+}
+
+TEST(splits, are_the_same_however_the_stream_is_cut) {
+  run([]() -> task<> {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const std::string text = text_for_splits(seed);
+      for (const std::string_view delimiter : {"\n", "\r\n", "ab", "aab", "a\r\nb"}) {
+        const std::vector<std::string> expected = taken_apart(text, delimiter);
+        for (const std::size_t most : {1U, 3U, 17U, 400U}) {
+          const std::vector<std::string> got = co_await split_of(text, delimiter, cutter(most, seed));
+          EXPECT_EQ(got, expected) << seed << ' ' << most;
+        }
+      }
+    }
+  });
+}
+
+TEST(lines, lose_their_ends_and_the_last_one_needs_none) {
+  run([]() -> task<> {
+    for (const std::size_t most : {1U, 2U, 5U, 100U}) {
+      source from("one\r\n\n\r\ntwo\rthree\nlast\r", cutter(most));
+      buffered_reader<source> in(from, 16);
+      std::vector<std::string> got;
+      auto all = io::lines(in);
+      for (;;) {
+        const auto each = co_await all.next();
+        if (!each) break;
+        got.emplace_back(each->value());
+      }
+      const std::vector<std::string> expected{"one", "", "", "two\rthree", "last\r"};
+      EXPECT_EQ(got, expected);
+    }
+  });
+}
+
+TEST(lines, may_be_as_long_as_their_limit_and_no_longer) {
+  run([]() -> task<> {
+    for (const std::string_view end : {"\n", "\r\n", ""}) {
+      for (const std::size_t length : {99U, 100U, 101U}) {
+        const std::string text = std::string(length, 'x') + std::string(end);
+        for (const std::size_t most : {1U, 1000U}) {
+          source from(text, cutter(most));
+          buffered_reader<source> in(from, 16);
+          const piece first = co_await in.line(100);
+          EXPECT_EQ(first.has_value(), length <= 100) << length << ' ' << most << ' ' << end.size();
+          if (first.has_value()) continue;
+          EXPECT_EQ(first.error(), make_error_code(errc::too_long));
+          const piece again = co_await in.line(101);
+          EXPECT_TRUE(again.has_value() && again->value().size() == length) << "nothing was used up";
+        }
+      }
+    }
+  });
+}
+
+TEST(until, wants_its_delimiter) {
+  run([]() -> task<> {
+    source from("header\r\n\r\nbody", cutter(3));
+    buffered_reader<source> in(from);
+    const piece header = co_await in.until("\r\n\r\n", 100);
+    EXPECT_TRUE(header.has_value() && **header == "header");
+    const piece none = co_await in.until("\r\n\r\n", 100);
+    EXPECT_TRUE(!none.has_value() && none.error() == make_error_code(errc::end_of_stream));
+    EXPECT_EQ(text_of(in.buffered()), "body");
+    const piece body = co_await in.until_or_end("\r\n", 100);
+    EXPECT_TRUE(body.has_value() && **body == "body");
+    const piece end = co_await in.until("\r\n", 100);
+    EXPECT_TRUE(end.has_value() && !end->has_value());
+    bool refused = false;
+    try {
+      static_cast<void>(co_await in.until("", 100));
+    } catch (const std::invalid_argument&) {
+      refused = true;
+    }
+    EXPECT_TRUE(refused);
+  });
+}
+
+TEST(until, takes_any_limit) {
+  run([]() -> task<> {
+    source from("a\nb", cutter(1));
+    buffered_reader<source> in(from, 16);
+    const piece first = co_await in.line(~std::size_t{0});
+    EXPECT_TRUE(first.has_value() && **first == "a");
+    const piece none = co_await in.until("\n", 0);
+    EXPECT_TRUE(!none.has_value());
+  });
+}
+
+TEST(a_buffered_reader, tells_an_error_and_keeps_what_it_has) {
+  run([]() -> task<> {
+    source from("some", cutter(2));
+    from.error = std::errc::connection_reset;
+    buffered_reader<source> in(from);
+    const piece broken = co_await in.line();
+    EXPECT_TRUE(!broken.has_value() && broken.error() == std::errc::connection_reset);
+    EXPECT_EQ(text_of(in.buffered()), "some");
+    auto all = io::lines(in);
+    const auto told = co_await all.next();
+    EXPECT_TRUE(told.has_value() && !told->has_value());
+    const auto end = co_await all.next();
+    EXPECT_FALSE(end.has_value());
+  });
+}
+
+TEST(a_buffered_reader, reads_large_parts_past_its_buffer) {
+  run([]() -> task<> {
+    const std::string text(1000, 'x');
+    source from(text, cutter(1000));
+    buffered_reader<source> in(from, 16);
+    std::array<std::byte, 64> large;
+    const result<std::size_t> got = co_await in.read(large);
+    EXPECT_GT(got.value_or(0), 0U);
+    EXPECT_TRUE(in.buffered().empty());
+    std::array<std::byte, 1> small;
+    const result<std::size_t> one = co_await in.read(small);
+    EXPECT_EQ(one.value_or(0), 1U);
+    const result<std::size_t> none = co_await in.read(std::span<std::byte>());
+    EXPECT_EQ(none.value_or(9), 0U);
+    const auto there = co_await in.fill();
+    EXPECT_TRUE(there.has_value() && there->size() == in.buffered().size());
+  });
+}
+
+TEST(a_buffered_reader, reads_exactly_or_says_that_there_is_less) {
+  run([]() -> task<> {
+    source from("0123456789", cutter(3));
+    buffered_reader<source> in(from, 16);
+    std::array<std::byte, 7> seven;
+    const result<void> got = co_await in.read_exact(seven);
+    EXPECT_TRUE(got.has_value());
+    EXPECT_EQ(text_of(seven), "0123456");
+    const result<void> less = co_await in.read_exact(seven);
+    EXPECT_TRUE(!less.has_value() && less.error() == make_error_code(errc::end_of_stream));
+    const auto end = co_await in.fill();
+    EXPECT_TRUE(end.has_value() && end->empty());
+  });
+}
+
+TEST(buffers, have_a_size_that_can_be) {
+  source from("", cutter(1));
+  sink to(cutter(1));
+  for (const std::size_t bad :
+       {std::size_t{0}, std::size_t{15}, (std::size_t{1} << 24U) + 1, ~std::size_t{0}}) {
+    EXPECT_THROW(buffered_reader(from, bad), std::invalid_argument);
+    EXPECT_THROW(buffered_writer(to, bad), std::invalid_argument);
+  }
+  EXPECT_NO_THROW(buffered_reader(from, std::size_t{1} << 24U));
+}
+
+TEST(a_buffered_writer, collects_small_writes) {
+  run([]() -> task<> {
+    sink to(cutter(1000));
+    buffered_writer<sink> out(to, 100);
+    for (int i = 0; i < 50; ++i) {
+      const result<void> put = co_await out.write_all(bytes_of("0123456789"));
+      EXPECT_TRUE(put.has_value());
+    }
+    EXPECT_EQ(to.text.size() + out.pending(), 500U);
+    const result<void> flushed = co_await out.flush();
+    EXPECT_TRUE(flushed.has_value());
+    EXPECT_EQ(to.text.size(), 500U);
+    EXPECT_LT(to.writes, 15);
+    const std::string large(200, 'x');
+    const result<std::size_t> put = co_await out.write(bytes_of(large));
+    EXPECT_GT(put.value_or(0), 0U);
+    EXPECT_EQ(out.pending(), 0U) << "what is large passes by";
+  });
+}
+
+TEST(a_buffered_writer, tells_an_error_and_keeps_what_was_not_written) {
+  run([]() -> task<> {
+    sink to(cutter(1000));
+    to.most = 30;
+    buffered_writer<sink> out(to, 100);
+    const std::string text(50, 'x');
+    const result<void> taken = co_await out.write_all(bytes_of(text));
+    EXPECT_TRUE(taken.has_value());
+    const result<void> full = co_await out.flush();
+    EXPECT_TRUE(!full.has_value() && full.error() == std::errc::no_space_on_device);
+    EXPECT_EQ(out.pending(), 20U);
+    to.error.reset();
+    const result<void> nothing = co_await out.flush();
+    EXPECT_TRUE(!nothing.has_value() && nothing.error() == std::errc::io_error);
+    to.most = 1000;
+    const result<void> rest = co_await out.flush();
+    EXPECT_TRUE(rest.has_value());
+    EXPECT_EQ(to.text, text);
+  });
+}
+
+TEST(a_buffered_writer, that_goes_too_early_says_so) {
+  const auto forgets = [] {
+    sink to(cutter(10));
+    buffered_writer<sink> out(to, 100);
+    run([](buffered_writer<sink>& into) -> task<> { static_cast<void>(co_await into.write(bytes_of("x"))); },
+        std::ref(out));
+  };
+#if defined(NDEBUG)
+  forgets();
+#else
+  EXPECT_DEATH(forgets(), "not flushed");
+#endif
+}
+
+TEST(whole, reads_and_writes_move_all_or_say_why_not) {
+  run([]() -> task<> {
+    const std::string text(10'000, 'x');
+    source from(text, cutter(700));
+    std::vector<std::byte> all(3, std::byte{'.'});
+    const result<std::size_t> sum = co_await io::read_to_end(from, all, text.size());
+    EXPECT_EQ(sum.value_or(0), text.size());
+    EXPECT_EQ(text_of(all), "..." + text);
+
+    source longer(text, cutter(700));
+    std::vector<std::byte> some;
+    const result<std::size_t> none = co_await io::read_to_end(longer, some, text.size() - 1);
+    EXPECT_TRUE(!none.has_value() && none.error() == make_error_code(errc::too_long));
+    EXPECT_EQ(some.size(), text.size() - 1);
+
+    sink to(cutter(9));
+    const result<void> put = co_await io::write_all(to, bytes_of(text));
+    EXPECT_TRUE(put.has_value());
+    EXPECT_EQ(to.text, text);
+    to.error.reset();
+    to.most = 0;
+    const result<void> stuck = co_await io::write_all(to, bytes_of(text));
+    EXPECT_TRUE(!stuck.has_value() && stuck.error() == std::errc::io_error);
+  });
+}
+
+TEST(whole, reads_that_are_cancelled_leave_only_what_was_read) {
+  on_one_worker([]() -> task<> {
+    source from("0123456789", cutter(1));
+    std::vector<std::byte> some;
+    {
+      join_handle<result<std::size_t>> reading = spawn(io::read_to_end(from, some, 1000));
+      while (from.reads < 4) co_await yield();
+      reading.cancel();
+      const auto how = co_await reading.result();
+      EXPECT_TRUE(how.is_cancelled());
+    }
+    EXPECT_LE(some.size(), 10U);
+    EXPECT_EQ(text_of(some), std::string("0123456789").substr(0, some.size()));
+  });
+}
+
+/// A reader that is cancelled in the middle of a line, again and again, loses none of it.
+TEST(a_cancelled_line, is_read_by_the_next_one) {
+  on_one_worker([]() -> task<> {
+    const std::string text = "a line of some length\nand another one\n";
+    source from(text, cutter(1));
+    buffered_reader<source> in(from, 16);
+    std::vector<std::string> got;
+    for (int cancels = 0; got.size() < 2;) {
+      join_handle<piece> reading = spawn(in.line());
+      const int until = from.reads + 2;
+      while (from.reads < until && !reading.is_done()) co_await yield();
+      if (++cancels % 3 != 0) reading.cancel();
+      outcome<piece> end = co_await reading.result();
+      if (end.has_value()) got.emplace_back(**std::move(end).value());
+    }
+    EXPECT_EQ(got[0], "a line of some length");
+    EXPECT_EQ(got[1], "and another one");
+  });
+}
+
+}  // namespace
+}  // namespace rota::test
