@@ -8,21 +8,20 @@
 namespace rota::net::detail {
 
 result<socket_ref> socket::adopt(int fd) noexcept {
+  result<socket_ref> made = watch(fd);
+  if (!made.has_value()) base::sys::close(fd);
+  return made;
+}
+
+result<socket_ref> socket::watch(int fd) noexcept {
   const core::header* const task = core::current_task();
   driver::io_driver* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
-  if (driver == nullptr) {
-    base::sys::close(fd);
-    return std::unexpected(make_error_code(errc::no_runtime));
-  }
+  if (driver == nullptr) return std::unexpected(make_error_code(errc::no_runtime));
   const auto slot = driver->add(fd);
-  if (!slot.has_value()) {
-    base::sys::close(fd);
-    return std::unexpected(slot.error());
-  }
+  if (!slot.has_value()) return std::unexpected(slot.error());
   auto* const made = new (std::nothrow) socket(core::scheduler_for_children(*task), *driver, fd, *slot);
   if (made == nullptr) {
-    driver->remove(*slot);
-    base::sys::close(fd);
+    driver->remove_open(*slot, fd);
     return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   }
   return socket_ref(made);
@@ -34,9 +33,11 @@ socket::socket(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32
 }
 
 socket::~socket() {
-  // First no event counts any more, then the number may be given to another descriptor.
-  driver_->remove(slot_);
-  base::sys::close(fd_);
+  if (fd_ != -1) {
+    // First no event counts any more, then the number may be given to another descriptor.
+    driver_->remove(slot_);
+    base::sys::close(fd_);
+  }
   owner_->ops->freed(*owner_);
 }
 
@@ -50,12 +51,33 @@ void socket::release() noexcept {
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
+int socket::give_up() noexcept {
+  // acquire. Pairs with release(): what those who have gone did with it comes before.
+  if (references_.load(base::order::acquire) != 1) return -1;
+  driver_->remove_open(slot_, fd_);
+  return std::exchange(fd_, -1);
+}
+
 socket_ref::socket_ref(const socket_ref& other) noexcept : socket_(other.socket_) {
   if (socket_ != nullptr) socket_->retain();
 }
 
 socket_ref::~socket_ref() {
   if (socket_ != nullptr) socket_->release();
+}
+
+int socket_ref::descriptor() const noexcept { return socket_ == nullptr ? -1 : socket_->descriptor(); }
+
+result<int> socket_ref::release() noexcept {
+  if (socket_ == nullptr) return std::unexpected(std::make_error_code(std::errc::bad_file_descriptor));
+  const int fd = socket_->give_up();
+  if (fd == -1) return std::unexpected(std::make_error_code(std::errc::device_or_resource_busy));
+  std::exchange(socket_, nullptr)->release();
+  return fd;
+}
+
+owned_descriptor::~owned_descriptor() {
+  if (fd_ != -1) base::sys::close(fd_);
 }
 
 /// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
@@ -71,10 +93,10 @@ bool socket_leaf::start() {
 bool socket_leaf::try_or_wait() noexcept {
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   for (;;) {
-    if (try_once() == attempt::done) {
-      done_ = true;
-      return true;
-    }
+    const attempt did = try_once();
+    done_ = did == attempt::done;
+    paused_ = did == attempt::paused;
+    if (done_ || paused_) return done_;
     waker mine = make_waker();
     if (!socket_->events().arm(d, mine)) return false;
   }
@@ -83,13 +105,17 @@ bool socket_leaf::try_or_wait() noexcept {
 bool socket_leaf::is_ready() noexcept {
   if (done_) return true;
   if (std::exchange(untried_, false)) return try_or_wait();
+  if (paused_) return pause_is_over() && try_or_wait();
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   return socket_->events().take_ready(d) && try_or_wait();
 }
 
 cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  if (!done_ && !untried_)
+  if (paused_) {
+    end_pause();
+  } else if (!done_ && !untried_) {
     socket_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
+  }
   return cancel_progress::ended;
 }
 

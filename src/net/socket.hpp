@@ -6,7 +6,7 @@
 #include "base/sys/sockets.hpp"
 #include "driver/io_driver.hpp"
 
-#include <rota/net/tcp_stream.hpp>
+#include <rota/detail/net_leaves.hpp>
 
 namespace rota::net::detail {
 
@@ -14,6 +14,8 @@ class socket {
  public:
   /// Watches `fd`, and owns it from now on, also when this fails. errc::no_runtime outside of a task.
   [[nodiscard]] static result<socket_ref> adopt(int fd) noexcept;
+  /// The same, but if this fails `fd` stays the caller's.
+  [[nodiscard]] static result<socket_ref> watch(int fd) noexcept;
 
   socket(const socket&) = delete;
   socket& operator=(const socket&) = delete;
@@ -23,6 +25,8 @@ class socket {
 
   void retain() noexcept;
   void release() noexcept;
+  /// -1: others have a reference, too. Else the descriptor is watched no more, and the caller's.
+  [[nodiscard]] int give_up() noexcept;
 
  private:
   socket(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32_t slot) noexcept;

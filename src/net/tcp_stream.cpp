@@ -1,6 +1,9 @@
 #include <rota/net/tcp_stream.hpp>
 
+#include "net/options.hpp"
 #include "net/socket.hpp"
+
+#include <rota/net/tcp_socket.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -9,106 +12,19 @@ namespace rota::net {
 
 namespace sys = base::sys;
 
-namespace detail {
-
-namespace {
-
-/// Waits for a connect that goes on.
-class connect_leaf final : public socket_leaf {
- public:
-  explicit connect_leaf(socket* s) noexcept : socket_leaf(s, true) {}
-  result<void> await_resume() noexcept { return result_; }
-  [[nodiscard]] const char* what() const noexcept override { return "socket connect"; }
-
- private:
-  /// The first try comes before the first event: then nothing is decided.
-  attempt try_once() noexcept override {
-    if (!asked_) {
-      asked_ = true;
-      return attempt::would_block;
-    }
-    result_ = sys::socket_error(descriptor());
-    if (!result_.has_value()) return attempt::done;
-    sockaddr_storage peer;
-    socklen_t length = sizeof peer;
-    // Writable without an error, but with no peer yet: an event from before the connect.
-    return sys::peer_address(descriptor(), &peer, &length).has_value() ? attempt::done : attempt::would_block;
-  }
-  bool asked_ = false;
-  result<void> result_;
-};
-
-}  // namespace
-
-socket_leaf::attempt read_leaf::try_once() noexcept {
-  // A socket that has nothing to receive refuses even that.
-  if (into_.empty()) return attempt::done;
-  result_ = sys::receive(descriptor(), into_.data(), into_.size());
-  return !result_.has_value() && sys::would_block(result_.error()) ? attempt::would_block : attempt::done;
-}
-
-socket_leaf::attempt write_leaf::try_once() noexcept {
-  // A large write fills the socket and comes back for more; result_ counts what has gone.
-  while (!from_.empty()) {
-    const result<std::size_t> sent = sys::send(descriptor(), from_.data(), from_.size());
-    if (!sent.has_value()) {
-      if (sys::would_block(sent.error())) return attempt::would_block;
-      result_ = sent;
-      return attempt::done;
-    }
-    *result_ += *sent;
-    from_ = from_.subspan(*sent);
-    if (!all_) break;
-  }
-  return attempt::done;
-}
-
-socket_leaf::attempt send_file_leaf::try_once() noexcept {
-  // The kernel may send less than it is asked for without being full: bounded turns, so that others get theirs.
-  constexpr std::size_t most_at_once = std::size_t{1} << 20U;
-  while (left_ != 0) {
-    const result<std::size_t> sent =
-        sys::send_file(descriptor(), file_, offset_, left_ < most_at_once ? left_ : most_at_once);
-    if (!sent.has_value()) {
-      if (sys::would_block(sent.error())) return attempt::would_block;
-      result_ = sent;
-      return attempt::done;
-    }
-    if (*sent == 0) break;  // the file has become shorter
-    *result_ += *sent;
-    offset_ += static_cast<std::int64_t>(*sent);
-    left_ -= *sent;
-  }
-  return attempt::done;
-}
-
-}  // namespace detail
-
 task<result<tcp_stream>> tcp_stream::connect(endpoint to) {
-  const result<int> fd = sys::stream_socket(to.is_v6() ? AF_INET6 : AF_INET);
-  if (!fd.has_value()) co_return std::unexpected(fd.error());
-  sockaddr_storage address;
-  const auto length = static_cast<socklen_t>(to.to_native(&address));
-  // Connected first, watched then: the socket is not writable before it is decided.
-  const result<void> begun = sys::connect(*fd, reinterpret_cast<const sockaddr*>(&address), length);
-  if (!begun.has_value()) {
-    sys::close(*fd);
-    co_return std::unexpected(begun.error());
-  }
-  result<detail::socket_ref> made = detail::socket::adopt(*fd);
-  if (!made.has_value()) co_return std::unexpected(made.error());
-  const result<void> connected = co_await detail::connect_leaf(made->get());
-  if (!connected.has_value()) co_return std::unexpected(connected.error());
-  co_return tcp_stream(std::move(*made));
+  result<tcp_socket> socket = tcp_socket::open(to.is_v6() ? address_family::v6 : address_family::v4);
+  if (!socket.has_value()) co_return std::unexpected(socket.error());
+  co_return co_await std::move(*socket).connect(to);
 }
 
-result<void> tcp_stream::shutdown(shutdown_how how) noexcept {
-  switch (how) {
-    case shutdown_how::read: return sys::shutdown(native_handle(), SHUT_RD);
-    case shutdown_how::write: return sys::shutdown(native_handle(), SHUT_WR);
-    case shutdown_how::both: break;
-  }
-  return sys::shutdown(native_handle(), SHUT_RDWR);
+result<tcp_stream> tcp_stream::adopt(int fd) noexcept {
+  result<void> step = detail::demand_type(fd, SOCK_STREAM, true);
+  if (step.has_value()) step = sys::make_watchable(fd);
+  if (!step.has_value()) return std::unexpected(step.error());
+  result<detail::socket_ref> made = detail::socket::watch(fd);
+  if (!made.has_value()) return std::unexpected(made.error());
+  return tcp_stream(std::move(*made));
 }
 
 result<void> tcp_stream::set_nodelay(bool on) noexcept {
@@ -119,33 +35,41 @@ result<void> tcp_stream::set_cork(bool on) noexcept {
   return sys::set_option(native_handle(), IPPROTO_TCP, TCP_CORK, on ? 1 : 0);
 }
 
+result<void> tcp_stream::set_quickack(bool on) noexcept {
+  return sys::set_option(native_handle(), IPPROTO_TCP, TCP_QUICKACK, on ? 1 : 0);
+}
+
+result<void> tcp_stream::set(std::optional<keepalive> how) noexcept {
+  return detail::set_keepalive(native_handle(), how);
+}
+
+result<void> tcp_stream::set_linger(std::optional<std::chrono::seconds> time) noexcept {
+  return detail::set_linger(native_handle(), time);
+}
+
 result<void> tcp_stream::reset_on_close() noexcept { return sys::set_linger_zero(native_handle()); }
 
+result<void> tcp_stream::set_ttl(unsigned hops) noexcept { return detail::set_ttl(native_handle(), hops); }
+
+result<void> tcp_stream::set_user_timeout(std::chrono::milliseconds time) noexcept {
+  return detail::set_user_timeout(native_handle(), time);
+}
+
 result<endpoint> tcp_stream::local_endpoint() const noexcept {
-  sockaddr_storage address;
-  socklen_t length = sizeof address;
-  const result<void> asked = sys::local_address(native_handle(), &address, &length);
-  if (!asked.has_value()) return std::unexpected(asked.error());
-  return endpoint::from_native(&address, length);
+  return detail::local_endpoint(native_handle());
 }
 
-result<endpoint> tcp_stream::peer_endpoint() const noexcept {
-  sockaddr_storage address;
-  socklen_t length = sizeof address;
-  const result<void> asked = sys::peer_address(native_handle(), &address, &length);
-  if (!asked.has_value()) return std::unexpected(asked.error());
-  return endpoint::from_native(&address, length);
-}
-
-int tcp_stream::native_handle() const noexcept { return socket_ ? socket_.get()->descriptor() : -1; }
+result<endpoint> tcp_stream::peer_endpoint() const noexcept { return detail::peer_endpoint(native_handle()); }
 
 std::pair<tcp_stream::read_half, tcp_stream::write_half> tcp_stream::split() && {
   detail::socket_ref second = socket_;
   return {read_half(std::move(socket_)), write_half(std::move(second))};
 }
 
-result<void> tcp_stream::write_half::shutdown() noexcept {
-  return sys::shutdown(socket_ ? socket_.get()->descriptor() : -1, SHUT_WR);
+std::expected<tcp_stream, std::pair<tcp_stream::read_half, tcp_stream::write_half>> tcp_stream::reunite(
+    read_half a, write_half b) noexcept {
+  if (a.socket_.get() != b.socket_.get()) return std::unexpected(std::pair(std::move(a), std::move(b)));
+  return tcp_stream(std::move(a.socket_));
 }
 
 }  // namespace rota::net

@@ -1,0 +1,43 @@
+// Accepting, whatever kind of connection.
+#pragma once
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/net_leaves.hpp>
+#include <rota/detail/task_timer.hpp>
+
+namespace rota::net::detail {
+
+/// A listener: how long it pauses next, and when it last said why.
+struct accepting {
+  socket_ref socket;
+  std::chrono::milliseconds back_off{0};
+  std::chrono::steady_clock::time_point last_report{};
+};
+
+/// One connection. Without descriptors or memory it pauses, and tries again.
+class ROTA_API accept_core : public socket_leaf {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "socket accept"; }
+
+ protected:
+  explicit accept_core(accepting& by) noexcept : socket_leaf(by.socket.get(), false), by_(&by) {}
+  ~accept_core() = default;
+  /// In await_resume().
+  [[nodiscard]] result<socket_ref> take() noexcept { return std::move(result_); }
+
+ private:
+  attempt try_once() noexcept override;
+  [[nodiscard]] bool pause_is_over() noexcept override;
+  void end_pause() noexcept override { timer_.disarm(); }
+  attempt pause(const std::error_code& why) noexcept;
+
+  accepting* by_;
+  bool tells_ = false;  // why it pauses: now
+  timing::task_timer timer_;
+  result<socket_ref> result_;
+};
+
+/// A try of it. std::errc::operation_would_block: nobody waits.
+[[nodiscard]] ROTA_API result<socket_ref> try_accept(const accepting& by) noexcept;
+
+}  // namespace rota::net::detail

@@ -1,0 +1,182 @@
+// What the sockets of net/ have in common: a descriptor that is shared, and operations that wait for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <rota/io/result.hpp>
+#include <rota/leaf.hpp>
+
+namespace rota::net {
+
+using io::result;
+
+namespace detail {
+
+class socket;
+
+/// Shares a socket between the halves of a stream; the last one closes it.
+class ROTA_API socket_ref {
+ public:
+  socket_ref() noexcept = default;
+  explicit socket_ref(socket* s) noexcept : socket_(s) {}  // takes over a reference
+  socket_ref(const socket_ref& other) noexcept;
+  socket_ref(socket_ref&& other) noexcept : socket_(std::exchange(other.socket_, nullptr)) {}
+  socket_ref& operator=(socket_ref other) noexcept {
+    std::swap(socket_, other.socket_);
+    return *this;
+  }
+  ~socket_ref();
+  [[nodiscard]] socket* get() const noexcept { return socket_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return socket_ != nullptr; }
+  /// Its number; -1: there is none.
+  [[nodiscard]] int descriptor() const noexcept;
+  /// Gives the descriptor up, unwatched; the reference is empty then. std::errc::device_or_resource_busy: it is shared.
+  [[nodiscard]] result<int> release() noexcept;
+
+ private:
+  socket* socket_ = nullptr;
+};
+
+/// A descriptor that nobody watches yet.
+class ROTA_API owned_descriptor {
+ public:
+  explicit owned_descriptor(int fd) noexcept : fd_(fd) {}
+  owned_descriptor(owned_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  owned_descriptor& operator=(owned_descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  owned_descriptor(const owned_descriptor&) = delete;
+  owned_descriptor& operator=(const owned_descriptor&) = delete;
+  ~owned_descriptor();
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+/// One operation on a socket: tries it, waits until the driver says that it may succeed, tries again.
+class ROTA_API socket_leaf : public leaf {
+ public:
+  static constexpr bool may_lose = true;
+
+  [[nodiscard]] bool is_ready() noexcept override;
+  cancel_progress try_cancel(cancel_reason reason) noexcept override;
+
+ protected:
+  socket_leaf(socket* s, bool for_writing) noexcept : socket_(s), for_writing_(for_writing) {}
+  ~socket_leaf() = default;
+  bool start() override;
+
+  /// `paused`: not now, whatever the descriptor says; the leaf has arranged for a wake of its own.
+  enum class [[nodiscard]] attempt : unsigned char { done, would_block, paused };
+  /// One try; keeps its result.
+  virtual attempt try_once() noexcept = 0;
+  /// Of a leaf that pauses: may it try again?
+  [[nodiscard]] virtual bool pause_is_over() noexcept { return true; }
+  /// It is cancelled meanwhile.
+  virtual void end_pause() noexcept {}
+  [[nodiscard]] int descriptor() const noexcept;
+
+ private:
+  [[nodiscard]] bool try_or_wait() noexcept;
+  socket* socket_;
+  bool for_writing_;
+  bool untried_ = false;  // the turn was given up first
+  bool paused_ = false;
+  bool done_ = false;
+};
+
+class ROTA_API read_leaf final : public socket_leaf {
+ public:
+  enum class what_then : unsigned char { taken, stays };
+
+  read_leaf(socket* s, std::span<std::byte> into, what_then then = what_then::taken) noexcept
+      : socket_leaf(s, false), into_(into), then_(then) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "socket read"; }
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<std::byte> into_;
+  what_then then_;
+  result<std::size_t> result_{0};
+};
+
+class ROTA_API read_v_leaf final : public socket_leaf {
+ public:
+  read_v_leaf(socket* s, std::span<const std::span<std::byte>> into) noexcept
+      : socket_leaf(s, false), into_(into) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "socket read"; }
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<const std::span<std::byte>> into_;
+  result<std::size_t> result_{0};
+};
+
+class ROTA_API write_leaf final : public socket_leaf {
+ public:
+  write_leaf(socket* s, std::span<const std::byte> from, bool all) noexcept
+      : socket_leaf(s, true), from_(from), all_(all) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "socket write"; }
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<const std::byte> from_;
+  bool all_;
+  result<std::size_t> result_{0};
+};
+
+class ROTA_API write_v_leaf final : public socket_leaf {
+ public:
+  write_v_leaf(socket* s, std::span<const std::span<const std::byte>> from, bool all) noexcept
+      : socket_leaf(s, true), from_(from), all_(all) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "socket write"; }
+
+ private:
+  attempt try_once() noexcept override;
+  void advance(std::size_t n) noexcept;
+  std::span<const std::span<const std::byte>> from_;  // the first one in part
+  std::size_t sent_of_first_ = 0;
+  bool all_;
+  result<std::size_t> result_{0};
+};
+
+class ROTA_API send_file_leaf final : public socket_leaf {
+ public:
+  send_file_leaf(socket* s, int file, std::int64_t offset, std::size_t size) noexcept
+      : socket_leaf(s, true), file_(file), offset_(offset), left_(size) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "socket send_file"; }
+
+ private:
+  attempt try_once() noexcept override;
+  int file_;
+  std::int64_t offset_;
+  std::size_t left_;
+  result<std::size_t> result_{0};
+};
+
+/// Until a read, or a write, would not wait.
+class ROTA_API ready_leaf final : public socket_leaf {
+ public:
+  ready_leaf(socket* s, bool for_writing) noexcept : socket_leaf(s, for_writing), for_writing_(for_writing) {}
+  result<void> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "socket readiness"; }
+
+ private:
+  attempt try_once() noexcept override;
+  bool for_writing_;
+  result<void> result_;
+};
+
+}  // namespace detail
+}  // namespace rota::net

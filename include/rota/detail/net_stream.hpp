@@ -1,0 +1,138 @@
+// What connections have in common, and their halves: bytes in two directions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <rota/detail/net_leaves.hpp>
+
+namespace rota::net {
+
+enum class shutdown_how : unsigned char { read, write, both };
+
+namespace detail {
+
+/// The reading direction.
+class ROTA_API reading_socket {
+ public:
+  /// Some bytes, at most `into.size()`; 0: the peer has finished (or `into` is empty).
+  [[nodiscard]] read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
+  /// The same into several places, one after the other; up to 64 of them are used at a time.
+  [[nodiscard]] read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
+    return read_v_leaf(socket_.get(), into);
+  }
+  /// As read(), and the bytes stay: the next read gives them again.
+  [[nodiscard]] read_leaf peek(std::span<std::byte> into) noexcept {
+    return read_leaf(socket_.get(), into, read_leaf::what_then::stays);
+  }
+  /// co_await it: a result<void>, when there is something to read, the end, or an error. One system call more than a read that waits.
+  [[nodiscard]] ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
+  /// Never waits: std::errc::operation_would_block.
+  [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
+  [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
+
+ protected:
+  explicit reading_socket(socket_ref s) noexcept : socket_(std::move(s)) {}
+  reading_socket(reading_socket&&) noexcept = default;
+  reading_socket& operator=(reading_socket&&) noexcept = default;
+  ~reading_socket() = default;
+
+  socket_ref socket_;
+};
+
+/// The writing direction.
+class ROTA_API writing_socket {
+ public:
+  /// Some bytes; how many.
+  [[nodiscard]] write_leaf write(std::span<const std::byte> from) noexcept {
+    return write_leaf(socket_.get(), from, false);
+  }
+  /// All of them. After an error an unknown part has been sent.
+  [[nodiscard]] write_leaf write_all(std::span<const std::byte> from) noexcept {
+    return write_leaf(socket_.get(), from, true);
+  }
+  /// The same from several places, one after the other; up to 64 of them go at a time.
+  [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
+    return write_v_leaf(socket_.get(), from, false);
+  }
+  [[nodiscard]] write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
+    return write_v_leaf(socket_.get(), from, true);
+  }
+  /// `size` bytes of an open file, from `offset`, without copying them through this process. Fewer: the file ended.
+  [[nodiscard]] send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
+    return send_file_leaf(socket_.get(), file, offset, size);
+  }
+  /// co_await it: a result<void>, when there is room, or an error.
+  [[nodiscard]] ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
+  /// Never waits: std::errc::operation_would_block.
+  [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
+  /// Says that this side has finished: the peer reads 0.
+  result<void> shutdown_write() noexcept;
+  [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
+
+ protected:
+  explicit writing_socket(socket_ref s) noexcept : socket_(std::move(s)) {}
+  writing_socket(writing_socket&&) noexcept = default;
+  writing_socket& operator=(writing_socket&&) noexcept = default;
+  ~writing_socket() = default;
+
+  socket_ref socket_;
+};
+
+/// Both.
+class ROTA_API stream_socket {
+ public:
+  // See reading_socket and writing_socket.
+  [[nodiscard]] read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
+  [[nodiscard]] read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
+    return read_v_leaf(socket_.get(), into);
+  }
+  [[nodiscard]] read_leaf peek(std::span<std::byte> into) noexcept {
+    return read_leaf(socket_.get(), into, read_leaf::what_then::stays);
+  }
+  [[nodiscard]] ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
+  [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
+
+  [[nodiscard]] write_leaf write(std::span<const std::byte> from) noexcept {
+    return write_leaf(socket_.get(), from, false);
+  }
+  [[nodiscard]] write_leaf write_all(std::span<const std::byte> from) noexcept {
+    return write_leaf(socket_.get(), from, true);
+  }
+  [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
+    return write_v_leaf(socket_.get(), from, false);
+  }
+  [[nodiscard]] write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
+    return write_v_leaf(socket_.get(), from, true);
+  }
+  [[nodiscard]] send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
+    return send_file_leaf(socket_.get(), file, offset, size);
+  }
+  [[nodiscard]] ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
+  [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
+
+  /// Says that this side has finished: the peer reads 0.
+  result<void> shutdown(shutdown_how how) noexcept;
+  result<void> shutdown_write() noexcept { return shutdown(shutdown_how::write); }
+  /// The error that the system keeps for the next operation, and forgets then; 0: none.
+  [[nodiscard]] std::error_code take_error() noexcept;
+  /// At least 1 byte. The system makes of it what it likes, Linux twice as much: ask afterwards.
+  result<void> set_receive_buffer(int bytes) noexcept;
+  result<void> set_send_buffer(int bytes) noexcept;
+  [[nodiscard]] result<int> receive_buffer() const noexcept;
+  [[nodiscard]] result<int> send_buffer() const noexcept;
+  [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
+
+ protected:
+  explicit stream_socket(socket_ref s) noexcept : socket_(std::move(s)) {}
+  stream_socket(stream_socket&&) noexcept = default;
+  stream_socket& operator=(stream_socket&&) noexcept = default;
+  ~stream_socket() = default;
+
+  socket_ref socket_;
+};
+
+}  // namespace detail
+}  // namespace rota::net

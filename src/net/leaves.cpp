@@ -1,0 +1,185 @@
+// The operations that all streams have.
+#include <rota/detail/net_stream.hpp>
+
+#include "net/options.hpp"
+#include "net/socket.hpp"
+
+#include <poll.h>
+
+namespace rota::net {
+
+namespace sys = base::sys;
+
+namespace detail {
+
+namespace {
+
+/// So many go at a time.
+constexpr std::size_t most_parts = 64;
+
+/// Parts as the system takes them; empty ones are left out.
+class parts {
+ public:
+  void add(const std::byte* bytes, std::size_t size) noexcept {
+    if (size != 0 && count_ != most_parts) of_[count_++] = {const_cast<std::byte*>(bytes), size};
+  }
+  [[nodiscard]] const iovec* get() const noexcept { return of_; }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] bool is_full() const noexcept { return count_ == most_parts; }
+
+ private:
+  iovec of_[most_parts];
+  std::size_t count_ = 0;
+};
+
+template <class T>
+bool would_block(const result<T>& did) noexcept {
+  return !did.has_value() && sys::would_block(did.error());
+}
+
+result<std::size_t> try_to_read(const socket_ref& s, std::span<std::byte> into) noexcept {
+  if (into.empty()) return 0;
+  return sys::receive(s.descriptor(), into.data(), into.size());
+}
+
+result<std::size_t> try_to_write(const socket_ref& s, std::span<const std::byte> from) noexcept {
+  if (from.empty()) return 0;
+  return sys::send(s.descriptor(), from.data(), from.size());
+}
+
+}  // namespace
+
+socket_leaf::attempt read_leaf::try_once() noexcept {
+  // A socket that has nothing to receive refuses even that.
+  if (into_.empty()) return attempt::done;
+  const bool peeks = then_ == what_then::stays;
+  result_ = peeks ? sys::peek(descriptor(), into_.data(), into_.size())
+                  : sys::receive(descriptor(), into_.data(), into_.size());
+  return would_block(result_) ? attempt::would_block : attempt::done;
+}
+
+socket_leaf::attempt read_v_leaf::try_once() noexcept {
+  parts all;
+  for (const std::span<std::byte> each : into_) all.add(each.data(), each.size());
+  if (all.count() == 0) return attempt::done;
+  result_ = sys::receive_vector(descriptor(), all.get(), all.count());
+  return would_block(result_) ? attempt::would_block : attempt::done;
+}
+
+socket_leaf::attempt write_leaf::try_once() noexcept {
+  // A large write fills the socket and comes back for more; result_ counts what has gone.
+  while (!from_.empty()) {
+    const result<std::size_t> sent = sys::send(descriptor(), from_.data(), from_.size());
+    if (!sent.has_value()) {
+      if (sys::would_block(sent.error())) return attempt::would_block;
+      result_ = sent;
+      return attempt::done;
+    }
+    *result_ += *sent;
+    from_ = from_.subspan(*sent);
+    if (!all_) break;
+  }
+  return attempt::done;
+}
+
+void write_v_leaf::advance(std::size_t n) noexcept {
+  sent_of_first_ += n;
+  while (!from_.empty() && sent_of_first_ >= from_.front().size()) {
+    sent_of_first_ -= from_.front().size();
+    from_ = from_.subspan(1);
+  }
+}
+
+socket_leaf::attempt write_v_leaf::try_once() noexcept {
+  for (;;) {
+    advance(0);  // past what is empty
+    parts some;
+    for (std::size_t i = 0; i < from_.size() && !some.is_full(); ++i) {
+      const std::span<const std::byte> left = from_[i].subspan(i == 0 ? sent_of_first_ : 0);
+      some.add(left.data(), left.size());
+    }
+    if (some.count() == 0) return attempt::done;
+    const result<std::size_t> sent = sys::send_vector(descriptor(), some.get(), some.count());
+    if (!sent.has_value()) {
+      if (sys::would_block(sent.error())) return attempt::would_block;
+      result_ = sent;
+      return attempt::done;
+    }
+    *result_ += *sent;
+    advance(*sent);
+    if (!all_) return attempt::done;
+  }
+}
+
+socket_leaf::attempt send_file_leaf::try_once() noexcept {
+  // The kernel may send less than it is asked for without being full: bounded turns, so that others get theirs.
+  constexpr std::size_t most_at_once = std::size_t{1} << 20U;
+  while (left_ != 0) {
+    const result<std::size_t> sent =
+        sys::send_file(descriptor(), file_, offset_, left_ < most_at_once ? left_ : most_at_once);
+    if (!sent.has_value()) {
+      if (sys::would_block(sent.error())) return attempt::would_block;
+      result_ = sent;
+      return attempt::done;
+    }
+    if (*sent == 0) break;  // the file has become shorter
+    *result_ += *sent;
+    offset_ += static_cast<std::int64_t>(*sent);
+    left_ -= *sent;
+  }
+  return attempt::done;
+}
+
+socket_leaf::attempt ready_leaf::try_once() noexcept {
+  // An event says only that something has changed: a socket that was ready all the time has none. So the system is asked.
+  const result<bool> ready = sys::is_ready_now(descriptor(), for_writing_ ? POLLOUT : POLLIN | POLLRDHUP);
+  if (ready.has_value() && !*ready) return attempt::would_block;
+  if (!ready.has_value()) result_ = std::unexpected(ready.error());
+  return attempt::done;
+}
+
+result<std::size_t> reading_socket::try_read(std::span<std::byte> into) noexcept {
+  return try_to_read(socket_, into);
+}
+
+result<std::size_t> writing_socket::try_write(std::span<const std::byte> from) noexcept {
+  return try_to_write(socket_, from);
+}
+
+result<void> writing_socket::shutdown_write() noexcept {
+  return sys::shutdown(socket_.descriptor(), SHUT_WR);
+}
+
+result<std::size_t> stream_socket::try_read(std::span<std::byte> into) noexcept {
+  return try_to_read(socket_, into);
+}
+
+result<std::size_t> stream_socket::try_write(std::span<const std::byte> from) noexcept {
+  return try_to_write(socket_, from);
+}
+
+result<void> stream_socket::shutdown(shutdown_how how) noexcept {
+  switch (how) {
+    case shutdown_how::read: return sys::shutdown(native_handle(), SHUT_RD);
+    case shutdown_how::write: return sys::shutdown(native_handle(), SHUT_WR);
+    case shutdown_how::both: break;
+  }
+  return sys::shutdown(native_handle(), SHUT_RDWR);
+}
+
+std::error_code stream_socket::take_error() noexcept {
+  const result<void> error = sys::socket_error(native_handle());
+  return error.has_value() ? std::error_code() : error.error();
+}
+
+result<void> stream_socket::set_receive_buffer(int bytes) noexcept {
+  return set_buffer(native_handle(), SO_RCVBUF, bytes);
+}
+result<void> stream_socket::set_send_buffer(int bytes) noexcept {
+  return set_buffer(native_handle(), SO_SNDBUF, bytes);
+}
+result<int> stream_socket::receive_buffer() const noexcept { return buffer(native_handle(), SO_RCVBUF); }
+result<int> stream_socket::send_buffer() const noexcept { return buffer(native_handle(), SO_SNDBUF); }
+
+}  // namespace detail
+}  // namespace rota::net
