@@ -1,0 +1,115 @@
+// The operations of sockets that move datagrams, whatever their addresses.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <rota/detail/net_leaves.hpp>
+
+namespace rota::net {
+
+class endpoint;
+class unix_endpoint;
+struct datagram;
+
+namespace detail {
+
+/// One datagram, from the peer or from anybody; what does not fit into `into` is lost.
+class ROTA_API receive_leaf : public socket_leaf {
+ public:
+  receive_leaf(socket* s, std::span<std::byte> into, read_leaf::what_then then) noexcept
+      : socket_leaf(s, false), into_(into), then_(then) {}
+  ~receive_leaf() = default;
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "datagram receive"; }
+
+ protected:
+  /// From whom, as the system says it.
+  virtual void note_sender(const void* /*address*/, std::size_t /*size*/) noexcept {}
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<std::byte> into_;
+  read_leaf::what_then then_;
+  result<std::size_t> result_{0};
+};
+
+/// And says who sent it.
+template <class Endpoint>
+class ROTA_API receive_from_leaf final : public receive_leaf {
+ public:
+  receive_from_leaf(socket* s, std::span<std::byte> into, Endpoint& from, read_leaf::what_then then) noexcept
+      : receive_leaf(s, into, then), from_(&from) {}
+
+ private:
+  void note_sender(const void* address, std::size_t size) noexcept override;
+  Endpoint* from_;
+};
+extern template class receive_from_leaf<endpoint>;
+extern template class receive_from_leaf<unix_endpoint>;
+
+/// One datagram, to the peer.
+class ROTA_API send_leaf : public socket_leaf {
+ public:
+  send_leaf(socket* s, std::span<const std::byte> from) noexcept : socket_leaf(s, true), from_(from) {}
+  ~send_leaf() = default;
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "datagram send"; }
+
+ protected:
+  /// To whom; writes an address of at most 128 bytes. 0: the peer.
+  virtual std::size_t write_receiver(void* /*address*/) const noexcept { return 0; }
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<const std::byte> from_;
+  result<std::size_t> result_{0};
+};
+
+/// To somebody.
+template <class Endpoint>
+class ROTA_API send_to_leaf final : public send_leaf {
+ public:
+  send_to_leaf(socket* s, std::span<const std::byte> from, const Endpoint& to) noexcept
+      : send_leaf(s, from), to_(&to) {}
+
+ private:
+  std::size_t write_receiver(void* address) const noexcept override;
+  const Endpoint* to_;
+};
+extern template class send_to_leaf<endpoint>;
+extern template class send_to_leaf<unix_endpoint>;
+
+class ROTA_API receive_batch_leaf final : public socket_leaf {
+ public:
+  receive_batch_leaf(socket* s, std::span<datagram> into) noexcept : socket_leaf(s, false), into_(into) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "datagram receive"; }
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<datagram> into_;
+  result<std::size_t> result_{0};
+};
+
+class ROTA_API send_batch_leaf final : public socket_leaf {
+ public:
+  send_batch_leaf(socket* s, std::span<const datagram> from) noexcept : socket_leaf(s, true), from_(from) {}
+  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  [[nodiscard]] const char* what() const noexcept override { return "datagram send"; }
+
+ private:
+  attempt try_once() noexcept override;
+  std::span<const datagram> from_;
+  result<std::size_t> result_{0};
+};
+
+/// What is received where nobody waits, and sent alike.
+[[nodiscard]] ROTA_API result<std::size_t> try_receive(const socket_ref& s,
+                                                       std::span<std::byte> into) noexcept;
+[[nodiscard]] ROTA_API result<std::size_t> try_send(const socket_ref& s,
+                                                    std::span<const std::byte> from) noexcept;
+
+}  // namespace detail
+}  // namespace rota::net
