@@ -91,7 +91,19 @@ std::size_t send_to_leaf<Endpoint>::write_receiver(void* address) const noexcept
   return to_->to_native(address);
 }
 template class send_to_leaf<endpoint>;
-template class send_to_leaf<unix_endpoint>;
+
+std::size_t unix_send_to_leaf::write_receiver(void* address) const noexcept {
+  return to_->to_native(address);
+}
+
+socket_leaf::attempt unix_send_to_leaf::try_once() noexcept {
+  constexpr std::chrono::milliseconds longest(64);
+  const attempt did = send_leaf::try_once();
+  if (did != attempt::would_block) return did;
+  timer_.arm(task(), timing::now_for(task()) + wait_, make_waker());
+  wait_ = std::min(2 * wait_, longest);
+  return attempt::paused;
+}
 
 socket_leaf::attempt receive_batch_leaf::try_once() noexcept {
   const std::size_t count = std::min(into_.size(), most_at_once);

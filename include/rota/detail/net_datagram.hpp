@@ -5,7 +5,9 @@
 #include <span>
 #include <utility>
 
+#include <rota/detail/chrono.hpp>
 #include <rota/detail/net_leaves.hpp>
+#include <rota/detail/task_timer.hpp>
 
 namespace rota::net {
 
@@ -60,9 +62,9 @@ class ROTA_API send_leaf : public socket_leaf {
  protected:
   /// To whom; writes an address of at most 128 bytes. 0: the peer.
   virtual std::size_t write_receiver(void* /*address*/) const noexcept { return 0; }
+  attempt try_once() noexcept override;
 
  private:
-  attempt try_once() noexcept override;
   std::span<const std::byte> from_;
   result<std::size_t> result_{0};
 };
@@ -79,7 +81,23 @@ class ROTA_API send_to_leaf final : public send_leaf {
   const Endpoint* to_;
 };
 extern template class send_to_leaf<endpoint>;
-extern template class send_to_leaf<unix_endpoint>;
+
+/// The same by a unix socket. The system does not say when there is room at a receiver that is not the peer, so it tries again and again: after 1 ms,
+/// 2 ms, .. 64 ms.
+class ROTA_API unix_send_to_leaf final : public send_leaf {
+ public:
+  unix_send_to_leaf(socket* s, std::span<const std::byte> from, const unix_endpoint& to) noexcept
+      : send_leaf(s, from), to_(&to) {}
+
+ private:
+  std::size_t write_receiver(void* address) const noexcept override;
+  attempt try_once() noexcept override;
+  [[nodiscard]] bool pause_is_over() noexcept override { return timer_.has_fired(); }
+  void end_pause() noexcept override { timer_.disarm(); }
+  const unix_endpoint* to_;
+  std::chrono::milliseconds wait_{1};
+  timing::task_timer timer_;
+};
 
 class ROTA_API receive_batch_leaf final : public socket_leaf {
  public:

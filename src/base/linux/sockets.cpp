@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <climits>
 #include <ctime>
@@ -20,6 +22,24 @@ result<int> stream_socket(int family) noexcept {
 result<int> datagram_socket(int family) noexcept {
   before_system_call();
   return descriptor(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+result<int> unix_socket(int type) noexcept {
+  before_system_call();
+  return descriptor(::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+result<void> set_mode(int fd, unsigned mode) noexcept { return done(::fchmod(fd, mode)); }
+
+result<file_identity> identity_of(const char* path) noexcept {
+  struct stat found{};
+  if (::lstat(path, &found) == -1) return std::unexpected(last_error());
+  return file_identity{.device = found.st_dev, .inode = found.st_ino};
+}
+
+void unlink(const char* path) noexcept {
+  before_system_call();
+  ::unlink(path);
 }
 
 result<void> socket_pair(int type, int (&both)[2]) noexcept {

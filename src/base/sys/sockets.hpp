@@ -14,6 +14,17 @@ result<int> stream_socket(int family) noexcept;
 result<int> datagram_socket(int family) noexcept;
 /// Two unix sockets that are connected to each other. `type`: SOCK_STREAM, SOCK_DGRAM.
 result<void> socket_pair(int type, int (&both)[2]) noexcept;
+result<int> unix_socket(int type) noexcept;
+/// Before bind(): what the file is made with, less the process's umask.
+result<void> set_mode(int fd, unsigned mode) noexcept;
+/// Which file it is.
+struct file_identity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const file_identity&, const file_identity&) = default;
+};
+result<file_identity> identity_of(const char* path) noexcept;
+void unlink(const char* path) noexcept;
 /// For one that was made elsewhere: calls do not block, and exec() closes it.
 result<void> make_watchable(int fd) noexcept;
 result<void> bind(int fd, const sockaddr* address, socklen_t length) noexcept;

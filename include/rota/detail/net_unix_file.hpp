@@ -1,0 +1,36 @@
+// The file of a bound unix socket.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <rota/net/unix_endpoint.hpp>
+
+namespace rota::net::detail {
+
+/// Unlinks it at the end, if that was asked for, and if it is still the one that was bound.
+class ROTA_API unix_file {
+ public:
+  unix_file() noexcept = default;
+  unix_file(unix_file&& other) noexcept
+      : at_(std::exchange(other.at_, {})), device_(other.device_), inode_(other.inode_) {}
+  unix_file& operator=(unix_file&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(device_, other.device_);
+    std::swap(inode_, other.inode_);
+    return *this;
+  }
+  unix_file(const unix_file&) = delete;
+  unix_file& operator=(const unix_file&) = delete;
+  ~unix_file();
+
+  /// After bind().
+  void unlink_at_end(const unix_endpoint& at) noexcept;
+
+ private:
+  unix_endpoint at_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+};
+
+}  // namespace rota::net::detail

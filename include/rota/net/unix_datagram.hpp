@@ -1,0 +1,121 @@
+// Datagrams between processes of one machine, or within one: whole, in order, and never lost.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <rota/detail/net_datagram.hpp>
+#include <rota/detail/net_unix_file.hpp>
+#include <rota/net/unix_endpoint.hpp>
+
+namespace rota::net {
+
+struct unix_datagram_options {
+  unsigned mode = 0600;        // as unix_listen_options
+  bool unlink_at_end = false;  // as unix_listen_options
+};
+
+/// A unix socket for datagrams, closed by its destructor.
+///
+/// Threads       As udp_socket.
+/// Ownership     As udp_socket; its file: as unix_listener.
+/// Ordering      Datagrams of one sender come in the order in which they were sent.
+/// Failure       As udp_socket. ECONNREFUSED: nobody is bound there any more; EMSGSIZE: longer than the send buffer. A receiver that does not receive makes a send
+///               wait.
+/// Cost          As udp_socket; a send_to() that must wait tries again after 1 ms to 64 ms, since the system does not say when there is room.
+/// Example       examples/unix_sockets.cpp
+class ROTA_API unix_datagram {
+ public:
+  /// Within a task.
+  [[nodiscard]] static result<unix_datagram> bind(const unix_endpoint& at,
+                                                  unix_datagram_options options = {}) noexcept;
+  /// It has no name: it may send, and nobody can answer unless both are connected.
+  [[nodiscard]] static result<unix_datagram> unbound() noexcept;
+  /// Two that are connected to each other.
+  [[nodiscard]] static result<std::pair<unix_datagram, unix_datagram>> pair() noexcept;
+  [[nodiscard]] static result<unix_datagram> adopt(int fd) noexcept;
+  [[nodiscard]] result<int> release() && { return socket_.release(); }
+
+  /// From now on send() goes there, and nothing comes from anybody else.
+  result<void> connect(const unix_endpoint& peer) noexcept;
+  result<void> disconnect() noexcept;
+
+  // As udp_socket.
+  [[nodiscard]] detail::send_leaf send(std::span<const std::byte> from) noexcept {
+    return detail::send_leaf(socket_.get(), from);
+  }
+  [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
+    return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::taken);
+  }
+  [[nodiscard]] detail::receive_leaf peek(std::span<std::byte> into) noexcept {
+    return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::stays);
+  }
+  [[nodiscard]] detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes,
+                                                  const unix_endpoint& to) noexcept {
+    return detail::unix_send_to_leaf(socket_.get(), bytes, to);
+  }
+  [[nodiscard]] detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,
+                                                                   unix_endpoint& from) noexcept {
+    return detail::receive_from_leaf<unix_endpoint>(
+        socket_.get(), into, from, detail::read_leaf::what_then::taken);
+  }
+  [[nodiscard]] result<std::size_t> try_send(std::span<const std::byte> from) noexcept {
+    return detail::try_send(socket_, from);
+  }
+  [[nodiscard]] result<std::size_t> try_recv(std::span<std::byte> into) noexcept {
+    return detail::try_receive(socket_, into);
+  }
+
+  [[nodiscard]] result<unix_endpoint> local_endpoint() const noexcept;
+  [[nodiscard]] result<unix_endpoint> peer_endpoint() const noexcept;
+  [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
+
+  class recv_half;
+  class send_half;
+  /// Two owners of one socket, for two tasks. It is closed when both have gone; its file goes with the one that receives.
+  [[nodiscard]] std::pair<recv_half, send_half> split() &&;
+
+ private:
+  explicit unix_datagram(detail::socket_ref s) noexcept : socket_(std::move(s)) {}
+  detail::unix_file file_;
+  detail::socket_ref socket_;
+};
+
+/// See unix_datagram.
+class ROTA_API unix_datagram::recv_half {
+ public:
+  [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
+    return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::taken);
+  }
+  [[nodiscard]] detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,
+                                                                   unix_endpoint& from) noexcept {
+    return detail::receive_from_leaf<unix_endpoint>(
+        socket_.get(), into, from, detail::read_leaf::what_then::taken);
+  }
+
+ private:
+  friend class unix_datagram;
+  recv_half(detail::unix_file file, detail::socket_ref s) noexcept
+      : file_(std::move(file)), socket_(std::move(s)) {}
+  detail::unix_file file_;  // where it is received
+  detail::socket_ref socket_;
+};
+
+class ROTA_API unix_datagram::send_half {
+ public:
+  [[nodiscard]] detail::send_leaf send(std::span<const std::byte> from) noexcept {
+    return detail::send_leaf(socket_.get(), from);
+  }
+  [[nodiscard]] detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes,
+                                                  const unix_endpoint& to) noexcept {
+    return detail::unix_send_to_leaf(socket_.get(), bytes, to);
+  }
+
+ private:
+  friend class unix_datagram;
+  explicit send_half(detail::socket_ref s) noexcept : socket_(std::move(s)) {}
+  detail::socket_ref socket_;
+};
+
+}  // namespace rota::net
