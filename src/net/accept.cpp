@@ -3,6 +3,8 @@
 #include "base/clock.hpp"
 #include "net/socket.hpp"
 
+#include <rota/error.hpp>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -51,7 +53,7 @@ socket_leaf::attempt accept_core::try_once() noexcept {
   const result<int> fd = accept_one(descriptor());
   if (fd.has_value()) {
     by_->back_off = std::chrono::milliseconds(0);
-    result_ = socket::adopt(*fd);
+    result_ = socket::adopt(*fd, by_->socket.get()->kind());
     return attempt::done;
   }
   if (sys::would_block(fd.error())) return attempt::would_block;
@@ -80,9 +82,10 @@ bool accept_core::pause_is_over() noexcept {
 }
 
 result<socket_ref> try_accept(const accepting& by) noexcept {
+  if (by.socket && by.socket.get()->is_closed()) return std::unexpected(make_error_code(errc::closed));
   const result<int> fd = accept_one(by.socket.descriptor());
   if (!fd.has_value()) return std::unexpected(fd.error());
-  return socket::adopt(*fd);
+  return socket::adopt(*fd, by.socket.get()->kind());
 }
 
 }  // namespace rota::net::detail

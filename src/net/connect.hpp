@@ -26,6 +26,8 @@ class connect_leaf final : public socket_leaf {
     const bool has_peer = base::sys::peer_address(descriptor(), &peer, &length).has_value();
     return has_peer ? attempt::done : attempt::would_block;
   }
+  void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
+  [[nodiscard]] bool has_moved() const noexcept override { return result_.has_value(); }
   bool asked_ = false;
   result<void> result_;
 };

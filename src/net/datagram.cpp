@@ -3,6 +3,7 @@
 
 #include "net/socket.hpp"
 
+#include <rota/error.hpp>
 #include <rota/net/udp_socket.hpp>
 #include <rota/net/unix_endpoint.hpp>
 
@@ -134,10 +135,12 @@ socket_leaf::attempt send_batch_leaf::try_once() noexcept {
 }
 
 result<std::size_t> try_receive(const socket_ref& s, std::span<std::byte> into) noexcept {
+  if (s && s.get()->is_closed()) return std::unexpected(make_error_code(errc::closed));
   return sys::receive(s.descriptor(), into.data(), into.size());
 }
 
 result<std::size_t> try_send(const socket_ref& s, std::span<const std::byte> from) noexcept {
+  if (s && s.get()->is_closed()) return std::unexpected(make_error_code(errc::closed));
   return sys::send(s.descriptor(), from.data(), from.size());
 }
 

@@ -4,6 +4,8 @@
 #include "net/options.hpp"
 #include "net/socket.hpp"
 
+#include <rota/error.hpp>
+
 #include <poll.h>
 
 namespace rota::net {
@@ -21,15 +23,19 @@ constexpr std::size_t most_parts = 64;
 class parts {
  public:
   void add(const std::byte* bytes, std::size_t size) noexcept {
-    if (size != 0 && count_ != most_parts) of_[count_++] = {const_cast<std::byte*>(bytes), size};
+    if (size == 0 || count_ == most_parts) return;
+    of_[count_++] = {const_cast<std::byte*>(bytes), size};
+    size_ += size;
   }
   [[nodiscard]] const iovec* get() const noexcept { return of_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool is_full() const noexcept { return count_ == most_parts; }
 
  private:
   iovec of_[most_parts];
   std::size_t count_ = 0;
+  std::size_t size_ = 0;
 };
 
 template <class T>
@@ -37,12 +43,18 @@ bool would_block(const result<T>& did) noexcept {
   return !did.has_value() && sys::would_block(did.error());
 }
 
+std::unexpected<std::error_code> closed() noexcept { return std::unexpected(make_error_code(errc::closed)); }
+
 result<std::size_t> try_to_read(const socket_ref& s, std::span<std::byte> into) noexcept {
+  if (s && s.get()->is_closed()) return closed();
   if (into.empty()) return 0;
+  // The next read tries first.
+  if (s) static_cast<void>(s.get()->take_drained());
   return sys::receive(s.descriptor(), into.data(), into.size());
 }
 
 result<std::size_t> try_to_write(const socket_ref& s, std::span<const std::byte> from) noexcept {
+  if (s && s.get()->is_closed()) return closed();
   if (from.empty()) return 0;
   return sys::send(s.descriptor(), from.data(), from.size());
 }
@@ -55,7 +67,15 @@ socket_leaf::attempt read_leaf::try_once() noexcept {
   const bool peeks = then_ == what_then::stays;
   result_ = peeks ? sys::peek(descriptor(), into_.data(), into_.size())
                   : sys::receive(descriptor(), into_.data(), into_.size());
+  if (!peeks && result_.has_value()) note_read(*result_ < into_.size());
   return would_block(result_) ? attempt::would_block : attempt::done;
+}
+
+bool read_v_leaf::reads_all() const noexcept {
+  for (const std::span<std::byte> each : into_) {
+    if (!each.empty()) return true;
+  }
+  return false;
 }
 
 socket_leaf::attempt read_v_leaf::try_once() noexcept {
@@ -63,6 +83,7 @@ socket_leaf::attempt read_v_leaf::try_once() noexcept {
   for (const std::span<std::byte> each : into_) all.add(each.data(), each.size());
   if (all.count() == 0) return attempt::done;
   result_ = sys::receive_vector(descriptor(), all.get(), all.count());
+  if (result_.has_value()) note_read(*result_ < all.size());
   return would_block(result_) ? attempt::would_block : attempt::done;
 }
 

@@ -7,19 +7,20 @@
 
 namespace rota::net::detail {
 
-result<socket_ref> socket::adopt(int fd) noexcept {
-  result<socket_ref> made = watch(fd);
+result<socket_ref> socket::adopt(int fd, short_read what) noexcept {
+  result<socket_ref> made = watch(fd, what);
   if (!made.has_value()) base::sys::close(fd);
   return made;
 }
 
-result<socket_ref> socket::watch(int fd) noexcept {
+result<socket_ref> socket::watch(int fd, short_read what) noexcept {
   const core::header* const task = core::current_task();
   driver::io_driver* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
   if (driver == nullptr) return std::unexpected(make_error_code(errc::no_runtime));
   const auto slot = driver->add(fd);
   if (!slot.has_value()) return std::unexpected(slot.error());
-  auto* const made = new (std::nothrow) socket(core::scheduler_for_children(*task), *driver, fd, *slot);
+  auto* const made = new (std::nothrow)
+      socket(core::scheduler_for_children(*task), *driver, {.fd = fd, .slot = *slot, .kind = what});
   if (made == nullptr) {
     driver->remove_open(*slot, fd);
     return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
@@ -27,8 +28,8 @@ result<socket_ref> socket::watch(int fd) noexcept {
   return socket_ref(made);
 }
 
-socket::socket(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32_t slot) noexcept
-    : owner_(&owner), driver_(&d), fd_(fd), slot_(slot) {
+socket::socket(core::scheduler& owner, driver::io_driver& d, watched what) noexcept
+    : owner_(&owner), driver_(&d), fd_(what.fd), slot_(what.slot), kind_(what.kind) {
   owner_->ops->held(*owner_);
 }
 
@@ -49,6 +50,15 @@ void socket::retain() noexcept {
 void socket::release() noexcept {
   // acq_rel. release: my last use happens before the end. acquire: if I end it, every other's has happened.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+}
+
+void socket::close() noexcept {
+  // acq_rel. release: pairs with is_closed(). acquire: of two that close the second comes after the first.
+  if (closed_.exchange(true, base::order::acq_rel)) return;
+  if (!driver_->is_own_process()) return;  // the parent goes on with it
+  events().end();
+  // ENOTCONN, of what has no peer, is nothing to anybody.
+  static_cast<void>(base::sys::shutdown(fd_, SHUT_RDWR));
 }
 
 int socket::give_up() noexcept {
@@ -76,29 +86,58 @@ result<int> socket_ref::release() noexcept {
   return fd;
 }
 
+void socket_ref::close() const noexcept {
+  if (socket_ != nullptr) socket_->close();
+}
+
 owned_descriptor::~owned_descriptor() {
   if (fd_ != -1) base::sys::close(fd_);
 }
 
+// ---- operations
+
 /// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
 /// nothing was done, so nothing is lost.
 bool socket_leaf::start() {
-  if (task().budget > 1) return try_or_wait();
-  untried_ = true;
-  task().why = core::stop_reason::yield;
-  return false;
+  const bool drained = !for_writing_ && socket_->take_drained();
+  if (task().budget <= 1) {
+    untried_ = true;
+    task().why = core::stop_reason::yield;
+    return false;
+  }
+  return drained && reads_all() ? wait_or_try() : try_or_wait();
+}
+
+driver::direction socket_leaf::direction() const noexcept {
+  return for_writing_ ? driver::direction::write : driver::direction::read;
+}
+
+bool socket_leaf::end(std::error_code why) noexcept {
+  fail(why);
+  return done_ = true;
+}
+
+/// There is nothing to read: that was seen by the read before.
+bool socket_leaf::wait_or_try() noexcept {
+  if (socket_->is_closed() || !socket_->may_wait()) return try_or_wait();
+  waker mine = make_waker();
+  waits_untried_ = !socket_->events().arm_untried(direction(), mine);
+  return !waits_untried_ && try_or_wait();
 }
 
 /// An event that came between the try and the wait is consumed, and leads to another try.
 bool socket_leaf::try_or_wait() noexcept {
-  const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   for (;;) {
+    if (socket_->is_closed()) return end(make_error_code(errc::closed));
     const attempt did = try_once();
     done_ = did == attempt::done;
     paused_ = did == attempt::paused;
+    // See S2.
+    if (done_ && !has_moved() && socket_->is_closed()) fail(make_error_code(errc::closed));
     if (done_ || paused_) return done_;
+    if (!socket_->may_wait()) return end(make_error_code(errc::forked));
     waker mine = make_waker();
-    if (!socket_->events().arm(d, mine)) return false;
+    if (!socket_->events().arm(direction(), mine)) return false;
   }
 }
 
@@ -106,18 +145,22 @@ bool socket_leaf::is_ready() noexcept {
   if (done_) return true;
   if (std::exchange(untried_, false)) return try_or_wait();
   if (paused_) return pause_is_over() && try_or_wait();
-  const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
-  return socket_->events().take_ready(d) && try_or_wait();
+  if (!socket_->events().take_ready(direction())) return false;
+  waits_untried_ = false;
+  return try_or_wait();
 }
 
 cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   if (paused_) {
     end_pause();
   } else if (!done_ && !untried_) {
-    socket_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
+    socket_->events().disarm(direction());
+    if (waits_untried_) socket_->put_drained_back();
   }
   return cancel_progress::ended;
 }
+
+void socket_leaf::note_read(bool drained) noexcept { socket_->note_read(drained); }
 
 int socket_leaf::descriptor() const noexcept { return socket_->descriptor(); }
 

@@ -29,7 +29,7 @@ result<tcp_listener> tcp_listener::adopt(int fd) noexcept {
   if (step.has_value()) step = detail::demand_listening(fd);
   if (step.has_value()) step = sys::make_watchable(fd);
   if (!step.has_value()) return std::unexpected(step.error());
-  result<detail::socket_ref> made = detail::socket::watch(fd);
+  result<detail::socket_ref> made = detail::socket::watch(fd, detail::short_read::says_drained);
   if (!made.has_value()) return std::unexpected(made.error());
   return tcp_listener(std::move(*made));
 }

@@ -91,7 +91,7 @@ task<result<detail::socket_ref>> connect_socket(detail::owned_descriptor fd,
   const detail::native_address address(to);
   const result<void> begun = sys::connect(fd.get(), address.get(), address.size);
   if (!begun.has_value()) co_return std::unexpected(begun.error());
-  result<detail::socket_ref> made = detail::socket::adopt(fd.release());
+  result<detail::socket_ref> made = detail::socket::adopt(fd.release(), detail::short_read::says_drained);
   if (!made.has_value()) co_return std::unexpected(made.error());
   const result<void> connected = co_await detail::connect_leaf(made->get());
   if (!connected.has_value()) co_return std::unexpected(connected.error());
@@ -116,7 +116,7 @@ result<tcp_listener> tcp_socket::listen(int backlog) && noexcept {
   if (backlog < 1 || backlog > 65535) return detail::out_of_range();
   const result<void> listens = sys::listen(fd.get(), backlog);
   if (!listens.has_value()) return std::unexpected(listens.error());
-  result<detail::socket_ref> made = detail::socket::adopt(fd.release());
+  result<detail::socket_ref> made = detail::socket::adopt(fd.release(), detail::short_read::says_drained);
   if (!made.has_value()) return std::unexpected(made.error());
   return tcp_listener(std::move(*made));
 }

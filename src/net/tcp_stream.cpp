@@ -22,7 +22,7 @@ result<tcp_stream> tcp_stream::adopt(int fd) noexcept {
   result<void> step = detail::demand_type(fd, SOCK_STREAM, true);
   if (step.has_value()) step = sys::make_watchable(fd);
   if (!step.has_value()) return std::unexpected(step.error());
-  result<detail::socket_ref> made = detail::socket::watch(fd);
+  result<detail::socket_ref> made = detail::socket::watch(fd, detail::short_read::says_drained);
   if (!made.has_value()) return std::unexpected(made.error());
   return tcp_stream(std::move(*made));
 }

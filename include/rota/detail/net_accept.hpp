@@ -27,6 +27,8 @@ class ROTA_API accept_core : public socket_leaf {
 
  private:
   attempt try_once() noexcept override;
+  void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
+  [[nodiscard]] bool has_moved() const noexcept override { return result_.has_value(); }
   [[nodiscard]] bool pause_is_over() noexcept override;
   void end_pause() noexcept override { timer_.disarm(); }
   attempt pause(const std::error_code& why) noexcept;

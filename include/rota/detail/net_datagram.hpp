@@ -18,12 +18,11 @@ struct datagram;
 namespace detail {
 
 /// One datagram, from the peer or from anybody; what does not fit into `into` is lost.
-class ROTA_API receive_leaf : public socket_leaf {
+class ROTA_API receive_leaf : public counting_leaf {
  public:
   receive_leaf(socket* s, std::span<std::byte> into, read_leaf::what_then then) noexcept
-      : socket_leaf(s, false), into_(into), then_(then) {}
+      : counting_leaf(s, false), into_(into), then_(then) {}
   ~receive_leaf() = default;
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
   [[nodiscard]] const char* what() const noexcept override { return "datagram receive"; }
 
  protected:
@@ -34,7 +33,6 @@ class ROTA_API receive_leaf : public socket_leaf {
   attempt try_once() noexcept override;
   std::span<std::byte> into_;
   read_leaf::what_then then_;
-  result<std::size_t> result_{0};
 };
 
 /// And says who sent it.
@@ -52,11 +50,10 @@ extern template class receive_from_leaf<endpoint>;
 extern template class receive_from_leaf<unix_endpoint>;
 
 /// One datagram, to the peer.
-class ROTA_API send_leaf : public socket_leaf {
+class ROTA_API send_leaf : public counting_leaf {
  public:
-  send_leaf(socket* s, std::span<const std::byte> from) noexcept : socket_leaf(s, true), from_(from) {}
+  send_leaf(socket* s, std::span<const std::byte> from) noexcept : counting_leaf(s, true), from_(from) {}
   ~send_leaf() = default;
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
   [[nodiscard]] const char* what() const noexcept override { return "datagram send"; }
 
  protected:
@@ -66,7 +63,6 @@ class ROTA_API send_leaf : public socket_leaf {
 
  private:
   std::span<const std::byte> from_;
-  result<std::size_t> result_{0};
 };
 
 /// To somebody.
@@ -99,28 +95,24 @@ class ROTA_API unix_send_to_leaf final : public send_leaf {
   timing::task_timer timer_;
 };
 
-class ROTA_API receive_batch_leaf final : public socket_leaf {
+class ROTA_API receive_batch_leaf final : public counting_leaf {
  public:
-  receive_batch_leaf(socket* s, std::span<datagram> into) noexcept : socket_leaf(s, false), into_(into) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  receive_batch_leaf(socket* s, std::span<datagram> into) noexcept : counting_leaf(s, false), into_(into) {}
   [[nodiscard]] const char* what() const noexcept override { return "datagram receive"; }
 
  private:
   attempt try_once() noexcept override;
   std::span<datagram> into_;
-  result<std::size_t> result_{0};
 };
 
-class ROTA_API send_batch_leaf final : public socket_leaf {
+class ROTA_API send_batch_leaf final : public counting_leaf {
  public:
-  send_batch_leaf(socket* s, std::span<const datagram> from) noexcept : socket_leaf(s, true), from_(from) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+  send_batch_leaf(socket* s, std::span<const datagram> from) noexcept : counting_leaf(s, true), from_(from) {}
   [[nodiscard]] const char* what() const noexcept override { return "datagram send"; }
 
  private:
   attempt try_once() noexcept override;
   std::span<const datagram> from_;
-  result<std::size_t> result_{0};
 };
 
 /// What is received where nobody waits, and sent alike.

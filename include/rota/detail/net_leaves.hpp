@@ -9,6 +9,10 @@
 #include <rota/io/result.hpp>
 #include <rota/leaf.hpp>
 
+namespace rota::driver {
+enum class direction : std::uint8_t;
+}
+
 namespace rota::net {
 
 using io::result;
@@ -35,6 +39,8 @@ class ROTA_API socket_ref {
   [[nodiscard]] int descriptor() const noexcept;
   /// Gives the descriptor up, unwatched; the reference is empty then. std::errc::device_or_resource_busy: it is shared.
   [[nodiscard]] result<int> release() noexcept;
+  /// Wakes who waits, and shuts the descriptor down; it is closed with the last reference. An empty one: nothing.
+  void close() const noexcept;
 
  private:
   socket* socket_ = nullptr;
@@ -76,69 +82,92 @@ class ROTA_API socket_leaf : public leaf {
   enum class [[nodiscard]] attempt : unsigned char { done, would_block, paused };
   /// One try; keeps its result.
   virtual attempt try_once() noexcept = 0;
+  /// This is the result.
+  virtual void fail(std::error_code why) noexcept = 0;
+  /// Of one that is done: it has got something, or given, and says how much. What has not may have met the end of the socket.
+  [[nodiscard]] virtual bool has_moved() const noexcept = 0;
+  /// Of one that reads: it takes all that there is, if there is room for it, and calls note_read().
+  [[nodiscard]] virtual bool reads_all() const noexcept { return false; }
   /// Of a leaf that pauses: may it try again?
   [[nodiscard]] virtual bool pause_is_over() noexcept { return true; }
   /// It is cancelled meanwhile.
   virtual void end_pause() noexcept {}
   [[nodiscard]] int descriptor() const noexcept;
+  /// `drained`: it has got less than there was room for.
+  void note_read(bool drained) noexcept;
 
  private:
+  [[nodiscard]] driver::direction direction() const noexcept;
+  bool end(std::error_code why) noexcept;
+  [[nodiscard]] bool wait_or_try() noexcept;
   [[nodiscard]] bool try_or_wait() noexcept;
   socket* socket_;
   bool for_writing_;
-  bool untried_ = false;  // the turn was given up first
+  bool untried_ = false;        // the turn was given up first
+  bool waits_untried_ = false;  // it waits, and the read before it has said why
   bool paused_ = false;
   bool done_ = false;
 };
 
-class ROTA_API read_leaf final : public socket_leaf {
+/// One that counts bytes, or datagrams.
+class ROTA_API counting_leaf : public socket_leaf {
+ public:
+  [[nodiscard]] result<std::size_t> await_resume() noexcept { return std::move(result_); }
+
+ protected:
+  using socket_leaf::socket_leaf;
+  ~counting_leaf() = default;
+  void fail(std::error_code why) noexcept final { result_ = std::unexpected(why); }
+  [[nodiscard]] bool has_moved() const noexcept final { return result_.has_value() && *result_ != 0; }
+
+  result<std::size_t> result_{0};
+};
+
+class ROTA_API read_leaf final : public counting_leaf {
  public:
   enum class what_then : unsigned char { taken, stays };
 
   read_leaf(socket* s, std::span<std::byte> into, what_then then = what_then::taken) noexcept
-      : socket_leaf(s, false), into_(into), then_(then) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+      : counting_leaf(s, false), into_(into), then_(then) {}
   [[nodiscard]] const char* what() const noexcept override { return "socket read"; }
 
  private:
   attempt try_once() noexcept override;
+  [[nodiscard]] bool reads_all() const noexcept override {
+    return then_ == what_then::taken && !into_.empty();
+  }
   std::span<std::byte> into_;
   what_then then_;
-  result<std::size_t> result_{0};
 };
 
-class ROTA_API read_v_leaf final : public socket_leaf {
+class ROTA_API read_v_leaf final : public counting_leaf {
  public:
   read_v_leaf(socket* s, std::span<const std::span<std::byte>> into) noexcept
-      : socket_leaf(s, false), into_(into) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+      : counting_leaf(s, false), into_(into) {}
   [[nodiscard]] const char* what() const noexcept override { return "socket read"; }
 
  private:
   attempt try_once() noexcept override;
+  [[nodiscard]] bool reads_all() const noexcept override;
   std::span<const std::span<std::byte>> into_;
-  result<std::size_t> result_{0};
 };
 
-class ROTA_API write_leaf final : public socket_leaf {
+class ROTA_API write_leaf final : public counting_leaf {
  public:
   write_leaf(socket* s, std::span<const std::byte> from, bool all) noexcept
-      : socket_leaf(s, true), from_(from), all_(all) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+      : counting_leaf(s, true), from_(from), all_(all) {}
   [[nodiscard]] const char* what() const noexcept override { return "socket write"; }
 
  private:
   attempt try_once() noexcept override;
   std::span<const std::byte> from_;
   bool all_;
-  result<std::size_t> result_{0};
 };
 
-class ROTA_API write_v_leaf final : public socket_leaf {
+class ROTA_API write_v_leaf final : public counting_leaf {
  public:
   write_v_leaf(socket* s, std::span<const std::span<const std::byte>> from, bool all) noexcept
-      : socket_leaf(s, true), from_(from), all_(all) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+      : counting_leaf(s, true), from_(from), all_(all) {}
   [[nodiscard]] const char* what() const noexcept override { return "socket write"; }
 
  private:
@@ -147,14 +176,12 @@ class ROTA_API write_v_leaf final : public socket_leaf {
   std::span<const std::span<const std::byte>> from_;  // the first one in part
   std::size_t sent_of_first_ = 0;
   bool all_;
-  result<std::size_t> result_{0};
 };
 
-class ROTA_API send_file_leaf final : public socket_leaf {
+class ROTA_API send_file_leaf final : public counting_leaf {
  public:
   send_file_leaf(socket* s, int file, std::int64_t offset, std::size_t size) noexcept
-      : socket_leaf(s, true), file_(file), offset_(offset), left_(size) {}
-  result<std::size_t> await_resume() noexcept { return std::move(result_); }
+      : counting_leaf(s, true), file_(file), offset_(offset), left_(size) {}
   [[nodiscard]] const char* what() const noexcept override { return "socket send_file"; }
 
  private:
@@ -162,7 +189,6 @@ class ROTA_API send_file_leaf final : public socket_leaf {
   int file_;
   std::int64_t offset_;
   std::size_t left_;
-  result<std::size_t> result_{0};
 };
 
 /// Until a read, or a write, would not wait.
@@ -174,6 +200,8 @@ class ROTA_API ready_leaf final : public socket_leaf {
 
  private:
   attempt try_once() noexcept override;
+  void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
+  [[nodiscard]] bool has_moved() const noexcept override { return false; }
   bool for_writing_;
   result<void> result_;
 };

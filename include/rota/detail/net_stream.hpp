@@ -116,6 +116,9 @@ class ROTA_API stream_socket {
   /// Says that this side has finished: the peer reads 0.
   result<void> shutdown(shutdown_how how) noexcept;
   result<void> shutdown_write() noexcept { return shutdown(shutdown_how::write); }
+  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed; the peer reads the end. The descriptor
+  /// is closed with its last owner. Again: nothing.
+  void close() noexcept { socket_.close(); }
   /// The error that the system keeps for the next operation, and forgets then; 0: none.
   [[nodiscard]] std::error_code take_error() noexcept;
   /// At least 1 byte. The system makes of it what it likes, Linux twice as much: ask afterwards.

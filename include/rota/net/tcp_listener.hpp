@@ -53,6 +53,9 @@ class ROTA_API tcp_listener {
   [[nodiscard]] result<tcp_stream> try_accept() noexcept;
   /// With the port that the system chose, if 0 was asked for.
   [[nodiscard]] result<endpoint> local_endpoint() const noexcept;
+  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed; who connects is refused. The descriptor
+  /// is closed with its last owner. Again: nothing.
+  void close() noexcept { by_.socket.close(); }
   [[nodiscard]] int native_handle() const noexcept { return by_.socket.descriptor(); }
 
  private:

@@ -115,6 +115,9 @@ class ROTA_API udp_socket {
   [[nodiscard]] result<endpoint> local_endpoint() const noexcept;
   /// ENOTCONN: it has none.
   [[nodiscard]] result<endpoint> peer_endpoint() const noexcept;
+  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed. The descriptor
+  /// is closed with its last owner. Again: nothing.
+  void close() noexcept { socket_.close(); }
   [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
 
   class recv_half;

@@ -69,6 +69,9 @@ class ROTA_API unix_datagram {
 
   [[nodiscard]] result<unix_endpoint> local_endpoint() const noexcept;
   [[nodiscard]] result<unix_endpoint> peer_endpoint() const noexcept;
+  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed. The descriptor
+  /// is closed with its last owner. Again: nothing.
+  void close() noexcept { socket_.close(); }
   [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
 
   class recv_half;

@@ -46,6 +46,9 @@ class ROTA_API unix_listener {
   /// Never waits: std::errc::operation_would_block.
   [[nodiscard]] result<unix_stream> try_accept() noexcept;
   [[nodiscard]] result<unix_endpoint> local_endpoint() const noexcept;
+  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed; who connects is refused. The descriptor
+  /// is closed with its last owner. Again: nothing.
+  void close() noexcept { by_.socket.close(); }
   [[nodiscard]] int native_handle() const noexcept { return by_.socket.descriptor(); }
 
  private:

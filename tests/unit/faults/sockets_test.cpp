@@ -20,6 +20,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <fstream>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -212,6 +213,91 @@ TEST_F(failing_sockets, events_for_nothing_cost_one_try_each) {
     const std::size_t size = co_await reader;
     EXPECT_EQ(size, some.size());
     EXPECT_EQ(calls::made(call::receive), events + 2);
+  });
+}
+
+task<> echoes(tcp_stream& at) {
+  std::array<std::byte, 64> buffer;
+  for (;;) {
+    const auto got = co_await at.read(buffer);
+    if (demand(got) == 0) co_return;
+    static_cast<void>(co_await at.write_all(std::span(buffer).first(*got)));
+  }
+}
+
+task<> asks(tcp_stream& by, int times) {
+  const std::vector<std::byte> question = pattern(10);
+  std::array<std::byte, 64> buffer;
+  for (int i = 0; i < times; ++i) {
+    static_cast<void>(co_await by.write_all(question));
+    const auto got = co_await by.read(buffer);
+    EXPECT_EQ(demand(got), question.size());
+  }
+}
+
+/// Who has read less than there was room for knows that nothing is left, and waits without asking once more.
+TEST_F(failing_sockets, a_question_and_its_answer_cost_one_receive_each) {
+  constexpr int times = 1'000;
+  runtime rt(with_workers(1));
+  rt.spawn([]() -> task<> {
+      pair both = co_await connected();
+      join_handle<void> echoing = spawn(echoes(both.theirs));
+      co_await asks(both.ours, 10);
+      calls::reset();
+      co_await asks(both.ours, times);
+      EXPECT_GE(calls::made(call::receive), 2U * times);
+      EXPECT_LE(calls::made(call::receive), 2U * times + times / 10);
+      EXPECT_TRUE(both.ours.shutdown_write().has_value());
+      co_await echoing;
+    }).join();
+}
+
+/// A peek, or a look whether there is something, uses an event up and leaves the bytes.
+TEST_F(failing_sockets, what_was_only_looked_at_is_read) {
+  run([]() -> task<> {
+    pair both = co_await connected();
+    const std::vector<std::byte> some = pattern(10);
+    std::array<std::byte, 64> buffer;
+    for (int i = 0; i < 10; ++i) {
+      join_handle<void> sending = spawn(
+          [](tcp_stream& to, const std::vector<std::byte>& what) -> task<> {
+            co_await yield();
+            static_cast<void>(co_await to.write_all(what));
+          },
+          std::ref(both.ours),
+          std::cref(some));
+      if (i % 2 == 0) {
+        const auto seen = co_await both.theirs.peek(buffer);
+        EXPECT_EQ(seen.value_or(0), some.size());
+      } else {
+        const auto ready = co_await both.theirs.readable();
+        EXPECT_TRUE(ready.has_value());
+      }
+      const auto got = co_await both.theirs.read(buffer);
+      EXPECT_EQ(got.value_or(0), some.size());
+      co_await sending;
+    }
+  });
+}
+
+/// The end comes with the last bytes, and so do those who wait for it.
+TEST_F(failing_sockets, an_end_that_came_with_the_last_bytes_is_not_waited_for) {
+  run([]() -> task<> {
+    for (int i = 0; i < 200; ++i) {
+      pair both = co_await connected();
+      const std::vector<std::byte> some = pattern(10);
+      std::array<std::byte, 64> buffer;
+      static_cast<void>(co_await both.ours.write_all(some));
+      if (i % 2 == 0) co_await yield();
+      static_cast<void>(both.ours.shutdown_write());
+      if (i % 3 == 0) co_await yield();
+      const auto got = co_await both.theirs.read(buffer);
+      EXPECT_EQ(got.value_or(0), some.size());
+      const auto end = co_await both.theirs.read(buffer);
+      EXPECT_EQ(end.value_or(9), 0U);
+      const auto again = co_await both.theirs.read(buffer);
+      EXPECT_EQ(again.value_or(9), 0U);
+    }
   });
 }
 
