@@ -85,7 +85,7 @@ task<result<void>> pass_end(S& to) {
 /// Failure       The first error of either. Cancelled, late or failed, a part may have been written, and what was read last may be lost: close both.
 ///               Throws `std::invalid_argument` for `o.buffer`, `std::bad_alloc`.
 /// Cost          Two frames and a buffer; a read and a write for each bufferful.
-/// Example       examples/duplex.cpp
+/// Example       examples/port_forward.cpp
 template <reader R, writer W>
 task<result<std::uint64_t>> copy(R& from, W& to, copy_options o = {}) {
   if constexpr (detail::takes_from<W, R>) {
@@ -131,7 +131,7 @@ task<result<std::uint64_t>> copy_and_pass_end(R& from, W& to, copy_options o, sc
 /// Failure       The first direction that fails ends the other: an error, and a part may have been written in either. Cancelled alike. Throws as
 ///               copy(). To know how much was moved all the same: counted.
 /// Cost          Two tasks, each as copy().
-/// Example       examples/duplex.cpp
+/// Example       examples/port_forward.cpp
 template <stream A, stream B>
 task<result<copied>> copy_both(A& a, B& b, copy_options o = {}) {
   copied sum;

@@ -44,7 +44,7 @@ class limited_reader {
 /// Ownership     Refers to `inner`, which must outlive it.
 /// Failure       As `inner`.
 /// Cost          One frame for each operation.
-/// Example       examples/duplex.cpp
+/// Example       examples/port_forward.cpp
 template <stream S>
 class counted {
  public:
