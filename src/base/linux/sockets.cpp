@@ -1,16 +1,15 @@
 #include "base/sys/sockets.hpp"
 
 #include "base/linux/call.hpp"
+#include "base/linux/without_sigpipe.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <climits>
-#include <ctime>
 
 namespace rota::base::sys {
 
@@ -132,45 +131,9 @@ result<std::size_t> send_vector(int fd, const iovec* parts, std::size_t count) n
   return send_message(fd, message);
 }
 
-namespace {
-
-/// sendfile has no MSG_NOSIGNAL. The workers' threads block SIGPIPE for good; others do it for the call.
-class without_sigpipe {
- public:
-  without_sigpipe() noexcept {
-    if (blocked_for_good) return;
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-    blocked_for_good = sigismember(&before_, SIGPIPE) == 1;
-    restores_ = !blocked_for_good;
-  }
-  without_sigpipe(const without_sigpipe&) = delete;
-  without_sigpipe& operator=(const without_sigpipe&) = delete;
-  ~without_sigpipe() {
-    if (!restores_) return;
-    const int error = errno;
-    const timespec at_once{};
-    // One that was raised here and is pending for this thread. It was not pending before, or it would not be blocked.
-    while (::sigtimedwait(&pipe_, nullptr, &at_once) == -1 && errno == EINTR) {
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-
- private:
-  static thread_local bool blocked_for_good;
-  sigset_t pipe_{};
-  sigset_t before_{};
-  bool restores_ = false;
-};
-thread_local bool without_sigpipe::blocked_for_good = false;
-
-}  // namespace
-
 result<std::size_t> send_file(int to, int from, std::int64_t offset, std::size_t size) noexcept {
   off_t at = offset;
-  const without_sigpipe quiet;
+  const without_sigpipe quiet;  // it has no MSG_NOSIGNAL
   return bytes(uninterrupted([&] { return ::sendfile(to, from, &at, size); }));
 }
 
