@@ -1,0 +1,141 @@
+#include "base/thread.hpp"
+#include "process/child_state.hpp"
+#include "process/reaper.hpp"
+
+#include <csignal>
+#include <cstring>
+
+namespace rota::process {
+
+namespace sys = base::sys;
+
+namespace detail {
+
+namespace {
+
+std::unexpected<std::error_code> because(std::errc why) noexcept {
+  return std::unexpected(std::make_error_code(why));
+}
+
+exit_status status_of(const sys::process_end& end) noexcept {
+  switch (end.how) {
+    case sys::how_ended::signalled: return {exit_status::kind::signalled, end.value};
+    case sys::how_ended::dumped: return {exit_status::kind::signalled_with_core, end.value};
+    default: return {exit_status::kind::exited, end.value};
+  }
+}
+
+}  // namespace
+
+child_state::child_state(int id, watched_ptr pidfd, bool leads_group, on_drop dropped) noexcept
+    : id_(id),
+      pidfd_(std::move(pidfd)),
+      process_(base::this_process_id()),
+      leads_group_(leads_group),
+      dropped_(dropped) {
+  if (!pidfd_) end_.emplace(because(std::errc::no_child_process));
+}
+
+child_state::~child_state() {
+  if (base::this_process_id() != process_ || reap().has_value()) return;
+  if (dropped_ == on_drop::kill) kill_all();
+  reap_later(pidfd_.get()->release(), dropped_ == on_drop::kill);
+}
+
+std::optional<child_state::end> child_state::reap() noexcept {
+  const base::lock_guard lock(mutex_);
+  if (end_.has_value()) return end_;
+  const auto now = sys::reap_process(pidfd_.get()->descriptor());
+  if (!now.has_value()) {
+    end_.emplace(std::unexpected(now.error()));
+  } else if (now->how != sys::how_ended::not_yet) {
+    end_.emplace(status_of(*now));
+  }
+  return end_;
+}
+
+result<void> child_state::signal(int number) noexcept {
+  if (!pidfd_) return because(std::errc::no_such_process);
+  return sys::signal_process(pidfd_.get()->descriptor(), number);
+}
+
+result<void> child_state::signal_group(int number) noexcept {
+  if (!leads_group_) return because(std::errc::operation_not_permitted);
+  const base::lock_guard lock(mutex_);
+  if (end_.has_value()) return because(std::errc::no_such_process);
+  return sys::signal_group(id_, number);
+}
+
+void child_state::kill_all() noexcept {
+  static_cast<void>(leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL));
+}
+
+exit_leaf::exit_leaf(child_state* of) noexcept : watched_leaf(of->events(), false), of_(of) {}
+
+watched_leaf::attempt exit_leaf::try_once() noexcept {
+  return of_->reap().has_value() ? attempt::done : attempt::would_block;
+}
+
+// Known, so nothing is asked any more.
+result<exit_status> exit_leaf::await_resume() const noexcept { return *of_->reap(); }
+
+}  // namespace detail
+
+std::optional<int> exit_status::code() const noexcept {
+  if (kind_ != kind::exited) return std::nullopt;
+  return value_;
+}
+
+std::optional<int> exit_status::signal() const noexcept {
+  if (kind_ == kind::exited) return std::nullopt;
+  return value_;
+}
+
+std::string exit_status::to_string() const {
+  if (kind_ == kind::exited) return "exit code " + std::to_string(value_);
+  const char* const name = ::sigdescr_np(value_);
+  std::string said = "signal " + std::to_string(value_);
+  if (name != nullptr) said.append(" (").append(name).append(")");
+  if (dumped_core()) said += ", core dumped";
+  return said;
+}
+
+child::child(child&& other) noexcept
+    : state_(std::exchange(other.state_, nullptr)),
+      in_(std::move(other.in_)),
+      out_(std::move(other.out_)),
+      err_(std::move(other.err_)) {}
+
+child& child::operator=(child&& other) noexcept {
+  std::swap(state_, other.state_);
+  std::swap(in_, other.in_);
+  std::swap(out_, other.out_);
+  std::swap(err_, other.err_);
+  return *this;
+}
+
+child::~child() { delete state_; }
+
+int child::id() const noexcept { return state_->id(); }
+
+detail::exit_leaf child::wait() noexcept {
+  in_.close();
+  return detail::exit_leaf(state_);
+}
+
+result<std::optional<exit_status>> child::try_wait() noexcept {
+  const auto end = state_->reap();
+  if (!end.has_value()) return std::optional<exit_status>();
+  if (!end->has_value()) return std::unexpected(end->error());
+  return std::optional<exit_status>(**end);
+}
+
+result<void> child::kill() noexcept { return state_->signal(SIGKILL); }
+result<void> child::signal(int number) noexcept { return state_->signal(number); }
+result<void> child::signal_group(int number) noexcept { return state_->signal_group(number); }
+
+int child::native_handle() const noexcept {
+  return state_->events() == nullptr ? -1 : state_->events()->descriptor();
+}
+
+}  // namespace rota::process

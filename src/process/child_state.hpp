@@ -1,0 +1,53 @@
+// A child: its pidfd, and how it ended.
+#pragma once
+
+#include "base/mutex.hpp"
+#include "process/watched.hpp"
+
+#include <optional>
+
+namespace rota::process::detail {
+
+// PROTOCOL: child
+//   Whoever asks the kernel how a child has ended takes the zombie away, and with it the claim to the id, and to the id of its group. The
+//   pidfd never means another process; a group has no such thing, so it is signalled under the lock under which the end is asked for.
+//
+//   end_     nothing: not known yet                     set once, under `mutex_`, by reap()
+//
+//   reap:    lock · known: that · else ask, and keep the answer · unlock. No blocking under the lock: the kernel is asked, not waited for
+//   signal:  by the pidfd, without the lock
+//   group:   lock · known: no_such_process · else kill(-id) · unlock
+//
+//   I1  the kernel says once how it ended; end_ keeps it for all who ask later.
+//   I2  a group's id is used only while its leader, at least as a zombie, keeps it.
+class child_state {
+ public:
+  using end = result<exit_status>;
+
+  /// `pidfd` empty: nobody will ever know how it ended.
+  child_state(int id, watched_ptr pidfd, bool leads_group, on_drop dropped) noexcept;
+  child_state(const child_state&) = delete;
+  child_state& operator=(const child_state&) = delete;
+  ~child_state();
+
+  [[nodiscard]] int id() const noexcept { return id_; }
+  [[nodiscard]] watched* events() const noexcept { return pidfd_.get(); }
+  /// Nothing: it runs.
+  [[nodiscard]] std::optional<end> reap() noexcept;
+  result<void> signal(int number) noexcept;
+  result<void> signal_group(int number) noexcept;
+  /// Itself, or all of its group if it leads one.
+  void kill_all() noexcept;
+
+ private:
+  const int id_;
+  watched_ptr pidfd_;
+  const std::uint64_t process_;  // a fork of the process that has started it leaves it alone
+  const bool leads_group_;
+  const on_drop dropped_;
+
+  base::mutex mutex_;
+  std::optional<end> end_;
+};
+
+}  // namespace rota::process::detail

@@ -1,0 +1,72 @@
+#include "process/watched.hpp"
+
+#include "base/sys/files.hpp"
+
+namespace rota::process {
+
+namespace sys = base::sys;
+
+namespace detail {
+
+watched_leaf::attempt pipe_read_leaf::try_once() noexcept {
+  result_ = sys::read(descriptor(), into_.data(), into_.size());
+  return !result_.has_value() && sys::would_block(result_.error()) ? attempt::would_block : attempt::done;
+}
+
+watched_leaf::attempt pipe_write_leaf::try_once() noexcept {
+  // Many bytes fill the pipe, and it comes back for more; result_ counts what has gone.
+  while (!from_.empty()) {
+    const result<std::size_t> put = sys::write(descriptor(), from_.data(), from_.size());
+    if (!put.has_value()) {
+      if (sys::would_block(put.error())) return attempt::would_block;
+      result_ = put;
+      return attempt::done;
+    }
+    *result_ += *put;
+    from_ = from_.subspan(*put);
+    if (!all_) break;
+  }
+  return attempt::done;
+}
+
+namespace {
+
+result<watched_ptr> adopt(int fd) noexcept {
+  const result<void> changed = sys::set_nonblocking(fd);
+  if (!changed.has_value()) {
+    sys::close(fd);
+    return std::unexpected(changed.error());
+  }
+  return watched::adopt(fd);
+}
+
+}  // namespace
+
+}  // namespace detail
+
+result<pipe_reader> pipe_reader::adopt(int fd) noexcept {
+  result<detail::watched_ptr> made = detail::adopt(fd);
+  if (!made.has_value()) return std::unexpected(made.error());
+  return pipe_reader(std::move(*made));
+}
+
+result<pipe_writer> pipe_writer::adopt(int fd) noexcept {
+  result<detail::watched_ptr> made = detail::adopt(fd);
+  if (!made.has_value()) return std::unexpected(made.error());
+  return pipe_writer(std::move(*made));
+}
+
+int pipe_reader::native_handle() const noexcept { return watched_ ? watched_.get()->descriptor() : -1; }
+int pipe_writer::native_handle() const noexcept { return watched_ ? watched_.get()->descriptor() : -1; }
+
+result<std::pair<pipe_reader, pipe_writer>> pipe() noexcept {
+  const result<sys::pipe_ends> ends = sys::pipe();
+  if (!ends.has_value()) return std::unexpected(ends.error());
+  result<pipe_reader> reader = pipe_reader::adopt(ends->read);
+  result<pipe_writer> writer = pipe_writer::adopt(ends->write);
+  if (!reader.has_value()) return std::unexpected(reader.error());
+  if (!writer.has_value()) return std::unexpected(writer.error());
+  return std::pair(std::move(*reader), std::move(*writer));
+}
+
+}  // namespace rota::process

@@ -1,0 +1,97 @@
+#include "process/child_state.hpp"
+#include "process/starter.hpp"
+
+#include <rota/spawn.hpp>
+#include <rota/sync/semaphore.hpp>
+
+#include <csignal>
+#include <new>
+
+namespace rota::process::detail {
+
+namespace {
+
+/// A pool may have hundreds of threads, and would use them all if a thousand commands were started at once: the kernel takes turns anyway.
+constexpr unsigned at_a_time = 16;
+
+/// Never destroyed: a task may still wait for it when the program exits.
+union turns {
+  turns() noexcept : permits(at_a_time) {}
+  turns(const turns&) = delete;
+  turns& operator=(const turns&) = delete;
+  ~turns() {}
+  sync::semaphore permits;
+};
+
+sync::semaphore& all_turns() {
+  static turns all;
+  return all.permits;
+}
+
+}  // namespace
+
+task<std::error_code> starter::start() {
+  const std::error_code refused = starting_.begin();
+  if (refused) co_return refused;
+  const auto turn = co_await all_turns().acquire();
+  if (!turn.has_value()) co_return turn.error();
+  const auto held = sync::semaphore::permit::adopt(all_turns(), 1);
+  // A cancellation waits for its end, so it may refer to this.
+  auto work = spawn_blocking([this]() noexcept { starting_.start(); });
+  co_await work;
+  co_return starting_.error() ? starting_.error() : make_child();
+}
+
+std::error_code starter::make_child() {
+  watched_ptr pidfd;
+  if (starting_.pidfd() != -1) {
+    auto watching = watched::make(starting_.pidfd());
+    if (!watching.has_value()) return watching.error();
+    starting_.give_pidfd(-1);
+    pidfd = std::move(*watching);
+  }
+  auto* const state = new (std::nothrow)
+      child_state(starting_.id(), std::move(pidfd), starting_.leads_group(), what_.dropped);
+  if (state == nullptr) {
+    if (pidfd) starting_.give_pidfd(pidfd.get()->release());
+    return std::make_error_code(std::errc::not_enough_memory);
+  }
+  made_ = child(state);
+  return take_pipes(*made_);
+}
+
+std::error_code starter::take_pipes(child& to) {
+  if (const int fd = starting_.take_pipe(0); fd != -1) {
+    auto end = pipe_writer::adopt(fd);
+    if (!end.has_value()) return end.error();
+    to.in_ = std::move(*end);
+  }
+  for (int number = 1; number <= 2; ++number) {
+    const int fd = starting_.take_pipe(number);
+    if (fd == -1) continue;
+    auto end = pipe_reader::adopt(fd);
+    if (!end.has_value()) return end.error();
+    (number == 1 ? to.out_ : to.err_) = std::move(*end);
+  }
+  return {};
+}
+
+task<void> starter::end() {
+  if (!made_.has_value() && starting_.pidfd() != -1) static_cast<void>(make_child());
+  if (!made_.has_value()) co_return;
+  const auto known = made_->try_wait();
+  if (!known.has_value() || known->has_value()) co_return;
+  static_cast<void>(starting_.leads_group() ? made_->signal_group(SIGKILL) : made_->kill());
+  static_cast<void>(co_await made_->wait());
+}
+
+task<result<child>> spawn(recipe what) {
+  starter all(std::move(what));
+  const std::error_code failed = co_await all.start();
+  if (!failed) co_return std::move(all.made());
+  // A process without its pipes is none that was asked for.
+  co_await all.end();
+  co_return std::unexpected(failed);
+}
+
+}  // namespace rota::process::detail

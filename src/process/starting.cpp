@@ -1,0 +1,149 @@
+#include "process/starting.hpp"
+
+#include "base/sys/files.hpp"
+#include "process/reaper.hpp"
+
+#include <unistd.h>
+#include <algorithm>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+namespace rota::process::detail {
+
+namespace sys = base::sys;
+
+namespace {
+
+bool has_nul(std::string_view text) noexcept { return text.find('\0') != std::string_view::npos; }
+
+bool is_bad_name(std::string_view name) noexcept {
+  return name.empty() || has_nul(name) || name.find('=') != std::string_view::npos;
+}
+
+void close_and_forget(int& fd) noexcept {
+  if (fd != -1) sys::close(std::exchange(fd, -1));
+}
+
+}  // namespace
+
+starting::~starting() {
+  close_child_ends();
+  for (int& fd : own_ends_) close_and_forget(fd);
+  if (pidfd_ == -1) return;
+  static_cast<void>(leads_group() ? sys::signal_group(id_, SIGKILL) : sys::signal_process(pidfd_, SIGKILL));
+  reap_later(pidfd_, true);
+}
+
+void starting::close_child_ends() noexcept {
+  for (int& fd : child_ends_) close_and_forget(fd);
+}
+
+bool starting::has_bad_text() const noexcept {
+  if (has_nul(what_.program) || has_nul(what_.directory)) return true;
+  for (const std::string& each : what_.arguments) {
+    if (has_nul(each)) return true;
+  }
+  for (const environment_change& each : what_.changes) {
+    if (is_bad_name(each.name) || (each.value.has_value() && has_nul(*each.value))) return true;
+  }
+  return false;
+}
+
+// posix_spawn takes what it does not change as what it might.
+void starting::set_arguments() {
+  arguments_.reserve(what_.arguments.size() + 2);
+  arguments_.push_back(const_cast<char*>(what_.program.c_str()));
+  for (const std::string& each : what_.arguments) arguments_.push_back(const_cast<char*>(each.c_str()));
+  arguments_.push_back(nullptr);
+}
+
+void starting::set_environment() {
+  const auto is_changed = [this](std::string_view variable) noexcept {
+    return std::any_of(what_.changes.begin(), what_.changes.end(), [&](const environment_change& each) {
+      return variable.size() > each.name.size() && variable.starts_with(each.name) &&
+             variable[each.name.size()] == '=';
+    });
+  };
+  for (char** each = what_.clears_environment ? nullptr : environ; each != nullptr && *each != nullptr;
+       ++each) {
+    if (!is_changed(*each)) variables_.emplace_back(*each);
+  }
+  for (const environment_change& each : what_.changes) {
+    if (each.value.has_value()) variables_.push_back(each.name + "=" + *each.value);
+  }
+  environment_.reserve(variables_.size() + 1);
+  for (std::string& each : variables_) environment_.push_back(each.data());
+  environment_.push_back(nullptr);
+}
+
+/// Above 2, so that it can be copied to any of the three whatever was copied before.
+std::error_code starting::set_child_end(int number, int fd, bool is_ours_to_close) {
+  if (is_ours_to_close && fd > STDERR_FILENO) {
+    child_ends_[number] = fd;
+    return {};
+  }
+  const auto high = sys::duplicate_high(fd);
+  if (is_ours_to_close) sys::close(fd);
+  if (!high.has_value()) return high.error();
+  child_ends_[number] = *high;
+  return {};
+}
+
+std::error_code starting::set_file(int number) {
+  const stdio& file = what_.files[number];
+  if (file.what() == stdio::kind::descriptor) return set_child_end(number, file.descriptor(), false);
+  if (file.what() != stdio::kind::pipe) return {};
+  const auto ends = sys::pipe();
+  if (!ends.has_value()) return ends.error();
+  const bool child_reads = number == STDIN_FILENO;
+  own_ends_[number] = child_reads ? ends->write : ends->read;
+  return set_child_end(number, child_reads ? ends->read : ends->write, true);
+}
+
+std::error_code starting::begin() {
+  if (has_bad_text()) return std::make_error_code(std::errc::invalid_argument);
+  set_arguments();
+  set_environment();
+  for (int number = 0; number <= STDERR_FILENO; ++number) {
+    if (const std::error_code failed = set_file(number)) return failed;
+  }
+  return {};
+}
+
+void starting::start() noexcept {
+  sys::process_start how{
+      .program = what_.program.c_str(), .arguments = arguments_.data(), .environment = environment_.data()};
+  if (!what_.directory.empty()) how.directory = what_.directory.c_str();
+  for (int number = 0; number <= STDERR_FILENO; ++number) {
+    if (child_ends_[number] != -1) how.files[number] = child_ends_[number];
+    if (what_.files[number].what() == stdio::kind::null) how.files[number] = sys::process_start::null_device;
+  }
+  how.errors_to_output = what_.merges_errors;
+  how.group = what_.group;
+  how.leads_session = what_.leads_session;
+
+  const auto id = sys::start_process(how);
+  close_child_ends();
+  if (!id.has_value()) {
+    error_ = id.error();
+    return;
+  }
+  id_ = *id;
+  const auto pidfd = sys::open_process(id_);
+  if (pidfd.has_value()) {
+    // Where SIGCHLD is ignored, or somebody asks for all ends, it may have gone already, and its id be another's.
+    if (sys::look_at_process(*pidfd).has_value()) {
+      pidfd_ = *pidfd;
+    } else {
+      sys::close(*pidfd);
+    }
+  } else if (pidfd.error() != std::errc::no_such_process) {
+    error_ = pidfd.error();
+    sys::end_process(id_);
+  }
+}
+
+int starting::take_pipe(int number) noexcept { return std::exchange(own_ends_[number], -1); }
+
+}  // namespace rota::process::detail

@@ -1,0 +1,57 @@
+// All that is needed while a process is started, and that must not be left behind if it is not.
+#pragma once
+
+#include "base/sys/processes.hpp"
+
+#include <rota/process.hpp>
+
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace rota::process::detail {
+
+/// Threads       begin() in the task, start() in a thread that may block, the rest in the task again: one after the other.
+/// Ownership     Descriptors, and the process, until they are taken: what is not taken is closed, and killed.
+class starting {
+ public:
+  explicit starting(const recipe& what) noexcept : what_(what) {}
+  starting(const starting&) = delete;
+  starting& operator=(const starting&) = delete;
+  ~starting();
+
+  /// Strings and descriptors. Throws std::bad_alloc.
+  [[nodiscard]] std::error_code begin();
+  /// The process. Blocks.
+  void start() noexcept;
+  [[nodiscard]] std::error_code error() const noexcept { return error_; }
+
+  [[nodiscard]] int id() const noexcept { return id_; }
+  /// Of 0, 1, 2: this process's end, if it is a pipe; else -1. The caller's from now on.
+  [[nodiscard]] int take_pipe(int number) noexcept;
+  /// -1: the process had gone.
+  [[nodiscard]] int pidfd() const noexcept { return pidfd_; }
+  void give_pidfd(int pidfd) noexcept { pidfd_ = pidfd; }
+  [[nodiscard]] bool leads_group() const noexcept { return what_.leads_session || what_.group == 0; }
+
+ private:
+  [[nodiscard]] bool has_bad_text() const noexcept;
+  void set_arguments();
+  void set_environment();
+  [[nodiscard]] std::error_code set_file(int number);
+  [[nodiscard]] std::error_code set_child_end(int number, int fd, bool is_ours_to_close);
+  void close_child_ends() noexcept;
+
+  const recipe& what_;
+  std::vector<std::string> variables_;
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+  int child_ends_[3] = {-1, -1, -1};
+  int own_ends_[3] = {-1, -1, -1};
+
+  int id_ = 0;
+  int pidfd_ = -1;
+  std::error_code error_;
+};
+
+}  // namespace rota::process::detail

@@ -1,0 +1,89 @@
+#include "process/watched.hpp"
+
+#include "base/sys/files.hpp"
+#include "task/header.hpp"
+
+#include <rota/error.hpp>
+
+#include <new>
+#include <utility>
+
+namespace rota::process::detail {
+
+result<watched_ptr> watched::make(int fd) noexcept {
+  const core::header* const task = core::current_task();
+  driver::io_driver* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+  if (driver == nullptr) return std::unexpected(make_error_code(errc::no_runtime));
+  const auto slot = driver->add(fd);
+  if (!slot.has_value()) return std::unexpected(slot.error());
+  auto* const made = new (std::nothrow) watched(core::scheduler_for_children(*task), *driver, fd, *slot);
+  if (made != nullptr) return watched_ptr(made);
+  driver->remove_open(*slot, fd);
+  return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+}
+
+result<watched_ptr> watched::adopt(int fd) noexcept {
+  result<watched_ptr> made = make(fd);
+  if (!made.has_value()) base::sys::close(fd);
+  return made;
+}
+
+watched::watched(core::scheduler& owner, driver::io_driver& d, int fd, std::uint32_t slot) noexcept
+    : owner_(&owner), driver_(&d), fd_(fd), slot_(slot) {
+  owner_->ops->held(*owner_);
+}
+
+watched::~watched() {
+  // First no event counts any more, then the number may be given to another descriptor.
+  if (fd_ != -1) {
+    driver_->remove(slot_);
+    base::sys::close(fd_);
+  }
+  owner_->ops->freed(*owner_);
+}
+
+int watched::release() noexcept {
+  driver_->remove_open(slot_, fd_);
+  return std::exchange(fd_, -1);
+}
+
+watched_ptr::~watched_ptr() { delete watched_; }
+
+/// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
+/// nothing was done, so nothing is lost.
+bool watched_leaf::start() {
+  if (task().budget > 1) return try_or_wait();
+  untried_ = true;
+  task().why = core::stop_reason::yield;
+  return false;
+}
+
+/// An event that came between the try and the wait is consumed, and leads to another try.
+bool watched_leaf::try_or_wait() noexcept {
+  const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
+  for (;;) {
+    if (try_once() == attempt::done) {
+      done_ = true;
+      return true;
+    }
+    waker mine = make_waker();
+    if (!watched_->events().arm(d, mine)) return false;
+  }
+}
+
+bool watched_leaf::is_ready() noexcept {
+  if (done_) return true;
+  if (std::exchange(untried_, false)) return try_or_wait();
+  const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
+  return watched_->events().take_ready(d) && try_or_wait();
+}
+
+cancel_progress watched_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+  if (!done_ && !untried_)
+    watched_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
+  return cancel_progress::ended;
+}
+
+int watched_leaf::descriptor() const noexcept { return watched_ == nullptr ? -1 : watched_->descriptor(); }
+
+}  // namespace rota::process::detail

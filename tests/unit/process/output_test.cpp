@@ -1,0 +1,165 @@
+// All that a command says, within limits of size and time; and what a cancelled one leaves behind.
+#include "unit/process/process_support.hpp"
+
+#include <rota/process.hpp>
+
+#include <fcntl.h>
+
+namespace rota::test {
+namespace {
+
+using process::output_options;
+
+template <class F>
+void on_a_runtime(F body) {
+  runtime rt(with_workers(2));
+  rt.block_on(body);
+}
+
+TEST(output, both_are_read_at_once) {
+  on_a_runtime([]() -> task<> {
+    // More than a pipe holds, on the one that is read second, too.
+    const command loud = shell("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero; exit 7");
+    auto got = co_await loud.output();
+    const captured all = demand(std::move(got));
+    EXPECT_EQ(all.status.code(), 7);
+    EXPECT_EQ(all.out, std::string(300000, '\0'));
+    EXPECT_EQ(all.err, std::string(300000, '\0'));
+  });
+}
+
+TEST(output, what_it_reads_is_given_meanwhile) {
+  on_a_runtime([]() -> task<> {
+    const std::string text(1'000'000, 'x');
+    output_options how;
+    how.input = bytes_of(text);
+    auto got = co_await command("cat").output(how);
+    EXPECT_EQ(demand(std::move(got)).out, text);
+    // Who does not want it does not take it.
+    auto deaf = co_await command("true").output(how);
+    EXPECT_TRUE(demand(std::move(deaf)).status.is_success());
+    auto nothing = co_await command("cat").output();
+    EXPECT_EQ(demand(std::move(nothing)).out, "");
+  });
+}
+
+TEST(output, errors_may_be_a_part_of_it) {
+  on_a_runtime([]() -> task<> {
+    command both = shell("echo one; echo two >&2; echo three");
+    both.merge_err_into_out();
+    auto got = co_await both.output();
+    const captured all = demand(std::move(got));
+    EXPECT_EQ(all.out, "one\ntwo\nthree\n");
+    EXPECT_EQ(all.err, "");
+  });
+}
+
+TEST(output, the_most_is_allowed_and_one_more_is_not) {
+  on_a_runtime([]() -> task<> {
+    const command thousand = shell("head -c 1000 /dev/zero");
+    output_options how;
+    how.most = 1000;
+    auto fits = co_await thousand.output(how);
+    EXPECT_EQ(demand(std::move(fits)).out.size(), 1000U);
+    how.most = 999;
+    const auto more = co_await thousand.output(how);
+    EXPECT_FALSE(more.has_value());
+    if (!more.has_value()) {
+      EXPECT_EQ(more.error(), errc::too_long);
+    }
+    how.most = 0;
+    auto silent = co_await command("true").output(how);
+    EXPECT_TRUE(demand(std::move(silent)).status.is_success());
+  });
+  EXPECT_FALSE(has_children());
+}
+
+/// It says its id, and never ends; neither does what it has started, which keeps the pipe open.
+command endless(int to) {
+  command made = shell("echo $$ >&2; sleep 1000 & exec sleep 1000");
+  made.err(stdio::from(to)).process_group();
+  return made;
+}
+
+int id_from(int fd) {
+  std::array<char, 32> text{};
+  EXPECT_GT(::read(fd, text.data(), text.size() - 1), 0);
+  return std::atoi(text.data());
+}
+
+class an_endless_command : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
+  void TearDown() override {
+    ::close(ends_[1]);
+    // Nobody else has it any more: the group has gone as a whole.
+    std::array<char, 64> rest{};
+    while (::read(ends_[0], rest.data(), rest.size()) > 0) {
+    }
+    ::close(ends_[0]);
+    EXPECT_FALSE(has_children());
+  }
+  int ends_[2]{};
+};
+
+TEST_F(an_endless_command, is_killed_when_its_time_is_over) {
+  runtime rt(with_workers(2));
+  auto body = [this]() -> task<> {
+    output_options how;
+    how.limit = 20ms;
+    const auto late = co_await endless(ends_[1]).output(how);
+    EXPECT_FALSE(late.has_value());
+    if (!late.has_value()) {
+      EXPECT_EQ(late.error(), errc::timed_out);
+    }
+  };
+  rt.block_on(body());
+}
+
+TEST_F(an_endless_command, is_killed_and_waited_for_when_it_is_cancelled) {
+  runtime rt(with_workers(2));
+  for (const bool all : {true, false}) {
+    const command what = endless(ends_[1]);
+    auto running = rt.spawn(
+        [](command it, bool whole) -> task<> {
+          if (whole) {
+            const auto got = co_await it.output();
+            EXPECT_TRUE(got.has_value());
+          } else {
+            const auto got = co_await it.out(stdio::null()).run();
+            EXPECT_TRUE(got.has_value());
+          }
+        },
+        what,
+        all);
+    const int id = id_from(ends_[0]);
+    EXPECT_FALSE(is_gone(id));
+    running.cancel();
+    EXPECT_THROW(running.join(), cancelled_error);
+    EXPECT_TRUE(is_gone(id));
+  }
+}
+
+/// Cancelled at whatever step it is: nothing stays.
+TEST(output, may_be_cancelled_at_any_time) {
+  const std::size_t files = open_files();
+  {
+    runtime rt(with_workers(2));
+    for (int step = 0; step < 40; ++step) {
+      auto running = rt.spawn([]() -> task<> {
+        const command quick = shell("echo here; cat; echo there");
+        auto got = co_await quick.output();
+        EXPECT_EQ(demand(std::move(got)).out, "here\nthere\n");
+      });
+      for (int i = 0; i < step * step; ++i) std::this_thread::yield();
+      running.cancel();
+      static_cast<void>(running.wait_for(std::chrono::hours(1)));
+    }
+  }
+  wait_until([] { return !has_children(); });
+  wait_until([] { return threads_of_process() == 1; });
+  EXPECT_LE(open_files(), files + 1);
+}
+
+}  // namespace
+}  // namespace rota::test
