@@ -19,10 +19,12 @@ class signal_source;
 /// Threads       One task at a time awaits it. Any number of subscriptions may exist for a signal; each gets it.
 /// Ownership     While a subscription to a signal lives, rota's handler stands in for the one that was there before; the
 ///               last one restores that: drop it when the shutdown begins, so that the next Ctrl-C kills.
-/// Ordering      Signals of one number that come before the task has looked are one event. A cancelled wait takes none.
+/// Ordering      Signals of one number that come before the task has looked are one event. A cancelled wait takes none. One that every
+///               thread blocks is heard as well; one that was sent to a single thread which blocks it (raise, pthread_kill) may not be.
 /// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list; errc::no_runtime
 ///               outside of a task; EMFILE.
-/// Cost          The handler writes to one eventfd for each subscription, and does nothing else.
+/// Cost          The handler writes to one eventfd for each subscription, and does nothing else. Two descriptors for each subscription; a
+///               wait reads one of them, for what every thread blocks.
 /// Example       examples/echo_server.cpp
 class ROTA_API unix_signal {
  public:

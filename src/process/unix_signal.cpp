@@ -2,7 +2,9 @@
 
 #include "base/mutex.hpp"
 #include "base/sys/events.hpp"
+#include "base/sys/files.hpp"
 #include "base/sys/processes.hpp"
+#include "base/thread.hpp"
 #include "driver/io_driver.hpp"
 #include "task/header.hpp"
 
@@ -12,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <new>
+#include <utility>
 
 namespace rota {
 
@@ -27,6 +30,9 @@ constexpr std::size_t subscriptions_per_number = 16;
 // The handler reads a descriptor, sets the bit, writes. A subscription that ends takes its descriptor out of the table
 // and only then closes it; a handler that read it just before writes to a closed descriptor, or to the one that has got
 // its number meanwhile: eventfds of this table are therefore never closed, but kept for the next subscription.
+// A signal that every thread blocks reaches no handler. It is read from a subscription's signalfd, and whoever has read it calls the handler
+// for all: a signal is delivered or read, never both.
+// A fork has this table, and eventfds that are the parent's as well: it closes them, and hands none on.
 struct slot {
   base::atomic<int> fd{-1};
   base::atomic<std::uint32_t> pending{0};
@@ -42,6 +48,7 @@ std::array<entry, last_number + 1> table;
 /// Room for all that can be subscribed at once.
 int spare_fds[subscriptions_per_number * last_number];
 std::size_t spare_count = 0;
+std::uint64_t spare_process = 0;
 
 void handle(int number) {
   const int saved = errno;
@@ -92,9 +99,23 @@ std::error_code subscribe(int number, int fd) noexcept {
   return std::make_error_code(std::errc::too_many_files_open);
 }
 
-/// A descriptor that no subscription uses any more, for the next one.
+/// Under the lock. Those of the process that this one is a fork of are not for its subscriptions.
+void forget_foreign_spares() noexcept {
+  const std::uint64_t here = base::this_process_id();
+  if (std::exchange(spare_process, here) == here) return;
+  while (spare_count != 0) base::sys::close(spare_fds[--spare_count]);
+}
+
+/// Under the lock. A descriptor that no subscription uses any more, for the next one.
 void keep_spare(int fd) noexcept {
+  forget_foreign_spares();
   if (spare_count < std::size(spare_fds)) spare_fds[spare_count++] = fd;
+}
+
+/// Under the lock. -1: there is none.
+int take_spare() noexcept {
+  forget_foreign_spares();
+  return spare_count != 0 ? spare_fds[--spare_count] : -1;
 }
 
 /// Under the lock.
@@ -116,7 +137,7 @@ namespace detail {
 class signal_source {
  public:
   signal_source(core::scheduler& owner, driver::io_driver& d, int event_fd) noexcept
-      : owner_(&owner), driver_(&d), fd_(event_fd) {
+      : owner_(&owner), driver_(&d), fd_(event_fd), process_(base::this_process_id()) {
     owner_->ops->held(*owner_);
   }
   signal_source(const signal_source&) = delete;
@@ -127,8 +148,18 @@ class signal_source {
     for (int n = first_number; n <= last_number; ++n) {
       if ((numbers_ & bit(n)) != 0) unsubscribe(n, fd_);
     }
-    if (watched_) driver_->remove_open(slot_, fd_);
-    keep_spare(fd_);
+    if (blocked_fd_ != -1) {
+      driver_->remove(blocked_slot_);
+      base::sys::close(blocked_fd_);
+    }
+    if (process_ == base::this_process_id()) {
+      if (watched_) driver_->remove_open(slot_, fd_);
+      keep_spare(fd_);
+    } else {
+      // In a fork: the driver's epoll is the parent's, too, and so is what it watches.
+      if (watched_) driver_->remove(slot_);
+      base::sys::close(fd_);
+    }
     owner_->ops->freed(*owner_);
   }
 
@@ -137,13 +168,8 @@ class signal_source {
     if (!slot.has_value()) return slot.error();
     slot_ = *slot;
     watched_ = true;
-    const base::lock_guard lock(table_mutex);
-    for (const int n : numbers) {
-      if ((numbers_ & bit(n)) != 0) continue;
-      if (const std::error_code failed = subscribe(n, fd_)) return failed;
-      numbers_ |= bit(n);
-    }
-    return {};
+    if (const std::error_code failed = subscribe_to(numbers)) return failed;
+    return watch_blocked();
   }
 
   /// 0: none is pending.
@@ -169,21 +195,80 @@ class signal_source {
     }
   }
 
-  /// True: a number is there.
-  [[nodiscard]] bool take_or_wait(int& number, waker mine) noexcept {
+  /// True: a number is there. `make_waker`: called for each of the two that may say so.
+  template <class MakeWaker>
+  [[nodiscard]] bool take_or_wait(int& number, MakeWaker make_waker) noexcept {
     for (;;) {
       number = take_pending();
       if (number != 0) return true;
+      if (take_blocked()) continue;
       // A signal between the look and the wait is an event that arm() finds: look again.
-      if (!events().arm(driver::direction::read, mine)) return false;
-      base::sys::clear_event_fd(fd_);
+      waker of_handler = make_waker();
+      if (events().arm(driver::direction::read, of_handler)) {
+        base::sys::clear_event_fd(fd_);
+        continue;
+      }
+      waker of_blocked = make_waker();
+      if (!blocked().arm(driver::direction::read, of_blocked)) return false;
+      events().disarm(driver::direction::read);
     }
   }
-  [[nodiscard]] driver::registration& events() noexcept { return driver_->at(slot_); }
+  /// An event has come, and nobody waits for another one.
+  [[nodiscard]] bool stop_if_ready() noexcept {
+    const bool told = events().take_ready(driver::direction::read);
+    const bool readable = blocked().take_ready(driver::direction::read);
+    if (!told && !readable) return false;
+    stop();
+    return true;
+  }
+  void stop() noexcept {
+    events().disarm(driver::direction::read);
+    blocked().disarm(driver::direction::read);
+  }
 
  private:
   static std::uint64_t bit(int number) noexcept {
     return std::uint64_t{1} << static_cast<unsigned>(number - 1);
+  }
+  [[nodiscard]] driver::registration& events() noexcept { return driver_->at(slot_); }
+  [[nodiscard]] driver::registration& blocked() noexcept { return driver_->at(blocked_slot_); }
+
+  std::error_code subscribe_to(std::initializer_list<int> numbers) noexcept {
+    const base::lock_guard lock(table_mutex);
+    for (const int n : numbers) {
+      if ((numbers_ & bit(n)) != 0) continue;
+      if (const std::error_code failed = subscribe(n, fd_)) return failed;
+      numbers_ |= bit(n);
+    }
+    return {};
+  }
+
+  std::error_code watch_blocked() noexcept {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (int n = first_number; n <= last_number; ++n) {
+      if ((numbers_ & bit(n)) != 0) ::sigaddset(&set, n);
+    }
+    const auto made = base::sys::signal_fd(set);
+    if (!made.has_value()) return made.error();
+    const auto slot = driver_->add(*made);
+    if (!slot.has_value()) {
+      base::sys::close(*made);
+      return slot.error();
+    }
+    blocked_fd_ = *made;
+    blocked_slot_ = *slot;
+    return {};
+  }
+
+  /// Those that no handler has got, for all who have subscribed to them. False: there were none.
+  [[nodiscard]] bool take_blocked() const noexcept {
+    bool found = false;
+    for (int n = base::sys::read_signal_fd(blocked_fd_); n != 0; n = base::sys::read_signal_fd(blocked_fd_)) {
+      handle(n);
+      found = true;
+    }
+    return found;
   }
 
   /// Its memory is held, and the driver with it: a subscription may outlive its runtime.
@@ -192,6 +277,9 @@ class signal_source {
   int fd_;
   std::uint32_t slot_ = 0;
   bool watched_ = false;
+  int blocked_fd_ = -1;
+  std::uint32_t blocked_slot_ = 0;
+  const std::uint64_t process_;
   std::uint64_t numbers_ = 0;
 };
 
@@ -208,7 +296,7 @@ std::expected<unix_signal, std::error_code> unix_signal::open(std::initializer_l
   int fd = -1;
   {
     const base::lock_guard lock(table_mutex);
-    if (spare_count != 0) fd = spare_fds[--spare_count];
+    fd = take_spare();
   }
   if (fd == -1) {
     const auto made = base::sys::event_fd();
@@ -229,12 +317,14 @@ std::expected<unix_signal, std::error_code> unix_signal::open(std::initializer_l
 
 unix_signal::~unix_signal() { delete source_; }
 
-bool unix_signal::next_leaf::start() { return source_->take_or_wait(number_, make_waker()); }
+bool unix_signal::next_leaf::start() {
+  return source_->take_or_wait(number_, [this]() noexcept { return make_waker(); });
+}
 
 bool unix_signal::next_leaf::is_ready() noexcept {
   if (number_ != 0) return true;
-  return source_->events().take_ready(driver::direction::read) &&
-         source_->take_or_wait(number_, make_waker());
+  return source_->stop_if_ready() &&
+         source_->take_or_wait(number_, [this]() noexcept { return make_waker(); });
 }
 
 cancel_progress unix_signal::next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
@@ -242,7 +332,7 @@ cancel_progress unix_signal::next_leaf::try_cancel(cancel_reason /*reason*/) noe
   if (number_ != 0) {
     source_->put_back(number_);
   } else {
-    source_->events().disarm(driver::direction::read);
+    source_->stop();
   }
   return cancel_progress::ended;
 }

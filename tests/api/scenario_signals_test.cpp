@@ -1,0 +1,232 @@
+// Signals that tasks wait for.
+//
+//   scenario 36   one event for each signal, the disposition afterwards   signals.each_one_*, signals.the_handler_*
+//   scenario 36   a thousand signals a second                             signals.a_storm_*
+//   scenario 36   a signal on a worker                                    signals.a_worker_*
+//   scenario 36   a signal that every thread blocks                       signals.blocked_*
+//   scenario 35   a fork drops what it has inherited                      signals.a_fork_*
+#include "api/scenario_support.hpp"
+
+#include <rota/rota.hpp>
+#include <rota/unix_signal.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+namespace rota::test {
+namespace {
+
+task<std::expected<unix_signal, std::error_code>> subscribes(int number) {
+  co_return unix_signal::open({number});
+}
+
+unix_signal subscription(runtime& rt, int number) {
+  auto made = rt.spawn(subscribes(number)).join();
+  EXPECT_TRUE(made.has_value());
+  return std::move(*made);
+}
+
+task<int> takes(unix_signal& from) { co_return co_await from.next(); }
+
+void send(int number) { EXPECT_EQ(::kill(::getpid(), number), 0); }
+
+/// While it lives, this thread blocks a signal; the runtime's threads always do.
+class blocking {
+ public:
+  explicit blocking(int number) {
+    sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, number);
+    ::pthread_sigmask(SIG_BLOCK, &one, &before_);
+  }
+  blocking(const blocking&) = delete;
+  blocking& operator=(const blocking&) = delete;
+  ~blocking() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+/// ThreadSanitizer holds a signal back for as long as its thread waits on a futex of rota's.
+class signals : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (sanitized && !with_address_sanitizer) GTEST_SKIP() << "ThreadSanitizer delays signals";
+  }
+};
+
+TEST_F(signals, each_one_is_one_event) {
+  runtime rt(with_workers(2));
+  unix_signal interrupts = subscription(rt, SIGINT);
+  for (int i = 0; i < 100; ++i) {
+    auto waits = rt.spawn(takes(interrupts));
+    if (i % 2 == 0) send(SIGINT);
+    if (i % 2 == 1) wait_until([&] { return rt.stats().alive_tasks == 1; });
+    if (i % 2 == 1) send(SIGINT);
+    EXPECT_EQ(waits.join(), SIGINT);
+  }
+  // And no more than that.
+  const auto more = rt.spawn(
+                          [](unix_signal& from) -> task<bool> {
+                            const auto late = co_await timeout(0s, from.next());
+                            co_return late.has_value();
+                          },
+                          std::ref(interrupts))
+                        .join();
+  EXPECT_FALSE(more);
+}
+
+TEST_F(signals, the_handler_from_before_is_back_afterwards) {
+  struct sigaction before{};
+  struct sigaction meanwhile{};
+  struct sigaction after{};
+  ASSERT_EQ(::sigaction(SIGINT, nullptr, &before), 0);
+  {
+    runtime rt(with_workers(1));
+    const unix_signal one = subscription(rt, SIGINT);
+    const unix_signal two = subscription(rt, SIGINT);
+    ASSERT_EQ(::sigaction(SIGINT, nullptr, &meanwhile), 0);
+  }
+  ASSERT_EQ(::sigaction(SIGINT, nullptr, &after), 0);
+  EXPECT_NE(meanwhile.sa_handler, before.sa_handler);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+TEST_F(signals, a_storm_disturbs_nothing_and_is_heard) {
+  runtime rt(with_workers(2));
+  unix_signal alarms = subscription(rt, SIGALRM);
+  sigevent to{};
+  to.sigev_notify = SIGEV_SIGNAL;
+  to.sigev_signo = SIGALRM;
+  timer_t timer{};
+  ASSERT_EQ(::timer_create(CLOCK_MONOTONIC, &to, &timer), 0);
+  const itimerspec each_millisecond{{0, 1'000'000}, {0, 1'000'000}};
+  ASSERT_EQ(::timer_settime(timer, 0, &each_millisecond, nullptr), 0);
+  auto heard = rt.spawn(
+      [](unix_signal& from) -> task<int> {
+        int count = 0;
+        for (; count < 100; ++count) {
+          const int number = co_await from.next();
+          EXPECT_EQ(number, SIGALRM);
+        }
+        co_return count;
+      },
+      std::ref(alarms));
+  const int slept = rt.block_on([]() -> task<int> {
+    int count = 0;
+    for (; count < 20; ++count) co_await sleep_for(1ms);
+    co_return count;
+  });
+  EXPECT_EQ(slept, 20);
+  EXPECT_EQ(heard.join(), 100);
+  ::timer_delete(timer);
+}
+
+TEST_F(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
+  const blocking here(SIGUSR1);
+  runtime rt(with_workers(1));
+  unix_signal mine = subscription(rt, SIGUSR1);
+  const int to_process = rt.spawn(
+                               [](unix_signal& from) -> task<int> {
+                                 send(SIGUSR1);
+                                 co_return co_await from.next();
+                               },
+                               std::ref(mine))
+                             .join();
+  EXPECT_EQ(to_process, SIGUSR1);
+  // It blocks signals: nobody but the thread itself could take it.
+  const int to_itself = rt.spawn(
+                              [](unix_signal& from) -> task<int> {
+                                EXPECT_EQ(::raise(SIGUSR1), 0);
+                                co_return co_await from.next();
+                              },
+                              std::ref(mine))
+                            .join();
+  EXPECT_EQ(to_itself, SIGUSR1);
+}
+
+TEST_F(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
+  const blocking here(SIGUSR2);
+  runtime first(with_workers(2));
+  runtime second(with_workers(1));
+  unix_signal one = subscription(first, SIGUSR2);
+  unix_signal two = subscription(first, SIGUSR2);
+  unix_signal three = subscription(second, SIGUSR2);
+  for (int i = 0; i < 50; ++i) {
+    auto waits = first.spawn(takes(one));
+    auto too = first.spawn(takes(two));
+    if (i % 2 == 0) wait_until([&] { return first.stats().alive_tasks == 2; });
+    send(SIGUSR2);
+    EXPECT_EQ(waits.join(), SIGUSR2);
+    EXPECT_EQ(too.join(), SIGUSR2);
+    // Nobody waited, and it was kept.
+    EXPECT_EQ(second.spawn(takes(three)).join(), SIGUSR2);
+  }
+  sigset_t left;
+  ::sigpending(&left);
+  EXPECT_EQ(::sigismember(&left, SIGUSR2), 0);
+}
+
+TEST_F(signals, blocked_ones_from_before_the_subscription_are_its_first) {
+  const blocking here(SIGUSR2);
+  send(SIGUSR2);
+  runtime rt(with_workers(1));
+  unix_signal late = subscription(rt, SIGUSR2);
+  EXPECT_EQ(rt.spawn(takes(late)).join(), SIGUSR2);
+}
+
+TEST_F(signals, a_cancelled_wait_for_blocked_ones_takes_none) {
+  const blocking here(SIGUSR2);
+  runtime rt(with_workers(1));
+  unix_signal mine = subscription(rt, SIGUSR2);
+  for (int i = 0; i < 50; ++i) {
+    auto waits = rt.spawn(takes(mine));
+    if (i % 2 == 0) send(SIGUSR2);
+    waits.cancel();
+    const auto end = waits.wait_for(std::chrono::hours(1));
+    ASSERT_TRUE(end.has_value());
+    if (end->has_value()) {
+      EXPECT_EQ(i % 2, 0);
+    } else if (i % 2 == 0) {
+      EXPECT_EQ(rt.spawn(takes(mine)).join(), SIGUSR2);
+    }
+  }
+}
+
+/// The child has the parent's epoll and eventfd: its end must not take them from the parent.
+TEST_F(signals, a_fork_that_drops_its_subscription_takes_none_from_its_parent) {
+  struct sigaction before{};
+  ASSERT_EQ(::sigaction(SIGUSR1, nullptr, &before), 0);
+  runtime rt(with_workers(1));
+  std::optional<unix_signal> mine(subscription(rt, SIGUSR1));
+  std::optional<unix_signal> other(subscription(rt, SIGUSR1));
+  const pid_t child = ::fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    mine.reset();
+    other.reset();
+    struct sigaction restored{};
+    const bool is_back =
+        ::sigaction(SIGUSR1, nullptr, &restored) == 0 && restored.sa_handler == before.sa_handler;
+    ::_exit(is_back ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (int i = 0; i < 3; ++i) {
+    auto waits = rt.spawn(takes(*mine));
+    auto too = rt.spawn(takes(*other));
+    wait_until([&] { return rt.stats().alive_tasks == 2; });
+    send(SIGUSR1);
+    EXPECT_EQ(waits.join(), SIGUSR1);
+    EXPECT_EQ(too.join(), SIGUSR1);
+  }
+}
+
+}  // namespace
+}  // namespace rota::test
