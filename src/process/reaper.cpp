@@ -30,15 +30,18 @@ namespace {
 //   Its thread may outlive every runtime, so all that it uses is of static storage and has no destructor.
 class reaper {
  public:
-  /// False: it could not be taken.
-  bool add(int pidfd) noexcept {
+  /// False: it could not be taken, or `soon`, and there is no thread to look at it.
+  bool add(int pidfd, bool soon) noexcept {
     const base::lock_guard lock(lock_);
     if (process_ != base::this_process_id()) begin();
     if (epoll_ == -1) return false;
     if (!sys::epoll_add_input(epoll_, pidfd, static_cast<std::uint64_t>(pidfd)).has_value()) return false;
     ++waited_;
     if (!runs_) start();
-    return true;
+    if (runs_ || !soon) return true;
+    --waited_;
+    sys::epoll_remove(epoll_, pidfd);
+    return false;
   }
 
  private:
@@ -98,8 +101,8 @@ constinit reaper the_reaper;
 }  // namespace
 
 void reap_later(int pidfd, bool soon) noexcept {
-  if (the_reaper.add(pidfd)) return;
-  // No descriptor, no memory. Who was killed ends at once, or as soon as the kernel lets it; for the other its zombie stays.
+  if (the_reaper.add(pidfd, soon)) return;
+  // No descriptor, no memory, no thread. Who was killed ends at once, or as soon as the kernel lets it; for the other its zombie stays.
   if (soon) sys::reap_process_blocking(pidfd);
   sys::close(pidfd);
 }
