@@ -139,7 +139,7 @@ class ROTA_API exit_leaf final : public watched_leaf {
 /// Ordering      Bytes come in the order in which they were written.
 /// Failure       std::error_code of the system; EBADF for one that is closed or was moved from. Cancelled, nothing was read.
 /// Cost          One system call for each read that need not wait, two for one that must. No allocation.
-/// Example       examples/run.cpp
+/// Example       examples/run/main.cpp
 class ROTA_API pipe_reader {
  public:
   pipe_reader() noexcept = default;
@@ -227,7 +227,7 @@ enum class on_drop : unsigned char {
 /// Failure       std::errc::no_child_process of a wait: somebody else has asked for its end, or SIGCHLD is ignored, so nobody knows it. Signals:
 ///               std::errc::no_such_process once its end was heard of; never does a signal go to another process that has got its id.
 /// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. Nobody polls, and SIGCHLD is left alone.
-/// Example       examples/run.cpp
+/// Example       examples/run/main.cpp
 class ROTA_API child {
  public:
   child(child&& other) noexcept;
@@ -321,7 +321,7 @@ struct recipe {
 ///               environment that is empty or has a `=`. EMFILE, EAGAIN, ENOMEM. Throws std::bad_alloc.
 /// Cost          A closure in the blocking pool, at most 16 of them at a time: posix_spawn blocks until the program is executed. No copy of this
 ///               process's memory.
-/// Example       examples/run.cpp
+/// Example       examples/run/main.cpp
 class ROTA_API command {
  public:
   /// Searched in PATH, this process's, if it has no slash; relative to current_dir() otherwise. It is the argument 0, too.

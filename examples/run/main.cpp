@@ -1,9 +1,9 @@
 // Runs commands side by side, and says whose line it is: run 'make -C a' 'make -C b'. Ctrl-C ends them all, and what they have started; the worst
 // exit code is its own. Without arguments it shows itself.
+#include <rota/graceful_shutdown.hpp>
 #include <rota/process.hpp>
 #include <rota/rota.hpp>
 #include <rota/scope.hpp>
-#include <rota/unix_signal.hpp>
 
 #include <algorithm>
 #include <array>
@@ -101,18 +101,21 @@ rota::task<void> run_all(std::vector<std::string> lines, std::vector<int>& codes
   });
 }
 
-rota::task<int> until_a_signal(rota::unix_signal& signals) { co_return 128 + co_await signals.next(); }
+rota::task<int> until_a_signal(rota::graceful_shutdown& end) {
+  co_await end.wait();
+  co_return 128 + end.signal();
+}
 
 rota::task<int> everything(std::vector<std::string> lines) {
-  auto signals = rota::unix_signal::open({SIGINT, SIGTERM});
-  if (!signals.has_value()) co_return 1;
+  auto end = rota::graceful_shutdown::open();
+  if (!end.has_value()) co_return 1;
   std::vector<int> codes(lines.size(), 0);
   auto work = [](std::vector<std::string> all, std::vector<int>& to) -> rota::task<int> {
     co_await run_all(std::move(all), to);
     co_return *std::max_element(to.begin(), to.end());
   };
   auto all = work(std::move(lines), codes);
-  auto stopped = until_a_signal(*signals);
+  auto stopped = until_a_signal(*end);
   const auto first = co_await rota::when_any(std::move(all), std::move(stopped));
   co_return first.index() == 0 ? first.get<0>() : first.get<1>();
 }
