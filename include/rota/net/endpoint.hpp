@@ -19,7 +19,7 @@ class ROTA_API endpoint {
   /// 0.0.0.0:0
   endpoint() noexcept = default;
 
-  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%2]:80". Numbers only: rota does not resolve names yet. The error is
+  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%2]:80". Numbers only: for names see resolve(). The error is
   /// std::errc::invalid_argument. A listener at "[::]:80" takes IPv4 as well, as ::ffff:a.b.c.d (unless the system's
   /// net.ipv6.bindv6only is set); one at "0.0.0.0:80" takes IPv4 alone.
   [[nodiscard]] static std::expected<endpoint, std::error_code> parse(std::string_view text) noexcept;

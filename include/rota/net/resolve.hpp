@@ -1,0 +1,71 @@
+// Names of hosts: their addresses, and connections to them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <rota/io/result.hpp>
+#include <rota/net/endpoint.hpp>
+#include <rota/net/socket_options.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/task.hpp>
+
+namespace rota::net {
+
+/// Why a name has no address.
+enum class resolve_errc : int {
+  not_found = 1,  // there is no such name
+  no_address,     // there is, but it has none of the wanted family
+  try_again,      // no server has answered: later it may be known
+  refused,        // the server does not answer such questions
+  bad_name,       // empty, too long, or with a NUL
+  failed,         // anything else; the server's answer made no sense
+};
+[[nodiscard]] ROTA_API const std::error_category& resolve_category() noexcept;
+[[nodiscard]] inline std::error_code make_error_code(resolve_errc why) noexcept {
+  return {static_cast<int>(why), resolve_category()};
+}
+
+struct resolve_options {
+  address_family family = address_family::any;
+  std::chrono::nanoseconds limit = std::chrono::seconds(10);  // errc::timed_out
+};
+
+/// The addresses of a host, with `port`, in the order in which they should be tried (RFC 6724). Each comes once.
+///
+/// `host` is a name, or an address in numbers: "::1", "10.0.0.1", "fe80::1%eth0". The system's resolver is asked, with all that it is set up for: hosts,
+/// DNS, mDNS.
+///
+/// Threads       Any task of a runtime.
+/// Failure       resolve_errc; errc::timed_out; std::bad_alloc is thrown.
+/// Ordering      Cancelled or late, it ends at once; the system's resolver cannot be stopped, and goes on alone on its thread. A shutdown waits
+///               for it as for every closure.
+/// Cost          Numbers: no more than reading them. Else a closure in the blocking pool.
+[[nodiscard]] ROTA_API task<result<std::vector<endpoint>>> resolve(std::string host,
+                                                                   std::uint16_t port,
+                                                                   resolve_options how = {});
+
+struct connect_options {
+  std::chrono::nanoseconds attempt_delay = std::chrono::milliseconds(250);  // not negative
+  std::chrono::nanoseconds limit = std::chrono::seconds(30);                // for all of it: errc::timed_out
+  address_family family = address_family::any;
+};
+
+/// A connection to one of a host's addresses, the first that answers (RFC 8305, "happy eyeballs"): the families take turns, each attempt begins
+/// `attempt_delay` after the one before it, or at once when that has failed, and goes on beside the later ones. The first to be connected stays; the others
+/// are cancelled, and have ended before this returns.
+///
+/// Threads       Any task of a runtime.
+/// Failure       What resolve() says; when all attempts have failed, the error of the last one. Cancelled, there is no connection.
+/// Cost          A task for each attempt.
+[[nodiscard]] ROTA_API task<result<tcp_stream>> connect(std::string host,
+                                                        std::uint16_t port,
+                                                        connect_options how = {});
+
+}  // namespace rota::net
+
+template <>
+struct std::is_error_code_enum<rota::net::resolve_errc> : std::true_type {};

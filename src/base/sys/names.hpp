@@ -1,0 +1,18 @@
+// The system's resolver.
+#pragma once
+
+#include <sys/socket.h>
+#include <system_error>
+#include <vector>
+
+namespace rota::base::sys {
+
+struct found_address {
+  sockaddr_storage address;
+  socklen_t length;
+};
+
+/// What getaddrinfo says: 0 or EAI_*, and of EAI_SYSTEM why. Blocks, for as long as it likes. `family`: AF_UNSPEC, AF_INET, AF_INET6. Throws std::bad_alloc.
+int look_up(const char* host, int family, std::vector<found_address>& found, std::error_code& why);
+
+}  // namespace rota::base::sys

@@ -1,0 +1,144 @@
+#include <rota/net/resolve.hpp>
+
+#include "base/sys/names.hpp"
+#include "net/happy_eyeballs.hpp"
+
+#include <rota/error.hpp>
+#include <rota/spawn.hpp>
+#include <rota/time.hpp>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace rota::net {
+
+namespace {
+
+class resolve_category_type final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "rota.resolve"; }
+  [[nodiscard]] std::string message(int value) const override {
+    switch (static_cast<resolve_errc>(value)) {
+      case resolve_errc::not_found: return "no such host";
+      case resolve_errc::no_address: return "the host has no address of this family";
+      case resolve_errc::try_again: return "no name server has answered";
+      case resolve_errc::refused: return "the name server does not answer such questions";
+      case resolve_errc::bad_name: return "not the name of a host";
+      case resolve_errc::failed: break;
+    }
+    return "the name could not be resolved";
+  }
+};
+
+std::error_code reason(int said, std::error_code system) noexcept {
+  switch (said) {
+    case EAI_NONAME: return resolve_errc::not_found;
+    case EAI_NODATA:
+    case EAI_ADDRFAMILY: return resolve_errc::no_address;
+    case EAI_AGAIN: return resolve_errc::try_again;
+    case EAI_MEMORY: return std::make_error_code(std::errc::not_enough_memory);
+    case EAI_SYSTEM: return system;
+    default: return resolve_errc::failed;
+  }
+}
+
+int native(address_family family) noexcept {
+  if (family == address_family::v4) return AF_INET;
+  return family == address_family::v6 ? AF_INET6 : AF_UNSPEC;
+}
+
+bool is_bad(const std::string& host) noexcept {
+  constexpr std::size_t longest = 254;  // with the dot at its end
+  return host.empty() || host.size() > longest || host.find('\0') != std::string::npos;
+}
+
+void set_port(base::sys::found_address& of, std::uint16_t port) noexcept {
+  if (of.address.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(of.address).sin_port = htons(port);
+  if (of.address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(of.address).sin6_port = htons(port);
+}
+
+/// Blocks.
+result<std::vector<endpoint>> ask_system(const std::string& host, std::uint16_t port, address_family family) {
+  std::vector<base::sys::found_address> found;
+  std::error_code system;
+  const int said = base::sys::look_up(host.c_str(), native(family), found, system);
+  if (said != 0) return std::unexpected(reason(said, system));
+  std::vector<endpoint> all;
+  for (base::sys::found_address& each : found) {
+    set_port(each, port);
+    const auto one = endpoint::from_native(&each.address, each.length);
+    if (!one.has_value()) continue;
+    if (std::find(all.begin(), all.end(), *one) == all.end()) all.push_back(*one);
+  }
+  if (all.empty()) return std::unexpected(make_error_code(resolve_errc::no_address));
+  return all;
+}
+
+/// Nothing: it is not in numbers.
+std::optional<result<std::vector<endpoint>>> read_numbers(const std::string& host,
+                                                          std::uint16_t port,
+                                                          address_family family) {
+  const std::string end = ":" + std::to_string(port);
+  auto one = endpoint::parse(host + end);
+  if (!one.has_value() || one->is_v6()) one = endpoint::parse("[" + host + "]" + end);
+  if (!one.has_value()) return std::nullopt;
+  if (family != address_family::any && one->is_v6() != (family == address_family::v6))
+    return std::unexpected(make_error_code(resolve_errc::no_address));
+  return std::vector<endpoint>{*one};
+}
+
+task<result<tcp_stream>> resolve_and_connect(std::string host, std::uint16_t port, connect_options how) {
+  resolve_options asked;
+  asked.family = how.family;
+  asked.limit = how.limit;
+  auto resolving = resolve(std::move(host), port, asked);
+  auto found = co_await std::move(resolving);
+  if (!found.has_value()) co_return std::unexpected(found.error());
+  const auto connect_to = [](endpoint to) { return tcp_stream::connect(to); };
+  auto race = detail::first_connected<tcp_stream>(detail::in_turns(*found), how.attempt_delay, connect_to);
+  co_return co_await std::move(race);
+}
+
+}  // namespace
+
+const std::error_category& resolve_category() noexcept {
+  static const resolve_category_type category;
+  return category;
+}
+
+task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port, resolve_options how) {
+  if (is_bad(host)) co_return std::unexpected(make_error_code(resolve_errc::bad_name));
+  auto numbers = read_numbers(host, port, how.family);
+  if (numbers.has_value()) co_return std::move(*numbers);
+  // It may outlive this: it keeps what it needs, and nobody waits for it who has no more time.
+  auto asking = spawn_blocking(ask_system, std::move(host), port, how.family);
+  co_return co_await timeout(how.limit, asking.detached_wait());
+}
+
+task<result<tcp_stream>> connect(std::string host, std::uint16_t port, connect_options how) {
+  if (how.attempt_delay < std::chrono::nanoseconds(0))
+    co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+  auto all = resolve_and_connect(std::move(host), port, how);
+  co_return co_await timeout(how.limit, std::move(all));
+}
+
+namespace detail {
+
+std::vector<endpoint> in_turns(const std::vector<endpoint>& all) {
+  std::vector<endpoint> sides[2];
+  for (const endpoint& each : all) sides[each.is_v6() == all.front().is_v6() ? 0 : 1].push_back(each);
+  std::vector<endpoint> made;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const std::vector<endpoint>& side : sides) {
+      if (i < side.size()) made.push_back(side[i]);
+    }
+  }
+  return made;
+}
+
+}  // namespace detail
+
+}  // namespace rota::net
