@@ -146,12 +146,15 @@ TEST(output, may_be_cancelled_at_any_time) {
   {
     runtime rt(with_workers(2));
     for (int step = 0; step < 40; ++step) {
+      const std::uint64_t before = rt.stats().total_polled;
       auto running = rt.spawn([]() -> task<> {
         const command quick = shell("echo here; cat; echo there");
         auto got = co_await quick.output();
         EXPECT_EQ(demand(std::move(got)).out, "here\nthere\n");
       });
-      for (int i = 0; i < step * step; ++i) std::this_thread::yield();
+      // After so many steps of its, or at its end.
+      const auto polled = [&rt] { return rt.stats().total_polled; };
+      wait_until([&] { return running.is_done() || polled() >= before + static_cast<std::uint64_t>(step); });
       running.cancel();
       static_cast<void>(running.wait_for(std::chrono::hours(1)));
     }
