@@ -83,21 +83,28 @@ task<void> until_news(race_state<T>& all, std::size_t failed_before) {
   while (!all.has_winner() && all.failed() == failed_before) co_await all.news().wait();
 }
 
+template <class T, class Connect>
+task<void> begin_attempts(race_state<T>& all,
+                          const std::vector<endpoint>& to,
+                          std::chrono::nanoseconds delay,
+                          Connect& connect,
+                          scope& s) {
+  for (std::size_t i = 0; i < to.size() && !all.has_winner(); ++i) {
+    const std::size_t failed = all.failed();
+    s.fork(attempt(all, connect, to[i], s));
+    if (i + 1 == to.size()) break;
+    auto news = until_news(all, failed);
+    static_cast<void>(co_await timeout(delay, std::move(news)));
+  }
+}
+
 /// `connect(endpoint)` returns a task<io::result<T>>. `to` is not empty.
 template <class T, class Connect>
 task<io::result<T>> first_connected(std::vector<endpoint> to,
                                     std::chrono::nanoseconds delay,
                                     Connect connect) {
   race_state<T> all;
-  const auto body = [&](scope& s) -> task<void> {
-    for (std::size_t i = 0; i < to.size() && !all.has_winner(); ++i) {
-      const std::size_t failed = all.failed();
-      s.fork(attempt(all, connect, to[i], s));
-      if (i + 1 == to.size()) break;
-      auto news = until_news(all, failed);
-      static_cast<void>(co_await timeout(delay, std::move(news)));
-    }
-  };
+  const auto body = [&](scope& s) { return begin_attempts(all, to, delay, connect, s); };
   co_await with_scope(body);
   co_return all.take();
 }

@@ -27,12 +27,11 @@ exit_status status_of(const sys::process_end& end) noexcept {
 
 }  // namespace
 
-child_state::child_state(int id, watched_ptr pidfd, bool leads_group, on_drop dropped) noexcept
-    : id_(id),
-      pidfd_(std::move(pidfd)),
-      process_(base::this_process_id()),
-      leads_group_(leads_group),
-      dropped_(dropped) {
+child_state::child_state(int id, bool leads_group, on_drop dropped) noexcept
+    : id_(id), process_(base::this_process_id()), leads_group_(leads_group), dropped_(dropped) {}
+
+void child_state::own(watched_ptr pidfd) noexcept {
+  pidfd_ = std::move(pidfd);
   if (!pidfd_) end_.emplace(because(std::errc::no_child_process));
 }
 

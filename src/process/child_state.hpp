@@ -24,8 +24,9 @@ class child_state {
  public:
   using end = result<exit_status>;
 
-  /// `pidfd` empty: nobody will ever know how it ended.
-  child_state(int id, watched_ptr pidfd, bool leads_group, on_drop dropped) noexcept;
+  child_state(int id, bool leads_group, on_drop dropped) noexcept;
+  /// Before anything else. Empty: nobody will ever know how it ended.
+  void own(watched_ptr pidfd) noexcept;
   child_state(const child_state&) = delete;
   child_state& operator=(const child_state&) = delete;
   ~child_state();

@@ -41,22 +41,30 @@ task<void> feed(pipe_writer& to, std::span<const std::byte> input) {
   to.close();
 }
 
-task<result<captured>> gather(child& of, output_options how) {
+/// What is said, and why not all of it.
+struct talk {
   captured got;
   std::error_code out_failed;
   std::error_code err_failed;
-  const auto talk = [&](scope& all) -> task<void> {
-    if (of.out()) all.fork(fill(of.out(), got.out, how.most, out_failed, all));
-    if (of.err()) all.fork(fill(of.err(), got.err, how.most, err_failed, all));
-    if (of.in()) all.fork(feed(of.in(), how.input));
-    co_return;
-  };
-  co_await with_scope(talk);
-  if (out_failed || err_failed) co_return std::unexpected(out_failed ? out_failed : err_failed);
+};
+
+task<void> begin_talk(child& of, output_options how, talk& into, scope& all) {
+  if (of.out()) all.fork(fill(of.out(), into.got.out, how.most, into.out_failed, all));
+  if (of.err()) all.fork(fill(of.err(), into.got.err, how.most, into.err_failed, all));
+  if (of.in()) all.fork(feed(of.in(), how.input));
+  co_return;
+}
+
+task<result<captured>> gather(child& of, output_options how) {
+  talk all;
+  const auto body = [&](scope& s) { return begin_talk(of, how, all, s); };
+  co_await with_scope(body);
+  if (all.out_failed || all.err_failed)
+    co_return std::unexpected(all.out_failed ? all.out_failed : all.err_failed);
   const auto status = co_await of.wait();
   if (!status.has_value()) co_return std::unexpected(status.error());
-  got.status = *status;
-  co_return got;
+  all.got.status = *status;
+  co_return std::move(all.got);
 }
 
 task<result<captured>> start_and_gather(starter& all, output_options how) {

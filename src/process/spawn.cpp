@@ -50,12 +50,12 @@ std::error_code starter::make_child() {
     starting_.give_pidfd(-1);
     pidfd = std::move(*watching);
   }
-  auto* const state = new (std::nothrow)
-      child_state(starting_.id(), std::move(pidfd), starting_.leads_group(), what_.dropped);
+  auto* const state = new (std::nothrow) child_state(starting_.id(), starting_.leads_group(), what_.dropped);
   if (state == nullptr) {
     if (pidfd) starting_.give_pidfd(pidfd.get()->release());
     return std::make_error_code(std::errc::not_enough_memory);
   }
+  state->own(std::move(pidfd));
   made_ = child(state);
   return take_pipes(*made_);
 }
