@@ -21,7 +21,7 @@ class starter {
   /// Afterwards there is a child, or the error. Cancelled: the process may run all the same, and end() knows of it.
   [[nodiscard]] task<std::error_code> start();
   [[nodiscard]] child& made() noexcept { return *made_; }
-  /// If there is a process and it runs: it is killed, its group if it leads one, and waited for.
+  /// If there is a process whose end nobody has heard of: it is killed, its group if it leads one, and waited for.
   [[nodiscard]] task<void> end();
 
  private:

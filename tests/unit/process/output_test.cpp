@@ -116,6 +116,19 @@ TEST_F(an_endless_command, is_killed_when_its_time_is_over) {
   rt.block_on(body());
 }
 
+TEST_F(an_endless_command, is_killed_as_a_group_whose_leader_has_ended) {
+  runtime rt(with_workers(2));
+  auto body = [this]() -> task<> {
+    command leaves = shell("sleep 1000 & head -c 1001 /dev/zero");
+    leaves.err(stdio::from(ends_[1])).process_group();
+    output_options how;
+    how.limit = 200ms;
+    const auto late = co_await leaves.output(how);
+    EXPECT_TRUE(!late.has_value() && late.error() == errc::timed_out);
+  };
+  rt.block_on(body());
+}
+
 TEST_F(an_endless_command, is_killed_and_waited_for_when_it_is_cancelled) {
   runtime rt(with_workers(2));
   for (const bool all : {true, false}) {
