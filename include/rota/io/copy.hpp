@@ -97,15 +97,31 @@ task<result<std::uint64_t>> copy(R& from, W& to, copy_options o = {}) {
 
 namespace detail {
 
-/// One direction. What fails in it ends the other, too.
+/// Ends both directions, unless one has come to its end as it should.
+class ends_both {
+ public:
+  explicit ends_both(scope& both) noexcept : both_(&both) {}
+  ends_both(const ends_both&) = delete;
+  ends_both& operator=(const ends_both&) = delete;
+  ~ends_both() {
+    if (both_ != nullptr) both_->cancel();
+  }
+  void not_now() noexcept { both_ = nullptr; }
+
+ private:
+  scope* both_;
+};
+
+/// One direction. What fails in it, or is thrown there, ends the other, too.
 template <reader R, writer W>
 task<result<std::uint64_t>> copy_and_pass_end(R& from, W& to, copy_options o, scope& both) {
+  ends_both unless_done(both);
   result<std::uint64_t> done = co_await io::copy(from, to, o);
   if (done.has_value()) {
     const result<void> passed = co_await pass_end(to);
     if (!passed.has_value()) done = std::unexpected(passed.error());
   }
-  if (!done.has_value()) both.cancel();
+  if (done.has_value()) unless_done.not_now();
   co_return done;
 }
 

@@ -247,6 +247,30 @@ TEST(copies, both_ways_end_when_one_fails) {
   });
 }
 
+/// A stream whose read is worse than an error.
+struct throwing_stream {
+  task<result<std::size_t>> read(std::span<std::byte> /*into*/) {
+    co_await yield();
+    throw std::runtime_error("read");
+  }
+  task<result<std::size_t>> write(std::span<const std::byte> from) { co_return from.size(); }
+};
+
+TEST(copies, both_ways_end_when_one_throws) {
+  run([]() -> task<> {
+    auto [client, near] = io::duplex(100);  // nothing ever comes from there
+    throwing_stream far;
+    bool has_thrown = false;
+    try {
+      const auto moved = co_await timeout(10s, io::copy_both(near, far));
+      EXPECT_TRUE(moved.has_value());
+    } catch (const std::runtime_error&) {
+      has_thrown = true;
+    }
+    EXPECT_TRUE(has_thrown);
+  });
+}
+
 TEST(limits, end_a_reader_early) {
   run([]() -> task<> {
     source from("0123456789", cutter(4));
