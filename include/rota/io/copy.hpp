@@ -65,10 +65,13 @@ template <class S>
 task<result<void>> pass_end(S& to) {
   result<void> passed;
   if constexpr (half_closer<S>) {
-    if constexpr (std::is_void_v<decltype(to.shutdown_write())>) {
+    using given = decltype(to.shutdown_write());
+    if constexpr (std::is_void_v<given>) {
       to.shutdown_write();
-    } else if constexpr (std::same_as<decltype(to.shutdown_write()), result<void>>) {
+    } else if constexpr (std::same_as<given, result<void>>) {
       passed = to.shutdown_write();
+    } else if constexpr (std::is_void_v<core::await_result<given>>) {
+      co_await to.shutdown_write();
     } else {
       passed = co_await to.shutdown_write();
     }

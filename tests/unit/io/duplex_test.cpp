@@ -9,6 +9,7 @@
 #include <rota/when.hpp>
 
 #include <array>
+#include <concepts>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -229,6 +230,39 @@ TEST(copies, both_ways_pass_on_each_end_and_go_on) {
     EXPECT_TRUE(moved.has_value() && moved->there == question.size() && moved->back == answer.size());
     EXPECT_EQ(counted_near.bytes_read(), question.size());
     EXPECT_EQ(counted_near.bytes_written(), answer.size());
+  });
+}
+
+/// Says that it has finished as `Given` does.
+template <class Given>
+struct closing_stream {
+  task<result<std::size_t>> read(std::span<std::byte> /*into*/) { co_return 0; }
+  task<result<std::size_t>> write(std::span<const std::byte> from) { co_return from.size(); }
+  Given shutdown_write() {
+    ++times;
+    if constexpr (std::same_as<Given, result<void>>) {
+      return result<void>();
+    } else {
+      return [](int& told) -> Given {
+        ++told;
+        if constexpr (std::same_as<Given, task<result<void>>>) co_return result<void>();
+      }(times);
+    }
+  }
+  int times = 0;
+};
+
+TEST(copies, both_ways_pass_on_each_end_as_it_can_be_said) {
+  run([]() -> task<> {
+    closing_stream<result<void>> at_once;
+    closing_stream<task<void>> later;
+    closing_stream<task<result<void>>> perhaps;
+    const result<io::copied> first = co_await io::copy_both(at_once, later);
+    const result<io::copied> second = co_await io::copy_both(at_once, perhaps);
+    EXPECT_TRUE(first.has_value() && second.has_value());
+    EXPECT_EQ(at_once.times, 2);
+    EXPECT_EQ(later.times, 2) << "called, and awaited";
+    EXPECT_EQ(perhaps.times, 2);
   });
 }
 
