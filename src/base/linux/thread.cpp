@@ -1,6 +1,7 @@
 #include "base/thread.hpp"
 
 #include "base/atomic.hpp"
+#include "base/linux/without_sigpipe.hpp"
 #include "base/tls_slot.hpp"
 
 #include <rota/detail/config.hpp>
@@ -50,6 +51,7 @@ void* begin(void* raw) {
   delete record;
   chaos_point();
   ::pthread_setname_np(::pthread_self(), copy.name);
+  sys::without_sigpipe::is_blocked_here_for_good();
   watch_for_exit();
   copy.entry(copy.argument);
   return nullptr;

@@ -7,24 +7,26 @@
 
 namespace rota::base::sys {
 
-/// While it lives no SIGPIPE reaches this thread. The workers' threads block SIGPIPE for good; others do it for the call.
+/// While it lives no SIGPIPE reaches this thread, and none stays behind. rota's own threads block it for good; others do it for the call.
 class without_sigpipe {
  public:
+  /// For a thread that was started with SIGPIPE blocked: it has nothing to do from now on.
+  static void is_blocked_here_for_good() noexcept { blocked_for_good = true; }
+
   without_sigpipe() noexcept {
     if (blocked_for_good) return;
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-    blocked_for_good = sigismember(&before_, SIGPIPE) == 1;
-    restores_ = !blocked_for_good;
+    takes_ = !is_pending();
   }
   without_sigpipe(const without_sigpipe&) = delete;
   without_sigpipe& operator=(const without_sigpipe&) = delete;
   ~without_sigpipe() {
-    if (!restores_) return;
+    if (!takes_) return;
     const int error = errno;
     const timespec at_once{};
-    // One that was raised here and is pending for this thread. It was not pending before, or it would not be blocked.
+    // One that was raised here and is pending for this thread.
     while (::sigtimedwait(&pipe_, nullptr, &at_once) == -1 && errno == EINTR) {
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -32,10 +34,17 @@ class without_sigpipe {
   }
 
  private:
+  /// Somebody else's, who has blocked it and will ask for it.
+  [[nodiscard]] bool is_pending() const noexcept {
+    sigset_t pending;
+    return sigismember(&before_, SIGPIPE) == 1 && ::sigpending(&pending) == 0 &&
+           sigismember(&pending, SIGPIPE) == 1;
+  }
+
   static inline thread_local bool blocked_for_good = false;
   sigset_t pipe_{};
   sigset_t before_{};
-  bool restores_ = false;
+  bool takes_ = false;
 };
 
 }  // namespace rota::base::sys

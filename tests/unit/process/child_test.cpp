@@ -87,6 +87,36 @@ TEST(child, who_has_closed_its_input_is_an_error_and_no_signal) {
   wait_until([] { return !has_children(); });
 }
 
+/// A pipe that nobody reads.
+task<> write_in_vain() {
+  auto ends = process::pipe();
+  auto [reader, writer] = demand(std::move(ends));
+  reader.close();
+  const auto put = co_await writer.write(bytes_of("x"));
+  EXPECT_TRUE(!put.has_value() && put.error() == std::errc::broken_pipe);
+}
+
+// A signal would end this program: one that was kept, or one that comes because somebody believes that none can come here.
+TEST(pipes, that_are_broken_raise_no_signal_when_it_is_blocked_no_more) {
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  sigset_t before;
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &pipe, &before), 0);
+  runtime rt(with_workers(1));
+  rt.block_on(write_in_vain());
+  sigset_t pending;
+  EXPECT_TRUE(::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 0);
+  // Somebody else's stays.
+  ::raise(SIGPIPE);
+  rt.block_on(write_in_vain());
+  const timespec at_once{};
+  EXPECT_EQ(::sigtimedwait(&pipe, nullptr, &at_once), SIGPIPE);
+  ::pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
+  rt.block_on(write_in_vain());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(child, signals_reach_it) {
   on_a_runtime([]() -> task<> {
     child one = co_await sleeper();
