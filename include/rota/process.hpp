@@ -143,7 +143,8 @@ class ROTA_API exit_leaf final : public watched_leaf {
 class ROTA_API pipe_reader {
  public:
   pipe_reader() noexcept = default;
-  /// Owns `fd` from now on, also when this fails, and makes it non-blocking, for all who share it. EPERM: nothing that can be waited for.
+  /// Owns `fd` from now on, also when this fails, and makes it non-blocking, for all who share it. No child inherits it, unless it is 0, 1 or 2.
+  /// EPERM: nothing that can be waited for.
   [[nodiscard]] static result<pipe_reader> adopt(int fd) noexcept;
 
   /// Some bytes, at most `into.size()`; 0: all who could write have closed their end (or `into` is empty).

@@ -2,6 +2,8 @@
 
 #include "base/sys/files.hpp"
 
+#include <unistd.h>
+
 namespace rota::process {
 
 namespace sys = base::sys;
@@ -32,7 +34,9 @@ watched_leaf::attempt pipe_write_leaf::try_once() noexcept {
 namespace {
 
 result<watched_ptr> adopt(int fd) noexcept {
-  const result<void> changed = sys::set_nonblocking(fd);
+  result<void> changed = sys::set_nonblocking(fd);
+  // A child that had the writing end would keep the reader from its end. The three that children inherit stay as they are.
+  if (changed.has_value() && fd > STDERR_FILENO) changed = sys::close_at_exec(fd);
   if (!changed.has_value()) {
     sys::close(fd);
     return std::unexpected(changed.error());

@@ -40,6 +40,8 @@ result<void> set_nonblocking(int fd) noexcept {
   return done(::fcntl(fd, F_SETFL, flags | O_NONBLOCK));
 }
 
+result<void> close_at_exec(int fd) noexcept { return done(::fcntl(fd, F_SETFD, FD_CLOEXEC)); }
+
 result<int> duplicate_high(int fd) noexcept {
   before_system_call();
   return descriptor(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));

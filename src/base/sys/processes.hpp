@@ -23,6 +23,8 @@ struct pipe_ends {
 /// Both block, and neither survives an exec.
 result<pipe_ends> pipe() noexcept;
 result<void> set_nonblocking(int fd) noexcept;
+/// It does not survive an exec.
+result<void> close_at_exec(int fd) noexcept;
 /// Another number for the same, 3 or higher, which does not survive an exec.
 result<int> duplicate_high(int fd) noexcept;
 result<std::size_t> read(int fd, void* bytes, std::size_t size) noexcept;

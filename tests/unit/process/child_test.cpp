@@ -117,6 +117,22 @@ TEST(pipes, that_are_broken_raise_no_signal_when_it_is_blocked_no_more) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+TEST(pipes, that_are_adopted_are_inherited_by_no_child) {
+  on_a_runtime([]() -> task<> {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    auto reader = process::pipe_reader::adopt(ends[0]);
+    auto writer = process::pipe_writer::adopt(ends[1]);
+    EXPECT_TRUE(reader.has_value() && writer.has_value());
+    EXPECT_EQ(::fcntl(ends[0], F_GETFD), FD_CLOEXEC);
+    EXPECT_EQ(::fcntl(ends[1], F_GETFD), FD_CLOEXEC);
+    const child keeps_all_that_it_gets = co_await sleeper();
+    writer->close();
+    const std::string rest = co_await line_from(*reader);
+    EXPECT_EQ(rest, "");
+  });
+}
+
 TEST(child, signals_reach_it) {
   on_a_runtime([]() -> task<> {
     child one = co_await sleeper();
