@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -40,7 +41,9 @@ io::result<unix_endpoint> unix_endpoint::from_native(const void* address, std::s
   // A datagram of a socket that was not bound comes with no address at all.
   if (size == 0) return made;
   sockaddr_un native{};
-  if (size < offset || size > sizeof native) return because(std::errc::invalid_argument);
+  // The system counts a 0 behind a path, also where there is no room for it.
+  if (size < offset || size > sizeof native + 1) return because(std::errc::invalid_argument);
+  size = std::min(size, sizeof native);
   std::memcpy(&native, address, size);
   if (native.sun_family != AF_UNIX) return because(std::errc::address_family_not_supported);
   const std::size_t length = size - offset;
@@ -56,8 +59,9 @@ std::size_t unix_endpoint::to_native(void* address) const noexcept {
   native.sun_family = AF_UNIX;
   std::memcpy(native.sun_path, bytes_.data(), size_);
   std::memcpy(address, &native, sizeof native);
-  // An abstract name is as long as it is said to be; a path has a 0 behind it.
-  return offset + size_ + (size_ == 0 || is_abstract() ? 0 : 1);
+  // An abstract name is as long as it is said to be; a path has a 0 behind it, if there is room.
+  const std::size_t end = size_ == 0 || is_abstract() ? 0 : 1;
+  return std::min(offset + size_ + end, sizeof native);
 }
 
 std::string unix_endpoint::to_string() const {

@@ -16,7 +16,7 @@ struct path_of {
     std::memcpy(text, name.data(), name.size());
     text[name.size()] = '\0';
   }
-  char text[unix_endpoint::most + 1];
+  char text[unix_endpoint::most + 2];  // one that the system told may be longer by one
 };
 
 bool has_file(const unix_endpoint& at) noexcept { return !at.is_unnamed() && !at.is_abstract(); }

@@ -124,6 +124,38 @@ TEST_F(unix_sockets, leave_a_file_of_another_alone) {
   });
 }
 
+/// The system takes a path with no room for a 0 behind it.
+TEST_F(unix_sockets, others_may_have_the_longest_path_there_can_be) {
+  run([this]() -> task<> {
+    std::string longest = path("");
+    longest.resize(unix_endpoint::most + 1, 'x');
+    sockaddr_un native{.sun_family = AF_UNIX, .sun_path = {}};
+    longest.copy(native.sun_path, longest.size());
+    const int other = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::bind(other, reinterpret_cast<const sockaddr*>(&native), sizeof native), 0);
+    unix_datagram adopted = demand(unix_datagram::adopt(other));
+    const unix_endpoint there = demand(adopted.local_endpoint());
+    EXPECT_EQ(there.name(), longest);
+    unix_datagram one = demand(unix_datagram::bind(abstract_name("longest")));
+    const unix_endpoint here = demand(one.local_endpoint());
+    const result<std::size_t> sent = co_await adopted.send_to(bytes_of("x"), here);
+    EXPECT_TRUE(sent.has_value());
+    std::array<std::byte, 16> buffer;
+    unix_endpoint from;
+    const result<std::size_t> got = co_await one.recv_from(buffer, from);
+    EXPECT_TRUE(got.has_value() && from == there);
+    const result<std::size_t> back = co_await one.send_to(bytes_of("x"), from);
+    EXPECT_TRUE(back.has_value());
+    std::filesystem::remove(longest);
+    // It goes as any other.
+    {
+      const unix_datagram again = demand(unix_datagram::bind(there, {.unlink_at_end = true}));
+      EXPECT_TRUE(std::filesystem::exists(longest));
+    }
+    EXPECT_FALSE(std::filesystem::exists(longest));
+  });
+}
+
 TEST_F(unix_sockets, a_full_queue_makes_a_connect_wait) {
   on_one_worker([]() -> task<> {
     const unix_endpoint name = abstract_name("full");
