@@ -35,6 +35,12 @@ result<unix_datagram> unix_datagram::adopt(int fd) noexcept {
   return unix_datagram(std::move(*made));
 }
 
+result<int> unix_datagram::release() && noexcept {
+  result<int> fd = socket_.release();
+  if (fd.has_value()) file_.leave();
+  return fd;
+}
+
 result<void> unix_datagram::connect(const unix_endpoint& peer) noexcept {
   const detail::native_unix_address address(peer);
   return sys::connect(native_handle(), address.get(), address.size);

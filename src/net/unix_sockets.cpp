@@ -1,5 +1,7 @@
 #include "net/unix_sockets.hpp"
 
+#include "base/thread.hpp"
+
 #include <array>
 #include <cstring>
 
@@ -24,7 +26,7 @@ bool has_file(const unix_endpoint& at) noexcept { return !at.is_unnamed() && !at
 }  // namespace
 
 unix_file::~unix_file() {
-  if (!has_file(at_)) return;
+  if (!has_file(at_) || process_ != base::this_process_id()) return;
   const path_of path(at_);
   const result<sys::file_identity> now = sys::identity_of(path.text);
   if (now.has_value() && now->device == device_ && now->inode == inode_) sys::unlink(path.text);
@@ -38,6 +40,7 @@ void unix_file::unlink_at_end(const unix_endpoint& at) noexcept {
   at_ = at;
   device_ = made->device;
   inode_ = made->inode;
+  process_ = base::this_process_id();
 }
 
 result<void> bind_unix(int fd, const unix_endpoint& at, unsigned mode) noexcept {

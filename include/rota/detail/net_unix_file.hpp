@@ -8,16 +8,21 @@
 
 namespace rota::net::detail {
 
-/// Unlinks it at the end, if that was asked for, and if it is still the one that was bound.
+/// Unlinks it at the end, if that was asked for, and if it is still the one that was bound: so it must go before its socket, which keeps its inode from
+/// being another's. A fork of the process that has bound it leaves it alone.
 class ROTA_API unix_file {
  public:
   unix_file() noexcept = default;
   unix_file(unix_file&& other) noexcept
-      : at_(std::exchange(other.at_, {})), device_(other.device_), inode_(other.inode_) {}
+      : at_(std::exchange(other.at_, {})),
+        device_(other.device_),
+        inode_(other.inode_),
+        process_(other.process_) {}
   unix_file& operator=(unix_file&& other) noexcept {
     std::swap(at_, other.at_);
     std::swap(device_, other.device_);
     std::swap(inode_, other.inode_);
+    std::swap(process_, other.process_);
     return *this;
   }
   unix_file(const unix_file&) = delete;
@@ -26,11 +31,14 @@ class ROTA_API unix_file {
 
   /// After bind().
   void unlink_at_end(const unix_endpoint& at) noexcept;
+  /// Somebody else sees to it.
+  void leave() noexcept { at_ = {}; }
 
  private:
   unix_endpoint at_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
+  std::uint64_t process_ = 0;
 };
 
 }  // namespace rota::net::detail

@@ -35,7 +35,8 @@ class ROTA_API unix_datagram {
   /// Two that are connected to each other.
   [[nodiscard]] static result<std::pair<unix_datagram, unix_datagram>> pair() noexcept;
   [[nodiscard]] static result<unix_datagram> adopt(int fd) noexcept;
-  [[nodiscard]] result<int> release() && { return socket_.release(); }
+  /// Its file stays.
+  [[nodiscard]] result<int> release() && noexcept;
 
   /// From now on send() goes there, and nothing comes from anybody else.
   result<void> connect(const unix_endpoint& peer) noexcept;
@@ -81,8 +82,8 @@ class ROTA_API unix_datagram {
 
  private:
   explicit unix_datagram(detail::socket_ref s) noexcept : socket_(std::move(s)) {}
-  detail::unix_file file_;
   detail::socket_ref socket_;
+  detail::unix_file file_;  // goes first
 };
 
 /// See unix_datagram.
@@ -100,9 +101,9 @@ class ROTA_API unix_datagram::recv_half {
  private:
   friend class unix_datagram;
   recv_half(detail::unix_file file, detail::socket_ref s) noexcept
-      : file_(std::move(file)), socket_(std::move(s)) {}
-  detail::unix_file file_;  // where it is received
+      : socket_(std::move(s)), file_(std::move(file)) {}
   detail::socket_ref socket_;
+  detail::unix_file file_;  // where it is received; goes first
 };
 
 class ROTA_API unix_datagram::send_half {

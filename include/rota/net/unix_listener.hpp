@@ -53,8 +53,8 @@ class ROTA_API unix_listener {
 
  private:
   explicit unix_listener(detail::socket_ref s) noexcept { by_.socket = std::move(s); }
-  detail::unix_file file_;
   detail::accepting by_;
+  detail::unix_file file_;  // goes first
 };
 
 }  // namespace rota::net

@@ -11,10 +11,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <vector>
 
 namespace rota::test {
@@ -121,6 +123,37 @@ TEST_F(unix_sockets, leave_a_file_of_another_alone) {
     EXPECT_TRUE(std::filesystem::exists(path("stays")));
     const auto nobody = co_await unix_stream::connect(at("stays"));
     EXPECT_TRUE(!nobody.has_value() && nobody.error() == std::errc::connection_refused);
+  });
+}
+
+TEST_F(unix_sockets, leave_their_file_to_who_takes_the_descriptor) {
+  run([this]() -> task<> {
+    int fd = -1;
+    {
+      unix_datagram one = demand(unix_datagram::bind(at("released"), {.unlink_at_end = true}));
+      fd = demand(std::move(one).release());
+    }
+    EXPECT_TRUE(std::filesystem::exists(path("released")));
+    const unix_datagram again = demand(unix_datagram::adopt(fd));
+    EXPECT_EQ(demand(again.local_endpoint()), at("released"));
+    co_return;
+  });
+}
+
+TEST_F(unix_sockets, keep_their_file_when_a_fork_ends) {
+  run([this]() -> task<> {
+    std::optional<unix_listener> listener =
+        demand(unix_listener::bind(at("forked"), {.unlink_at_end = true}));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      listener.reset();
+      ::_exit(0);
+    }
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+    EXPECT_TRUE(std::filesystem::exists(path("forked")));
+    listener.reset();
+    EXPECT_FALSE(std::filesystem::exists(path("forked")));
+    co_return;
   });
 }
 
