@@ -4,6 +4,7 @@
 #include "net/socket.hpp"
 
 #include <netinet/in.h>
+#include <cstddef>
 #include <cstring>
 
 namespace rota::net {
@@ -14,6 +15,13 @@ namespace {
 
 result<void> set_flag(int fd, int level, int name, bool on) noexcept {
   return on ? sys::set_option(fd, level, name, 1) : result<void>();
+}
+
+void set_port(detail::native_address& of, std::uint16_t port) noexcept {
+  constexpr std::size_t at = offsetof(sockaddr_in, sin_port);
+  static_assert(at == offsetof(sockaddr_in6, sin6_port));
+  const in_port_t native = htons(port);
+  std::memcpy(reinterpret_cast<std::byte*>(&of.storage) + at, &native, sizeof native);
 }
 
 result<void> prepare(int fd, const endpoint& at, const udp_options& options) noexcept {
@@ -53,7 +61,19 @@ result<void> udp_socket::connect(const endpoint& peer) noexcept {
   return sys::connect(native_handle(), address.get(), address.size);
 }
 
-result<void> udp_socket::disconnect() noexcept { return sys::disconnect(native_handle()); }
+/// A port that the system has chosen is given up with the peer: it is taken again.
+result<void> udp_socket::disconnect() noexcept {
+  const result<endpoint> before = local_endpoint();
+  if (!before.has_value()) return std::unexpected(before.error());
+  result<void> done = sys::disconnect(native_handle());
+  if (!done.has_value()) return done;
+  const result<endpoint> after = local_endpoint();
+  if (!after.has_value()) return std::unexpected(after.error());
+  if (after->port() == before->port()) return {};
+  detail::native_address address(*after);
+  set_port(address, before->port());
+  return sys::bind(native_handle(), address.get(), address.size);
+}
 
 result<bool> udp_socket::is_v6() const noexcept {
   const result<int> family = sys::option(native_handle(), SOL_SOCKET, SO_DOMAIN);

@@ -48,6 +48,7 @@ class ROTA_API udp_socket {
 
   /// From now on send() goes there, and nothing comes from anybody else.
   result<void> connect(const endpoint& peer) noexcept;
+  /// Has the same port as before; EADDRINUSE, if the system had chosen it, and has given it to another one in between: then it has none.
   result<void> disconnect() noexcept;
 
   /// co_await them: a result<std::size_t>, the bytes of one datagram. Of a connected socket; what is received may come from anybody otherwise.

@@ -105,6 +105,30 @@ TEST(udp, a_connected_socket_has_one_peer) {
   });
 }
 
+TEST(udp, a_socket_that_is_disconnected_is_where_it_was) {
+  run([]() -> task<> {
+    udp_socket sender = bound();
+    for (const endpoint& at :
+         {endpoint::loopback_v4(0), endpoint::any_v4(0), demand(endpoint::parse("[::1]:0"))}) {
+      udp_socket one = demand(udp_socket::bind(at));
+      udp_socket peer = demand(udp_socket::bind(at.is_v6() ? at : endpoint::loopback_v4(0)));
+      const endpoint before = demand(one.local_endpoint());
+      demand(one.connect(demand(peer.local_endpoint())));
+      demand(one.disconnect());
+      EXPECT_EQ(demand(one.local_endpoint()), before);
+      demand(one.disconnect());
+      EXPECT_EQ(demand(one.local_endpoint()), before);
+      if (at.is_v6()) continue;
+      const endpoint there = endpoint::loopback_v4(before.port());
+      const result<std::size_t> sent = co_await sender.send_to(bytes_of("x"), there);
+      EXPECT_TRUE(sent.has_value());
+      std::array<std::byte, 16> buffer;
+      const result<std::size_t> got = co_await one.recv(buffer);
+      EXPECT_EQ(got.value_or(0), 1U);
+    }
+  });
+}
+
 TEST(udp, a_peer_that_does_not_listen_is_told_once) {
   run([]() -> task<> {
     udp_socket one = bound();
