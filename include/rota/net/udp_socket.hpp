@@ -35,7 +35,8 @@ struct datagram {
 ///               socket: ECONNREFUSED, if the peer's machine has said that nobody receives there, is told by the next operation, once. An option
 ///               whose value is out of range is std::errc::invalid_argument. Cancelled, an operation has no effect: no datagram is lost
 ///               by it, and none is sent.
-/// Cost          One system call for each operation that need not wait, and for a batch of up to 64. No allocation.
+/// Cost          One system call for each operation that need not wait, and for a batch of up to 64 that is received; two for one that is sent. No
+///               allocation.
 /// Example       examples/udp.cpp
 class ROTA_API udp_socket {
  public:
