@@ -163,7 +163,7 @@ class ROTA_API runtime_handle {
 /// Ordering      What a thread did before `spawn` happens before the task's first line.
 /// Failure       The constructor throws std::invalid_argument for an option out of range and for a ROTA_IO that is no backend,
 ///               std::bad_alloc, and std::system_error when the threads of the workers (EAGAIN), the watchdog's, the driver's
-///               descriptors or the backend (errc::unsupported) cannot be had; then nothing is left behind. Blocking work that finds
+///               descriptors or the backend cannot be had; then nothing is left behind. Blocking work that finds
 ///               no thread waits for one.
 /// Cost          One thread for each worker, one watchdog; all asleep, without any timer, while there is nothing to do.
 /// Example       examples/runtime.cpp

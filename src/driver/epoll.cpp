@@ -30,7 +30,11 @@ std::error_code epoll::open() noexcept {
   const auto signal = base::sys::event_fd();
   if (!signal.has_value()) return signal.error();
   event_fd_ = *signal;
-  const auto added = base::sys::epoll_add_input(epoll_, event_fd_, interrupt_key);
+  return watch_for_others(event_fd_);
+}
+
+std::error_code epoll::watch_for_others(int fd) noexcept {
+  const auto added = base::sys::epoll_add_input(epoll_, fd, key_of_others);
   return added.has_value() ? std::error_code() : added.error();
 }
 
@@ -55,7 +59,7 @@ unsigned epoll::wait(base::time_point deadline, event* found, unsigned most) noe
   for (unsigned i = 0; i < *count; ++i) {
     // Edge-triggered as all others: each write of the event descriptor is an edge, whether it was read or not. Its counter is
     // full after 2^64 interrupts.
-    if (events[i].data.u64 != interrupt_key) found[kept++] = {events[i].data.u64, events[i].events};
+    if (events[i].data.u64 != key_of_others) found[kept++] = {events[i].data.u64, events[i].events};
   }
   return kept;
 }

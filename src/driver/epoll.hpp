@@ -32,6 +32,8 @@ class epoll {
 
   /// EMFILE and the like.
   [[nodiscard]] std::error_code open() noexcept;
+  /// While `fd` becomes readable, wait() returns; it is not told of as an event. For as long as this lives.
+  [[nodiscard]] std::error_code watch_for_others(int fd) noexcept;
 
   /// One thread at a time. Blocks until there are events, interrupt() was called, or the deadline has come.
   unsigned wait(base::time_point deadline, event* found, unsigned most) noexcept;
@@ -53,7 +55,7 @@ class epoll {
   }
 
  private:
-  static constexpr std::uint64_t interrupt_key = ~std::uint64_t{0};
+  static constexpr std::uint64_t key_of_others = ~std::uint64_t{0};  // the highest bit is in no other key
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   using slots = std::array<registration, chunk>;
 

@@ -109,6 +109,7 @@ const core::scheduler_ops scheduler::ops_table{
     .outside = [](core::scheduler& s, int by) noexcept { of(s).note_outside(by); },
     .blocking = [](core::scheduler& s) noexcept { return of(s).around.blocking; },
     .io = [](core::scheduler& s) noexcept { return of(s).around.io; },
+    .flush = [](core::scheduler& s) noexcept { of(s).flush_driver(); },
     .held = [](core::scheduler& s) noexcept { of(s).note_made(); },
     .runs =
         [](header& task) noexcept {

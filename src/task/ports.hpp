@@ -83,6 +83,8 @@ struct scheduler_ops {
   driver::io_driver* (*io)(scheduler& self) noexcept = [](scheduler&) noexcept -> driver::io_driver* {
     return nullptr;
   };
+  /// What tasks have prepared for the kernel goes to it: by a thread that plays no role, before it sleeps.
+  void (*flush)(scheduler& self) noexcept = [](scheduler&) noexcept {};
   /// Something that is no task, and that its owner may keep for longer than the runtime, needs this scheduler's memory: a
   /// socket. It gives it back by freed().
   void (*held)(scheduler& self) noexcept = [](scheduler&) noexcept {};

@@ -1,0 +1,64 @@
+// A task that waits for what the kernel does for it. For coroutines of the library: not in a public header.
+#pragma once
+
+#include "base/sys/files.hpp"
+#include "base/tls_slot.hpp"
+#include "driver/ring.hpp"
+#include "task/header.hpp"
+
+#include <rota/leaf.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace rota::driver {
+
+/// Awaited once. Cannot lose: it has ended only when the kernel says so, and its task's frames stay until then.
+/// `op` was taken from the ring, and its request filled in; the leaf gives it back.
+class op_leaf final : public leaf {
+ public:
+  enum class yields : std::uint8_t { number, descriptor };
+
+  op_leaf(ring& r, operation& op, const char* what, yields kind = yields::number) noexcept
+      : ring_(r), operation_(op), what_(what), kind_(kind) {}
+  /// A descriptor that nobody has taken is closed.
+  ~op_leaf() {
+    if (kind_ == yields::descriptor && started_ && operation_.result() >= 0)
+      base::sys::close(operation_.result());
+    ring_.give_back(operation_);
+    if (owner_ != nullptr) owner_->ops->outside(*owner_, -1);
+  }
+  op_leaf(const op_leaf&) = delete;
+  op_leaf& operator=(const op_leaf&) = delete;
+
+  [[nodiscard]] bool is_ready() noexcept override { return operation_.is_done(); }
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return ring_.cancel(operation_); }
+  [[nodiscard]] bool cancel_ended() noexcept override { return operation_.is_done(); }
+  [[nodiscard]] const char* what() const noexcept override { return what_; }
+
+  /// What the call would have returned, or -errno.
+  std::int32_t await_resume() noexcept {
+    kind_ = yields::number;
+    return operation_.result();
+  }
+
+ private:
+  bool start() override {
+    owner_ = &core::scheduler_for_children(core::header_of(task()));
+    owner_->ops->outside(*owner_, +1);
+    started_ = true;
+    ring_.start(operation_, make_waker());
+    // Nobody would do it for a thread that plays no role before it sleeps.
+    if (base::this_thread_locals().worker == nullptr) owner_->ops->flush(*owner_);
+    return false;
+  }
+
+  ring& ring_;
+  operation& operation_;
+  const char* what_;
+  core::scheduler* owner_ = nullptr;
+  yields kind_;
+  bool started_ = false;
+};
+
+}  // namespace rota::driver
