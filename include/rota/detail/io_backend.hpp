@@ -25,11 +25,12 @@ enum class io_backend : unsigned char {
 struct io_stats {
   std::uint64_t watched = 0;  // descriptors, now
   // Of the io_uring, if it has one.
-  std::uint64_t operations = 0;   // that were started
-  std::uint64_t cancelled = 0;    // of which the kernel was told to end them
-  std::uint64_t resubmitted = 0;  // that the kernel gave back, since the thread that had submitted them has gone
-  std::uint64_t overflows = 0;    // times that it had to keep completions for want of room
-  std::uint64_t refused = 0;      // times that it took nothing, and was asked again
+  std::uint64_t operations = 0;  // that were started
+  std::uint64_t cancelled = 0;   // of which the kernel was told to end them
+  std::uint64_t resubmitted =
+      0;  // that the kernel gave back, since the thread that had submitted them has gone
+  std::uint64_t overflows = 0;  // times that it had to keep completions for want of room
+  std::uint64_t refused = 0;    // times that it took nothing, and was asked again
 };
 
 }  // namespace rota
