@@ -38,8 +38,8 @@ template <class A>
 ///
 /// A case is: recv() and send() of a channel; lock(), acquire(), wait() and their like of what is in rota/sync, but for a condition_variable;
 /// sleep_for, sleep_until, tick() of an interval; a handle by its name, its result() or detached_wait(); next() of a join_set and of a
-/// unix_signal; read(), write() of a socket; and each leaf of your own that says may_lose. A task is none: spawn it, and wait for its handle;
-/// or see when_any. So accept() of a listener, a work of a pool, next() of a generator, get_or_init(), and run() of a strand are none. Nor is what
+/// unix_signal; accept() of a listener; read(), write() of a socket; and each leaf of your own that says may_lose. A task is none: spawn it,
+/// and wait for its handle; or see when_any. So a work of a pool, next() of a generator, get_or_init(), and run() of a strand are none. Nor is what
 /// cannot be given back, an arrival at a barrier (its wait() after arrive() is one), nor a select in a select. At most 64. There is no case
 /// for "none is ready": try_select() never waits, in a task, too.
 ///

@@ -256,7 +256,4 @@ enum class if_granted : unsigned char { pass_on, keep };
 /// The owner gives up, in whatever state its node is.
 ROTA_API on_give_up give_up(const wait_target& at, wait_node& me, if_granted then) noexcept;
 
-/// Ends the program if this thread is inside of a wait_section. Before any code of a user's, and any wake. Nothing in builds without
-/// asserts.
-
 }  // namespace rota::core
