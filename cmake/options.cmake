@@ -9,7 +9,7 @@ option(ROTA_HARDEN "Compile rota's own targets with the hardening flags of relea
 
 option(ROTA_CHAOS "Threads wait or give way now and then, by a seed: for stress tests" OFF)
 
-set(ROTA_SANITIZE none CACHE STRING "address (with undefined) | thread | undefined | none")
+set(ROTA_SANITIZE none CACHE STRING "address (with clang: and undefined) | thread | undefined | none")
 set_property(CACHE ROTA_SANITIZE PROPERTY STRINGS none address thread undefined)
 if(NOT ROTA_SANITIZE MATCHES "^(none|address|thread|undefined)$")
   message(FATAL_ERROR "rota: ROTA_SANITIZE is address, thread, undefined or none, not '${ROTA_SANITIZE}'")
