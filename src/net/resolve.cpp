@@ -2,6 +2,8 @@
 
 #include "base/sys/names.hpp"
 #include "net/happy_eyeballs.hpp"
+#include "net/name_sources.hpp"
+#include "net/resolve_ares.hpp"
 
 #include <rota/error.hpp>
 #include <rota/spawn.hpp>
@@ -90,10 +92,25 @@ std::optional<result<std::vector<endpoint>>> read_numbers(const std::string& hos
   return std::vector<endpoint>{*one};
 }
 
+/// Name servers are asked by name_source::system only as it likes, and have a port.
+bool can_be_asked(const resolve_options& how) noexcept {
+  const auto has_port = [](const endpoint& each) { return each.port() != 0; };
+  if (!std::all_of(how.name_servers.begin(), how.name_servers.end(), has_port)) return false;
+  return how.name_servers.empty() || how.by != name_source::system;
+}
+
+bool asks_name_servers(const resolve_options& how) {
+  if (how.by == name_source::system) return false;
+  if (how.by == name_source::name_servers || !how.name_servers.empty()) return true;
+  return detail::can_ask_name_servers() && detail::system_has_only_files_and_name_servers();
+}
+
 task<result<tcp_stream>> resolve_and_connect(std::string host, std::uint16_t port, connect_options how) {
   resolve_options asked;
   asked.family = how.family;
   asked.limit = how.limit;
+  asked.by = how.by;
+  asked.name_servers = std::move(how.name_servers);
   auto resolving = resolve(std::move(host), port, asked);
   auto found = co_await std::move(resolving);
   if (!found.has_value()) co_return std::unexpected(found.error());
@@ -111,8 +128,13 @@ const std::error_category& resolve_category() noexcept {
 
 task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port, resolve_options how) {
   if (is_bad(host)) co_return std::unexpected(make_error_code(resolve_errc::bad_name));
+  if (!can_be_asked(how)) co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
   auto numbers = read_numbers(host, port, how.family);
   if (numbers.has_value()) co_return std::move(*numbers);
+  if (asks_name_servers(how)) {
+    auto asking = detail::ask_name_servers(std::move(host), port, how.family, std::move(how.name_servers));
+    co_return co_await timeout(how.limit, std::move(asking));
+  }
   // It may outlive this: it keeps what it needs, and nobody waits for it who has no more time.
   auto asking = spawn_blocking(ask_system, std::move(host), port, how.family);
   co_return co_await timeout(how.limit, asking.detached_wait());

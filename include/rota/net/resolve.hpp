@@ -29,21 +29,32 @@ enum class resolve_errc : int {
   return {static_cast<int>(why), resolve_category()};
 }
 
+/// Who is asked.
+enum class name_source : std::uint8_t {
+  automatic,  // name servers, if rota was built with c-ares and /etc/nsswitch.conf names no more than files and dns; else the system
+  system,     // the system's resolver, with all that it is set up for: files, DNS, mDNS, LDAP
+  name_servers,  // /etc/hosts and the servers of /etc/resolv.conf, without a thread; std::errc::not_supported: rota was built without c-ares
+};
+
 struct resolve_options {
   address_family family = address_family::any;
   std::chrono::nanoseconds limit = std::chrono::seconds(10);  // errc::timed_out
+  name_source by = name_source::automatic;
+  std::vector<endpoint>
+      name_servers;  // these are asked, each with its port (53), and no file; not with name_source::system
 };
 
 /// The addresses of a host, with `port`, in the order in which they should be tried (RFC 6724). Each comes once.
 ///
-/// `host` is a name, or an address in numbers: "::1", "10.0.0.1", "fe80::1%eth0". The system's resolver is asked, with all that it is set up for: hosts,
-/// DNS, mDNS.
+/// `host` is a name, or an address in numbers: "::1", "10.0.0.1", "fe80::1%eth0".
 ///
 /// Threads       Any task of a runtime.
-/// Failure       resolve_errc; errc::timed_out; std::bad_alloc is thrown.
-/// Ordering      Cancelled or late, it ends at once; the system's resolver cannot be stopped, and goes on alone on its thread. A shutdown waits
-///               for it as for every closure.
-/// Cost          Numbers: no more than reading them. Else a closure in the blocking pool.
+/// Failure       resolve_errc; errc::timed_out; std::errc::invalid_argument: name servers without a port, or for name_source::system; an error of the
+///               system (EMFILE). std::bad_alloc is thrown.
+/// Ordering      Cancelled or late, it ends at once. The system's resolver cannot be stopped, and goes on alone on its thread; a shutdown waits
+///               for it as for every closure. Nothing is remembered: each call asks.
+/// Cost          Numbers: no more than reading them. The system: a closure in the blocking pool. Name servers: a few files of /etc are read by the worker,
+///               and each question has its own sockets.
 [[nodiscard]] ROTA_API task<result<std::vector<endpoint>>> resolve(std::string host,
                                                                    std::uint16_t port,
                                                                    resolve_options how = {});
@@ -52,6 +63,8 @@ struct connect_options {
   std::chrono::nanoseconds attempt_delay = std::chrono::milliseconds(250);  // not negative
   std::chrono::nanoseconds limit = std::chrono::seconds(30);                // for all of it: errc::timed_out
   address_family family = address_family::any;
+  name_source by = name_source::automatic;  // as in resolve_options
+  std::vector<endpoint> name_servers;
 };
 
 /// A connection to one of a host's addresses, the first that answers (RFC 8305, "happy eyeballs"): the families take turns, each attempt begins

@@ -41,6 +41,17 @@ result<void> epoll_add_input(int epoll, int fd, std::uint64_t key) noexcept {
   return add_to_epoll(epoll, fd, key, EPOLLIN | EPOLLET);
 }
 
+result<void> epoll_set(int epoll, int fd, bool for_reading, bool for_writing) noexcept {
+  epoll_event event{};
+  event.events = (for_reading ? EPOLLIN : 0U) | (for_writing ? EPOLLOUT : 0U);
+  event.data.u64 = static_cast<std::uint64_t>(fd);
+  before_system_call();
+  if (event.events == 0) return done(::epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nullptr));
+  if (::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0) return {};
+  if (errno != ENOENT) return std::unexpected(last_error());
+  return done(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
 void epoll_remove(int epoll, int fd) noexcept {
   before_system_call();
   ::epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nullptr);

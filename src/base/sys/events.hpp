@@ -14,6 +14,8 @@ result<int> epoll_create() noexcept;
 result<void> epoll_add(int epoll, int fd, std::uint64_t key) noexcept;
 /// The same, for input alone: a read of an event_fd would be an edge for output.
 result<void> epoll_add_input(int epoll, int fd, std::uint64_t key) noexcept;
+/// Level-triggered, with `fd` as its key: what it is to tell from now on, instead of what was said before; neither: nothing.
+result<void> epoll_set(int epoll, int fd, bool for_reading, bool for_writing) noexcept;
 /// For a descriptor that stays open.
 void epoll_remove(int epoll, int fd) noexcept;
 /// `deadline`: `never` waits for ever, a past one only looks. Returns how many events.

@@ -130,47 +130,6 @@ TEST(addresses, of_two_families_take_turns) {
   EXPECT_TRUE(net::detail::in_turns({}).empty());
 }
 
-task<void> numbers_need_no_question() {
-  auto four = co_await net::resolve("10.1.2.3", 80);
-  EXPECT_TRUE(four.has_value());
-  if (four.has_value()) {
-    EXPECT_EQ(*four, std::vector<endpoint>{at("10.1.2.3:80")});
-  }
-  auto six = co_await net::resolve("::1", 443);
-  EXPECT_TRUE(six.has_value());
-  if (six.has_value()) {
-    EXPECT_EQ(*six, std::vector<endpoint>{at("[::1]:443")});
-  }
-  net::resolve_options only_six;
-  only_six.family = net::address_family::v6;
-  const auto other = co_await net::resolve("10.1.2.3", 80, only_six);
-  EXPECT_FALSE(other.has_value());
-  if (!other.has_value()) {
-    EXPECT_EQ(other.error(), net::resolve_errc::no_address);
-    EXPECT_EQ(other.error().message(), "the host has no address of this family");
-  }
-}
-
-TEST(resolve, numbers_need_no_question) {
-  runtime rt(with_workers(1));
-  rt.block_on(numbers_need_no_question());
-}
-
-task<void> no_names() {
-  for (const std::string& host : {std::string(), std::string(300, 'a'), std::string("a\0b", 3)}) {
-    const auto refused = co_await net::resolve(host, 1);
-    EXPECT_FALSE(refused.has_value());
-    if (!refused.has_value()) {
-      EXPECT_EQ(refused.error(), net::resolve_errc::bad_name);
-    }
-  }
-}
-
-TEST(resolve, what_is_no_name_is_not_asked_for) {
-  runtime rt(with_workers(1));
-  rt.block_on(no_names());
-}
-
 /// /etc/hosts knows it.
 task<void> connects_by_name() {
   auto listener = net::tcp_listener::bind(endpoint::loopback_v4(0));
@@ -183,7 +142,7 @@ task<void> connects_by_name() {
   EXPECT_TRUE(accepted.has_value());
 }
 
-TEST(resolve, a_host_is_connected_to_by_its_name) {
+TEST(connect_by_name, a_host_is_connected_to_by_its_name) {
   runtime rt(with_workers(2));
   rt.block_on(connects_by_name());
 }
@@ -201,7 +160,7 @@ task<void> finds_nobody() {
   }
 }
 
-TEST(resolve, a_refused_connection_is_its_error) {
+TEST(connect_by_name, a_refused_connection_is_its_error) {
   runtime rt(with_workers(2));
   rt.block_on(finds_nobody());
 }

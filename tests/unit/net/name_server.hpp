@@ -1,0 +1,182 @@
+// A name server for tests, on a port of the loopback device: what it says is in the name that it is asked for.
+#pragma once
+
+#include "unit/net/net_support.hpp"
+
+#include <rota/net/udp_socket.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rota::test {
+
+/// Names: "v4", "v6", "both", "none" (there is no such name), "nothing" (no address), "broken" (SERVFAIL), "refused", "silent" (no answer), "garbage",
+/// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone); each with ".test".
+class name_server {
+ public:
+  name_server()
+      : udp_(demand(net::udp_socket::bind(net::endpoint::loopback_v4(0)))),
+        at_(demand(udp_.local_endpoint())) {
+    tcp_.emplace(demand(net::tcp_listener::bind(at_)));
+  }
+
+  [[nodiscard]] net::endpoint at() const noexcept { return at_; }
+  [[nodiscard]] int questions() const noexcept { return questions_; }
+  [[nodiscard]] int by_tcp() const noexcept { return by_tcp_; }
+
+  task<> answer_datagrams() {
+    std::array<std::byte, 512> buffer;
+    for (;;) {
+      net::endpoint from;
+      const net::result<std::size_t> size = co_await udp_.recv_from(buffer, from);
+      if (!size.has_value()) co_return;
+      ++questions_;
+      const std::span<const std::byte> asked = std::span(buffer).first(*size);
+      for (const bytes& each : answers(asked, false)) {
+        const net::result<std::size_t> sent = co_await udp_.send_to(each, from);
+        EXPECT_EQ(sent.value_or(0), each.size());
+      }
+    }
+  }
+
+  task<> answer_streams() {
+    for (;;) {
+      net::result<net::tcp_stream> one = co_await tcp_->accept();
+      if (!one.has_value()) co_return;
+      std::array<std::byte, 512> buffer;
+      // One question, which comes as a whole: it is small, and the other side writes it at once.
+      const net::result<std::size_t> size = co_await one->read(buffer);
+      if (size.value_or(0) < 3) continue;
+      ++by_tcp_;
+      for (const bytes& each : answers(std::span<const std::byte>(buffer).first(*size).subspan(2), true)) {
+        bytes framed;
+        put(framed, each.size());
+        framed.insert(framed.end(), each.begin(), each.end());
+        // In two parts, so that one of them is read before the other is there.
+        const std::span<const std::byte> all(framed);
+        const net::result<std::size_t> first = co_await one->write_all(all.first(7));
+        EXPECT_TRUE(first.has_value());
+        co_await yield();
+        const net::result<std::size_t> rest = co_await one->write_all(all.subspan(7));
+        EXPECT_TRUE(rest.has_value());
+      }
+    }
+  }
+
+ private:
+  using bytes = std::vector<std::byte>;
+  static constexpr std::uint16_t type_a = 1;
+  static constexpr std::uint16_t type_cname = 5;
+  static constexpr std::uint16_t type_aaaa = 28;
+
+  static void put(bytes& to, std::size_t two) {
+    to.push_back(static_cast<std::byte>(two >> 8 & 0xFF));
+    to.push_back(static_cast<std::byte>(two & 0xFF));
+  }
+  static std::uint16_t two_at(std::span<const std::byte> from, std::size_t at) {
+    return static_cast<std::uint16_t>(std::to_integer<unsigned>(from[at]) << 8 |
+                                      std::to_integer<unsigned>(from[at + 1]));
+  }
+
+  struct record {
+    std::uint16_t type;
+    bytes data;
+    std::size_t of = 0xC00C;  // the name of the question
+  };
+  static record address(std::uint16_t type, std::uint8_t last) {
+    bytes data(type == type_a ? 4 : 16);
+    data.front() = static_cast<std::byte>(type == type_a ? 10 : 0xFD);
+    data.back() = static_cast<std::byte>(last);
+    return {type, std::move(data)};
+  }
+
+  /// `flags`: those of the answer, with its code.
+  static bytes message(std::span<const std::byte> question,
+                       std::uint16_t id,
+                       std::size_t flags,
+                       const std::vector<record>& all) {
+    bytes made;
+    put(made, id);
+    put(made, flags);
+    put(made, 1);
+    put(made, all.size());
+    put(made, 0);
+    put(made, 0);
+    made.insert(made.end(), question.begin(), question.end());
+    for (const record& each : all) {
+      put(made, each.of);
+      put(made, each.type);
+      put(made, 1);
+      put(made, 0);
+      put(made, 60);
+      put(made, each.data.size());
+      made.insert(made.end(), each.data.begin(), each.data.end());
+    }
+    return made;
+  }
+
+  static std::vector<bytes> answers(std::span<const std::byte> asked, bool by_stream) {
+    constexpr std::size_t head = 12;
+    std::string name;
+    std::size_t at = head;
+    for (auto length = std::to_integer<std::size_t>(asked[at]); length != 0;
+         length = std::to_integer<std::size_t>(asked[at])) {
+      name += text_of(asked.subspan(at + 1, length)) + ".";
+      at += 1 + length;
+    }
+    const std::uint16_t type = two_at(asked, at + 1);
+    const std::span<const std::byte> question = asked.subspan(head, at + 5 - head);
+    const std::uint16_t id = two_at(asked, 0);
+    constexpr std::size_t good = 0x8180;
+    const auto say = [&](std::size_t flags, const std::vector<record>& all = {}) {
+      return message(question, id, flags, all);
+    };
+    const bool four = type == type_a;
+    const bool six = type == type_aaaa;
+    if (name == "silent.test.") return {};
+    if (name == "none.test.") return {say(good | 3)};
+    if (name == "broken.test.") return {say(good | 2)};
+    if (name == "refused.test.") return {say(good | 5)};
+    if (name == "garbage.test.") return {bytes(40, std::byte{0xFF})};
+    if (name == "cut.test.") {
+      bytes one = say(good, {address(type, 1)});
+      one.resize(one.size() - 3);
+      return {one};
+    }
+    if (name == "other.test.") {
+      const auto wrong = static_cast<std::uint16_t>(id + 1);
+      return {message(question, wrong, good, {address(type, 66)}), say(good, {address(type, 1)})};
+    }
+    if (name == "v4.test." && four)
+      return {say(good, {address(type, 1), address(type, 2), address(type, 1)})};
+    if (name == "v6.test." && six) return {say(good, {address(type, 1)})};
+    if (name == "both.test.") return {say(good, {address(type, 1)})};
+    if (name == "alias.test." && four) {
+      // Its second name lies behind the question: 12 bytes of head, the question, and 12 of the record before its data.
+      bytes other{std::byte{4}, std::byte{'r'}, std::byte{'e'}, std::byte{'a'}, std::byte{'l'}, std::byte{0}};
+      record real = address(type, 7);
+      real.of = 0xC000 | (head + question.size() + 12);
+      return {say(good, {record{type_cname, other}, real})};
+    }
+    if (name == "large.test." && four) {
+      constexpr std::size_t cut = 0x0200;
+      if (!by_stream) return {say(good | cut)};
+      std::vector<record> all;
+      for (std::uint8_t i = 1; i <= 100; ++i) all.push_back(address(type, i));
+      return {say(good, all)};
+    }
+    return {say(good)};
+  }
+
+  net::udp_socket udp_;
+  net::endpoint at_;
+  std::optional<net::tcp_listener> tcp_;
+  int questions_ = 0;
+  int by_tcp_ = 0;
+};
+
+}  // namespace rota::test
