@@ -1,8 +1,11 @@
 #include <rota/detail/channel_chain.hpp>
 
 #include "base/frame_allocator.hpp"
+#include "base/mutex.hpp"
 
+#include <bit>
 #include <new>
+#include <utility>
 
 namespace rota::channel::detail {
 
@@ -21,21 +24,70 @@ chain& self(void* of) noexcept { return *static_cast<chain*>(of); }
 }
 
 constexpr std::size_t frame_align = 16;
+constexpr std::size_t least_in_block = 4;
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
+  return (bytes + to - 1) / to * to;
+}
+/// From the room's first slot to its first item, which has its alignment.
+constexpr std::size_t offset_of_items(std::size_t slots, std::size_t align) noexcept {
+  return round_up(sizeof(chain_room) + slots * sizeof(chain_slot), align) - sizeof(chain_room);
+}
+constexpr std::size_t bytes_of_room(std::size_t slots, const item_shape& items) noexcept {
+  return sizeof(chain_room) + offset_of_items(slots, items.align) + slots * items.size;
+}
+/// As many as there is room for in a frame that threads keep, but not too few.
+constexpr std::size_t slots_for(const item_shape& items, std::size_t most) noexcept {
+  while (most > least_in_block && bytes_of_room(most, items) > base::largest_kept_frame) most /= 2;
+  return most;
+}
 
 }  // namespace
 
+// ---- making and ending
+
 chain* chain::make(const item_shape& items) {
-  return ::new (base::allocate_frame(sizeof(chain))) chain(items);
+  auto* const first = new chain_block;
+  void* memory = nullptr;
+  try {
+    memory = base::allocate_frame(sizeof(chain));
+  } catch (...) {
+    delete first;
+    throw;
+  }
+  return ::new (memory) chain(items, *first);
 }
 
-chain::chain(const item_shape& items) noexcept
-    : item_offset_((sizeof(slot) + items.align - 1) / items.align * items.align),
-      node_bytes_(item_offset_ + items.size),
+chain::chain(const item_shape& items, chain_block& first) noexcept
+    : item_bytes_(items.size),
       align_(items.align),
-      destroy_item_(items.destroy) {}
+      index_mask_(slots_for(items, most_in_block) - 1),
+      index_bits_(static_cast<unsigned>(std::bit_width(index_mask_))),
+      first_item_(offset_of_items(index_mask_ + 1, items.align)),
+      room_bytes_(bytes_of_room(index_mask_ + 1, items)),
+      destroy_item_(items.destroy),
+      oldest_(&first),
+      last_(&first),
+      tail_block_(&first),
+      head_block_(&first) {
+  // relaxed. Nobody else has it yet.
+  first.turn.store(0, base::order::relaxed);
+}
 
-chain::~chain() { receivers_.end("a channel was destroyed while somebody waits to receive"); }
+chain::~chain() {
+  receivers_.end("a channel was destroyed while somebody waits to receive");
+  for (chain_block* list : {oldest_, spare_blocks_}) {
+    while (list != nullptr) {
+      if (chain_room* const room = list->room.get()) free_room(room);
+      chain_block* const gone = std::exchange(list, list->next.get());
+      base::note_free(gone, sizeof(chain_block));
+      delete gone;
+    }
+  }
+  free_rooms(spare_rooms_);
+}
 
+/// By receivers only, and when nobody is left: what senders have claimed and not published yet stays.
 void chain::destroy_items() noexcept {
   slot* oldest = nullptr;
   while (claim_item(oldest) == look::got) {
@@ -50,89 +102,169 @@ void chain::destroy() noexcept {
   base::free_frame(this, sizeof(chain));
 }
 
-void chain::drop_sender() noexcept {
-  if (halves_.drop_sender() == halves::on_drop::others) return;
-  close();
-  if (halves_.drop_side()) destroy();
-}
-
-void chain::drop_receiver() noexcept {
-  if (halves_.drop_receiver() == halves::on_drop::others) return;
-  close();
-  destroy_items();
-  if (halves_.drop_side()) destroy();
-}
-
-chain::slot& chain::make_place() {
-  void* const memory = align_ > frame_align ? ::operator new(node_bytes_, std::align_val_t(align_))
-                                            : base::allocate_frame(node_bytes_);
-  return *::new (memory) slot;
-}
-
-void chain::free(slot& place) noexcept {
-  if (align_ > frame_align) {
-    ::operator delete(static_cast<void*>(&place), std::align_val_t(align_));
-  } else {
-    base::free_frame(&place, node_bytes_);
-  }
-}
-
-bool chain::publish(slot& place) noexcept {
-  wait_section section(receivers_);
-  if (closed_) [[unlikely]]
-    return false;
-  (first_ == nullptr ? first_ : last_->next) = &place;
-  last_ = &place;
-  ++size_;
-  if (wait_node* const first = section.first()) section.call(*first);
-  return true;
-}
-
-/// Under the lock. Null: there is none. Whoever takes the last one tells the others of the end.
-chain::slot* chain::pop(wait_section& section) noexcept {
-  slot* const oldest = first_;
-  if (oldest == nullptr) return nullptr;
-  first_ = oldest->next;
-  --size_;
-  if (has_ended()) section.grant_all(wait_state::closed);
-  return oldest;
-}
-
-look chain::claim_item(slot*& place) noexcept {
-  wait_section section(receivers_);
-  place = pop(section);
-  if (place != nullptr) return look::got;
-  return has_ended() ? look::ended : look::not_now;
-}
+void chain::drop_sender() noexcept { halves_.drop_sender_of(*this); }
+void chain::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
 
 void chain::close() noexcept {
+  // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
+  tail_.fetch_or(closed, base::order::acq_rel);
   {
     wait_section section(receivers_);
-    closed_ = true;
-    if (has_ended()) section.grant_all(wait_state::closed);
+    // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (B4).
+    if (has_ended_at(head_.load(base::order::relaxed))) section.grant_all(wait_state::closed);
   }
   halves_.tell_closed();
 }
 
-bool chain::is_closed() const noexcept {
-  const wait_section section(receivers_);
-  return closed_;
-}
-
 std::uint64_t chain::size() const noexcept {
-  const wait_section section(receivers_);
-  return size_;
+  // relaxed. A guess, all of it.
+  const std::uint64_t head = head_.load(base::order::relaxed);
+  // relaxed. As above.
+  const std::uint64_t tail = tail_.load(base::order::relaxed) & ~closed;
+  return tail <= head ? 0 : tail - head;
 }
 
-on_join chain::join(wait_section& section, wait_node& me) noexcept {
-  if (slot* const oldest = pop(section)) {
-    keep(me, *oldest);
-    return on_join::done;
-  }
-  if (has_ended()) return on_join::closed;
-  join_line(section, me, come_);
-  return on_join::linked;
+// ---- blocks and rooms
+
+chain_room* chain::make_room() const {
+  void* const memory = align_ > frame_align ? ::operator new(room_bytes_, std::align_val_t(align_))
+                                            : base::allocate_frame(room_bytes_);
+  auto* const room = ::new (memory) chain_room;
+  for (std::size_t i = 0; i <= index_mask_; ++i)
+    ::new (slots_of(*room) + i) slot(static_cast<std::uint8_t>(i));
+  return room;
 }
+
+void chain::free_room(chain_room* room) const noexcept {
+  for (std::size_t i = 0; i <= index_mask_; ++i) slots_of(*room)[i].~slot();
+  room->~chain_room();
+  if (align_ > frame_align) {
+    base::note_free(room, room_bytes_);
+    ::operator delete(static_cast<void*>(room), std::align_val_t(align_));
+  } else {
+    base::free_frame(room, room_bytes_);
+  }
+}
+
+void chain::free_rooms(chain_room* first) const noexcept {
+  while (first != nullptr) free_room(std::exchange(first, first->next_spare));
+}
+
+/// By a sender that has found this block at the tail, before it claims the first place.
+void chain::enter(std::uint64_t number) {
+  spare with;
+  while (!try_enter(number, with)) {  // once or twice: then there is enough
+    try {
+      if (with.block == nullptr) with.block = new chain_block;
+      if (with.room == nullptr) with.room = make_room();
+    } catch (...) {
+      keep_spare(with);
+      throw;
+    }
+  }
+  if (with.block != nullptr || with.room != nullptr) keep_spare(with);
+}
+
+/// Takes what it has from `with`, else what there is. False: that is not enough. True: this one or another sender has entered it.
+bool chain::try_enter(std::uint64_t number, spare& with) noexcept {
+  const base::lock_guard lock(blocks_);
+  // relaxed. Under the lock.
+  if (number_in(last_->turn.load(base::order::relaxed)) != number) return true;
+  if (with.block == nullptr && spare_blocks_ != nullptr)
+    with.block = std::exchange(spare_blocks_, spare_blocks_->next.get());
+  if (with.room == nullptr && spare_rooms_ != nullptr) {
+    with.room = std::exchange(spare_rooms_, spare_rooms_->next_spare);
+    --spare_room_count_;
+  }
+  if (with.block == nullptr || with.room == nullptr) return false;
+  chain_block& at = *std::exchange(last_, std::exchange(with.block, nullptr));
+  chain_room& room = *std::exchange(with.room, nullptr);
+  room.of.set(&at);
+  at.room.set(&room);
+  at.next.set(last_);
+  last_->next.set(nullptr);
+  // release. Pairs with mark_head(): who sets a bit after this sees that the block is not what it was.
+  last_->full.store(0, base::order::release);
+  // release. Pairs with find(): and who sees the number sees it empty.
+  last_->turn.store((number + 1) << 1U, base::order::release);
+  // release. Pairs with try_place(): the room is there, and the next block.
+  at.turn.store(number << 1U | entered, base::order::release);
+  // release. The same: so is the block.
+  tail_block_.store(&at, base::order::release);
+  return true;
+}
+
+/// What was not needed, or not enough.
+void chain::keep_spare(const spare& what) noexcept {
+  chain_room* gone = nullptr;
+  {
+    const base::lock_guard lock(blocks_);
+    if (what.block != nullptr) {
+      what.block->next.set(spare_blocks_);
+      spare_blocks_ = what.block;
+    }
+    if (what.room != nullptr) keep_room(*what.room, gone);
+  }
+  free_rooms(gone);
+}
+
+/// Under the lock. What it does not keep is one more of those that are gone: they are freed after it.
+void chain::keep_room(chain_room& room, chain_room*& gone) noexcept {
+  const bool keeps = spare_room_count_ < most_spare_rooms;
+  if (keeps) ++spare_room_count_;
+  chain_room*& list = keeps ? spare_rooms_ : gone;
+  room.next_spare = std::exchange(list, &room);
+}
+
+/// Null: the head has left it.
+chain_block* chain::find_slowly(std::uint64_t number) noexcept {
+  const base::lock_guard lock(blocks_);
+  // relaxed. Under the lock, all of it; the blocks up to the head's are linked there.
+  chain_block* at = head_block_.load(base::order::relaxed);
+  // relaxed. As above.
+  while (number_in(at->turn.load(base::order::relaxed)) < number) at = at->next.get();
+  // relaxed. As above.
+  if (number_in(at->turn.load(base::order::relaxed)) != number) return nullptr;
+  // release. Pairs with find(): the block is there.
+  head_block_.store(at, base::order::release);
+  return at;
+}
+
+/// Under the lock. All places were taken: they are as new then.
+bool chain::was_emptied(chain_room& room) const noexcept {
+  slot* const slots = slots_of(room);
+  for (std::size_t i = 0; i <= index_mask_; ++i) {
+    // acquire. Pairs with free(): nobody is in the room any more.
+    if ((slots[i].mark.load(base::order::acquire) & taken) == 0) return false;
+  }
+  for (std::size_t i = 0; i <= index_mask_; ++i) {
+    // relaxed. It is given on under the lock.
+    slots[i].mark.store(static_cast<std::uint8_t>(i), base::order::relaxed);
+  }
+  return true;
+}
+
+void chain::sweep() noexcept {
+  // relaxed. The caller has taken an item, and sees its own claim at least. Where the head is further, so is its block.
+  static_cast<void>(find(head_.load(base::order::relaxed) >> index_bits_));
+  chain_room* gone = nullptr;
+  {
+    const base::lock_guard lock(blocks_);
+    // relaxed. Under the lock.
+    while (oldest_ != head_block_.load(base::order::relaxed) && was_emptied(*oldest_->room.get())) {
+      chain_block& done = *std::exchange(oldest_, oldest_->next.get());
+      keep_room(*done.room.get(), gone);
+      done.room.set(nullptr);
+      // relaxed. Seen by who sees it empty, or with its next number.
+      done.turn.store(unused, base::order::relaxed);
+      done.next.set(spare_blocks_);
+      spare_blocks_ = &done;
+    }
+  }
+  free_rooms(gone);
+}
+
+// ---- waiting
 
 const core::wait_rules chain::send_rules{
     .what = "channel send",
@@ -149,12 +281,66 @@ const core::wait_rules chain::receive_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave =
         [](void* of, wait_section& section, wait_node& me) noexcept {
-          const bool passes = me.state() == wait_state::called && self(of).first_ != nullptr;
-          wait_node* const next = section.first();
-          if (passes && next != nullptr) section.call(*next);
+          if (me.state() == wait_state::called) self(of).arm(section);
         },
     .pass_on = never_passed_on,
     .called_may_try = true,
 };
+
+/// Under the list's lock. got: there is an item, for whoever claims it. not_now: the bit is where the next publish sees it.
+look chain::mark_head() noexcept {
+  for (;;) {
+    // relaxed. A guess; the block says whether it was right.
+    const std::uint64_t head = head_.load(base::order::relaxed);
+    chain_block* const at = find(head >> index_bits_);
+    if (at == nullptr) continue;
+    // acquire. Pairs with publish(), which moved the head on. Same word: of {item, who waits} at least one side sees the other. And with
+    // try_enter(): see below.
+    const std::uint64_t full = at->full.fetch_or(receiver_waits, base::order::acquire);
+    // relaxed. A bit that came into another number's word has seen that it was emptied, and so a later turn.
+    if (number_in(at->turn.load(base::order::relaxed)) != head >> index_bits_) continue;
+    if ((full >> (head & index_mask_) & 1U) != 0) return look::got;
+    // After the bit, and of the same head: an end that comes later finds the caller in the list.
+    return has_ended_at(head) ? look::ended : look::not_now;
+  }
+}
+
+/// Under the list's lock: the next in line, if there is anything for it. See B4.
+void chain::arm(wait_section& section) noexcept {
+  if (section.is_empty()) return;
+  switch (mark_head()) {
+    case look::got: return section.call(*section.first());
+    case look::ended: return section.grant_all(wait_state::closed);
+    case look::not_now: return;
+  }
+}
+
+on_join chain::join(wait_section& section, wait_node& me) noexcept {
+  const bool was_called = me.state() == wait_state::called;
+  slot* place = nullptr;
+  look did = claim_item(place);
+  while (did == look::not_now) {
+    did = mark_head();
+    if (did == look::not_now) {
+      join_line(section, me, come_);
+      return on_join::linked;
+    }
+    if (did == look::got) did = claim_item(place);
+  }
+  if (was_called) arm(section);
+  if (did == look::ended) return on_join::closed;
+  keep(me, *place);
+  return on_join::done;
+}
+
+/// The bit goes before the first is called: the others are its care then.
+void chain::call_receiver(chain_block& at, std::uint64_t before, std::uint64_t bit) noexcept {
+  // The head cannot pass one that is missing: who publishes that sees the bit.
+  if ((before & (bit - 1)) != bit - 1) return;
+  wait_section section(receivers_);
+  // relaxed. It is set and cleared under the lock.
+  at.full.fetch_and(~receiver_waits, base::order::relaxed);
+  if (wait_node* const first = section.first()) section.call(*first);
+}
 
 }  // namespace rota::channel::detail

@@ -22,7 +22,9 @@ using unbounded_receiver = basic_receiver<T, detail::chain>;
 /// Ownership     As channel::bounded.
 /// Ordering      First in, first out.
 /// Failure       A send throws `std::bad_alloc`, and nothing was sent.
-/// Cost          A node an item, from the frames that threads keep. A send takes one short lock twice, a receive once.
+/// Cost          Three read-modify-writes an item without waiting. Memory for 32 items at a time (of large ones for as many as 2 KiB hold, and at
+///               least four), from the frames that threads keep; it goes when these have been received, but for two such pieces. Of each
+///               32 items that were there at once 64 bytes stay until the channel goes. An empty channel takes about 700 bytes.
 /// Example       examples/unbounded.cpp
 template <class T>
 [[nodiscard]] pair_of<unbounded_sender<T>, unbounded_receiver<T>> unbounded() {

@@ -122,19 +122,8 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
-  /// Never waits. Moves from the item only if it says `sent`; without a limit, one that comes too late is moved back. Says `full` also
-  /// while the place that comes next is being emptied.
-  send_status try_send(T&& item) noexcept(!Core::allocates) {
-    if constexpr (Core::allocates) {
-      return detail::send_whole(*on_, item);
-    } else {
-      typename Core::slot* place = nullptr;
-      const send_status can = on_->try_place(place);
-      if (can == send_status::sent) [[likely]]
-        detail::put(*on_, *place, item);
-      return can;
-    }
-  }
+  /// Never waits. Moves from the item only if it says `sent`. Says `full` also while the place that comes next is being emptied.
+  send_status try_send(T&& item) noexcept(!Core::allocates) { return detail::send_now(*on_, item); }
   send_status try_send(const T& item)
     requires std::is_copy_constructible_v<T>
   {

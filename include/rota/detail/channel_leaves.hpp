@@ -44,26 +44,21 @@ void give_back(T& item, T& from) noexcept {
   }
 }
 
-/// Where a place is memory of its own: the item is in it before anybody knows of the place, so that one look under the lock will do.
+/// Moves from the item if it says `sent`.
 template <class T, class Core>
-send_status send_whole(Core& on, T& item) {
-  typename Core::slot& place = on.make_place();
-  before_items();
-  base::note_write(on.item_in(place));
-  T* const moved = ::new (on.item_in(place)) T(std::move(item));
-  if (on.publish(place)) [[likely]]
-    return send_status::sent;
-  before_items();
-  give_back(item, *moved);
-  moved->~T();
-  on.free(place);
-  return send_status::closed;
+send_status send_now(Core& on, T& item) noexcept(!Core::allocates) {
+  typename Core::slot* place = nullptr;
+  const send_status can = on.try_place(place);
+  if (can == send_status::sent) [[likely]]
+    put(on, *place, item);
+  return can;
 }
 
+/// Where a claim may throw it is made last of all, and not by the wait.
 template <class T, class Core>
 send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
   if constexpr (Core::allocates) {
-    return send_whole(on, item);
+    return send_now(on, item);
   } else {
     const send_status how = status_of(me);
     if (how == send_status::sent) put(on, Core::place_of(me), item);

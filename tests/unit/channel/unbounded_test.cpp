@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -53,7 +56,7 @@ TEST(unbounded, items_are_destroyed_with_the_last_receiver) {
   EXPECT_TRUE(made.sender.is_closed());
 }
 
-TEST(unbounded, an_item_that_comes_too_late_is_moved_back) {
+TEST(unbounded, an_item_that_comes_too_late_stays_where_it_was) {
   struct unassignable {
     const std::shared_ptr<int> counts;
     explicit unassignable(std::shared_ptr<int> of) noexcept : counts(std::move(of)) {}
@@ -73,6 +76,36 @@ TEST(unbounded, an_item_that_comes_too_late_is_moved_back) {
   EXPECT_EQ(others.sender.try_send(std::move(item)), send_status::closed);
   EXPECT_EQ(item.counts, counts);
   EXPECT_EQ(counts.use_count(), 2);
+}
+
+// As many items as a block has, one more, and many; of all sizes.
+template <std::size_t Size>
+struct of_size {
+  explicit of_size(std::uint64_t n) noexcept : number(n), check(~n) {}
+  std::uint64_t number;
+  std::array<std::byte, Size> between{};
+  std::uint64_t check;
+};
+template <class T>
+class unbounded_of : public testing::Test {};
+using sizes = testing::Types<of_size<1>, of_size<100>, of_size<5'000>>;
+TYPED_TEST_SUITE(unbounded_of, sizes);
+
+TYPED_TEST(unbounded_of, blocks_follow_one_another) {
+  auto [tx, rx] = unbounded<TypeParam>();
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (const int ahead : {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 1'000, 1, 1, 200}) {
+    for (int i = 0; i < ahead; ++i) EXPECT_EQ(tx.try_send(TypeParam(sent++)), send_status::sent);
+    EXPECT_EQ(rx.size(), sent - received);
+    for (int i = 0; i < ahead; ++i) {
+      const auto got = rx.try_recv();
+      ASSERT_TRUE(got.has_value());
+      EXPECT_EQ(got->number, received++);
+      EXPECT_EQ(got->check, ~got->number);
+    }
+    EXPECT_EQ(rx.try_recv().error(), recv_status::empty);
+  }
 }
 
 TEST(unbounded, tasks_send_and_wait) {

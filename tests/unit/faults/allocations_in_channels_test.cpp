@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -64,6 +65,17 @@ const call calls[] = {
        all_or_nothing([&] { EXPECT_EQ(tx.try_send(std::move(mine)), send_status::sent); },
                       [&] { return rx.size() == 0 && mine.number != nullptr; });
        EXPECT_EQ(*rx.try_recv()->number, 1);
+     }},
+    {"unbounded_where_blocks_end",
+     [] {
+       auto [tx, rx] = unbounded<parcel>();
+       for (unsigned i = 0; i < 70; ++i) {
+         parcel mine(static_cast<int>(i));
+         all_or_nothing([&] { EXPECT_EQ(tx.try_send(std::move(mine)), send_status::sent); },
+                        [&] { return rx.size() == i - i / 2 && mine.number != nullptr; });
+         if (i % 2 == 0) continue;
+         EXPECT_EQ(*rx.try_recv()->number, static_cast<int>(i / 2));
+       }
      }},
     {"oneshot",
      [] {
@@ -120,6 +132,26 @@ INSTANTIATE_TEST_SUITE_P(each_channel,
                          allocations_in_channels,
                          testing::ValuesIn(calls),
                          [](const auto& which) { return std::string(which.param.name); });
+
+// Rooms go with their items, however many there were; 64 bytes for 32 of them stay.
+TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {
+  static constexpr int count = 32'000;
+  test::forgo_frame_cache();
+  const long before = memory::live();
+  {
+    auto [tx, rx] = unbounded<std::uint64_t>();
+    for (int i = 0; i < count; ++i) EXPECT_EQ(tx.try_send(7), send_status::sent);
+    const long most = memory::live() - before;
+    for (int i = 0; i < count; ++i) EXPECT_EQ(rx.try_recv(), 7U);
+    const long left = memory::live() - before;
+    EXPECT_GE(most, 2 * count / 32);
+    EXPECT_LE(left, most - count / 32 + 3) << "a few rooms are kept, and what is known of blocks";
+    // Those serve again.
+    for (int i = 0; i < count; ++i) EXPECT_EQ(tx.try_send(7), send_status::sent);
+    EXPECT_LE(memory::live() - before, most + 1);
+  }
+  EXPECT_EQ(memory::live(), before);
+}
 
 }  // namespace
 }  // namespace rota::channel

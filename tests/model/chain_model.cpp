@@ -1,0 +1,315 @@
+// P11, the unbounded channel: blocks follow one another, serve again, and nobody notices. A block has two places here.
+#include "model/waiting.hpp"
+
+#include <rota/channel/unbounded.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rota::channel {
+namespace {
+
+using model::add_workers;
+using model::canceller;
+using model::expect_holds_everywhere;
+using model::model_scheduler;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+using item = std::uint32_t;  // a bit of a set
+
+/// Halves that threads of a scene use, or take over.
+struct shared {
+  shared() {
+    auto made = unbounded<item>();
+    tx.emplace(std::move(made.sender));
+    rx.emplace(std::move(made.receiver));
+  }
+
+  std::optional<unbounded_sender<item>> tx;
+  std::optional<unbounded_receiver<item>> rx;
+  base::atomic<item> seen{0};
+  base::atomic<item> sent{0};
+  model_scheduler s;
+
+  void send(item one) {
+    if (tx->try_send(one) != send_status::sent) return;
+    // relaxed. A set of the model's.
+    sent.fetch_or(one, base::order::relaxed);
+  }
+  void note(item one) {
+    // relaxed. A set of the model's.
+    check((seen.fetch_or(one, base::order::relaxed) & one) == 0, "each item comes once");
+  }
+  void try_one() {
+    if (const auto got = rx->try_recv()) note(*got);
+  }
+  /// In the end: what was sent has come, or is still there.
+  void expect_all() {
+    while (const auto got = rx->try_recv()) note(*got);
+    // relaxed. All have ended.
+    check(seen.load(base::order::relaxed) == sent.load(base::order::relaxed), "what was sent has come");
+  }
+  void run_all() {
+    base::this_thread_locals().worker = &s.core();
+    while (s.run_one()) {
+    }
+    base::this_thread_locals().worker = nullptr;
+  }
+};
+
+/// Sends and takes so many, one after the other: blocks are used again.
+void goes_round(shared& x, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    x.send(item{1} << i);
+    x.try_one();
+  }
+}
+
+// It looks at the head, and sets its bit when that block serves again, or is about to. The item for it is in the block after that one, or
+// in the same one.
+TEST(chain_model, a_bit_in_a_block_that_serves_again_is_set_where_it_belongs) {
+  for (const unsigned rounds : {2U, 4U}) {
+    expect_holds_everywhere("chain_bit_" + std::to_string(rounds), [rounds](execution& e) {
+      auto& x = e.make<shared>();
+      e.thread("receiver", [&x] {
+        const auto got = x.rx->blocking_recv();
+        check(got.has_value(), "nobody closes it");
+        x.note(*got);
+      });
+      e.thread("goes round", [&x, rounds] {
+        goes_round(x, rounds);
+        x.send(1U << 20U);
+      });
+      e.finally([&x] { x.expect_all(); });
+    });
+  }
+}
+
+// Four items: a block ends in the middle.
+TEST(chain_model, two_senders_and_two_receivers_across_the_end_of_a_block) {
+  expect_holds_everywhere(
+      "chain_two_and_two",
+      [](execution& e) {
+        auto& x = e.make<shared>();
+        for (const item first : {1U, 4U})
+          e.thread("sender", [first, tx = *x.tx]() mutable {
+            for (const item one : {first, 2 * first})
+              check(tx.try_send(one) == send_status::sent, "it is open");
+            auto gone = std::move(tx);
+          });
+        for (int i = 0; i < 2; ++i)
+          e.thread("receiver", [&x, rx = *x.rx]() mutable {
+            item before = 0;
+            while (const auto got = rx.blocking_recv()) {
+              check((before & (*got << 1U) & 10U) == 0, "those of one sender come in order");
+              before |= *got;
+              x.note(*got);
+            }
+            auto gone = std::move(rx);
+          });
+        x.tx.reset();
+        x.rx.reset();
+        // relaxed. All have ended.
+        e.finally([&x] { check(x.seen.load(base::order::relaxed) == 15, "all have come"); });
+      },
+      1);
+}
+
+// What was done before a send is seen by who receives, also through blocks and rooms that have served before.
+TEST(chain_model, items_bring_along_what_was_done_before_them) {
+  static constexpr int count = 5;
+  struct scene : shared {
+    base::cell<int> done[count];
+  };
+  expect_holds_everywhere("chain_order", [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("sender", [&x] {
+      for (int i = 0; i < count; ++i) {
+        x.done[i].set(i + 1);
+        check(x.tx->try_send(static_cast<item>(i)) == send_status::sent, "nobody closes it");
+      }
+      x.tx->close();
+    });
+    e.thread("receiver", [&x] {
+      for (int i = 0; i < count; ++i) {
+        check(x.rx->blocking_recv() == static_cast<item>(i), "they come in order");
+        check(x.done[i].get() == i + 1, "and bring along what was done before");
+      }
+      check(!x.rx->blocking_recv().has_value(), "then the end");
+    });
+  });
+}
+
+// Who looks at a block has what it has read of it when that serves for the second and the third time.
+TEST(chain_model, a_receiver_that_looks_for_long_takes_what_is_there_then) {
+  expect_holds_everywhere("chain_slow_receiver", [](execution& e) {
+    auto& x = e.make<shared>();
+    x.send(1U << 20U);
+    e.thread("slow", [&x] { x.try_one(); });
+    e.thread("goes round", [&x] { goes_round(x, 6); });
+    e.finally([&x] { x.expect_all(); });
+  });
+}
+
+TEST(chain_model, a_sender_that_looks_for_long_puts_its_item_where_it_belongs) {
+  expect_holds_everywhere("chain_slow_sender", [](execution& e) {
+    auto& x = e.make<shared>();
+    x.send(1U << 20U);
+    e.thread("slow", [&x] { x.send(1U << 21U); });
+    e.thread("goes round", [&x] { goes_round(x, 5); });
+    e.finally([&x] { x.expect_all(); });
+  });
+}
+
+// Two that take from one block, and one of them is slow: the room stays until it has moved its item out.
+TEST(chain_model, a_room_stays_while_somebody_is_in_it) {
+  expect_holds_everywhere("chain_room", [](execution& e) {
+    auto& x = e.make<shared>();
+    for (const item one : {1U << 20U, 1U << 21U, 1U << 22U}) x.send(one);
+    e.thread("slow", [&x] { x.try_one(); });
+    e.thread("goes round", [&x] {
+      x.try_one();
+      goes_round(x, 6);
+    });
+    e.finally([&x] { x.expect_all(); });
+  });
+}
+
+// Where a block ends, two come to the next at once.
+TEST(chain_model, two_senders_enter_a_block_at_once) {
+  expect_holds_everywhere("chain_enter", [](execution& e) {
+    auto& x = e.make<shared>();
+    for (const item one : {1U, 8U})
+      e.thread("sender", [&x, one] {
+        x.send(one);
+        x.send(2 * one);
+      });
+    e.finally([&x] { x.expect_all(); });
+  });
+}
+
+// Two wait, two send: whoever publishes first, and whichever place is missing then.
+TEST(chain_model, nobody_waits_for_what_is_there) {
+  expect_holds_everywhere(
+      "chain_waits",
+      [](execution& e) {
+        auto& x = e.make<shared>();
+        for (int i = 0; i < 2; ++i)
+          e.thread("receiver", [&x] {
+            const auto got = x.rx->blocking_recv();
+            check(got.has_value(), "nobody closes it");
+            x.note(*got);
+          });
+        for (const item one : {1U, 2U}) e.thread("sender", [&x, one] { x.send(one); });
+        e.finally([&x] { x.expect_all(); });
+      },
+      1);
+}
+
+// A close where a block ends, beside sends that go on: what was sent arrives, and everybody hears of the end.
+TEST(chain_model, a_close_beside_sends) {
+  expect_holds_everywhere("chain_close", [](execution& e) {
+    auto& x = e.make<shared>();
+    auto& done_before = e.make<base::cell<int>>();
+    x.send(4);
+    e.thread("sender", [&x] {
+      x.send(1);
+      x.send(2);
+    });
+    e.thread("closer", [&x, &done_before] {
+      done_before.set(1);
+      x.rx->close();
+    });
+    e.thread("receiver", [&x, &done_before] {
+      while (const auto got = x.rx->blocking_recv()) x.note(*got);
+      check(done_before.get() == 1, "what came before the close is seen");
+    });
+    e.finally([&x] { x.expect_all(); });
+  });
+}
+
+TEST(chain_model, a_close_reaches_all_who_wait) {
+  expect_holds_everywhere("chain_close_all", [](execution& e) {
+    auto& x = e.make<shared>();
+    for (int i = 0; i < 2; ++i)
+      e.thread("receiver", [&x] {
+        while (const auto got = x.rx->blocking_recv()) x.note(*got);
+      });
+    e.thread("sender", [&x] {
+      x.send(1);
+      x.tx->close();
+    });
+    e.finally([&x] { x.expect_all(); });
+  });
+}
+
+/// The model sees who touches it after its end, and whether there is an end.
+struct tracked {
+  explicit tracked(base::atomic<int>& alive) noexcept : alive_(&alive) { add(1); }
+  tracked(tracked&& other) noexcept : alive_(other.alive_) { add(1); }
+  tracked(const tracked&) = delete;
+  tracked& operator=(const tracked&) = delete;
+  ~tracked() { add(-1); }
+
+ private:
+  // relaxed. A count of the model's.
+  void add(int n) const noexcept { alive_->fetch_add(n, base::order::relaxed); }
+  base::atomic<int>* alive_;
+};
+
+// The last receiver goes with items in two blocks, and while places are claimed that have none yet.
+TEST(chain_model, the_halves_go_in_any_order_and_take_the_items_along) {
+  expect_holds_everywhere("chain_halves", [](execution& e) {
+    auto& alive = e.make<base::atomic<int>>(0);
+    auto made = unbounded<tracked>();
+    for (int i = 0; i < 2; ++i)
+      e.thread("sender", [&alive, tx = made.sender]() mutable {
+        for (int n = 0; n < 2; ++n) static_cast<void>(tx.try_send(tracked(alive)));
+        auto gone = std::move(tx);
+      });
+    e.thread("receiver", [rx = std::move(made.receiver)]() mutable {
+      static_cast<void>(rx.try_recv());
+      auto gone = std::move(rx);
+    });
+    {
+      auto gone = std::move(made.sender);
+    }
+    // relaxed. All have ended.
+    e.finally([&alive] { check(alive.load(base::order::relaxed) == 0, "all are destroyed"); });
+  });
+}
+
+task<void> receives(shared& x) {
+  const auto got = co_await x.rx->recv();
+  if (got.has_value()) x.note(*got);
+}
+
+// Two tasks wait, and the first is cancelled beside two sends.
+TEST(chain_model, a_cancelled_receiver_loses_nothing) {
+  struct scene : shared {
+    scene() { run_all(); }
+    watched<void> first{s, receives(*this)};
+    watched<void> second{s, receives(*this)};
+    canceller of_first{first.header()};
+  };
+  expect_holds_everywhere("chain_cancel", [](execution& e) {
+    auto& x = e.make<scene>();
+    add_workers(e, x.s, 1);
+    e.thread("sender", [&x] { x.send(1); });
+    e.thread("canceller", [&x] {
+      x.of_first.cancel();
+      x.send(2);
+    });
+    e.finally([&x] {
+      check(!x.second.was_cancelled(), "nobody asked");
+      x.expect_all();
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rota::channel
