@@ -220,10 +220,10 @@ thread_code some_code(std::mt19937& random, std::size_t length) {
   constexpr std::array orders{rlx, rlx, sc};
   thread_code code;
   for (std::size_t i = 0; i < length; ++i) {
-    const unsigned word = random() % 2;
-    const unsigned value = 1 + random() % 3;
+    const auto word = static_cast<unsigned>(random() % 2);
+    const auto value = static_cast<unsigned>(1 + random() % 3);
     const order o = orders[random() % orders.size()];
-    const unsigned kind = random() % 9;
+    const auto kind = static_cast<unsigned>(random() % 9);
     code.push_back(kind < 4   ? write(word, value, o)
                    : kind < 7 ? read(word, o)
                    : kind < 8 ? swap(word, value, o)
