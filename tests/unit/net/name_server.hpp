@@ -18,11 +18,7 @@ namespace rota::test {
 /// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone); each with ".test".
 class name_server {
  public:
-  name_server()
-      : udp_(demand(net::udp_socket::bind(net::endpoint::loopback_v4(0)))),
-        at_(demand(udp_.local_endpoint())) {
-    tcp_.emplace(demand(net::tcp_listener::bind(at_)));
-  }
+  name_server() : name_server(bound()) {}
 
   [[nodiscard]] net::endpoint at() const noexcept { return at_; }
   [[nodiscard]] int questions() const noexcept { return questions_; }
@@ -45,7 +41,7 @@ class name_server {
 
   task<> answer_streams() {
     for (;;) {
-      net::result<net::tcp_stream> one = co_await tcp_->accept();
+      net::result<net::tcp_stream> one = co_await tcp_.accept();
       if (!one.has_value()) co_return;
       std::array<std::byte, 512> buffer;
       // One question, which comes as a whole: it is small, and the other side writes it at once.
@@ -68,6 +64,23 @@ class name_server {
   }
 
  private:
+  struct both {
+    net::udp_socket udp;
+    net::tcp_listener tcp;
+  };
+  explicit name_server(both of)
+      : udp_(std::move(of.udp)), tcp_(std::move(of.tcp)), at_(demand(udp_.local_endpoint())) {}
+
+  /// On one port, which another process may have for streams already: then on another one.
+  static both bound() {
+    for (;;) {
+      net::udp_socket udp = demand(net::udp_socket::bind(net::endpoint::loopback_v4(0)));
+      net::result<net::tcp_listener> tcp = net::tcp_listener::bind(demand(udp.local_endpoint()));
+      if (tcp.has_value()) return {std::move(udp), std::move(*tcp)};
+      if (tcp.error() != std::errc::address_in_use) demand(std::move(tcp));
+    }
+  }
+
   using bytes = std::vector<std::byte>;
   static constexpr std::uint16_t type_a = 1;
   static constexpr std::uint16_t type_cname = 5;
@@ -173,8 +186,8 @@ class name_server {
   }
 
   net::udp_socket udp_;
+  net::tcp_listener tcp_;
   net::endpoint at_;
-  std::optional<net::tcp_listener> tcp_;
   int questions_ = 0;
   int by_tcp_ = 0;
 };
