@@ -60,9 +60,12 @@ class recv_many_leaf final : public core::wait_leaf {
  public:
   recv_many_leaf(Core& on, Out& out, std::size_t most)
       : wait_leaf(on.to_receive()), on_(&on), out_(&out), most_(most) {
-    make_room(out, most);
+    prepare();
   }
-  bool await_ready() noexcept {
+  /// Each time that it is awaited: what has come the last time is in the room that was made for it.
+  void prepare() { make_room(*out_, most_); }
+  bool await_ready() {
+    prepare();
     return try_here([this]() noexcept { return on_->try_receive_now(node()); });
   }
   [[nodiscard]] Result await_resume() noexcept {
@@ -76,6 +79,11 @@ class recv_many_leaf final : public core::wait_leaf {
   }
 
  private:
+  bool start() override {
+    prepare();
+    return wait_leaf::start();
+  }
+
   Core* on_;
   Out* out_;
   std::size_t most_;

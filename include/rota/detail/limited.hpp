@@ -29,7 +29,12 @@ class [[nodiscard]] limited final : public deadline_region {
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> frame) {
     begin(frame.promise());
-    return leaf_.await_suspend(frame);
+    try {
+      return leaf_.await_suspend(frame);
+    } catch (...) {  // it was not started
+      abandon();
+      throw;
+    }
   }
   typename shape::type await_resume() {
     bool in_time = end() == deadline_end::in_time;

@@ -126,6 +126,12 @@ class kept_case {
 
   /// Null: not enabled.
   [[nodiscard]] leaf_type* waits() noexcept { return enabled_ ? &held_.get() : nullptr; }
+  /// For a thread, which does not start it. Throws what that would.
+  void prepare() {
+    if constexpr (requires(leaf_type& one) { one.prepare(); }) {
+      if (enabled_) held_.get().prepare();
+    }
+  }
   /// Of the winner: its value, or what its handler makes of that.
   decltype(auto) finish() {
     if constexpr (std::is_void_v<handler>) {
@@ -188,6 +194,7 @@ class all_cases<std::index_sequence<I...>, C...> : nth_case<I, C>... {
   void for_each(Take take) {
     (take(I, static_cast<nth_case<I, C>&>(*this).waits()), ...);
   }
+  void prepare() { (static_cast<nth_case<I, C>&>(*this).prepare(), ...); }
   result finish(std::size_t winner) { return finish_from<0>(winner); }
 
  private:
@@ -242,6 +249,7 @@ class thread_select : private cases_of<C...> {
       if (one != nullptr) waits_[i] = {&core::wait_of_thread(*one).at(), &core::wait_of_thread(*one).me()};
     });
     demand_a_case(any);
+    this->prepare();
   }
   thread_select(const thread_select&) = delete;
   thread_select& operator=(const thread_select&) = delete;

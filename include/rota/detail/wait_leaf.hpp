@@ -27,7 +27,8 @@ class ROTA_API wait_leaf : public leaf {
   explicit wait_leaf(const wait_target& at) noexcept : at_(at) { me_.of_thread = false; }
   ~wait_leaf() = default;
 
-  bool start() final;
+  /// What a derived class must do each time that it is awaited comes before it, in one of its own.
+  bool start() override;
 
   /// In await_ready(). `take`: as wait_rules::try_now. False: start() goes on.
   template <class Take>

@@ -169,6 +169,92 @@ TEST(recv_many, without_memory_the_rest_stays) {
   EXPECT_EQ(rx.try_recv(), 5);
 }
 
+/// A vector that is never asked for more than it has room for.
+struct with_room : std::vector<int> {
+  void push_back(int item) {
+    EXPECT_LT(size(), capacity());
+    std::vector<int>::push_back(item);
+  }
+};
+
+// A wait that has a name makes room each time that it is awaited, however: what came the last time may be gone with its vector.
+TEST(recv_many, a_wait_with_a_name_makes_room_each_time) {
+  manual_scheduler by;
+  auto made = unbounded<int>();
+  with_room got;
+  auto waits = by.spawn([](auto& of, auto& tx, with_room& out) -> task<int> {
+    auto next = of.recv_many(out, 3);
+    auto next_for = of.recv_many_for(1h, out, 3);
+    int sum = 0;
+    for (int round = 0; round < 12; ++round) {
+      out = with_room();
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(tx.try_send(1), send_status::sent);
+      switch (round % 4) {
+        case 0: {
+          const std::size_t count = co_await next;
+          sum += static_cast<int>(count);
+          break;
+        }
+        case 1: {
+          const auto count = co_await next_for;
+          sum += static_cast<int>(count.value());
+          break;
+        }
+        case 2: {
+          auto first = co_await select(next, sleep_for(1h));
+          sum += static_cast<int>(first.template get<0>());
+          break;
+        }
+        default: {
+          auto first = try_select(next);
+          sum += static_cast<int>(first.value().template get<0>());
+          break;
+        }
+      }
+      EXPECT_EQ(out.size(), 2U);
+    }
+    co_return sum;
+  }(made.receiver, made.sender, got));
+  by.run_until_idle();
+  EXPECT_EQ(waits.join(), 24);
+}
+
+// Without memory it throws where it is awaited, has taken nothing, and its limit is over.
+TEST(recv_many, a_wait_with_a_name_and_without_memory_has_not_begun) {
+  manual_scheduler by;
+  auto made = unbounded<int>();
+  small got;
+  auto waits = by.spawn([](auto& of, auto& tx, small& out) -> task<int> {
+    auto next = of.recv_many(out, 4);
+    auto next_for = of.recv_many_for(5ms, out, 4);
+    for (int i = 0; i < 4; ++i) out.push_back(i);
+    EXPECT_EQ(tx.try_send(1), send_status::sent);
+    int thrown = 0;
+    try {
+      static_cast<void>(co_await next);
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+    try {
+      static_cast<void>(co_await next_for);
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+    try {
+      auto first = co_await select(next, sleep_for(1h));
+      static_cast<void>(first);
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+    EXPECT_THROW(static_cast<void>(try_select(next)), std::bad_alloc);
+    co_await sleep_for(20ms);
+    EXPECT_EQ(of.size(), 1U);
+    co_return thrown;
+  }(made.receiver, made.sender, got));
+  by.run_with_time();
+  EXPECT_EQ(waits.join(), 3);
+}
+
 // What is gathered in one vector, a few at a time, is not moved anew by each batch.
 TEST(recv_many, a_row_of_batches_makes_room_a_few_times) {
   auto [tx, rx] = bounded<int>(8);
