@@ -4,6 +4,8 @@
 // So no coroutine names it: frames reach it through functions of the library, which are compiled elsewhere.
 #pragma once
 
+#include "base/patience.hpp"
+
 #include <cstdint>
 
 namespace rota::base {
@@ -30,6 +32,7 @@ struct thread_locals {
   void* modifier = nullptr;  // channel: the innermost function of a send_modify that runs here
   unsigned guarded = 0;      // task: sections under the lock of a primitive, counted in builds with asserts
   std::uint64_t draws = 0;   // task: how often somebody who would be fair has asked
+  patience waits;            // base: what this thread has learnt of its blocking waits
   std::uintptr_t half_stack = 0;  // base: the address in the middle of its stack, once somebody has asked
   bool frames_closed = false;     // base: this thread is ending
 };

@@ -312,7 +312,7 @@ crew::on_sleep crew::sleep(seat& here) noexcept {
   for (;;) {
     const base::time_point until =
         stays ? base::never : rota::detail::saturating_deadline(base::now(), keep_alive_);
-    const bool timed_out = base::futex_wait(here.signal, seen, until) == base::wait_result::timed_out;
+    const bool timed_out = here.waits.wait(here.signal, seen, until) == base::wait_result::timed_out;
     {
       const base::lock_guard guard(mutex_);
       if (!here.idle) return on_sleep::look_again;

@@ -28,6 +28,7 @@ struct alignas(base::cache_line) seat {
   // The crew's, under its lock.
   base::thread thread;
   base::atomic<std::uint32_t> signal{0};
+  base::patience waits;   // its thread's
   seat* above = nullptr;  // in the list of idle ones
   seat* below = nullptr;
   bool idle = false;

@@ -3,23 +3,28 @@
 namespace rota::sched {
 
 void parker::park() noexcept {
+  patience_.watch(word_, unparked);
   std::uint32_t seen = unparked;
   // acq_rel. Same word as unpark(): what the claimer did is seen. failure: acquire. It was notified already: the same.
   if (word_.compare_exchange_strong(seen, parked, base::order::acq_rel, base::order::acquire)) {
+    patience_.falls_asleep();
     do {
       // No deadline: a wake that is lost is a bug, and must look like one.
       static_cast<void>(base::futex_wait(word_, parked, base::never));
       // acquire. Pairs with the exchange in unpark().
     } while (word_.load(base::order::acquire) == parked);
+    patience_.wakes_up();
   }
   // acq_rel. Same word as unpark(): consumes the notification and sees what came before it.
   word_.exchange(unparked, base::order::acq_rel);
 }
 
 on_enter parker::enter_driver() noexcept {
+  patience_.watch(word_, unparked);
   std::uint32_t seen = unparked;
   // acq_rel. Same word as unpark(). failure: acquire. It was notified already.
   if (word_.compare_exchange_strong(seen, parked_in_driver, base::order::acq_rel, base::order::acquire)) {
+    patience_.falls_asleep();
     return on_enter::entered;
   }
   // acq_rel. Consumes the notification.
@@ -29,7 +34,13 @@ on_enter parker::enter_driver() noexcept {
 
 bool parker::leave_driver() noexcept {
   // acq_rel. Same word as unpark(): consumes the notification, if any, and sees what came before it.
-  return word_.exchange(unparked, base::order::acq_rel) == notified;
+  const bool was_notified = word_.exchange(unparked, base::order::acq_rel) == notified;
+  // An event would not have shown in the word: who is woken by events looks for them at once.
+  if (was_notified)
+    patience_.wakes_up();
+  else
+    patience_.forget();
+  return was_notified;
 }
 
 on_unpark parker::unpark() noexcept {

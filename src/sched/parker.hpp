@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/futex.hpp"
+#include "base/patience.hpp"
 
 #include <cstdint>
 
@@ -44,6 +45,7 @@ class parker {
  private:
   enum value : std::uint32_t { unparked, parked, parked_in_driver, notified };
   base::atomic<std::uint32_t> word_{unparked};
+  base::patience patience_;
 };
 
 }  // namespace rota::sched

@@ -5,6 +5,7 @@
 #include "base/frame_allocator.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
+#include "base/patience.hpp"
 #include "base/random.hpp"
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
@@ -159,6 +160,16 @@ int futex_wake_upper(const atomic<std::uint64_t>* word, int count) noexcept {
 wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
   return futex_wait(word, expected, deadline);
 }
+
+// A look that lasts would be simulated look by look: who waits sleeps.
+wait_result patience::wait(atomic<std::uint32_t>& word,
+                           std::uint32_t expected,
+                           time_point deadline) noexcept {
+  return futex_wait(word, expected, deadline);
+}
+void patience::watch(const atomic<std::uint32_t>& /*word*/, std::uint32_t /*expected*/) noexcept {}
+void patience::falls_asleep() noexcept {}
+void patience::wakes_up() noexcept {}
 
 int futex_wake(const atomic<std::uint32_t>* word, int count) noexcept {
   return active == nullptr ? 0 : active->futex_wake(word, count);

@@ -94,9 +94,8 @@ void entered::schedule(header& task) noexcept {
   entered& self = entered_of(task);
   auto& awake = self.awake_;
   self.services_->ops->outside(*self.services_, +1);
-  // acq_rel. Same word as run_to_end(): the wake's effects are seen by the run that follows.
-  awake.exchange(1, base::order::acq_rel);
-  base::futex_wake(&awake, 1);
+  // acq_rel. Same word as sleep_until_entry(): the wake's effects are seen by the run that follows.
+  if (awake.exchange(has_entry, base::order::acq_rel) == asleep) base::futex_wake(&awake, 1);
 }
 
 /// Called by the thread itself: it is awake.
@@ -104,7 +103,7 @@ void entered::reschedule(header& task) noexcept {
   entered& self = entered_of(task);
   self.services_->ops->outside(*self.services_, +1);
   // relaxed. Its own thread reads it next.
-  self.awake_.exchange(1, base::order::relaxed);
+  self.awake_.exchange(has_entry, base::order::relaxed);
 }
 
 void entered::run_to_end(header& task) noexcept {
@@ -113,13 +112,26 @@ void entered::run_to_end(header& task) noexcept {
   run(task);
   services_->ops->outside(*services_, -1);
   while (!task.word.load().is(lifecycle::complete)) {
-    // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
-    while (awake_.exchange(0, base::order::acq_rel) == 0) {
-      static_cast<void>(base::futex_wait(awake_, 0, base::never));
-    }
+    sleep_until_entry();
     run_entry(task);
     services_->ops->outside(*services_, -1);
   }
+}
+
+void entered::sleep_until_entry() noexcept {
+  patience_.watch(awake_, nothing);
+  std::uint32_t seen = nothing;
+  // acq_rel. Same word as schedule(). failure: acquire. There is an entry: what its waker did is seen.
+  if (awake_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
+    patience_.falls_asleep();
+    do {
+      static_cast<void>(base::futex_wait(awake_, asleep, base::never));
+      // acquire. Pairs with the exchange in schedule().
+    } while (awake_.load(base::order::acquire) == asleep);
+    patience_.wakes_up();
+  }
+  // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
+  awake_.exchange(nothing, base::order::acq_rel);
 }
 
 void demand_outside_of_tasks() {

@@ -2,16 +2,21 @@
 #pragma once
 
 #include "base/futex.hpp"
+#include "base/patience.hpp"
 #include "task/header.hpp"
 
 namespace rota::core {
 
 // PROTOCOL: the thread inside block_on
-//   awake_: 0 asleep or about to look · 1 the task has an entry
-//   schedule() exchanges it to 1 after the task's word has become `scheduled`, then wakes the address and touches
-//   nothing more: the thread may have run the task, returned, and taken this object with it.
-//   The thread exchanges it back to 0 and pops the entry. There is at most one entry, since the word says `queued` once.
-//   Same word on both sides, acq_rel: of {entry published, thread asleep} at least one side sees the other.
+//   value       means                                         set by
+//   nothing     the thread runs, or looks                     the thread
+//   has_entry   the task is to be run                         schedule(), reschedule()
+//   asleep      the thread sleeps on the word, or is about to  the thread, if there was nothing
+//
+//   schedule() exchanges it to `has_entry` after the task's word has become `scheduled`, wakes the address if it was `asleep`, and
+//   touches nothing more: the thread may have run the task, returned, and taken this object with it.
+//   The thread exchanges it back to `nothing` and pops the entry. There is at most one entry, since the word says `queued` once.
+//   One word, read-modify-writes on both sides: of {entry published, thread asleep} at least one side sees the other.
 
 /// The scheduler of exactly one task, which lives on the stack of the thread that runs it. What it does not do itself it
 /// passes on to `services`, the scheduler of the runtime around it.
@@ -25,13 +30,16 @@ class entered : public scheduler {
   void run_to_end(header& task) noexcept;
 
  private:
+  void sleep_until_entry() noexcept;
   static void schedule(header& task) noexcept;
   static void reschedule(header& task) noexcept;
   static scheduler& services_of(const scheduler& self) noexcept;
   static const scheduler_ops ops_table;
 
   scheduler* services_;
-  base::atomic<std::uint32_t> awake_{0};
+  enum value : std::uint32_t { nothing, has_entry, asleep };
+  base::atomic<std::uint32_t> awake_{nothing};
+  base::patience patience_;
 };
 
 /// What stands behind a task that has no runtime: nobody lists it, an exception that nobody sees ends the program.

@@ -56,7 +56,7 @@ struct blocked_thread {
   bool wait(base::time_point deadline) noexcept {
     // acquire. Pairs with wake().
     while (woken.load(base::order::acquire) == 0) {
-      if (base::futex_wait(woken, 0, deadline) == base::wait_result::timed_out) {
+      if (base::this_thread_locals().waits.wait(woken, 0, deadline) == base::wait_result::timed_out) {
         // acquire. Pairs with wake().
         return woken.load(base::order::acquire) != 0;
       }

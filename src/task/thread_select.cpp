@@ -129,7 +129,8 @@ class several {
       won = look();
       if (won != no_case) return on_sleep::ended;
       if (section.is_forced()) return on_sleep::forced;
-      if (base::futex_wait(told_, seen, deadline) == base::wait_result::timed_out) return on_sleep::timed_out;
+      base::patience& mine = base::this_thread_locals().waits;
+      if (mine.wait(told_, seen, deadline) == base::wait_result::timed_out) return on_sleep::timed_out;
     }
   }
 

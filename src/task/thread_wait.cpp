@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/tls_slot.hpp"
 #include "task/thread_sleep.hpp"
 
 #include <rota/detail/deadline.hpp>
@@ -39,7 +40,8 @@ on_sleep sleep_in(const wait_target* at, wait_node& me, base::time_point deadlin
     if (now != wait_state::waiting) return on_sleep::ended;
     // After the look at the word: it is raised after the order was given.
     if (then == if_forced::ends && section.is_forced()) return on_sleep::forced;
-    if (base::futex_wait(me.word, seen, deadline) != base::wait_result::timed_out) continue;
+    if (base::this_thread_locals().waits.wait(me.word, seen, deadline) != base::wait_result::timed_out)
+      continue;
     if (me.state() == wait_state::waiting) return on_sleep::timed_out;
   }
 }

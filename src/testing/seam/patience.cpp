@@ -1,0 +1,15 @@
+// What a thread sees of a word is a choice: a sleep is as good as a look that lasts.
+#include "base/patience.hpp"
+
+namespace rota::base {
+
+wait_result patience::wait(atomic<std::uint32_t>& word,
+                           std::uint32_t expected,
+                           time_point deadline) noexcept {
+  return futex_wait(word, expected, deadline);
+}
+void patience::watch(const atomic<std::uint32_t>& /*word*/, std::uint32_t /*expected*/) noexcept {}
+void patience::falls_asleep() noexcept {}
+void patience::wakes_up() noexcept {}
+
+}  // namespace rota::base

@@ -1,0 +1,116 @@
+// What a thread learns of its waits: the rule, and that a look changes nothing but what a wait costs.
+#include "base/patience.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace rota::base {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr habit after(nanoseconds sleep) {
+  habit h;
+  h.slept(sleep);
+  return h;
+}
+
+/// How many of the next `waits` look first, if each look ends like that.
+int looks(habit& h, int waits, bool in_vain) {
+  int count = 0;
+  for (int i = 0; i < waits; ++i) {
+    if (!h.looks_first()) continue;
+    ++count;
+    h.looked(in_vain);
+  }
+  return count;
+}
+
+TEST(patience, who_has_learnt_nothing_sleeps_at_once) {
+  habit h;
+  EXPECT_EQ(looks(h, 1000, false), 0);
+}
+
+TEST(patience, a_short_sleep_is_followed_by_looks_and_a_long_one_by_none) {
+  habit h = after(habit::short_sleep - nanoseconds(1));
+  EXPECT_EQ(looks(h, 1000, false), 1000);
+  h.slept(habit::short_sleep);
+  EXPECT_EQ(looks(h, 1000, false), 0);
+  h.slept(nanoseconds(0));
+  EXPECT_EQ(looks(h, 1000, false), 1000);
+}
+
+TEST(patience, who_looks_in_vain_leaves_it_for_twice_as_long_each_time) {
+  habit h = after(nanoseconds(1));
+  // Waits 0, 2, 6, 14, 30, 62 ..: in 1 + 2 + 4 + .. + 512 = 1023 of them ten looks.
+  EXPECT_EQ(looks(h, 1023, true), 10);
+  // From then on one of 1024.
+  EXPECT_EQ(looks(h, 1024, true), 1);
+  EXPECT_EQ(looks(h, 10 * 1024, true), 10);
+}
+
+TEST(patience, short_sleeps_between_do_not_make_up_for_looks_in_vain) {
+  habit h = after(nanoseconds(1));
+  int count = 0;
+  for (int i = 0; i < 1023; ++i) {
+    count += looks(h, 1, true);
+    h.slept(nanoseconds(1));
+  }
+  EXPECT_EQ(count, 10);
+}
+
+TEST(patience, a_look_that_pays_is_followed_by_another) {
+  habit h = after(nanoseconds(1));
+  EXPECT_EQ(looks(h, 100, true), 6);
+  while (!h.looks_first()) {
+  }
+  h.looked(false);
+  EXPECT_EQ(looks(h, 100, false), 100);
+}
+
+TEST(patience, what_no_look_would_have_seen_teaches_to_sleep) {
+  habit h = after(nanoseconds(1));
+  h.forget();
+  EXPECT_EQ(looks(h, 1000, false), 0);
+}
+
+TEST(patience, a_word_that_has_changed_is_not_waited_for) {
+  patience mine;
+  atomic<std::uint32_t> word{1};
+  EXPECT_EQ(mine.wait(word, 0, never), wait_result::changed);
+}
+
+TEST(patience, a_wait_ends_at_its_deadline_also_after_a_look) {
+  patience mine;
+  atomic<std::uint32_t> word{0};
+  mine.falls_asleep();
+  mine.wakes_up();  // as short as can be, or so long that nobody looks
+  EXPECT_EQ(mine.wait(word, 0, time_point::min()), wait_result::timed_out);
+  EXPECT_EQ(mine.wait(word, 0, now()), wait_result::timed_out);
+}
+
+TEST(patience, two_threads_that_wait_for_each_other_lose_no_turn) {
+  constexpr std::uint32_t rounds = 20'000;
+  atomic<std::uint32_t> word{0};
+  // Each waits until the word is its turn, and passes it on.
+  const auto take_turns = [&word](std::uint32_t first) {
+    patience mine;
+    for (std::uint32_t turn = first; turn < 2 * rounds; turn += 2) {
+      for (;;) {
+        const std::uint32_t seen = word.load(order::acquire);
+        if (seen == turn) break;
+        static_cast<void>(mine.wait(word, seen, never));
+      }
+      word.store(turn + 1, order::release);
+      futex_wake(&word, 1);
+    }
+  };
+  std::thread other(take_turns, 1U);
+  take_turns(0);
+  other.join();
+  EXPECT_EQ(word.load(order::relaxed), 2 * rounds);
+}
+
+}  // namespace
+}  // namespace rota::base
