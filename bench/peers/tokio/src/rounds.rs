@@ -47,6 +47,11 @@ pub fn keep<T>(value: &mut T) {
     unsafe { std::arch::asm!("/* {} */", in(reg) value as *mut T, options(nostack, preserves_flags)) };
 }
 
+/// The same for what was only read, in a register.
+pub fn has_read(value: u64) {
+    unsafe { std::arch::asm!("/* {} */", in(reg) value, options(nostack, preserves_flags)) };
+}
+
 /// For cases without rounds.
 pub const ONE_ROUND: u64 = u64::MAX;
 
