@@ -61,13 +61,17 @@ class ROTA_API watched_ptr {
   ~watched_ptr();
   [[nodiscard]] watched* get() const noexcept { return watched_; }
   [[nodiscard]] explicit operator bool() const noexcept { return watched_ != nullptr; }
+  /// -1: there is none, or it is closed.
+  [[nodiscard]] int descriptor() const noexcept;
+  /// Any thread. What it points to stays.
+  void close() const noexcept;
 
  private:
   watched* watched_ = nullptr;
 };
 
-/// One operation on such a descriptor: tries it, waits until the driver says that it may succeed, tries again. Without a descriptor the
-/// try must be done at once.
+/// One operation on such a descriptor: tries it, waits until the driver says that it may succeed, tries again; closed meanwhile, it ends.
+/// Without a descriptor the try must be done at once.
 class ROTA_API watched_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
@@ -83,10 +87,13 @@ class ROTA_API watched_leaf : public leaf {
   enum class [[nodiscard]] attempt : unsigned char { done, would_block };
   /// One try; keeps its result.
   virtual attempt try_once() noexcept = 0;
+  /// This is the result.
+  virtual void fail(std::error_code why) noexcept = 0;
   [[nodiscard]] int descriptor() const noexcept;  // -1: none
 
  private:
   [[nodiscard]] bool try_or_wait() noexcept;
+  [[nodiscard]] attempt try_unless_closed() noexcept;
   watched* watched_;
   bool for_writing_;
   bool untried_ = false;  // the turn was given up first
@@ -101,6 +108,7 @@ class ROTA_API pipe_read_leaf final : public watched_leaf {
 
  private:
   attempt try_once() noexcept override;
+  void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
   std::span<std::byte> into_;
   result<std::size_t> result_{0};
 };
@@ -114,6 +122,7 @@ class ROTA_API pipe_write_leaf final : public watched_leaf {
 
  private:
   attempt try_once() noexcept override;
+  void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
   std::span<const std::byte> from_;
   bool all_;
   result<std::size_t> result_{0};
@@ -127,17 +136,20 @@ class ROTA_API exit_leaf final : public watched_leaf {
 
  private:
   attempt try_once() noexcept override;
+  void fail(std::error_code why) noexcept override { failed_ = why; }
   child_state* of_;
+  std::error_code failed_;
 };
 
 }  // namespace detail
 
 /// The end of a pipe that is read; closed by its destructor. An io::reader.
 ///
-/// Threads       One task at a time. Belongs to the runtime in whose task it was made.
-/// Ownership     Owns the descriptor. The buffer must live until the co_await is done. Nobody may wait when it is closed.
+/// Threads       One task at a time; close() by any thread, also while that task waits. Belongs to the runtime in whose task it was made.
+/// Ownership     Owns the descriptor. The buffer, and this object, must live and stay where they are until the co_await is done.
 /// Ordering      Bytes come in the order in which they were written.
-/// Failure       std::error_code of the system; EBADF for one that is closed or was moved from. Cancelled, nothing was read.
+/// Failure       std::error_code of the system; std::errc::bad_file_descriptor for one that is closed, also while it is waited for, or was moved
+///               from. Cancelled, nothing was read.
 /// Cost          One system call for each read that need not wait, two for one that must. No allocation.
 /// Example       examples/run/main.cpp
 class ROTA_API pipe_reader {
@@ -151,10 +163,12 @@ class ROTA_API pipe_reader {
   [[nodiscard]] detail::pipe_read_leaf read(std::span<std::byte> into) noexcept {
     return detail::pipe_read_leaf(watched_.get(), into);
   }
-  void close() noexcept { watched_ = detail::watched_ptr(); }
+  /// Whoever waits ends, and whoever writes hears of it at once.
+  void close() noexcept { watched_.close(); }
   /// -1: it is closed.
-  [[nodiscard]] int native_handle() const noexcept;
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(watched_); }
+  [[nodiscard]] int native_handle() const noexcept { return watched_.descriptor(); }
+  /// Not closed.
+  [[nodiscard]] explicit operator bool() const noexcept { return watched_.descriptor() != -1; }
 
  private:
   friend class detail::starter;
@@ -163,7 +177,7 @@ class ROTA_API pipe_reader {
 };
 
 /// The end of a pipe that is written; closed by its destructor, and whoever reads then comes to the end. An io::writer. As pipe_reader;
-/// EPIPE: nobody can read any more. SIGPIPE is never raised.
+/// EPIPE: nobody can read any more. SIGPIPE is never raised. Closed while a task writes, an unknown part has been written.
 class ROTA_API pipe_writer {
  public:
   pipe_writer() noexcept = default;
@@ -177,9 +191,9 @@ class ROTA_API pipe_writer {
   [[nodiscard]] detail::pipe_write_leaf write_all(std::span<const std::byte> from) noexcept {
     return detail::pipe_write_leaf(watched_.get(), from, true);
   }
-  void close() noexcept { watched_ = detail::watched_ptr(); }
-  [[nodiscard]] int native_handle() const noexcept;
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(watched_); }
+  void close() noexcept { watched_.close(); }
+  [[nodiscard]] int native_handle() const noexcept { return watched_.descriptor(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return watched_.descriptor() != -1; }
 
  private:
   friend class detail::starter;
@@ -236,8 +250,9 @@ class ROTA_API child {
   ~child();
 
   [[nodiscard]] int id() const noexcept;
-  /// Until it has ended: result<exit_status>. Closes what in() owns before, so that a child that reads to the end ends. May be called again:
-  /// the same once more. A wait that is cancelled changes nothing.
+  /// Until it has ended: result<exit_status>. Closes in() before, so that a child that reads to the end ends: whoever is just writing to it hears
+  /// std::errc::bad_file_descriptor. Who wants to write on moves it out first. May be called again: the same once more. A wait that is cancelled
+  /// changes nothing more.
   [[nodiscard]] detail::exit_leaf wait() noexcept;
   /// Does not wait. Nothing: it runs.
   [[nodiscard]] result<std::optional<exit_status>> try_wait() noexcept;

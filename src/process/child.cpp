@@ -76,7 +76,10 @@ watched_leaf::attempt exit_leaf::try_once() noexcept {
 }
 
 // Known, so nothing is asked any more.
-result<exit_status> exit_leaf::await_resume() const noexcept { return *of_->reap(); }
+result<exit_status> exit_leaf::await_resume() const noexcept {
+  if (failed_) return std::unexpected(failed_);
+  return *of_->reap();
+}
 
 }  // namespace detail
 

@@ -60,9 +60,6 @@ result<pipe_writer> pipe_writer::adopt(int fd) noexcept {
   return pipe_writer(std::move(*made));
 }
 
-int pipe_reader::native_handle() const noexcept { return watched_ ? watched_.get()->descriptor() : -1; }
-int pipe_writer::native_handle() const noexcept { return watched_ ? watched_.get()->descriptor() : -1; }
-
 result<std::pair<pipe_reader, pipe_writer>> pipe() noexcept {
   const result<sys::pipe_ends> ends = sys::pipe();
   if (!ends.has_value()) return std::unexpected(ends.error());

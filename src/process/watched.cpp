@@ -37,9 +37,21 @@ watched::~watched() {
   // First no event counts any more, then the number may be given to another descriptor.
   if (fd_ != -1) {
     driver_->remove(slot_);
-    base::sys::close(fd_);
+    if (!closing_.is_over()) base::sys::close(fd_);
   }
   owner_->ops->freed(*owner_);
+}
+
+void watched::leave() noexcept {
+  if (closing_.leave() == closing::on_leave::close_descriptor) base::sys::close(fd_);
+}
+
+void watched::close() noexcept {
+  const closing::on_close then = closing_.close();
+  if (then == closing::on_close::was_closed) return;
+  // In a fork nobody waits, and a thread of the parent may have been under the registration's lock.
+  if (driver_->is_own_process()) events().end();
+  if (then == closing::on_close::wake_and_close_descriptor) base::sys::close(fd_);
 }
 
 int watched::release() noexcept {
@@ -48,6 +60,14 @@ int watched::release() noexcept {
 }
 
 watched_ptr::~watched_ptr() { delete watched_; }
+
+int watched_ptr::descriptor() const noexcept {
+  return watched_ == nullptr || watched_->is_closed() ? -1 : watched_->descriptor();
+}
+
+void watched_ptr::close() const noexcept {
+  if (watched_ != nullptr) watched_->close();
+}
 
 /// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
 /// nothing was done, so nothing is lost.
@@ -58,11 +78,22 @@ bool watched_leaf::start() {
   return false;
 }
 
+watched_leaf::attempt watched_leaf::try_unless_closed() noexcept {
+  if (watched_ == nullptr) return try_once();
+  if (!watched_->enter()) {
+    fail(std::make_error_code(std::errc::bad_file_descriptor));
+    return attempt::done;
+  }
+  const attempt did = try_once();
+  watched_->leave();
+  return did;
+}
+
 /// An event that came between the try and the wait is consumed, and leads to another try.
 bool watched_leaf::try_or_wait() noexcept {
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   for (;;) {
-    if (try_once() == attempt::done) {
+    if (try_unless_closed() == attempt::done) {
       done_ = true;
       return true;
     }

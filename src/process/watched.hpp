@@ -3,6 +3,7 @@
 
 #include "base/sys/processes.hpp"
 #include "driver/io_driver.hpp"
+#include "process/closing.hpp"
 
 #include <rota/process.hpp>
 
@@ -19,8 +20,19 @@ class watched {
   watched& operator=(const watched&) = delete;
   ~watched();
 
+  /// Of a user who knows that it is open: between enter() and leave(), or because nobody closes it.
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   [[nodiscard]] driver::registration& events() const noexcept { return driver_->at(slot_); }
+  /// Not in a fork of the process that made it: nobody would wake it there.
+  [[nodiscard]] bool may_wait() const noexcept { return driver_->is_own_process(); }
+
+  // See P: closing.
+  [[nodiscard]] bool enter() noexcept { return closing_.enter() == closing::on_enter::may_try; }
+  void leave() noexcept;
+  /// Any thread. Whoever waits is woken, and finds it closed.
+  void close() noexcept;
+  [[nodiscard]] bool is_closed() const noexcept { return closing_.is_closed(); }
+
   /// Not watched any more, and the caller's.
   [[nodiscard]] int release() noexcept;
 
@@ -31,6 +43,7 @@ class watched {
   driver::io_driver* driver_;
   int fd_;
   std::uint32_t slot_;
+  closing closing_;
 };
 
 }  // namespace rota::process::detail
