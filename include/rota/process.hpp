@@ -333,8 +333,9 @@ struct recipe {
 /// Threads       As any value. spawn, run and output keep a copy of it.
 /// Ownership     A child that is cancelled before its spawn() has returned is killed.
 /// Ordering      Not cancellable halfway: a spawn waits for the thread that starts the process.
-/// Failure       What exec says: ENOENT, EACCES, ...; of the directory, too. std::errc::invalid_argument for a NUL in a string, and for a name in the
-///               environment that is empty or has a `=`. EMFILE, EAGAIN, ENOMEM. Throws std::bad_alloc.
+/// Failure       What exec says: ENOENT, EACCES, ...; of the directory, too, and of the group (EPERM: it is none of this session's).
+///               std::errc::invalid_argument for a NUL in a string, and for a name in the environment that is empty or has a `=`. EMFILE, EAGAIN,
+///               ENOMEM. Throws std::bad_alloc.
 /// Cost          A closure in the blocking pool, at most 16 of them at a time: posix_spawn blocks until the program is executed. No copy of this
 ///               process's memory.
 /// Example       examples/run/main.cpp
@@ -357,8 +358,8 @@ class ROTA_API command {
   /// 2 is what 1 is.
   command& merge_err_into_out() noexcept;
 
-  /// 0: one of its own, whose id is its own. Ctrl-C at the terminal does not reach it then.
-  command& process_group(int group = 0) noexcept;
+  /// 0: one of its own, whose id is its own. Ctrl-C at the terminal does not reach it then. Throws std::invalid_argument for one below 0.
+  command& process_group(int group = 0);
   /// Without a terminal; it leads a process group, too.
   command& new_session() noexcept;
   command& dropped(on_drop what) noexcept;

@@ -1,5 +1,8 @@
 #include "process/starter.hpp"
 
+#include <limits>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace rota::process {
@@ -69,7 +72,11 @@ command& command::merge_err_into_out() noexcept {
   return *this;
 }
 
-command& command::process_group(int group) noexcept {
+// Below 0 it would be a number that the system, or a recipe, takes for something else.
+command& command::process_group(int group) {
+  if (group < 0)
+    throw std::invalid_argument("process::command::process_group: group is " + std::to_string(group) +
+                                ", and must be 0.." + std::to_string(std::numeric_limits<int>::max()));
   recipe_.group = group;
   return *this;
 }

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
+#include <stdexcept>
 #include <vector>
 
 namespace rota::test {
@@ -189,6 +191,24 @@ TEST(command, it_is_a_value) {
     EXPECT_EQ(two, "second\n");
     EXPECT_EQ(again, two);
   });
+}
+
+TEST(command, a_process_group_that_cannot_be_is_refused_by_its_name) {
+  command print = shell("ps -o pgid= -p $$");
+  for (const int group : {-1, -2, std::numeric_limits<int>::min()}) {
+    try {
+      print.process_group(group);
+      ADD_FAILURE() << group << " was taken";
+    } catch (const std::invalid_argument& e) {
+      const std::string said = e.what();
+      EXPECT_NE(said.find("process_group"), std::string::npos) << said;
+      EXPECT_NE(said.find(std::to_string(group)), std::string::npos) << said;
+      EXPECT_NE(said.find("0.." + std::to_string(std::numeric_limits<int>::max())), std::string::npos)
+          << said;
+    }
+  }
+  runtime rt(with_workers(1));
+  EXPECT_EQ(std::stoi(rt.block_on(said_by(print))), ::getpgrp()) << "it was changed";
 }
 
 TEST(command, a_task_of_it_outlives_it) {
