@@ -1,5 +1,7 @@
 #include "process/starting.hpp"
 
+#include "base/clock.hpp"
+#include "base/futex.hpp"
 #include "base/sys/files.hpp"
 #include "process/reaper.hpp"
 
@@ -23,6 +25,17 @@ bool is_bad_name(std::string_view name) noexcept {
 
 void close_and_forget(int& fd) noexcept {
   if (fd != -1) sys::close(std::exchange(fd, -1));
+}
+
+/// For a second, in a thread that may block.
+constexpr int most_tries = 1000;
+void pause_before_next_try() noexcept {
+  base::atomic<std::uint32_t> nobody{0};
+  static_cast<void>(base::futex_wait(nobody, 0, base::now() + std::chrono::milliseconds(1)));
+}
+
+bool must_retry(const sys::result<int>& pidfd) noexcept {
+  return !pidfd.has_value() && pidfd.error() != std::errc::no_such_process;
 }
 
 }  // namespace
@@ -111,7 +124,18 @@ std::error_code starting::begin() {
   return {};
 }
 
+/// What forbids a descriptor for the process, or leaves no room for one, is found before there is a process.
 void starting::start() noexcept {
+  const auto spare = sys::open_own_process();
+  if (spare.has_value()) {
+    start_with(*spare);
+  } else {
+    error_ = spare.error();
+  }
+  close_child_ends();
+}
+
+void starting::start_with(int spare) noexcept {
   sys::process_start how{
       .program = what_.program.c_str(), .arguments = arguments_.data(), .environment = environment_.data()};
   if (!what_.directory.empty()) how.directory = what_.directory.c_str();
@@ -125,23 +149,44 @@ void starting::start() noexcept {
 
   const auto id = sys::start_process(how);
   close_child_ends();
-  if (!id.has_value()) {
+  if (id.has_value()) {
+    id_ = *id;
+    watch_process(spare);
+  } else {
     error_ = id.error();
+    sys::close(spare);
+  }
+}
+
+void starting::watch_process(int spare) noexcept {
+  auto pidfd = sys::open_process(id_);
+  close_and_forget(spare);
+  // Its place may be another thread's at once. So may those of the pipes, which nobody needs if there is no descriptor.
+  for (int tries = 0; must_retry(pidfd) && tries < most_tries; ++tries) {
+    if (tries != 0 && !close_own_end()) pause_before_next_try();
+    pidfd = sys::open_process(id_);
+  }
+  if (!pidfd.has_value()) {
+    // ESRCH: its end was taken by somebody else, and nothing else is wrong.
+    if (pidfd.error() != std::errc::no_such_process) error_ = pidfd.error();
     return;
   }
-  id_ = *id;
-  const auto pidfd = sys::open_process(id_);
-  if (pidfd.has_value()) {
-    // Where SIGCHLD is ignored, or somebody asks for all ends, it may have gone already, and its id be another's.
-    if (sys::look_at_process(*pidfd).has_value()) {
-      pidfd_ = *pidfd;
-    } else {
-      sys::close(*pidfd);
-    }
-  } else if (pidfd.error() != std::errc::no_such_process) {
-    error_ = pidfd.error();
-    sys::end_process(id_);
+  // Where SIGCHLD is ignored, or somebody asks for all ends, it may have gone already, and its id be another's.
+  if (sys::look_at_process(*pidfd).has_value()) {
+    pidfd_ = *pidfd;
+  } else {
+    sys::close(*pidfd);
   }
+}
+
+bool starting::close_own_end() noexcept {
+  for (int& fd : own_ends_) {
+    if (fd == -1) continue;
+    error_ = std::make_error_code(std::errc::too_many_files_open);
+    close_and_forget(fd);
+    return true;
+  }
+  return false;
 }
 
 int starting::take_pipe(int number) noexcept { return std::exchange(own_ends_[number], -1); }

@@ -41,6 +41,9 @@ class starting {
   [[nodiscard]] std::error_code set_file(int number);
   [[nodiscard]] std::error_code set_child_end(int number, int fd, bool is_ours_to_close);
   void close_child_ends() noexcept;
+  void start_with(int spare) noexcept;
+  void watch_process(int spare) noexcept;
+  [[nodiscard]] bool close_own_end() noexcept;
 
   const recipe& what_;
   std::vector<std::string> variables_;

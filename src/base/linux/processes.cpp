@@ -157,10 +157,7 @@ result<int> open_process(int id) noexcept {
   return descriptor(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
 }
 
-void end_process(int id) noexcept {
-  ::kill(id, SIGKILL);
-  static_cast<void>(uninterrupted([&] { return ::waitpid(id, nullptr, 0); }));
-}
+result<int> open_own_process() noexcept { return open_process(::getpid()); }
 
 result<process_end> reap_process(int pidfd) noexcept { return wait_for(pidfd, WNOHANG); }
 result<process_end> look_at_process(int pidfd) noexcept { return wait_for(pidfd, WNOHANG | WNOWAIT); }

@@ -51,8 +51,8 @@ result<int> start_process(const process_start& what) noexcept;
 
 /// A descriptor for a child, readable once it has ended. ESRCH: it has gone already.
 result<int> open_process(int id) noexcept;
-/// Kills a child without a descriptor, and waits for its end.
-void end_process(int id) noexcept;
+/// One for this process: a place for that of a child, and whatever forbids such descriptors forbids this one.
+result<int> open_own_process() noexcept;
 
 enum class how_ended : unsigned char { not_yet, exited, signalled, dumped };
 struct process_end {
