@@ -227,20 +227,22 @@ class stdio {
   int fd_ = -1;
 };
 
-/// What becomes of a child that still runs when its object goes.
+/// What becomes of a child that still runs when its object goes; and, if it leads a process group of its own, of all who are in that, also when it
+/// has ended itself.
 enum class on_drop : unsigned char {
-  kill,   // SIGKILL; if it leads a process group of its own, for all of that
+  kill,   // SIGKILL, for the group if it leads one
   leave,  // nothing
 };
 
 /// A process that this one has started.
 ///
 /// Threads       One task at a time waits; signal(), kill() and id() by any thread. Belongs to the runtime in whose task it was made.
-/// Ownership     Dropped while it runs it is killed, or left alone: command::dropped(). Its end is seen to in either case: no zombie stays
-///               for longer than this process lives.
+/// Ownership     Dropped while it runs it is killed, or left alone: command::dropped(). So are those whom it has left behind in its group, if it leads
+///               one: the id of that stays its own as long as there is this object, by a zombie. Other zombies go when wait() or try_wait() tell
+///               the end, and all of them with the object, or soon after.
 /// Ordering      What it wrote into a pipe before its end is there to be read when wait() returns.
 /// Failure       std::errc::no_child_process of a wait: somebody else has asked for its end, or SIGCHLD is ignored, so nobody knows it. Signals:
-///               std::errc::no_such_process once its end was heard of; never does a signal go to another process that has got its id.
+///               std::errc::no_such_process once its end was heard of; never does a signal go to another process, or group, that has got its id.
 /// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. Nobody polls, and SIGCHLD is left alone.
 /// Example       examples/run/main.cpp
 class ROTA_API child {
@@ -260,8 +262,8 @@ class ROTA_API child {
   /// SIGKILL.
   result<void> kill() noexcept;
   result<void> signal(int number) noexcept;
-  /// To all of its process group, if it leads one: command::process_group(), new_session(). Else std::errc::operation_not_permitted. Once its
-  /// end was heard of: std::errc::no_such_process, though others of the group may live.
+  /// To all of its process group, if it leads one: command::process_group(), new_session(). Else std::errc::operation_not_permitted. Also when it
+  /// has ended itself; std::errc::no_such_process if nobody is left, as far as anybody knows.
   result<void> signal_group(int number) noexcept;
 
   /// This process's ends of the pipes that were asked for. Empty ones (false) otherwise. Move them out, or use them here.
@@ -365,10 +367,10 @@ class ROTA_API command {
   command& dropped(on_drop what) noexcept;
 
   [[nodiscard]] task<result<child>> spawn() const;
-  /// Until it has ended. Cancelled: killed, and waited for.
+  /// Until it has ended. Cancelled: killed, and waited for. Whom it leaves behind in its group, if it leads one: dropped() says.
   [[nodiscard]] task<result<exit_status>> run() const;
   /// The same, and all that it writes into those of 1 and 2 that are pipes; until both are closed, also by those that it has started. Too much, too
-  /// late, or cancelled: killed (its group, if it has one of its own), and waited for.
+  /// late, or cancelled: killed (its group, if it has one of its own), and waited for. Whom it leaves behind: as run().
   [[nodiscard]] task<result<captured>> output(output_options how = {}) const;
 
  private:

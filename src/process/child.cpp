@@ -36,15 +36,24 @@ void child_state::own(watched_ptr pidfd) noexcept {
 }
 
 child_state::~child_state() {
-  if (base::this_process_id() != process_ || reap().has_value()) return;
-  if (dropped_ == on_drop::kill) kill_all();
-  reap_later(pidfd_.get()->release(), dropped_ == on_drop::kill);
+  if (base::this_process_id() != process_ || !pidfd_) return;
+  // Before its end is taken: others of its group may live, and the group's id goes with that end.
+  if (dropped_ == on_drop::kill) static_cast<void>(leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL));
+  if (!take_end()) reap_later(pidfd_.get()->release(), dropped_ == on_drop::kill);
+}
+
+bool child_state::take_end() noexcept {
+  const bool is_taken = end_.has_value() && (!leads_group_ || !end_->has_value());
+  if (is_taken) return true;
+  const auto now = sys::reap_process(pidfd_.get()->descriptor());
+  return !now.has_value() || now->how != sys::how_ended::not_yet;
 }
 
 std::optional<child_state::end> child_state::reap() noexcept {
   const base::lock_guard lock(mutex_);
   if (end_.has_value()) return end_;
-  const auto now = sys::reap_process(pidfd_.get()->descriptor());
+  const int pidfd = pidfd_.get()->descriptor();
+  const auto now = leads_group_ ? sys::look_at_process(pidfd) : sys::reap_process(pidfd);
   if (!now.has_value()) {
     end_.emplace(std::unexpected(now.error()));
   } else if (now->how != sys::how_ended::not_yet) {
@@ -54,19 +63,21 @@ std::optional<child_state::end> child_state::reap() noexcept {
 }
 
 result<void> child_state::signal(int number) noexcept {
-  if (!pidfd_) return because(std::errc::no_such_process);
+  {
+    const base::lock_guard lock(mutex_);
+    if (end_.has_value()) return because(std::errc::no_such_process);
+  }
   return sys::signal_process(pidfd_.get()->descriptor(), number);
 }
 
 result<void> child_state::signal_group(int number) noexcept {
   if (!leads_group_) return because(std::errc::operation_not_permitted);
-  const base::lock_guard lock(mutex_);
-  if (end_.has_value()) return because(std::errc::no_such_process);
-  return sys::signal_group(id_, number);
-}
-
-void child_state::kill_all() noexcept {
-  static_cast<void>(leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL));
+  if (!pidfd_) return because(std::errc::no_such_process);
+  const result<void> did = sys::signal_group(pidfd_.get()->descriptor(), id_, number);
+  // Somebody else has taken its end.
+  if (!did.has_value() && did.error() == std::errc::no_child_process)
+    return because(std::errc::no_such_process);
+  return did;
 }
 
 exit_leaf::exit_leaf(child_state* of) noexcept : watched_leaf(of->events(), false), of_(of) {}

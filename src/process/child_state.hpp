@@ -9,14 +9,16 @@
 namespace rota::process::detail {
 
 // PROTOCOL: child
-//   Whoever asks the kernel how a child has ended takes the zombie away, and with it the claim to the id, and to the id of its group. The
-//   pidfd never means another process; a group has no such thing, so it is signalled under the lock under which the end is asked for.
+//   Whoever takes the end of a child takes the zombie away, and with it the claim to the id, and to the id of its group. The pidfd never means
+//   another process; a group has no such thing. So the end of one that leads a group is only looked at, and taken by the destructor: until then its
+//   group can be signalled, also when all that is left of it are others.
 //
 //   end_     nothing: not known yet                     set once, under `mutex_`, by reap()
 //
 //   reap:    lock · known: that · else ask, and keep the answer · unlock. No blocking under the lock: the kernel is asked, not waited for
-//   signal:  by the pidfd, without the lock
-//   group:   lock · known: no_such_process · else kill(-id) · unlock
+//   signal:  lock · known: no_such_process · unlock · by the pidfd
+//   group:   by the pidfd; where the kernel cannot, by the number, if the end is still there to be looked at
+//   end:     nobody else is left · signal what is to be killed · take the end, or leave that to the reaper
 //
 //   I1  the kernel says once how it ended; end_ keeps it for all who ask later.
 //   I2  a group's id is used only while its leader, at least as a zombie, keeps it.
@@ -37,10 +39,9 @@ class child_state {
   [[nodiscard]] std::optional<end> reap() noexcept;
   result<void> signal(int number) noexcept;
   result<void> signal_group(int number) noexcept;
-  /// Itself, or all of its group if it leads one.
-  void kill_all() noexcept;
 
  private:
+  [[nodiscard]] bool take_end() noexcept;
   const int id_;
   watched_ptr pidfd_;
   const std::uint64_t process_;  // a fork of the process that has started it leaves it alone

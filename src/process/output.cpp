@@ -55,9 +55,9 @@ task<void> begin_talk(child& of, output_options how, talk& into, scope& all) {
   co_return;
 }
 
-task<result<captured>> gather(child& of, output_options how) {
+task<result<captured>> gather(starter& of, output_options how) {
   talk all;
-  const auto body = [&](scope& s) { return begin_talk(of, how, all, s); };
+  const auto body = [&](scope& s) { return begin_talk(of.made(), how, all, s); };
   co_await with_scope(body);
   if (all.out_failed || all.err_failed)
     co_return std::unexpected(all.out_failed ? all.out_failed : all.err_failed);
@@ -70,7 +70,7 @@ task<result<captured>> gather(child& of, output_options how) {
 task<result<captured>> start_and_gather(starter& all, output_options how) {
   const std::error_code failed = co_await all.start();
   if (failed) co_return std::unexpected(failed);
-  co_return co_await gather(all.made(), how);
+  co_return co_await gather(all, how);
 }
 
 task<result<captured>> gather_in_time(starter& all, output_options how) {
@@ -81,7 +81,7 @@ task<result<captured>> gather_in_time(starter& all, output_options how) {
 task<result<exit_status>> start_and_wait(starter& all) {
   const std::error_code failed = co_await all.start();
   if (failed) co_return std::unexpected(failed);
-  co_return co_await all.made().wait();
+  co_return co_await all.wait();
 }
 
 recipe for_output(recipe what, bool has_input) {

@@ -76,14 +76,17 @@ std::error_code starter::take_pipes(child& to) {
   return {};
 }
 
+task<result<exit_status>> starter::wait() {
+  auto status = co_await made_->wait();
+  has_ended_ = true;
+  co_return status;
+}
+
 task<void> starter::end() {
   if (!made_.has_value() && starting_.pidfd() != -1) static_cast<void>(make_child());
-  if (!made_.has_value()) co_return;
-  // Before its end is asked for: others of its group may live, and the group's id goes with that end.
-  if (starting_.leads_group()) static_cast<void>(made_->signal_group(SIGKILL));
-  const auto known = made_->try_wait();
-  if (!known.has_value() || known->has_value()) co_return;
-  if (!starting_.leads_group()) static_cast<void>(made_->kill());
+  // What it has left behind goes with the object, or is left alone.
+  if (!made_.has_value() || has_ended_) co_return;
+  static_cast<void>(starting_.leads_group() ? made_->signal_group(SIGKILL) : made_->kill());
   static_cast<void>(co_await made_->wait());
 }
 

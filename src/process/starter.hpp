@@ -21,7 +21,9 @@ class starter {
   /// Afterwards there is a child, or the error. Cancelled: the process may run all the same, and end() knows of it.
   [[nodiscard]] task<std::error_code> start();
   [[nodiscard]] child& made() noexcept { return *made_; }
-  /// If there is a process whose end nobody has heard of: it is killed, its group if it leads one, and waited for.
+  /// Until it has ended.
+  [[nodiscard]] task<result<exit_status>> wait();
+  /// If there is a process, and nobody has waited for it to its end: it is killed, its group if it leads one, and waited for.
   [[nodiscard]] task<void> end();
 
  private:
@@ -31,6 +33,7 @@ class starter {
   const recipe what_;
   starting starting_;
   std::optional<child> made_;
+  bool has_ended_ = false;  // and somebody has waited for that
 };
 
 [[nodiscard]] task<result<child>> spawn(recipe what);

@@ -44,7 +44,8 @@ starting::~starting() {
   close_child_ends();
   for (int& fd : own_ends_) close_and_forget(fd);
   if (pidfd_ == -1) return;
-  static_cast<void>(leads_group() ? sys::signal_group(id_, SIGKILL) : sys::signal_process(pidfd_, SIGKILL));
+  static_cast<void>(leads_group() ? sys::signal_group(pidfd_, id_, SIGKILL)
+                                  : sys::signal_process(pidfd_, SIGKILL));
   reap_later(pidfd_, true);
 }
 

@@ -163,10 +163,30 @@ result<process_end> reap_process(int pidfd) noexcept { return wait_for(pidfd, WN
 result<process_end> look_at_process(int pidfd) noexcept { return wait_for(pidfd, WNOHANG | WNOWAIT); }
 void reap_process_blocking(int pidfd) noexcept { static_cast<void>(wait_for(pidfd, 0)); }
 
-result<void> signal_process(int pidfd, int number) noexcept {
-  return done(static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0)));
+namespace {
+
+/// PIDFD_SIGNAL_PROCESS_GROUP. In headers since 6.9, as in the kernel.
+constexpr unsigned to_group = 4;
+
+result<void> send_signal(int pidfd, int number, unsigned how) noexcept {
+  return done(static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, how)));
 }
 
-result<void> signal_group(int group, int number) noexcept { return done(::kill(-group, number)); }
+}  // namespace
+
+result<void> signal_process(int pidfd, int number) noexcept { return send_signal(pidfd, number, 0); }
+
+result<void> signal_group(int pidfd, int group, int number) noexcept {
+  const result<void> did = send_signal(pidfd, number, to_group);
+  if (did.has_value() || did.error() != std::errc::invalid_argument) return did;
+  return signal_group_by_number(pidfd, group, number);
+}
+
+/// As long as the end of the one that leads it is there to be asked for, its id is nobody else's, and so is that of its group.
+result<void> signal_group_by_number(int pidfd, int group, int number) noexcept {
+  const result<process_end> is_there = look_at_process(pidfd);
+  if (!is_there.has_value()) return std::unexpected(is_there.error());
+  return done(::kill(-group, number));
+}
 
 }  // namespace rota::base::sys

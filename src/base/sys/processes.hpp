@@ -66,6 +66,9 @@ result<process_end> look_at_process(int pidfd) noexcept;
 /// Blocks until it has ended.
 void reap_process_blocking(int pidfd) noexcept;
 result<void> signal_process(int pidfd, int number) noexcept;
-result<void> signal_group(int group, int number) noexcept;
+/// To the group that this process leads, or has led.
+result<void> signal_group(int pidfd, int group, int number) noexcept;
+/// The same where the kernel cannot do it by a descriptor (before 6.9). ECHILD: the process is no child, or its end was taken.
+result<void> signal_group_by_number(int pidfd, int group, int number) noexcept;
 
 }  // namespace rota::base::sys

@@ -1,0 +1,144 @@
+// Process groups: what becomes of those who live on when the one that leads them has ended.
+#include "base/sys/processes.hpp"
+#include "unit/process/process_support.hpp"
+
+#include <fcntl.h>
+
+namespace rota::test {
+namespace {
+
+/// Those who have the writing end: the test waits until none is left, and each may say something.
+class group : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
+  void TearDown() override {
+    close_writer();
+    ::close(ends_[0]);
+    wait_until([] { return !has_children(); });
+  }
+  void close_writer() {
+    if (ends_[1] != -1) ::close(std::exchange(ends_[1], -1));
+  }
+  /// The one that leads ends at once; the other one waits for ever, and has the pipe.
+  command leaves_one_behind() {
+    command made = shell("sleep 1000 & echo $! >&2");
+    made.err(stdio::from(ends_[1])).out(stdio::null()).process_group();
+    return made;
+  }
+  /// The id of the one that was left behind.
+  [[nodiscard]] int left_behind() const {
+    std::array<char, 32> text{};
+    EXPECT_GT(::read(ends_[0], text.data(), text.size() - 1), 0);
+    return std::atoi(text.data());
+  }
+  void expect_all_gone() {
+    close_writer();
+    std::array<char, 1> rest{};
+    EXPECT_EQ(::read(ends_[0], rest.data(), rest.size()), 0);
+  }
+  runtime rt_{with_workers(2)};
+  int ends_[2]{};
+};
+
+task<child> started(command what) {
+  auto made = co_await what.spawn();
+  co_return demand(std::move(made));
+}
+
+task<exit_status> end_of(child& of) {
+  const auto end = co_await of.wait();
+  co_return demand(end);
+}
+
+TEST_F(group, goes_with_the_object_after_the_end_of_its_leader_was_heard_of) {
+  {
+    child leader = rt_.block_on(started(leaves_one_behind()));
+    EXPECT_TRUE(rt_.block_on(end_of(leader)).is_success());
+    EXPECT_FALSE(is_gone(left_behind()));
+  }
+  expect_all_gone();
+}
+
+TEST_F(group, goes_with_the_object_of_a_leader_that_nobody_has_waited_for) {
+  {
+    const child leader = rt_.block_on(started(leaves_one_behind()));
+    EXPECT_FALSE(is_gone(left_behind()));
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(leader.id()), &info, WEXITED | WNOWAIT), 0);
+  }
+  expect_all_gone();
+}
+
+TEST_F(group, is_signalled_while_there_is_the_object) {
+  child leader = rt_.block_on(started(leaves_one_behind()));
+  const exit_status end = rt_.block_on(end_of(leader));
+  EXPECT_FALSE(is_gone(left_behind()));
+  const auto late = leader.kill();
+  EXPECT_TRUE(!late.has_value() && late.error() == std::errc::no_such_process);
+  EXPECT_TRUE(leader.signal_group(SIGTERM).has_value());
+  expect_all_gone();
+  EXPECT_EQ(rt_.block_on(end_of(leader)), end);
+  const auto again = leader.try_wait();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(*again, end);
+}
+
+TEST_F(group, that_is_to_be_left_alone_goes_on) {
+  for (const bool waits : {true, false}) {
+    command daemon = leaves_one_behind();
+    daemon.dropped(process::on_drop::leave);
+    int other = 0;
+    {
+      child leader = rt_.block_on(started(daemon));
+      other = left_behind();
+      if (waits) {
+        EXPECT_TRUE(rt_.block_on(end_of(leader)).is_success());
+      }
+    }
+    wait_until([] { return !has_children(); });
+    EXPECT_FALSE(is_gone(other));
+    EXPECT_EQ(::kill(other, SIGKILL), 0);
+  }
+  expect_all_gone();
+}
+
+TEST_F(group, goes_with_a_run_and_an_output_unless_it_is_to_be_left_alone) {
+  for (const bool runs : {true, false}) {
+    for (const bool leave : {true, false}) {
+      command what = leaves_one_behind();
+      if (leave) what.dropped(process::on_drop::leave);
+      const bool is_success = runs ? demand(rt_.block_on(what.run())).is_success()
+                                   : demand(rt_.block_on(what.output())).status.is_success();
+      EXPECT_TRUE(is_success);
+      const int other = left_behind();
+      EXPECT_FALSE(has_children());
+      if (leave) {
+        EXPECT_FALSE(is_gone(other));
+        EXPECT_EQ(::kill(other, SIGKILL), 0);
+      }
+    }
+  }
+  expect_all_gone();
+}
+
+/// Somebody else has heard of the leader's end, and its id may be another's.
+TEST_F(group, of_which_nobody_knows_any_more_is_not_signalled_by_its_number) {
+  child leader = rt_.block_on(started(leaves_one_behind()));
+  const int other = left_behind();
+  ASSERT_EQ(::waitpid(leader.id(), nullptr, 0), leader.id());
+  EXPECT_FALSE(base::sys::signal_group_by_number(leader.native_handle(), leader.id(), SIGKILL).has_value());
+  EXPECT_FALSE(is_gone(other));
+  EXPECT_EQ(::kill(other, SIGKILL), 0);
+  expect_all_gone();
+}
+
+TEST_F(group, is_signalled_by_its_number_where_the_kernel_has_nothing_better) {
+  child leader = rt_.block_on(started(leaves_one_behind()));
+  EXPECT_FALSE(is_gone(left_behind()));
+  EXPECT_TRUE(rt_.block_on(end_of(leader)).is_success());
+  EXPECT_TRUE(base::sys::signal_group_by_number(leader.native_handle(), leader.id(), SIGKILL).has_value());
+  expect_all_gone();
+}
+
+}  // namespace
+}  // namespace rota::test
