@@ -357,7 +357,7 @@ class ROTA_API command {
   command& in(stdio from) noexcept;
   command& out(stdio to) noexcept;
   command& err(stdio to) noexcept;
-  /// 2 is what 1 is.
+  /// 2 is what 1 is. std::errc::bad_file_descriptor of a spawn: 1 is inherited, and not open here, or closed by an exec.
   command& merge_err_into_out() noexcept;
 
   /// 0: one of its own, whose id is its own. Ctrl-C at the terminal does not reach it then. Throws std::invalid_argument for one below 0.

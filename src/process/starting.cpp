@@ -91,32 +91,33 @@ void starting::set_environment() {
   environment_.push_back(nullptr);
 }
 
-/// Above 2, so that it can be copied to any of the three whatever was copied before.
-std::error_code starting::set_child_end(int number, int fd, bool is_ours_to_close) {
-  if (is_ours_to_close && fd > STDERR_FILENO) {
-    child_ends_[number] = fd;
-    return {};
+/// What the child gets is above 2 here, so that it can be copied to any of the three whatever was copied before.
+std::error_code starting::set_file(int number) {
+  const stdio& file = what_.files[number];
+  if (file.what() == stdio::kind::descriptor) {
+    const auto copy = sys::duplicate_high(file.descriptor());
+    if (!copy.has_value()) return copy.error();
+    child_ends_[number] = *copy;
+  } else if (file.what() == stdio::kind::pipe) {
+    const auto ends = sys::pipe();
+    if (!ends.has_value()) return ends.error();
+    const bool child_reads = number == STDIN_FILENO;
+    own_ends_[number] = child_reads ? ends->write : ends->read;
+    child_ends_[number] = child_reads ? ends->read : ends->write;
   }
-  const auto high = sys::duplicate_high(fd);
-  if (is_ours_to_close) sys::close(fd);
-  if (!high.has_value()) return high.error();
-  child_ends_[number] = *high;
   return {};
 }
 
-std::error_code starting::set_file(int number) {
-  const stdio& file = what_.files[number];
-  if (file.what() == stdio::kind::descriptor) return set_child_end(number, file.descriptor(), false);
-  if (file.what() != stdio::kind::pipe) return {};
-  const auto ends = sys::pipe();
-  if (!ends.has_value()) return ends.error();
-  const bool child_reads = number == STDIN_FILENO;
-  own_ends_[number] = child_reads ? ends->write : ends->read;
-  return set_child_end(number, child_reads ? ends->read : ends->write, true);
+/// A process that has closed its 1 has something else there by now, perhaps, which is closed in the child. A copy of it would not be.
+bool starting::merges_into_nothing() const noexcept {
+  const stdio::kind out = what_.files[STDOUT_FILENO].what();
+  const bool inherits = out == stdio::kind::unset || out == stdio::kind::inherit;
+  return what_.merges_errors && inherits && !sys::is_inherited(STDOUT_FILENO);
 }
 
 std::error_code starting::begin() {
   if (has_bad_text()) return std::make_error_code(std::errc::invalid_argument);
+  if (merges_into_nothing()) return std::make_error_code(std::errc::bad_file_descriptor);
   set_arguments();
   set_environment();
   for (int number = 0; number <= STDERR_FILENO; ++number) {

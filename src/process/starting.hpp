@@ -39,7 +39,7 @@ class starting {
   void set_arguments();
   void set_environment();
   [[nodiscard]] std::error_code set_file(int number);
-  [[nodiscard]] std::error_code set_child_end(int number, int fd, bool is_ours_to_close);
+  [[nodiscard]] bool merges_into_nothing() const noexcept;
   void close_child_ends() noexcept;
   void start_with(int spare) noexcept;
   void watch_process(int spare) noexcept;

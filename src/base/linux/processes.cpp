@@ -27,11 +27,33 @@ int read_signal_fd(int fd) noexcept {
   return size == sizeof one ? static_cast<int>(one.ssi_signo) : 0;
 }
 
+namespace {
+
+/// The same under a number above 2, if it has one of the three.
+result<int> moved_high(int fd) noexcept {
+  if (fd > STDERR_FILENO) return fd;
+  const result<int> high = duplicate_high(fd);
+  ::close(fd);
+  return high;
+}
+
+}  // namespace
+
 result<pipe_ends> pipe() noexcept {
   int ends[2];
   const result<void> made = done(::pipe2(ends, O_CLOEXEC));
   if (!made.has_value()) return std::unexpected(made.error());
-  return pipe_ends{ends[0], ends[1]};
+  const result<int> read = moved_high(ends[0]);
+  const result<int> write = moved_high(ends[1]);
+  if (read.has_value() && write.has_value()) return pipe_ends{*read, *write};
+  if (read.has_value()) ::close(*read);
+  if (write.has_value()) ::close(*write);
+  return std::unexpected(read.has_value() ? write.error() : read.error());
+}
+
+bool is_inherited(int fd) noexcept {
+  const int flags = ::fcntl(fd, F_GETFD);
+  return flags != -1 && (flags & FD_CLOEXEC) == 0;
 }
 
 result<void> set_nonblocking(int fd) noexcept {

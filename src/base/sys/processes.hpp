@@ -20,8 +20,10 @@ struct pipe_ends {
   int read;
   int write;
 };
-/// Both block, and neither survives an exec.
+/// Both block, and neither survives an exec. Both are 3 or higher, also in a process that has closed one of the three.
 result<pipe_ends> pipe() noexcept;
+/// A child finds what is here under this number: it is open, and survives an exec.
+[[nodiscard]] bool is_inherited(int fd) noexcept;
 result<void> set_nonblocking(int fd) noexcept;
 /// It does not survive an exec.
 result<void> close_at_exec(int fd) noexcept;

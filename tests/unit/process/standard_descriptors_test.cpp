@@ -1,0 +1,96 @@
+// A process that has closed 0, 1 and 2, as daemons do: pipes, and all else, come to lie there.
+#include "unit/process/process_support.hpp"
+
+#include <fcntl.h>
+
+namespace rota::test {
+namespace {
+
+/// Runs `body` in a fork that has none of the three; what it returns says what was not as it should be.
+template <class F>
+int code_without_them(F body) {
+  wait_until([] { return threads_of_process() == 1; });
+  const pid_t fork = ::fork();
+  if (fork == 0) {
+    ::alarm(20);
+    for (int fd = 0; fd <= STDERR_FILENO; ++fd) ::close(fd);
+    ::_exit(body());
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(fork, &status, 0), fork);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// So many of the lowest numbers are taken; the runtime's own descriptors take what is left.
+void take(int count) {
+  for (int i = 0; i < count; ++i) static_cast<void>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+task<int> talk(bool merged) {
+  command both = shell("cat; echo out; echo err >&2; exec 0<&-; read x || echo end");
+  if (merged) both.merge_err_into_out();
+  process::output_options how;
+  how.input = bytes_of("in\n");
+  auto got = co_await both.output(how);
+  if (!got.has_value()) co_return 1;
+  const char* const all = merged ? "in\nout\nerr\nend\n" : "in\nout\nend\n";
+  // What a shell says of a closed input comes after what it was told to say.
+  const bool is_right = merged ? got->out.starts_with("in\nout\nerr\n") && got->out.ends_with("end\n")
+                               : got->out == all && got->err.starts_with("err\n");
+  co_return is_right ? 0 : 2;
+}
+
+TEST(standard_descriptors, that_are_closed_are_no_obstacle_to_pipes) {
+  for (int taken = 0; taken <= 3; ++taken) {
+    for (const bool merged : {false, true}) {
+      const int wrong = code_without_them([taken, merged] {
+        runtime rt(with_workers(1));
+        take(taken);
+        return rt.block_on(talk(merged));
+      });
+      EXPECT_EQ(wrong, 0) << taken << merged;
+    }
+  }
+}
+
+// 1 is a pipe's end, or anything else of this process's: no child has it as its 2, or it would never come to the end of what it reads.
+TEST(standard_descriptors, that_are_this_process_s_own_are_given_to_no_child) {
+  for (int taken = 0; taken <= 3; ++taken) {
+    const int wrong = code_without_them([taken] {
+      runtime rt(with_workers(1));
+      take(taken);
+      return rt.block_on([]() -> task<int> {
+        command cat("cat");
+        cat.in(stdio::pipe()).merge_err_into_out();
+        const auto refused = co_await cat.spawn();
+        if (refused.has_value()) co_return 1;
+        if (refused.error() != std::errc::bad_file_descriptor) co_return 2;
+        // What is not merged is just not there.
+        const command quiet = shell("[ ! -e /proc/self/fd/1 ] && [ ! -e /proc/self/fd/2 ]");
+        const auto ended = co_await quiet.run();
+        co_return ended.has_value() && ended->is_success() ? 0 : 4;
+      });
+    });
+    EXPECT_EQ(wrong, 0) << taken;
+  }
+}
+
+TEST(standard_descriptors, are_not_what_a_pipe_of_this_process_s_lies_on) {
+  const int wrong = code_without_them([] {
+    runtime rt(with_workers(1));
+    return rt.block_on([]() -> task<int> {
+      auto ends = process::pipe();
+      if (!ends.has_value()) co_return 1;
+      if (ends->first.native_handle() <= STDERR_FILENO) co_return 2;
+      if (ends->second.native_handle() <= STDERR_FILENO) co_return 4;
+      const auto put = co_await ends->second.write_all(bytes_of("x\n"));
+      const std::string line = co_await line_from(ends->first);
+      co_return put.has_value() && line == "x" ? 0 : 8;
+    });
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace rota::test
