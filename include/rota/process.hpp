@@ -149,7 +149,7 @@ class ROTA_API exit_leaf final : public watched_leaf {
 /// Ownership     Owns the descriptor. The buffer, and this object, must live and stay where they are until the co_await is done.
 /// Ordering      Bytes come in the order in which they were written.
 /// Failure       std::error_code of the system; std::errc::bad_file_descriptor for one that is closed, also while it is waited for, or was moved
-///               from. Cancelled, nothing was read.
+///               from. errc::forked: it would have to be waited for in a fork of the process that has made it. Cancelled, nothing was read.
 /// Cost          One system call for each read that need not wait, two for one that must. No allocation.
 /// Example       examples/run/main.cpp
 class ROTA_API pipe_reader {
@@ -243,6 +243,7 @@ enum class on_drop : unsigned char {
 /// Ordering      What it wrote into a pipe before its end is there to be read when wait() returns.
 /// Failure       std::errc::no_child_process of a wait: somebody else has asked for its end, or SIGCHLD is ignored, so nobody knows it. Signals:
 ///               std::errc::no_such_process once its end was heard of; never does a signal go to another process, or group, that has got its id.
+///               errc::forked, of all of them, in a fork of the process that has started it, which leaves it alone when the object goes there.
 /// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. Nobody polls, and SIGCHLD is left alone.
 /// Example       examples/run/main.cpp
 class ROTA_API child {

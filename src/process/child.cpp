@@ -2,6 +2,8 @@
 #include "process/child_state.hpp"
 #include "process/reaper.hpp"
 
+#include <rota/error.hpp>
+
 #include <csignal>
 #include <cstring>
 
@@ -16,6 +18,8 @@ namespace {
 std::unexpected<std::error_code> because(std::errc why) noexcept {
   return std::unexpected(std::make_error_code(why));
 }
+
+std::unexpected<std::error_code> forked() noexcept { return std::unexpected(make_error_code(errc::forked)); }
 
 exit_status status_of(const sys::process_end& end) noexcept {
   switch (end.how) {
@@ -36,7 +40,7 @@ void child_state::own(watched_ptr pidfd) noexcept {
 }
 
 child_state::~child_state() {
-  if (base::this_process_id() != process_ || !pidfd_) return;
+  if (!is_own_process() || !pidfd_) return;
   // Before its end is taken: others of its group may live, and the group's id goes with that end.
   if (dropped_ == on_drop::kill) static_cast<void>(leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL));
   if (!take_end()) reap_later(pidfd_.get()->release(), dropped_ == on_drop::kill);
@@ -49,7 +53,10 @@ bool child_state::take_end() noexcept {
   return !now.has_value() || now->how != sys::how_ended::not_yet;
 }
 
+bool child_state::is_own_process() const noexcept { return base::this_process_id() == process_; }
+
 std::optional<child_state::end> child_state::reap() noexcept {
+  if (!is_own_process()) return forked();
   const base::lock_guard lock(mutex_);
   if (end_.has_value()) return end_;
   const int pidfd = pidfd_.get()->descriptor();
@@ -63,6 +70,7 @@ std::optional<child_state::end> child_state::reap() noexcept {
 }
 
 result<void> child_state::signal(int number) noexcept {
+  if (!is_own_process()) return forked();
   {
     const base::lock_guard lock(mutex_);
     if (end_.has_value()) return because(std::errc::no_such_process);
@@ -71,6 +79,7 @@ result<void> child_state::signal(int number) noexcept {
 }
 
 result<void> child_state::signal_group(int number) noexcept {
+  if (!is_own_process()) return forked();
   if (!leads_group_) return because(std::errc::operation_not_permitted);
   if (!pidfd_) return because(std::errc::no_such_process);
   const result<void> did = sys::signal_group(pidfd_.get()->descriptor(), id_, number);

@@ -41,10 +41,12 @@ class child_state {
   result<void> signal_group(int number) noexcept;
 
  private:
+  [[nodiscard]] bool is_own_process() const noexcept;
   [[nodiscard]] bool take_end() noexcept;
   const int id_;
   watched_ptr pidfd_;
-  const std::uint64_t process_;  // a fork of the process that has started it leaves it alone
+  const std::uint64_t
+      process_;  // a fork leaves it alone: it is no child of its own, and `mutex_` may be taken there
   const bool leads_group_;
   const on_drop dropped_;
 

@@ -5,8 +5,10 @@
 #include "base/sys/files.hpp"
 #include "base/sys/processes.hpp"
 #include "base/thread.hpp"
+#include "process/per_process.hpp"
 
 #include <cstdint>
+#include <new>
 
 namespace rota::process::detail {
 
@@ -18,10 +20,10 @@ namespace {
 //   One thread for the process, only while there is somebody to wait for: it sleeps in an epoll of its own in which their pidfds are. That epoll is
 //   also the list: nothing is allocated for a child.
 //
-//   epoll_     opened by the first, never closed                                    under `lock_`
+//   epoll_     -1, or opened when it was asked for first; never closed              under `lock_`
 //   waited_    children in it                                                       under `lock_`
 //   runs_      the thread is there, and will look at waited_ before it ends         under `lock_`
-//   process_   whose they are: after a fork neither thread nor children are ours    under `lock_`
+//   made_      whose all of this is: a fork begins anew. The epoll that it has is its parent's, too, and stays as it is; the lock may be taken
 //
 //   add:     lock · into the epoll · waited_ + 1 · no thread: start one · unlock
 //   thread:  wait · each event: ask for the end, out of the epoll, close · lock · waited_ - so many · none: not runs_, end · unlock
@@ -32,9 +34,9 @@ class reaper {
  public:
   /// False: it could not be taken, or `soon`, and there is no thread to look at it.
   bool add(int pidfd, bool soon) noexcept {
+    made_.ensure(base::this_process_id(), [this]() noexcept { begin(); });
     const base::lock_guard lock(lock_);
-    if (process_ != base::this_process_id()) begin();
-    if (epoll_ == -1) return false;
+    if (!has_epoll()) return false;
     if (!sys::epoll_add_input(epoll_, pidfd, static_cast<std::uint64_t>(pidfd)).has_value()) return false;
     ++waited_;
     if (!runs_) start();
@@ -46,12 +48,18 @@ class reaper {
 
  private:
   void begin() noexcept {
-    const auto made = sys::epoll_create();
-    if (!made.has_value()) return;
-    epoll_ = *made;
+    ::new (static_cast<void*>(&lock_)) base::mutex;
+    epoll_ = -1;
     waited_ = 0;
     runs_ = false;
-    process_ = base::this_process_id();
+  }
+
+  /// Whoever finds no room for one leaves it to the next who comes.
+  bool has_epoll() noexcept {
+    if (epoll_ != -1) return true;
+    const auto made = sys::epoll_create();
+    if (made.has_value()) epoll_ = *made;
+    return made.has_value();
   }
 
   void start() noexcept {
@@ -89,11 +97,11 @@ class reaper {
     return true;
   }
 
+  per_process made_;
   base::mutex lock_;
   int epoll_ = -1;
   unsigned waited_ = 0;
   bool runs_ = false;
-  std::uint64_t process_ = 0;
 };
 
 constinit reaper the_reaper;

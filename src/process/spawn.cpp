@@ -1,4 +1,6 @@
+#include "base/thread.hpp"
 #include "process/child_state.hpp"
+#include "process/per_process.hpp"
 #include "process/starter.hpp"
 
 #include <rota/spawn.hpp>
@@ -14,18 +16,23 @@ namespace {
 /// A pool may have hundreds of threads, and would use them all if a thousand commands were started at once: the kernel takes turns anyway.
 constexpr unsigned at_a_time = 16;
 
-/// Never destroyed: a task may still wait for it when the program exits.
+/// Never destroyed: a task may still wait for it when the program exits. A fork does not have who has some of its parent's permits.
 union turns {
-  turns() noexcept : permits(at_a_time) {}
+  constexpr turns() noexcept : none() {}
   turns(const turns&) = delete;
   turns& operator=(const turns&) = delete;
   ~turns() {}
+  unsigned char none;
   sync::semaphore permits;
 };
+constinit per_process turns_made;
+constinit turns the_turns;
 
-sync::semaphore& all_turns() {
-  static turns all;
-  return all.permits;
+sync::semaphore& all_turns() noexcept {
+  turns_made.ensure(base::this_process_id(), []() noexcept {
+    ::new (static_cast<void*>(&the_turns.permits)) sync::semaphore(at_a_time);
+  });
+  return the_turns.permits;
 }
 
 }  // namespace

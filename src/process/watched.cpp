@@ -97,6 +97,10 @@ bool watched_leaf::try_or_wait() noexcept {
       done_ = true;
       return true;
     }
+    if (!watched_->may_wait()) {
+      fail(make_error_code(errc::forked));
+      return done_ = true;
+    }
     waker mine = make_waker();
     if (!watched_->events().arm(d, mine)) return false;
   }
