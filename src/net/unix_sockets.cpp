@@ -1,5 +1,6 @@
 #include "net/unix_sockets.hpp"
 
+#include "base/sys/paths.hpp"
 #include "base/thread.hpp"
 
 #include <array>

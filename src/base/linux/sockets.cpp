@@ -28,8 +28,6 @@ result<int> unix_socket(int type) noexcept {
   return descriptor(::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-result<void> set_mode(int fd, unsigned mode) noexcept { return done(::fchmod(fd, mode)); }
-
 result<file_identity> identity_of(const char* path) noexcept {
   struct stat found{};
   if (::lstat(path, &found) == -1) return std::unexpected(last_error());

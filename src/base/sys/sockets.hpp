@@ -15,8 +15,6 @@ result<int> datagram_socket(int family) noexcept;
 /// Two unix sockets that are connected to each other. `type`: SOCK_STREAM, SOCK_DGRAM.
 result<void> socket_pair(int type, int (&both)[2]) noexcept;
 result<int> unix_socket(int type) noexcept;
-/// Before bind(): what the file is made with, less the process's umask.
-result<void> set_mode(int fd, unsigned mode) noexcept;
 /// Which file it is.
 struct file_identity {
   std::uint64_t device = 0;

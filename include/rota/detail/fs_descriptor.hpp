@@ -1,0 +1,36 @@
+// A descriptor that nobody watches, with one owner.
+#pragma once
+
+#include <utility>
+
+#include <rota/detail/config.hpp>
+
+namespace rota::fs::detail {
+
+class ROTA_API descriptor {
+ public:
+  descriptor() noexcept = default;
+  explicit descriptor(int fd) noexcept : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    descriptor old(std::move(*this));
+    fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() {
+    if (fd_ != -1) close();
+  }
+
+  /// -1: none.
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+  [[nodiscard]] explicit operator bool() const noexcept { return fd_ != -1; }
+
+ private:
+  void close() noexcept;
+  int fd_ = -1;
+};
+
+}  // namespace rota::fs::detail

@@ -1,0 +1,55 @@
+// Bytes from and to a file, once.
+#pragma once
+
+#include "fs/system_call.hpp"
+
+#include <rota/leaf.hpp>
+
+#include <sys/uio.h>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rota::fs::detail {
+
+/// Several places, as the system takes them: the first 64.
+class parts {
+ public:
+  static constexpr std::size_t most = 64;
+
+  explicit parts(std::span<const std::span<std::byte>> from) noexcept { add(from); }
+  explicit parts(std::span<const std::span<const std::byte>> from) noexcept { add(from); }
+  explicit parts(std::span<std::byte> one) noexcept { add(std::span(&one, 1)); }
+
+  [[nodiscard]] const iovec* data() const noexcept { return all_.data(); }
+  [[nodiscard]] unsigned count() const noexcept { return count_; }
+  /// Cut to so many bytes.
+  void limit(std::size_t bytes) noexcept;
+
+ private:
+  template <class Bytes>
+  void add(std::span<const std::span<Bytes>> from) noexcept {
+    for (const std::span<Bytes>& each : from.first(from.size() < most ? from.size() : most))
+      all_[count_++] = {const_cast<std::byte*>(each.data()), each.size()};
+  }
+  template <class Bytes>
+  void add(std::span<std::span<Bytes>> from) noexcept {
+    add(std::span<const std::span<Bytes>>(from));
+  }
+
+  std::array<iovec, most> all_;
+  unsigned count_ = 0;
+};
+
+// `offset`: sys::no_offset where there are none.
+[[nodiscard]] task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset);
+[[nodiscard]] task<number> write_some(int fd, std::span<const std::byte> from, std::uint64_t offset);
+[[nodiscard]] task<number> read_parts(int fd,
+                                      std::span<const std::span<std::byte>> into,
+                                      std::uint64_t offset);
+[[nodiscard]] task<number> write_parts(int fd,
+                                       std::span<const std::span<const std::byte>> from,
+                                       std::uint64_t offset);
+
+}  // namespace rota::fs::detail

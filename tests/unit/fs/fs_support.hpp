@@ -1,0 +1,97 @@
+// What the tests of this room share.
+#pragma once
+
+#include "support/scratch_folder.hpp"
+#include "unit/runtime/runtime_support.hpp"
+
+#include <rota/fs/file.hpp>
+
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace rota::test {
+
+inline std::span<const std::byte> as_bytes_of(std::string_view text) noexcept {
+  return std::as_bytes(std::span(text));
+}
+inline std::string as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+inline std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// The value, or the error as an exception.
+template <class T>
+T must(io::result<T> r) {
+  if (!r.has_value()) throw std::system_error(r.error());
+  if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+/// "ok", or which error it is.
+template <class T>
+std::string said(const io::result<T>& r) {
+  return r.has_value() ? "ok"
+                       : std::string(r.error().category().name()) + " " + std::to_string(r.error().value());
+}
+inline std::string generic(int error) { return "generic " + std::to_string(error); }
+inline std::string generic(std::errc error) { return generic(static_cast<int>(error)); }
+
+/// Awaits it, and it gives `expected`.
+template <class T>
+task<void> gives(task<io::result<T>> work,
+                 std::type_identity_t<T> expected,
+                 std::source_location where = std::source_location::current()) {
+  const io::result<T> got = co_await std::move(work);
+  EXPECT_EQ(said(got), "ok") << "line " << where.line();
+  if (got.has_value()) EXPECT_EQ(*got, expected) << "line " << where.line();
+}
+/// The same, and it fails with `error`, of the system.
+template <class T>
+task<void> fails(task<io::result<T>> work,
+                 int error,
+                 std::source_location where = std::source_location::current()) {
+  const io::result<T> got = co_await std::move(work);
+  EXPECT_EQ(said(got), generic(error)) << "line " << where.line();
+}
+
+/// Bytes that say where they are.
+inline std::string numbered(std::size_t size) {
+  std::string made(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<char>(i * 31 + i / 251);
+  return made;
+}
+
+/// The threads of runtimes that have gone may keep their descriptors a moment longer.
+inline std::size_t files_alone() {
+  wait_until([] { return threads_of_process() == 1; });
+  return open_files();
+}
+
+class fs_test : public ::testing::Test {
+ protected:
+  /// `body()`, a task, on a runtime of its own; no descriptor is left.
+  template <class F>
+  static void run_it(F body, unsigned workers = 2) {
+    const std::size_t files = files_alone();
+    {
+      runtime rt(with_workers(workers));
+      rt.block_on(std::move(body));
+    }
+    EXPECT_EQ(files_alone(), files);
+  }
+  [[nodiscard]] std::string at(std::string_view name) const { return folder.at(name); }
+
+  scratch_folder folder;
+};
+
+}  // namespace rota::test
