@@ -1,0 +1,38 @@
+// What closures of this room share: code that blocks, and looks up between two steps whether anybody still wants it.
+#pragma once
+
+#include "base/sys/files.hpp"
+#include "fs/system_call.hpp"
+
+#include <rota/detail/fs_descriptor.hpp>
+#include <rota/error.hpp>
+#include <rota/this_task.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace rota::fs::detail {
+
+/// The task that waits for this closure is cancelled: nobody will look at what it says.
+[[nodiscard]] inline bool is_given_up() noexcept { return this_task::cancel_requested(); }
+[[nodiscard]] inline std::unexpected<std::error_code> given_up() noexcept {
+  return std::unexpected(make_error_code(errc::cancelled));
+}
+
+[[nodiscard]] result<descriptor> open_blocking(int at, const char* path, int flags, unsigned mode) noexcept;
+/// All of it, where the descriptor stands, in pieces of a megabyte.
+[[nodiscard]] result<void> write_blocking(int fd, std::span<const std::byte> all) noexcept;
+
+/// Where a name lies, and the last part of it; "" where it has none ("/", "").
+struct split_path {
+  std::string folder;  // "." if it names none
+  std::string name;
+};
+[[nodiscard]] split_path split(std::string_view path);
+
+/// Sixteen digits that nobody else has thought of.
+[[nodiscard]] std::string unique_digits();
+
+}  // namespace rota::fs::detail

@@ -1,0 +1,124 @@
+// Directories with all that is above them, or in them.
+#include <rota/fs/directory.hpp>
+
+#include "base/sys/paths.hpp"
+#include "fs/information.hpp"
+#include "fs/tree.hpp"
+
+#include <fcntl.h>
+
+namespace rota::fs {
+
+namespace {
+
+using detail::bad_argument;
+using detail::descriptor;
+using detail::given_up;
+using detail::has_zero;
+using detail::is_given_up;
+using detail::tree;
+namespace sys = detail::sys;
+
+bool is_missing(const result<void>& r) noexcept {
+  return !r.has_value() && r.error() == std::errc::no_such_file_or_directory;
+}
+
+// ---- making
+
+/// That it is there already is right.
+result<void> make_one(const std::string& path, unsigned mode) noexcept {
+  const result<void> made = sys::make_folder(AT_FDCWD, path.c_str(), mode);
+  if (made.has_value() || made.error() != std::errc::file_exists) return made;
+  const result<file_info> there = detail::look_at(AT_FDCWD, path.c_str(), 0);
+  return there.has_value() && there->is_directory() ? result<void>() : made;
+}
+
+result<void> make_all(const std::string& path, unsigned mode) {
+  const result<void> at_once = make_one(path, mode);
+  if (!is_missing(at_once) || path.empty()) return at_once;
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    if (is_given_up()) return given_up();
+    const result<void> made = make_one(path.substr(0, slash), mode);
+    if (!made.has_value()) return made;
+  }
+  return make_one(path, mode);
+}
+
+// ---- removing
+
+/// `name` is what is left to be done in `in`. True: it was a directory, which is open now.
+result<bool> remove_or_enter(tree& in, const dir_entry& each) {
+  const auto unlink = [&] { return sys::remove_name(in.here(), each.name.c_str(), 0); };
+  if (each.type != file_type::directory) {
+    const result<void> removed = unlink();
+    if (removed.has_value() || is_missing(removed)) return false;
+    if (removed.error() != std::errc::is_a_directory) return std::unexpected(removed.error());
+  }
+  const result<void> entered = in.enter(-1, each.name, tree::links::refused);
+  if (entered.has_value()) return true;
+  if (is_missing(entered)) return false;
+  // It was exchanged for something else.
+  if (entered.error() != std::errc::not_a_directory &&
+      entered.error() != std::errc::too_many_symbolic_link_levels)
+    return std::unexpected(entered.error());
+  const result<void> removed = unlink();
+  if (!removed.has_value() && !is_missing(removed)) return std::unexpected(removed.error());
+  return false;
+}
+
+/// The directory that is open is empty: it goes, and the one above is open.
+result<void> remove_emptied(tree& in, int above_root) {
+  const std::string name = in.name();
+  const result<void> left = in.leave();
+  if (!left.has_value()) return left;
+  const int above = in.depth() == 0 ? above_root : in.here();
+  const result<void> removed = sys::remove_name(above, name.c_str(), AT_REMOVEDIR);
+  return is_missing(removed) ? result<void>() : removed;
+}
+
+result<void> remove_all_below(tree& in, int above_root) {
+  while (in.depth() != 0) {
+    if (in.must_stop()) return given_up();
+    if (in.left().empty()) {
+      const result<void> removed = remove_emptied(in, above_root);
+      if (!removed.has_value()) return removed;
+      continue;
+    }
+    const dir_entry each = std::move(in.left().back());
+    in.left().pop_back();
+    const result<bool> done = remove_or_enter(in, each);
+    if (!done.has_value()) return std::unexpected(done.error());
+  }
+  return {};
+}
+
+}  // namespace
+
+result<void> detail::remove_all(const std::string& path, tree::if_given_up what) {
+  const split_path at = split(path);
+  if (path.empty()) return std::unexpected(std::make_error_code(std::errc::no_such_file_or_directory));
+  if (at.name.empty() || at.name == "." || at.name == "..") return bad_argument();
+  const result<descriptor> folder =
+      detail::open_blocking(AT_FDCWD, at.folder.c_str(), O_PATH | O_DIRECTORY, 0);
+  if (!folder.has_value()) return std::unexpected(folder.error());
+  tree all(what);
+  const result<void> entered = all.enter(folder->get(), at.name, tree::links::refused);
+  if (entered.has_value()) return remove_all_below(all, folder->get());
+  const result<file_info> info = detail::look_at(folder->get(), at.name.c_str(), AT_SYMLINK_NOFOLLOW);
+  if (!info.has_value() || !info->is_symlink()) return entered;
+  return sys::remove_name(folder->get(), at.name.c_str(), 0);
+}
+
+task<result<void>> create_dir_all(std::string path, unsigned mode) {
+  if (has_zero(path) || mode > detail::most_mode) co_return bad_argument();
+  const auto make = [&] { return make_all(path, mode); };
+  co_return co_await detail::on_thread(make);
+}
+
+task<result<void>> remove_dir_all(std::string path) {
+  if (has_zero(path)) co_return bad_argument();
+  const auto remove = [&] { return detail::remove_all(path, tree::if_given_up::stops); };
+  co_return co_await detail::on_thread(remove);
+}
+
+}  // namespace rota::fs

@@ -1,0 +1,115 @@
+#include "fs/tree.hpp"
+
+#include "base/sys/paths.hpp"
+#include "fs/information.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string_view>
+
+namespace rota::fs::detail {
+
+namespace {
+
+constexpr int for_reading = O_RDONLY | O_DIRECTORY;
+
+file_type type_of_entry(unsigned char type) noexcept {
+  return type == DT_UNKNOWN ? file_type::unknown : type_of_mode(DTTOIF(unsigned{type}));
+}
+
+}  // namespace
+
+result<identity> identity_of(int folder) noexcept {
+  const result<file_info> info = look_at(folder, "", AT_EMPTY_PATH);
+  if (!info.has_value()) return std::unexpected(info.error());
+  return identity{info->device, info->inode};
+}
+
+result<bool> read_entries(int folder, std::vector<dir_entry>& into) {
+  constexpr std::size_t size = std::size_t{32} << 10U;  // not on the stack, which may be small
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(size);
+  const number got = sys::read_folder(folder, {buffer.get(), size});
+  if (!got.has_value()) return std::unexpected(got.error());
+  std::span<const std::byte> left(buffer.get(), *got);
+  while (!left.empty()) {
+    const sys::folder_entry each = sys::next_entry(left);
+    const std::string_view name(each.name, each.length);
+    if (name == "." || name == "..") continue;
+    file_type type = type_of_entry(each.type);
+    if (type == file_type::unknown) {
+      const result<file_info> info = look_at(folder, each.name, AT_SYMLINK_NOFOLLOW);
+      if (info.has_value()) type = info->type;
+    }
+    into.push_back({std::string(name), type, each.inode});
+  }
+  return *got != 0;
+}
+
+result<tree::level> tree::look_into(int folder) const {
+  level made;
+  const result<identity> which = identity_of(folder);
+  if (!which.has_value()) return std::unexpected(which.error());
+  made.which = *which;
+  for (;;) {
+    if (must_stop()) return given_up();
+    const result<bool> more = read_entries(folder, made.left);
+    if (!more.has_value()) return std::unexpected(more.error());
+    if (!*more) return made;
+  }
+}
+
+result<void> tree::enter(int at, const std::string& name, links how) {
+  const int flags = how == links::refused ? for_reading | O_NOFOLLOW : for_reading;
+  result<descriptor> opened = open_blocking(here_ ? here_.get() : at, name.c_str(), flags, 0);
+  if (!opened.has_value()) return std::unexpected(opened.error());
+  result<level> made = look_into(opened->get());
+  if (!made.has_value()) return std::unexpected(made.error());
+  made->name = name;
+  levels_.push_back(std::move(*made));
+  if (how == links::followed) {
+    ++followed_;
+    levels_.back().above = std::move(here_);
+  }
+  here_ = std::move(*opened);
+  return {};
+}
+
+result<void> tree::leave() {
+  const bool was_link = static_cast<bool>(levels_.back().above);
+  descriptor above = std::move(levels_.back().above);
+  levels_.pop_back();
+  if (was_link) --followed_;
+  if (levels_.empty()) {
+    here_ = descriptor();
+    return {};
+  }
+  if (!was_link) {
+    result<descriptor> opened = open_blocking(here_.get(), "..", for_reading, 0);
+    result<identity> which =
+        opened.has_value() ? identity_of(opened->get()) : std::unexpected(opened.error());
+    if (which.has_value() && *which != levels_.back().which)
+      which = std::unexpected(std::error_code(ESTALE, std::generic_category()));
+    if (!which.has_value()) {
+      give_up();
+      return std::unexpected(which.error());
+    }
+    above = std::move(*opened);
+  }
+  here_ = std::move(above);
+  return {};
+}
+
+void tree::give_up() noexcept {
+  here_ = descriptor();
+  levels_.clear();
+  followed_ = 0;
+}
+
+bool tree::is_inside(const identity& which) const noexcept {
+  return std::any_of(levels_.begin(), levels_.end(), [&](const level& l) { return l.which == which; });
+}
+
+}  // namespace rota::fs::detail

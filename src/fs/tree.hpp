@@ -1,0 +1,77 @@
+// A place in a tree of directories, which goes down and up without a limit.
+#pragma once
+
+#include "fs/blocking.hpp"
+
+#include <rota/fs/directory.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rota::fs::detail {
+
+/// Which directory it is.
+struct identity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const identity&, const identity&) = default;
+};
+
+/// Appends what the system gives at a time, without "." and ".."; where it does not say of which type an entry is, it is looked at. False: no more.
+[[nodiscard]] result<bool> read_entries(int folder, std::vector<dir_entry>& into);
+
+/// A directory that is open, and those above it up to a root, with the names that are left in each. Each is read as a whole, so that one descriptor is
+/// enough: up goes by "..", and what is found there must be the directory that it came from. Blocks.
+class tree {
+ public:
+  enum class links : unsigned char { refused, followed };
+
+  /// What becomes of it when the task that waits for it is cancelled: errc::cancelled, or nothing, for who cleans up.
+  enum class if_given_up : unsigned char { stops, goes_on };
+
+  explicit tree(if_given_up what) noexcept : what_(what) {}
+  [[nodiscard]] bool must_stop() const noexcept { return what_ == if_given_up::stops && is_given_up(); }
+
+  /// Opens what `name` is in the directory that is open, or `at` if none is, and goes there. It stays where it was: an error; ENOTDIR, ELOOP: it is no
+  /// directory, or a link.
+  [[nodiscard]] result<void> enter(int at, const std::string& name, links how);
+  /// To the one above; from the root: to nowhere. ESTALE: that is another one by now, and it is nowhere then.
+  [[nodiscard]] result<void> leave();
+  void give_up() noexcept;
+
+  [[nodiscard]] std::size_t depth() const noexcept { return levels_.size(); }
+  [[nodiscard]] int here() const noexcept { return here_.get(); }
+  [[nodiscard]] const identity& which() const noexcept { return levels_.back().which; }
+  [[nodiscard]] const identity& root() const noexcept { return levels_.front().which; }
+  /// It is here, or above.
+  [[nodiscard]] bool is_inside(const identity& which) const noexcept;
+  /// So many were entered by links.
+  [[nodiscard]] std::size_t followed() const noexcept { return followed_; }
+  /// As it was entered.
+  [[nodiscard]] const std::string& name() const noexcept { return levels_.back().name; }
+  /// Those that are left: the last one is the next.
+  [[nodiscard]] std::vector<dir_entry>& left() noexcept { return levels_.back().left; }
+
+ private:
+  struct level {
+    std::string name;
+    identity which;
+    std::vector<dir_entry> left;
+    descriptor above;  // entered by a link: ".." leads elsewhere
+  };
+  [[nodiscard]] result<level> look_into(int folder) const;
+
+  if_given_up what_;
+  descriptor here_;
+  std::vector<level> levels_;
+  std::size_t followed_ = 0;
+};
+
+[[nodiscard]] result<identity> identity_of(int folder) noexcept;
+
+/// See remove_dir_all(). Blocks.
+[[nodiscard]] result<void> remove_all(const std::string& path, tree::if_given_up what);
+
+}  // namespace rota::fs::detail

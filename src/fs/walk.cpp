@@ -1,0 +1,184 @@
+#include <rota/fs/walk.hpp>
+
+#include "fs/information.hpp"
+#include "fs/tree.hpp"
+
+#include <fcntl.h>
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+
+namespace rota::fs {
+
+namespace {
+
+using detail::identity;
+using detail::tree;
+
+constexpr std::size_t most_at_a_time = 256;
+constexpr std::size_t most_followed = 40;  // as the kernel's, in one path
+
+std::error_code system(int error) noexcept { return {error, std::generic_category()}; }
+
+}  // namespace
+
+/// `found` and `below` are touched by one thread at a time: the closure's, or the task's that waits for it.
+struct walk::state {
+  state(std::string at, walk_options o) : root(std::move(at)), how(o) {}
+
+  /// Some more entries; none: no more.
+  void advance();
+  /// What has been found there, and what is still to be found.
+  void skip_below(std::size_t depth);
+
+  const std::string root;
+  const walk_options how;
+  std::deque<walk_entry> found;
+  std::size_t given = 0;  // the depth of what was given last
+  bool was_directory = false;
+
+ private:
+  void start();
+  void step();
+  /// False: the task is cancelled; not now.
+  [[nodiscard]] bool visit(const dir_entry& each);
+  [[nodiscard]] bool enter(walk_entry& into, const std::string& name, tree::links links);
+  void leave();
+  void prune();
+  void sort();
+
+  tree place{tree::if_given_up::stops};
+  std::string path;                   // of the directory that is open
+  std::vector<std::size_t> lengths;   // of `path`, above it
+  std::optional<std::size_t> pruned;  // what is deeper than that is left out; a thread sees to it
+  bool started = false;
+};
+
+void walk::state::advance() {
+  if (!started) start();
+  if (pruned.has_value()) prune();
+  while (place.depth() != 0 && found.size() < most_at_a_time && !detail::is_given_up()) step();
+}
+
+void walk::state::start() {
+  walk_entry entry{.path = root, .depth = 0, .type = file_type::unknown, .inode = 0, .error = {}};
+  const result<file_info> info = detail::look_at(AT_FDCWD, root.c_str(), 0);
+  if (info.has_value()) {
+    entry.type = info->type;
+    entry.inode = info->inode;
+  } else {
+    entry.error = info.error();
+  }
+  if (entry.type == file_type::directory && how.max_depth != 0 && !enter(entry, root, tree::links::followed))
+    return;
+  started = true;
+  found.push_back(std::move(entry));
+}
+
+void walk::state::step() {
+  if (place.left().empty()) return leave();
+  dir_entry each = std::move(place.left().back());
+  place.left().pop_back();
+  if (!visit(each)) place.left().push_back(std::move(each));
+}
+
+bool walk::state::visit(const dir_entry& each) {
+  walk_entry entry{.path = path + (path.ends_with('/') ? "" : "/") + each.name,
+                   .depth = place.depth(),
+                   .type = each.type,
+                   .inode = each.inode,
+                   .error = {}};
+  tree::links links = tree::links::refused;
+  if (each.type == file_type::symlink && how.follow_links) {
+    const result<file_info> target = detail::look_at(place.here(), each.name.c_str(), 0);
+    if (target.has_value()) {
+      entry.type = target->type;
+      entry.inode = target->inode;
+      links = tree::links::followed;
+      if (target->is_directory() &&
+          (place.is_inside({target->device, target->inode}) || place.followed() > most_followed))
+        entry.error = system(ELOOP);
+    }
+  }
+  if (entry.type == file_type::directory && !entry.error && entry.depth < how.max_depth &&
+      !enter(entry, each.name, links))
+    return false;
+  found.push_back(std::move(entry));
+  return true;
+}
+
+bool walk::state::enter(walk_entry& into, const std::string& name, tree::links links) {
+  const result<void> entered = place.enter(AT_FDCWD, name, links);
+  if (!entered.has_value()) {
+    if (entered.error() == errc::cancelled) return false;
+    into.error = entered.error();
+    return true;
+  }
+  lengths.push_back(path.size());
+  path = into.path;
+  if (how.stay_on_device && place.which().device != place.root().device) place.left().clear();
+  sort();
+  return true;
+}
+
+void walk::state::leave() {
+  const std::string was = path;
+  path.resize(lengths.back());
+  lengths.pop_back();
+  const std::size_t depth = place.depth() - 1;
+  const result<void> left = place.leave();
+  if (left.has_value()) return;
+  found.push_back(
+      {.path = was, .depth = depth, .type = file_type::directory, .inode = 0, .error = left.error()});
+  lengths.clear();
+}
+
+/// The last one is the next.
+void walk::state::sort() {
+  if (!how.sorted) return;
+  std::sort(place.left().begin(), place.left().end(), [](const dir_entry& a, const dir_entry& b) {
+    return a.name > b.name;
+  });
+}
+
+void walk::state::skip_below(std::size_t depth) {
+  while (!found.empty() && found.front().depth > depth) found.pop_front();
+  // The walk is still in it, if nothing came after it.
+  if (found.empty()) pruned = depth;
+}
+
+void walk::state::prune() {
+  const std::size_t depth = *std::exchange(pruned, std::nullopt);
+  while (place.depth() > depth + 1) leave();
+  if (place.depth() == depth + 1) place.left().clear();
+}
+
+walk::walk(std::string root, walk_options how) : state_(new state(std::move(root), how)) {}
+walk::~walk() { delete state_; }
+
+task<std::optional<walk_entry>> walk::next() {
+  if (state_ == nullptr) co_return std::nullopt;
+  if (state_->found.empty()) {
+    const auto more = [this]() -> result<void> {
+      state_->advance();
+      return {};
+    };
+    const result<void> advanced = co_await detail::on_thread(more);
+    if (!advanced.has_value())
+      co_return walk_entry{
+          .path = state_->root, .depth = 0, .type = {}, .inode = 0, .error = advanced.error()};
+  }
+  if (state_->found.empty()) co_return std::nullopt;
+  std::optional<walk_entry> entry(std::move(state_->found.front()));
+  state_->found.pop_front();
+  state_->given = entry->depth;
+  state_->was_directory = entry->type == file_type::directory;
+  co_return entry;
+}
+
+void walk::skip() {
+  if (state_ == nullptr || !std::exchange(state_->was_directory, false)) return;
+  state_->skip_below(state_->given);
+}
+
+}  // namespace rota::fs

@@ -1,0 +1,102 @@
+#include <rota/fs/whole_file.hpp>
+
+#include "fs/blocking.hpp"
+#include "fs/information.hpp"
+
+#include <fcntl.h>
+#include <algorithm>
+
+namespace rota::fs {
+
+namespace {
+
+using detail::bad_argument;
+using detail::descriptor;
+using detail::has_zero;
+using detail::number;
+namespace sys = detail::sys;
+
+/// Behind what is in `into`: some more bytes, at least one; how many.
+template <class Bytes>
+number read_piece(int fd, Bytes& into, std::size_t room) {
+  const std::size_t before = into.size();
+  into.resize(before + room);
+  const std::span<std::byte> free = std::as_writable_bytes(std::span(into)).subspan(before);
+  const number got = sys::read_at(fd, free, sys::no_offset);
+  into.resize(before + got.value_or(0));
+  return got;
+}
+
+/// What it says of its size is a guess: a file of /proc says 0, and others grow meanwhile.
+template <class Bytes>
+result<Bytes> read_all(const std::string& path, std::size_t most) {
+  constexpr std::size_t least = 4096;
+  constexpr std::size_t piece = std::size_t{1} << 20U;
+  constexpr std::uint64_t most_reserved = std::uint64_t{1} << 30U;
+  const result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_RDONLY, 0);
+  if (!opened.has_value()) return std::unexpected(opened.error());
+  const result<file_info> info = detail::look_at(opened->get(), "", AT_EMPTY_PATH);
+  if (!info.has_value()) return std::unexpected(info.error());
+  if (info->is_file() && info->size > most) return std::unexpected(make_error_code(errc::too_long));
+  Bytes all;
+  // And a place to find the end in. A file with holes may say more than there is memory for.
+  all.reserve(static_cast<std::size_t>(std::min(info->size, most_reserved)) + 1);
+  for (;;) {
+    if (detail::is_given_up()) return detail::given_up();
+    const std::size_t reserved = all.capacity() - all.size();
+    const number got = read_piece(opened->get(), all, std::clamp(reserved, least, piece));
+    if (!got.has_value()) return std::unexpected(got.error());
+    if (*got == 0) return all;
+    if (all.size() > most) return std::unexpected(make_error_code(errc::too_long));
+  }
+}
+
+template <class Bytes>
+task<result<Bytes>> read_it(std::string path, std::size_t most) {
+  if (has_zero(path)) co_return bad_argument();
+  const auto all = [&] { return read_all<Bytes>(path, most); };
+  co_return co_await detail::on_thread(all);
+}
+
+result<void> write_all(const std::string& path, std::span<const std::byte> all, int flags) noexcept {
+  result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | flags, 0666);
+  if (!opened.has_value()) return std::unexpected(opened.error());
+  const result<void> written = detail::write_blocking(opened->get(), all);
+  const result<void> closed = sys::close_file(opened->release());
+  return written.has_value() ? closed : written;
+}
+
+task<result<void>> write_it(std::string path, std::span<const std::byte> all, int flags) {
+  if (has_zero(path)) co_return bad_argument();
+  const auto write = [&]() noexcept { return write_all(path, all, flags); };
+  co_return co_await detail::on_thread(write);
+}
+
+task<result<void>> write_text(std::string path, std::string text, int flags) {
+  auto work = write_it(std::move(path), std::as_bytes(std::span(text)), flags);
+  co_return co_await std::move(work);
+}
+
+}  // namespace
+
+task<result<std::vector<std::byte>>> read(std::string path, std::size_t most) {
+  return read_it<std::vector<std::byte>>(std::move(path), most);
+}
+task<result<std::string>> read_to_string(std::string path, std::size_t most) {
+  return read_it<std::string>(std::move(path), most);
+}
+
+task<result<void>> write(std::string path, std::span<const std::byte> all) {
+  return write_it(std::move(path), all, O_TRUNC);
+}
+task<result<void>> write(std::string path, std::string text) {
+  return write_text(std::move(path), std::move(text), O_TRUNC);
+}
+task<result<void>> append(std::string path, std::span<const std::byte> more) {
+  return write_it(std::move(path), more, O_APPEND);
+}
+task<result<void>> append(std::string path, std::string text) {
+  return write_text(std::move(path), std::move(text), O_APPEND);
+}
+
+}  // namespace rota::fs

@@ -1,0 +1,208 @@
+// Files read, written, replaced and copied as a whole.
+#include "unit/fs/fs_support.hpp"
+
+#include <rota/fs/whole_file.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+namespace rota::fs {
+namespace {
+
+using test::as_bytes_of;
+using test::as_text;
+using test::content_of;
+using test::fails;
+using test::gives;
+using test::must;
+using test::numbered;
+
+class fs_whole : public test::fs_test {
+ protected:
+  [[nodiscard]] std::size_t names() const { return test::entries_of(folder.root().c_str()); }
+};
+
+unsigned mode_of(const std::string& path) {
+  struct stat s{};
+  EXPECT_EQ(::stat(path.c_str(), &s), 0);
+  return s.st_mode & 07777U;
+}
+
+TEST_F(fs_whole, what_is_written_is_read) {
+  const std::string large = numbered(3'000'000);
+  run_it([&]() -> task<void> {
+    must(co_await fs::write(at("t"), "text"));
+    co_await gives(read_to_string(at("t")), "text");
+    must(co_await fs::write(at("t"), as_bytes_of("")));
+    co_await gives(read_to_string(at("t")), "");
+    must(co_await append(at("t"), "one "));
+    must(co_await append(at("t"), as_bytes_of("two")));
+    co_await gives(read_to_string(at("t")), "one two");
+    must(co_await append(at("new"), "n"));
+    co_await gives(read_to_string(at("new")), "n");
+    must(co_await fs::write(at("large"), as_bytes_of(large)));
+    const std::vector<std::byte> got = must(co_await fs::read(at("large")));
+    EXPECT_TRUE(as_text(got) == large);
+    const std::string proc = must(co_await read_to_string("/proc/self/status"));
+    EXPECT_TRUE(proc.starts_with("Name:")) << "which says that it has no bytes";
+    co_await gives(read_to_string("/dev/null"), "");
+  });
+}
+
+TEST_F(fs_whole, a_limit_is_exact) {
+  folder.write("f", "0123456789");
+  run_it([&]() -> task<void> {
+    co_await gives(read_to_string(at("f"), 10), "0123456789");
+    const auto longer = co_await read_to_string(at("f"), 9);
+    EXPECT_EQ(longer.error(), errc::too_long);
+    const auto without_end = co_await fs::read("/dev/zero", 1'000'000);
+    EXPECT_EQ(without_end.error(), errc::too_long);
+    const auto some = co_await fs::read("/proc/self/status", 3);
+    EXPECT_EQ(some.error(), errc::too_long);
+  });
+}
+
+TEST_F(fs_whole, what_cannot_be_is_told) {
+  run_it([&]() -> task<void> {
+    co_await fails(fs::read(at("g")), ENOENT);
+    co_await fails(fs::read(folder.root()), EISDIR);
+    co_await fails(fs::write(folder.root(), "x"), EISDIR);
+    co_await fails(fs::write("/dev/full", "x"), ENOSPC);
+    co_await fails(append(at("d/f"), "x"), ENOENT);
+    const std::string bad("x\0y", 3);
+    co_await fails(fs::read(bad), EINVAL);
+    co_await fails(fs::write(bad, "x"), EINVAL);
+    co_await fails(append(bad, "x"), EINVAL);
+    co_await fails(write_atomically(bad, "x"), EINVAL);
+    co_await fails(fs::copy(bad, at("x")), EINVAL);
+    co_await fails(fs::copy(at("x"), bad), EINVAL);
+  });
+}
+
+TEST_F(fs_whole, a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it) {
+  folder.write("f", "before");
+  ::chmod(at("f").c_str(), 0640);
+  const mode_t before = ::umask(027);
+  run_it([&]() -> task<void> {
+    must(co_await write_atomically(at("f"), "after"));
+    must(co_await write_atomically(at("new"), "new"));
+    atomic_options how;
+    how.mode = 0604;
+    how.synced = false;
+    must(co_await write_atomically(at("f2"), as_bytes_of("with a mode"), how));
+    how.mode = 010000;
+    co_await fails(write_atomically(at("f3"), as_bytes_of("x"), how), EINVAL);
+    must(co_await write_atomically(at(std::string(255, 'l')), "a long name"));
+  });
+  ::umask(before);
+  EXPECT_EQ(content_of(at("f")), "after");
+  EXPECT_EQ(mode_of(at("f")), 0640U);
+  EXPECT_EQ(mode_of(at("new")), 0640U);
+  EXPECT_EQ(mode_of(at("f2")), 0604U);
+  EXPECT_EQ(names(), 4U);
+}
+
+TEST_F(fs_whole, what_cannot_be_replaced_is_as_before) {
+  folder.write("d/inside", "x");
+  folder.write("target", "t");
+  std::filesystem::create_symlink("target", at("s"));
+  run_it([&]() -> task<void> {
+    co_await fails(write_atomically(at("d"), "x"), EISDIR);
+    co_await fails(write_atomically(at("x/y"), "x"), ENOENT);
+    co_await fails(write_atomically(at("."), "x"), EINVAL);
+    co_await fails(write_atomically(at("d/.."), "x"), EINVAL);
+    co_await fails(write_atomically("/", "x"), EINVAL);
+    co_await fails(write_atomically("", "x"), EINVAL);
+    must(co_await write_atomically(at("s"), "a file now"));
+  });
+  EXPECT_EQ(content_of(at("target")), "t");
+  EXPECT_EQ(content_of(at("s")), "a file now");
+  EXPECT_FALSE(std::filesystem::is_symlink(at("s")));
+  EXPECT_EQ(names(), 3U);
+}
+
+/// Whoever reads meanwhile sees one or the other; and a cancellation leaves one or the other, and nothing beside it.
+TEST_F(fs_whole, a_replacement_is_never_seen_in_part) {
+  const std::string a(100'000, 'a');
+  const std::string b(100'000, 'b');
+  folder.write("f", a);
+  runtime rt(test::with_workers(2));
+  std::atomic<bool> done{false};
+  const auto looks = [&]() -> task<void> {
+    while (!done) {
+      const std::string seen = must(co_await read_to_string(at("f")));
+      EXPECT_TRUE(seen == a || seen == b) << seen.size();
+    }
+  };
+  join_handle<void> reader = rt.spawn(looks);
+  for (int i = 0; i < 200; ++i) {
+    const auto replaces = [&](const std::string& by) -> task<void> {
+      atomic_options how;
+      how.synced = false;
+      static_cast<void>(co_await write_atomically(at("f"), as_bytes_of(by), how));
+    };
+    join_handle<void> h = rt.spawn([&] { return replaces(i % 2 == 0 ? b : a); });
+    if (i % 3 != 0) std::this_thread::yield();
+    if (i % 4 != 0) h.cancel();
+    rt.block_on([&]() -> task<void> { static_cast<void>(co_await h.result()); });
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(names(), 1U);
+}
+
+TEST_F(fs_whole, a_copy_has_the_bytes_and_the_permissions) {
+  const std::string bytes = numbered(1'000'000);
+  folder.write("f", bytes);
+  ::chmod(at("f").c_str(), 04751);
+  folder.write("old", std::string(2'000'000, 'o'));
+  folder.write("empty", "");
+  run_it([&]() -> task<void> {
+    co_await gives(fs::copy(at("f"), at("g")), bytes.size());
+    co_await gives(fs::copy(at("f"), at("old")), bytes.size());
+    co_await gives(fs::copy(at("empty"), at("e")), 0U);
+    const std::uint64_t of_proc = must(co_await fs::copy("/proc/self/status", at("proc")));
+    EXPECT_GT(of_proc, 100U) << "another file system, and one that says nothing of its size";
+  });
+  EXPECT_TRUE(content_of(at("g")) == bytes);
+  EXPECT_TRUE(content_of(at("old")) == bytes);
+  EXPECT_EQ(mode_of(at("g")), 0751U);
+  EXPECT_EQ(content_of(at("proc")).substr(0, 5), "Name:");
+}
+
+TEST_F(fs_whole, a_file_is_not_copied_onto_itself_under_any_name) {
+  folder.write("f", "content");
+  std::filesystem::create_hard_link(at("f"), at("h"));
+  std::filesystem::create_symlink("f", at("s"));
+  ::mkfifo(at("fifo").c_str(), 0600);
+  run_it([&]() -> task<void> {
+    co_await fails(fs::copy(at("f"), at("f")), EINVAL);
+    co_await fails(fs::copy(at("f"), at("h")), EINVAL);
+    co_await fails(fs::copy(at("s"), at("f")), EINVAL);
+    co_await fails(fs::copy(at("fifo"), at("x")), EINVAL);
+    co_await fails(fs::copy(folder.root(), at("x")), EISDIR);
+    co_await fails(fs::copy(at("f"), folder.root()), EISDIR);
+    co_await fails(fs::copy(at("f"), "/dev/full"), ENOSPC);
+  });
+  EXPECT_EQ(content_of(at("f")), "content");
+  EXPECT_FALSE(std::filesystem::exists(at("x")));
+}
+
+TEST_F(fs_whole, holes_are_read_as_zeroes_and_more_than_there_is_memory_for_is_no_reason_to_ask_for_it) {
+  run_it([&]() -> task<void> {
+    file f = must(co_await file::create_new(at("f")));
+    must(co_await f.set_len(std::uint64_t{1} << 42U));
+    const auto limited = co_await fs::read(at("f"), 1000);
+    EXPECT_EQ(limited.error(), errc::too_long);
+    must(co_await f.set_len(100'000));
+    const std::string zeroes = must(co_await read_to_string(at("f")));
+    EXPECT_TRUE(zeroes == std::string(100'000, '\0'));
+  });
+}
+
+}  // namespace
+}  // namespace rota::fs
