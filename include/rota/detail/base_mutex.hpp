@@ -51,8 +51,8 @@ class mutex {
   static constexpr std::uint32_t held = 1;
   static constexpr std::uint32_t contended = 2;
 
-  void lock_slowly() noexcept;
-  void wake_one() noexcept;
+  ROTA_API void lock_slowly() noexcept;
+  ROTA_API void wake_one() noexcept;
 #endif
   atomic<std::uint32_t> word_{0};
 };

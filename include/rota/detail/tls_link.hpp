@@ -1,0 +1,322 @@
+// An engine of TLS and the stream that its bytes go through.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include <rota/detail/base.hpp>
+#include <rota/io/algorithms.hpp>
+#include <rota/io/concepts.hpp>
+#include <rota/sync/notify.hpp>
+#include <rota/sync/semaphore.hpp>
+#include <rota/task.hpp>
+#include <rota/time.hpp>
+
+namespace rota::tls {
+
+using io::result;
+
+namespace detail {
+
+/// Counts its owners; the last one ends it.
+class ROTA_API shared_part {
+ public:
+  shared_part(const shared_part&) = delete;
+  shared_part& operator=(const shared_part&) = delete;
+
+  void retain() noexcept {
+    // relaxed. The caller owns a reference.
+    const std::uint32_t before = references_.fetch_add(1, base::order::relaxed);
+    if (before > ~std::uint32_t{0} / 2) [[unlikely]]
+      ROTA_FATAL("too many owners of a part of a TLS connection", before);
+  }
+  void release() noexcept {
+    // acq_rel. release: my last use happens before the end. acquire: if I end it, every other's has happened.
+    if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+  }
+
+ protected:
+  shared_part() noexcept = default;
+  virtual ~shared_part() = default;
+
+ private:
+  base::atomic<std::uint32_t> references_{1};
+};
+
+template <class T>
+class shared_ref {
+ public:
+  explicit shared_ref(T* owned) noexcept : part_(owned) {}  // takes over a reference
+  shared_ref(const shared_ref& other) noexcept : part_(other.part_) {
+    if (part_ != nullptr) part_->retain();
+  }
+  shared_ref(shared_ref&& other) noexcept : part_(std::exchange(other.part_, nullptr)) {}
+  shared_ref& operator=(shared_ref other) noexcept {
+    std::swap(part_, other.part_);
+    return *this;
+  }
+  ~shared_ref() {
+    if (part_ != nullptr) part_->release();
+  }
+  [[nodiscard]] T& operator*() const noexcept { return *part_; }
+  [[nodiscard]] T* operator->() const noexcept { return part_; }
+
+ private:
+  T* part_;
+};
+
+/// What a call of an engine comes to.
+enum class step : unsigned char {
+  done,
+  wants_bytes,  // of the stream below, before it can go on
+  wants_room,   // what is outgoing must go first
+  failed,       // error() says why
+};
+struct [[nodiscard]] moved {
+  step what = step::done;
+  std::size_t bytes = 0;       // if it is done
+  std::uint64_t arrivals = 0;  // that had come when it wanted bytes
+};
+
+// PROTOCOL: link
+//   An engine turns bytes of the user's into records and back; the link carries the records. One task reads, another one may write at the same time,
+//   and either may have to do a part of the other's: a reader's bytes may call for an answer (KeyUpdate, an alert), and a writer may have to wait
+//   for bytes (half of a message that is no data has come).
+//
+//   lock of the engine   base::mutex inside of it, for each of its calls: they never wait
+//   sending_             the turn to write to the stream below; it is kept while that waits. A write has it from its beginning to its end
+//   receiving_           the turn to read from it; it is taken if it is free, and nobody waits for it
+//   left_                word that somebody has left the turn receiving_, kept if nobody waits for it
+//
+//   engine     in: bytes that have come, and the count of their arrivals · out: bytes to go, in the order of the records
+//              sending: bytes that out has given up, of which a part has gone; touched in the turn sending_ alone · unsettled: see K4
+//   read       engine.read(); if that wants bytes: receive, and again. It never waits for the writing direction, unless what is outgoing has
+//              reached the engine's limit: a peer that only asks and never reads.
+//   receive    until something has come since the engine wanted bytes: in the turn receiving_, reads some, and says so to the engine; if
+//              another one has the turn, waits for left_
+//   write      in the turn sending_: flush; then one record is made; flush
+//   flush      in the turn sending_: writes what is outgoing until nothing is
+//
+//   K1  The order of records is that of engine calls: bytes go from out to sending as a whole, and from there to the stream, both in one turn.
+//   K2  No byte of the stream below is lost by a cancelled task: between the end of a read from it and arrived() there is no stop; and what was
+//       written counts as sent before the next one.
+//   K3  Of two tasks that want bytes one reads. The other one must hear of every arrival, since that may have brought all that it needs, and
+//       all that comes: it looks for arrivals since it wanted bytes before it waits, and whoever leaves the turn says so after that: of {left,
+//       waits} one sees the other, as notify keeps the word. At most one waits: there is one reader, and writers have the turn sending_.
+//   K4  A write that ends while its record is made and has not all gone (cancelled, late, or the stream below has failed) has moved nothing, as
+//       far as its caller knows. The bytes of it are kept, *unsettled*: the next write must begin with them, as one does that is tried again, and
+//       is told that they have gone. If it begins with others, nobody knows any more what the peer should get: no write succeeds after that.
+//   K5  What is outgoing when a task leaves the turn goes with whoever has it next: a write, a flush, a finish; a reader, before it waits, gives
+//       the stream what it takes without waiting.
+//   K6  A reader that has the turn receiving_ waits for no other; a writer may take it in its turn sending_.
+//   Checked: tests/model/tls_link_model.cpp, with an engine of one byte for each record.
+template <class Engine, io::stream S>
+class link final : public shared_part {
+ public:
+  template <class... Args>
+  explicit link(S below, Args&&... args) : below_(std::move(below)), engine_(std::forward<Args>(args)...) {}
+
+  task<result<void>> handshake() {
+    for (;;) {
+      const moved m = engine_.handshake();
+      if (m.what == step::failed) {
+        co_await say_why();
+        co_return std::unexpected(engine_.error());
+      }
+      const result<void> gone = co_await flush_in_turn();
+      if (!gone.has_value()) co_return gone;
+      if (m.what == step::done) co_return result<void>();
+      if (m.what == step::wants_room) continue;
+      const result<void> come = co_await receive(m.arrivals);
+      if (!come.has_value()) co_return come;
+    }
+  }
+
+  task<result<std::size_t>> read(std::span<std::byte> into) {
+    if (into.empty()) co_return 0;
+    for (;;) {
+      const moved m = engine_.read(into);
+      if (m.what == step::done) co_return m.bytes;
+      if (m.what == step::failed) {
+        co_await say_why();
+        co_return std::unexpected(engine_.error());
+      }
+      task<result<void>> next = m.what == step::wants_room ? flush_in_turn() : receive(m.arrivals);
+      const result<void> more = co_await std::move(next);
+      if (!more.has_value()) co_return std::unexpected(more.error());
+    }
+  }
+
+  task<result<std::size_t>> write(std::span<const std::byte> from) {
+    if (from.empty()) co_return 0;
+    static_cast<void>(co_await sending_.acquire());
+    const permit turn = permit::adopt(sending_);
+    if (!engine_.may_write()) co_return std::unexpected(engine_.write_error());
+    const result<void> before = co_await flush();
+    if (!before.has_value()) co_return std::unexpected(before.error());
+    const moved earlier = engine_.settle(from);
+    if (earlier.what == step::failed) co_return std::unexpected(engine_.write_error());
+    if (earlier.bytes != 0) co_return earlier.bytes;
+    const result<std::size_t> made = co_await make_record(from);
+    if (!made.has_value()) co_return made;
+    unsettled until_gone(engine_, from.first(*made));
+    const result<void> gone = co_await flush();
+    if (!gone.has_value()) co_return std::unexpected(gone.error());
+    until_gone.settle();
+    co_return made;
+  }
+  task<result<std::size_t>> write_all(std::span<const std::byte> from) {
+    std::size_t done = 0;
+    while (done < from.size()) {
+      const result<std::size_t> put = co_await write(from.subspan(done));
+      if (!put.has_value()) co_return put;
+      done += *put;
+    }
+    co_return done;
+  }
+
+  /// What is outgoing.
+  task<result<void>> flush_in_turn() {
+    static_cast<void>(co_await sending_.acquire());
+    const permit turn = permit::adopt(sending_);
+    co_return co_await flush();
+  }
+
+  /// The last record: no more bytes will come from here.
+  task<result<void>> finish() {
+    static_cast<void>(co_await sending_.acquire());
+    const permit turn = permit::adopt(sending_);
+    for (;;) {
+      const result<void> gone = co_await flush();
+      if (!gone.has_value()) co_return gone;
+      const moved m = engine_.finish();
+      if (m.what == step::done) break;
+      if (m.what == step::failed) co_return std::unexpected(engine_.write_error());
+      if (m.what == step::wants_room) continue;
+      const result<void> come = co_await receive(m.arrivals);
+      if (!come.has_value()) co_return come;
+    }
+    co_return co_await flush();
+  }
+
+  [[nodiscard]] S& below() noexcept { return below_; }
+  [[nodiscard]] Engine& engine() noexcept { return engine_; }
+
+ private:
+  using permit = sync::semaphore::permit;
+  static constexpr std::chrono::seconds patience{1};
+
+  /// See K4.
+  class unsettled {
+   public:
+    unsettled(Engine& of, std::span<const std::byte> bytes) noexcept : of_(&of), bytes_(bytes) {}
+    unsettled(const unsettled&) = delete;
+    unsettled& operator=(const unsettled&) = delete;
+    ~unsettled() {
+      if (of_ != nullptr) of_->keep(bytes_);
+    }
+    void settle() noexcept { of_ = nullptr; }
+
+   private:
+    Engine* of_;
+    std::span<const std::byte> bytes_;
+  };
+
+  /// In the turn sending_.
+  task<result<void>> flush() {
+    for (;;) {
+      const std::span<const std::byte> rest = engine_.outgoing();
+      if (rest.empty()) co_return result<void>();
+      const result<std::size_t> put = co_await below_.write(rest);
+      if (!put.has_value()) co_return std::unexpected(put.error());
+      if (*put == 0) co_return io::detail::takes_nothing();
+      engine_.sent(*put);
+    }
+  }
+
+  /// In the turn sending_, with nothing outgoing.
+  task<result<std::size_t>> make_record(std::span<const std::byte> from) {
+    for (;;) {
+      const moved m = engine_.write(from);
+      if (m.what == step::done) co_return m.bytes;
+      if (m.what == step::failed) {
+        static_cast<void>(co_await timeout(patience, flush()));
+        co_return std::unexpected(engine_.write_error());
+      }
+      task<result<void>> next = m.what == step::wants_room ? flush() : receive(m.arrivals);
+      const result<void> more = co_await std::move(next);
+      if (!more.has_value()) co_return std::unexpected(more.error());
+    }
+  }
+
+  /// See K3.
+  class receiving_turn {
+   public:
+    explicit receiving_turn(link& of) noexcept : of_(&of), has_it_(of.receiving_.try_acquire().has_value()) {}
+    receiving_turn(const receiving_turn&) = delete;
+    receiving_turn& operator=(const receiving_turn&) = delete;
+    ~receiving_turn() {
+      if (!has_it_) return;
+      of_->receiving_.release();
+      of_->left_.notify_one();
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return has_it_; }
+
+   private:
+    link* of_;
+    bool has_it_;
+  };
+
+  /// Until bytes have come since `seen`.
+  task<result<void>> receive(std::uint64_t seen) {
+    while (!engine_.has_arrived_since(seen)) {
+      const receiving_turn turn(*this);
+      if (turn) co_return co_await receive_some(seen);
+      co_await left_.wait();
+    }
+    co_return result<void>();
+  }
+
+  /// In the turn receiving_.
+  task<result<void>> receive_some(std::uint64_t seen) {
+    const std::span<std::byte> room = engine_.room(seen);
+    if (room.empty()) co_return result<void>();
+    give_what_it_takes();
+    const result<std::size_t> got = co_await below_.read(room);
+    if (!got.has_value()) co_return std::unexpected(got.error());
+    engine_.arrived(*got);
+    co_return result<void>();
+  }
+
+  /// An answer may be outgoing that nobody sends.
+  void give_what_it_takes() noexcept {
+    if constexpr (requires(std::span<const std::byte> s) { below_.try_write(s); }) {
+      if (!engine_.has_news()) return;
+      if (!sending_.try_acquire().has_value()) return;  // see K5
+      const permit turn = permit::adopt(sending_);
+      for (;;) {
+        const std::span<const std::byte> rest = engine_.outgoing();
+        if (rest.empty()) return;
+        const result<std::size_t> put = below_.try_write(rest);
+        if (!put.has_value() || *put == 0) return;
+        engine_.sent(*put);
+      }
+    }
+  }
+
+  /// After a failure: an alert may be outgoing. The peer may be one that reads nothing.
+  task<void> say_why() { static_cast<void>(co_await timeout(patience, flush_in_turn())); }
+
+  S below_;
+  Engine engine_;
+  sync::semaphore sending_{1};
+  sync::semaphore receiving_{1};
+  sync::notify left_;
+};
+
+}  // namespace detail
+}  // namespace rota::tls

@@ -1,0 +1,44 @@
+// TLS for whoever connects.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <rota/tls/config.hpp>
+#include <rota/tls/stream.hpp>
+
+namespace rota::tls {
+
+/// What connections of a client have in common: whom it trusts, who it is, which sessions it may resume.
+///
+///   const rota::tls::client client(rota::tls::client_config{});        // once; trusts whom the system trusts
+///   auto socket = co_await rota::net::connect("example.com", 443);
+///   auto stream = co_await client.connect(std::move(*socket), "example.com");
+///
+/// TLS 1.3, and 1.2 if the configuration says so. The server must have a certificate of the host, signed by somebody who is trusted.
+///
+/// Threads       Any. A copy is the same client.
+/// Ownership     Connections share it.
+/// Ordering      connect() returns when the handshake is over and its last bytes have been written.
+/// Failure       The constructor throws config_error, which names the field, and `std::bad_alloc`. connect: errc::bad_name unless `host` is a name
+///               (ASCII, at most 253 bytes) or an address; a verify_error, if the certificate is not accepted; an alert, if the server refuses;
+///               rota::errc::end_of_stream, if the stream ends; what the stream says; openssl_category. The peer is told by an alert, which has a
+///               second to go. Failed, cancelled or late, the stream goes with it. A server that wants a certificate of the client refuses it after
+///               the handshake of TLS 1.3: the first read says so. `std::bad_alloc`.
+/// Cost          The constructor reads files, and blocks its thread. A handshake is some hundred microseconds of a worker's time.
+/// Example       examples/tls_echo.cpp
+class ROTA_API client {
+ public:
+  explicit client(const client_config& from);
+
+  /// co_await it: a result<stream<S>>. `host` is the name that was looked up; the certificate is held against it.
+  template <io::stream S>
+  [[nodiscard]] task<result<stream<S>>> connect(S below, std::string host) const {
+    return detail::shake_hands(context_, std::move(below), std::move(host));
+  }
+
+ private:
+  detail::shared_ref<detail::context> context_;
+};
+
+}  // namespace rota::tls

@@ -1,0 +1,42 @@
+// TLS for whoever is connected to.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <rota/tls/config.hpp>
+#include <rota/tls/stream.hpp>
+
+namespace rota::tls {
+
+/// What connections of a server have in common: its certificates, and whom it asks for one.
+///
+///   const rota::tls::server server(config);                            // once
+///   auto socket = co_await listener.accept();
+///   auto stream = co_await rota::timeout(10s, server.accept(std::move(*socket)));
+///
+/// TLS 1.3, and 1.2 if the configuration says so.
+///
+/// Threads       Any. A copy is the same server.
+/// Ownership     Connections share it.
+/// Ordering      accept() returns when the handshake is over and its last bytes, the tickets, have been written.
+/// Failure       The constructor throws config_error, which names the field, and `std::bad_alloc`. accept: as client::connect; errc::no_certificate.
+///               A client that says nothing keeps it waiting: put a timeout around it.
+/// Cost          The constructor reads files, and blocks its thread. A handshake is up to some milliseconds of a worker's time: RSA keys sign slowly,
+///               those of elliptic curves fast. The key of the tickets is as old as the server: make a new one each day.
+/// Example       examples/tls_echo.cpp
+class ROTA_API server {
+ public:
+  explicit server(const server_config& from);
+
+  /// co_await it: a result<stream<S>>.
+  template <io::stream S>
+  [[nodiscard]] task<result<stream<S>>> accept(S below) const {
+    return detail::shake_hands(context_, std::move(below), std::string());
+  }
+
+ private:
+  detail::shared_ref<detail::context> context_;
+};
+
+}  // namespace rota::tls

@@ -1,0 +1,147 @@
+// A connection that nobody else can read or change.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rota/detail/tls_session.hpp>
+#include <rota/io/concepts.hpp>
+#include <rota/task.hpp>
+
+namespace rota::tls {
+
+template <io::stream S>
+class read_half;
+template <io::stream S>
+class write_half;
+
+namespace detail {
+
+template <io::stream S>
+using shared_link = shared_ref<link<session, S>>;
+
+/// What a stream and its halves tell of the connection.
+template <io::stream S>
+class connection {
+ public:
+  /// That the client has asked for; empty: none.
+  [[nodiscard]] std::string host() const { return link_->engine().about().host; }
+  /// That both sides have agreed on; empty: none.
+  [[nodiscard]] std::string alpn() const { return link_->engine().about().alpn; }
+  /// "TLS_AES_256_GCM_SHA384".
+  [[nodiscard]] std::string cipher() const { return link_->engine().about().cipher; }
+  [[nodiscard]] version spoken() const { return link_->engine().about().spoken; }
+  /// An earlier session of the two went on: no certificate was shown.
+  [[nodiscard]] bool is_resumed() const { return link_->engine().about().is_resumed; }
+  /// DER; empty: the peer has given none. Of a session that was resumed: the one of then.
+  [[nodiscard]] std::vector<std::byte> peer_certificate() const { return link_->engine().peer_certificate(); }
+  /// "CN=client,O=example" (RFC 2253).
+  [[nodiscard]] std::string peer_subject() const { return link_->engine().peer_subject(); }
+  /// The stream below, for its options. Whoever reads or writes there breaks this one.
+  [[nodiscard]] S& below() const noexcept { return link_->below(); }
+
+ protected:
+  explicit connection(shared_link<S> of) noexcept : link_(std::move(of)) {}
+  connection(connection&&) noexcept = default;
+  connection& operator=(connection&&) noexcept = default;
+  ~connection() = default;
+
+  shared_link<S> link_;
+};
+
+}  // namespace detail
+
+/// A stream over another one, encrypted and authenticated. An io::stream, and an io::half_closer. tls::client and tls::server make it. Empty after a move.
+///
+/// Threads       One task at a time reads, and one writes; they may be two. The others of its members: any.
+/// Ownership     Owns the stream below, which goes with it; a peer that reads on is told by that alone, and takes it for an attack: shutdown_write()
+///               first. What read() and write() return must not outlive it, and the buffer lives until the co_await is done.
+/// Ordering      Bytes arrive in the order in which they were written.
+/// Failure       What the stream below says. rota::errc::end_of_stream: it has ended, and the peer has not said that it would: something may be missing.
+///               An alert: the peer has given up; openssl_category: it has sent what is no TLS, or was changed. After these two nothing works any
+///               more. A write after shutdown_write() is std::errc::broken_pipe. A read that is cancelled or late has read nothing. A write that is,
+///               or has failed in the stream below, has written nothing, as far as one who tries again can see: what has gone already is
+///               remembered, and the next write must begin with the same bytes; with others it is errc::write_abandoned, and so is
+///               every write after it. write_all: a part may have been written. `std::bad_alloc`.
+/// Cost          Two frames for each operation. A record is 16 KiB at most, and so is what one write() takes. About 30 KiB for a connection that
+///               waits, twice that for one that is busy.
+/// Example       examples/tls_echo.cpp
+template <io::stream S>
+class stream : public detail::connection<S> {
+ public:
+  stream(stream&&) noexcept = default;
+  stream& operator=(stream&&) noexcept = default;
+  ~stream() = default;
+
+  /// Some bytes, at most `into.size()`; 0: the peer has said that it has finished (or `into` is empty).
+  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) { return this->link_->read(into); }
+  /// Takes some bytes, at least one unless there are none, and has given them to the stream below when it returns.
+  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
+    return this->link_->write(from);
+  }
+  /// All of them; how many that were.
+  [[nodiscard]] task<result<std::size_t>> write_all(std::span<const std::byte> from) {
+    return this->link_->write_all(from);
+  }
+  /// What a write has left that was cancelled: the next write would do it, too.
+  [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
+  /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
+  /// that was cancelled: sends what is left.
+  [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
+  /// That of the stream below: who waits is told errc::closed.
+  void close() noexcept
+    requires requires(S& s) { s.close(); }
+  {
+    this->link_->below().close();
+  }
+
+  /// Two owners of one connection, for two tasks. The stream below goes when both have gone.
+  [[nodiscard]] std::pair<read_half<S>, write_half<S>> split() && {
+    read_half<S> reading(this->link_);
+    write_half<S> writing(std::move(this->link_));
+    return {std::move(reading), std::move(writing)};
+  }
+
+  explicit stream(detail::shared_link<S> of) noexcept : detail::connection<S>(std::move(of)) {}
+};
+
+/// See stream::split().
+template <io::stream S>
+class read_half : public detail::connection<S> {
+ public:
+  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) { return this->link_->read(into); }
+
+  explicit read_half(detail::shared_link<S> of) noexcept : detail::connection<S>(std::move(of)) {}
+};
+
+template <io::stream S>
+class write_half : public detail::connection<S> {
+ public:
+  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
+    return this->link_->write(from);
+  }
+  [[nodiscard]] task<result<std::size_t>> write_all(std::span<const std::byte> from) {
+    return this->link_->write_all(from);
+  }
+  [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
+  [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
+
+  explicit write_half(detail::shared_link<S> of) noexcept : detail::connection<S>(std::move(of)) {}
+};
+
+namespace detail {
+
+template <io::stream S>
+task<result<stream<S>>> shake_hands(shared_ref<context> of, S below, std::string host) {
+  shared_link<S> made(new link<session, S>(std::move(below), std::move(of), host));
+  const result<void> done = co_await made->handshake();
+  if (!done.has_value()) co_return std::unexpected(done.error());
+  co_return stream<S>(std::move(made));
+}
+
+}  // namespace detail
+}  // namespace rota::tls

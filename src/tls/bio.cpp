@@ -1,0 +1,60 @@
+#include "tls/bio.hpp"
+
+#include <rota/detail/tls_session.hpp>
+
+#include "tls/openssl.hpp"
+
+namespace rota::tls::detail {
+
+namespace {
+
+session& session_of(BIO* bio) noexcept { return *static_cast<session*>(BIO_get_data(bio)); }
+
+int read_from(BIO* bio, char* into, int size) {
+  BIO_clear_retry_flags(bio);
+  if (size <= 0) return 0;
+  const int got = session_of(bio).give_to_openssl(into, size);
+  if (got > 0) return got;
+  BIO_set_retry_read(bio);
+  return -1;
+}
+
+int write_to(BIO* bio, const char* from, int size) {
+  BIO_clear_retry_flags(bio);
+  if (size <= 0) return 0;
+  const int put = session_of(bio).take_from_openssl(from, size);
+  if (put != 0) return put;
+  BIO_set_retry_write(bio);
+  return -1;
+}
+
+long control(BIO* /*bio*/, int what, long /*number*/, void* /*pointer*/) {
+  return what == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+BIO_METHOD* make_method() noexcept {
+  BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "rota session");
+  if (made == nullptr) return nullptr;
+  BIO_meth_set_read(made, read_from);
+  BIO_meth_set_write(made, write_to);
+  BIO_meth_set_ctrl(made, control);
+  return made;
+}
+
+/// Stays to the end of the program, since sessions may.
+const BIO_METHOD* method() noexcept {
+  static const BIO_METHOD* const instance = make_method();
+  return instance;
+}
+
+}  // namespace
+
+bio_st* make_bio(session& of) noexcept {
+  BIO* const made = method() == nullptr ? nullptr : BIO_new(method());
+  if (made == nullptr) return nullptr;
+  BIO_set_data(made, &of);
+  BIO_set_init(made, 1);
+  return made;
+}
+
+}  // namespace rota::tls::detail

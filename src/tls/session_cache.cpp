@@ -1,0 +1,53 @@
+#include "tls/session_cache.hpp"
+
+#include <new>
+#include <utility>
+
+namespace rota::tls::detail {
+
+ssl_session_ptr session_cache::take(std::string_view host) {
+  const base::turn_guard inside(lock_);
+  const auto found = by_name_.find(host);
+  if (found == by_name_.end() || found->second->sessions.empty()) return nullptr;
+  std::vector<ssl_session_ptr>& sessions = found->second->sessions;
+  SSL_SESSION* const newest = sessions.back().get();
+  if (SSL_SESSION_get_protocol_version(newest) != TLS1_3_VERSION && SSL_SESSION_up_ref(newest) == 1)
+    return ssl_session_ptr(newest);
+  ssl_session_ptr taken = std::move(sessions.back());
+  sessions.pop_back();
+  return taken;
+}
+
+session_cache::kept& session_cache::in_front(const std::string& host) {
+  const auto found = by_name_.find(host);
+  if (found != by_name_.end()) {
+    hosts_.splice(hosts_.begin(), hosts_, found->second);
+    return hosts_.front();
+  }
+  while (hosts_.size() >= capacity_) {
+    by_name_.erase(hosts_.back().host);
+    hosts_.pop_back();
+  }
+  hosts_.push_front({.host = host, .sessions = {}});
+  try {
+    by_name_.emplace(hosts_.front().host, hosts_.begin());
+  } catch (...) {
+    hosts_.pop_front();
+    throw;
+  }
+  return hosts_.front();
+}
+
+void session_cache::put(const std::string& host, ssl_session_ptr session) noexcept {
+  if (capacity_ == 0) return;
+  const base::turn_guard inside(lock_);
+  try {
+    std::vector<ssl_session_ptr>& sessions = in_front(host).sessions;
+    sessions.push_back(std::move(session));
+    if (sessions.size() > most_of_a_host) sessions.erase(sessions.begin());
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
+}  // namespace rota::tls::detail

@@ -1,0 +1,48 @@
+// The sessions of a client that may be resumed, by host.
+#pragma once
+
+#include "base/mutex.hpp"
+#include "tls/openssl.hpp"
+
+#include <cstddef>
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rota::tls::detail {
+
+// PROTOCOL: session cache
+//   hosts_ is a list, the host that was used last in front; by_name_ finds its places. Everything under lock_.
+//   A ticket of TLS 1.3 is given out once (RFC 8446 §C.4): take() removes it. A session of TLS 1.2 may be used again.
+//   A session is SSL_SESSION's own count of owners: one here, one in each connection.
+class session_cache {
+ public:
+  explicit session_cache(std::size_t capacity) : capacity_(capacity) {}
+  session_cache(const session_cache&) = delete;
+  session_cache& operator=(const session_cache&) = delete;
+  ~session_cache() = default;
+
+  /// Null: none. The newest.
+  [[nodiscard]] ssl_session_ptr take(std::string_view host);
+  /// Without memory for it, it is forgotten.
+  void put(const std::string& host, ssl_session_ptr session) noexcept;
+
+ private:
+  static constexpr std::size_t most_of_a_host = 4;
+  struct kept {
+    std::string host;
+    std::vector<ssl_session_ptr> sessions;
+  };
+  using place = std::list<kept>::iterator;
+
+  [[nodiscard]] kept& in_front(const std::string& host);
+
+  const std::size_t capacity_;
+  base::mutex lock_;
+  std::list<kept> hosts_;
+  std::unordered_map<std::string_view, place> by_name_;  // the names are those in hosts_
+};
+
+}  // namespace rota::tls::detail

@@ -1,0 +1,245 @@
+// A link of TLS, with an engine that encrypts nothing: one task reads and one writes, whoever is cancelled; nobody waits for what has come already, no
+// byte is lost, and none comes twice.
+#include "base/mutex.hpp"
+#include "model/waiting.hpp"
+
+#include <rota/detail/tls_link.hpp>
+#include <rota/io/duplex.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace rota::tls {
+namespace {
+
+using io::duplex_end;
+using model::add_workers;
+using model::canceller;
+using model::expect_holds_everywhere;
+using model::model_scheduler;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+/// A record is its mark and a byte. A message that is no data is two bytes, and between them no record may be made.
+class plain_engine {
+ public:
+  static constexpr std::byte mark{0xf0};
+  static constexpr std::byte first_half{0xf1};
+  static constexpr std::byte second_half{0xf2};
+
+  [[nodiscard]] detail::moved read(std::span<std::byte> into) {
+    const base::turn_guard inside(lock_);
+    take_in();
+    if (data_.empty() && has_ended_) return {};
+    if (data_.empty()) return wants_bytes();
+    into[0] = data_.front();
+    data_.erase(data_.begin());
+    return {.bytes = 1};
+  }
+  [[nodiscard]] detail::moved write(std::span<const std::byte> from) {
+    const base::turn_guard inside(lock_);
+    take_in();
+    if (is_between_halves_) return wants_bytes();
+    out_.push_back(mark);
+    out_.push_back(from[0]);
+    return {.bytes = 1};
+  }
+  [[nodiscard]] static bool may_write() noexcept { return true; }
+  [[nodiscard]] static std::error_code error() noexcept { return make_error_code(rota::errc::end_of_stream); }
+  [[nodiscard]] static std::error_code write_error() noexcept { return error(); }
+
+  [[nodiscard]] bool has_arrived_since(std::uint64_t seen) noexcept {
+    const base::turn_guard inside(lock_);
+    return arrivals_ != seen;
+  }
+  [[nodiscard]] std::span<std::byte> room(std::uint64_t seen) noexcept {
+    const base::turn_guard inside(lock_);
+    if (arrivals_ != seen) return {};
+    check(in_size_ == 0, "there is room");
+    return std::span(&in_, 1);
+  }
+  void arrived(std::size_t count) noexcept {
+    const base::turn_guard inside(lock_);
+    in_size_ = count;
+    has_ended_ = count == 0;
+    ++arrivals_;
+  }
+  [[nodiscard]] static bool has_news() noexcept { return false; }
+  [[nodiscard]] std::span<const std::byte> outgoing() {
+    if (sent_ == sending_.size()) {
+      sending_.clear();
+      sent_ = 0;
+      const base::turn_guard inside(lock_);
+      sending_.swap(out_);
+    }
+    return std::span(sending_).subspan(sent_);
+  }
+  void sent(std::size_t count) noexcept { sent_ += count; }
+  void keep(std::span<const std::byte> bytes) { unsettled_ = bytes[0]; }
+  [[nodiscard]] detail::moved settle(std::span<const std::byte> from) noexcept {
+    if (!unsettled_.has_value()) return {};
+    check(*unsettled_ == from[0], "it begins with the same byte");
+    unsettled_.reset();
+    return {.bytes = 1};
+  }
+
+ private:
+  [[nodiscard]] detail::moved wants_bytes() const noexcept {
+    return {.what = detail::step::wants_bytes, .arrivals = arrivals_};
+  }
+  void take_in() {
+    if (in_size_ == 0) return;
+    in_size_ = 0;
+    if (in_ == first_half || in_ == second_half) {
+      is_between_halves_ = in_ == first_half;
+    } else if (in_ != mark) {
+      data_.push_back(in_);
+    }
+  }
+
+  base::mutex lock_;
+  std::byte in_{};
+  std::size_t in_size_ = 0;
+  std::uint64_t arrivals_ = 0;
+  bool has_ended_ = false;
+  bool is_between_halves_ = false;
+  std::vector<std::byte> data_;
+  std::vector<std::byte> out_;
+  std::vector<std::byte> sending_;
+  std::size_t sent_ = 0;
+  std::optional<std::byte> unsettled_;
+};
+
+using plain_link = detail::link<plain_engine, duplex_end>;
+
+struct shared {
+  explicit shared(std::size_t capacity) : shared(io::duplex(capacity)) {}
+  shared(const shared&) = delete;
+  shared& operator=(const shared&) = delete;
+  ~shared() { link->release(); }
+
+  plain_link* link;
+  duplex_end far;
+  model_scheduler s;
+
+ private:
+  explicit shared(std::pair<duplex_end, duplex_end> ends)
+      : link(new plain_link(std::move(ends.first))), far(std::move(ends.second)) {}
+};
+
+/// Reads one byte after the other, and expects those from `first` to `last`.
+task<void> reads(shared& x, int first, int last) {
+  for (int next = first; next <= last; ++next) {
+    std::byte one{};
+    const result<std::size_t> got = co_await x.link->read(std::span(&one, 1));
+    check(got == 1U && std::to_integer<int>(one) == next, "each byte comes, in order");
+  }
+}
+task<void> writes(shared& x, int what) {
+  const auto one = static_cast<std::byte>(what);
+  const result<std::size_t> put = co_await x.link->write(std::span(&one, 1));
+  check(put == 1U, "it is taken");
+}
+
+task<void> gives(shared& x, std::vector<std::byte> bytes) {
+  for (const std::byte& each : bytes) {
+    const result<std::size_t> put = co_await x.far.write(std::span(&each, 1));
+    check(put == 1U, "somebody reads");
+  }
+}
+/// At the far end, a record of this byte, and no more than that.
+task<void> hears(shared& x, int what) {
+  for (const std::byte expected : {plain_engine::mark, static_cast<std::byte>(what)}) {
+    std::byte one{};
+    const result<std::size_t> got = co_await x.far.read(std::span(&one, 1));
+    check(got == 1U && one == expected, "records come whole, and once");
+  }
+}
+
+// The second half comes to a reader, who wants more; the peer waits for the writer before there is more.
+task<void> answers_between(shared& x) {
+  co_await gives(x, {plain_engine::second_half});
+  co_await hears(x, 7);
+  co_await gives(x, {std::byte{1}});
+}
+
+TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
+  expect_holds_everywhere(
+      "tls_halves",
+      [](execution& e) {
+        auto& x = e.make<shared>(std::size_t{2});
+        const std::byte half = plain_engine::first_half;
+        check(x.far.try_write(std::span(&half, 1)) == 1U, "there is room");
+        auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
+        auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
+        auto& peer = e.make<watched<void>>(x.s, answers_between(x));
+        add_workers(e, x.s, 2);
+        e.finally([&] {
+          check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(), "all have ended");
+        });
+      },
+      1);
+}
+
+// The reader is cancelled, wherever it is; then the writer has to read, and what comes after the half is there for the next reader.
+TEST(tls_link_model, a_writer_reads_if_the_reader_has_gone) {
+  expect_holds_everywhere(
+      "tls_reader_goes",
+      [](execution& e) {
+        auto& x = e.make<shared>(std::size_t{2});
+        const std::byte half = plain_engine::first_half;
+        check(x.far.try_write(std::span(&half, 1)) == 1U, "there is room");
+        auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
+        auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
+        auto& peer = e.make<watched<void>>(x.s, answers_between(x));
+        auto& of_reader = e.make<canceller>(reader.header());
+        add_workers(e, x.s, 2);
+        e.thread("canceller", [&of_reader] { of_reader.cancel(); });
+        e.finally([&] {
+          check(!writer.was_cancelled() && !peer.was_cancelled(), "nobody asked");
+          if (!reader.was_cancelled()) return;
+          auto& next = *new watched<void>(x.s, reads(x, 1, 1));
+          base::this_thread_locals().worker = &x.s.core();
+          while (x.s.run_one()) {
+          }
+          base::this_thread_locals().worker = nullptr;
+          check(!next.was_cancelled(), "the byte was there");
+          delete &next;
+        });
+      },
+      1);
+}
+
+// A write is cancelled, wherever it is, and tried again: its record comes once.
+TEST(tls_link_model, a_write_that_is_tried_again_comes_once) {
+  expect_holds_everywhere("tls_tried_again", [](execution& e) {
+    auto& x = e.make<shared>(std::size_t{1});
+    auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
+    auto& of_writer = e.make<canceller>(writer.header());
+    const auto again = [](shared& y, watched<void>&) -> task<void> { co_await writes(y, 7); };
+    auto& peer = e.make<watched<void>>(x.s, hears(x, 7));
+    add_workers(e, x.s, 1);
+    e.thread("canceller", [&of_writer] { of_writer.cancel(); });
+    e.finally([&] {
+      const bool was_cancelled = writer.was_cancelled();
+      base::this_thread_locals().worker = &x.s.core();
+      std::optional<watched<void>> second;
+      if (was_cancelled) second.emplace(x.s, again(x, writer));
+      while (x.s.run_one()) {
+      }
+      base::this_thread_locals().worker = nullptr;
+      check(!peer.was_cancelled() && (!second.has_value() || !second->was_cancelled()), "both have ended");
+      std::byte more{};
+      check(!x.far.try_read(std::span(&more, 1)).has_value(), "and nothing more has come");
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rota::tls

@@ -1,0 +1,356 @@
+// Who talks to whom: certificates, names, versions, protocols, sessions.
+#include "unit/tls/tls_support.hpp"
+
+#include "support/scratch_folder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rota::test {
+namespace {
+
+using tls::alert;
+using tls::verify_error;
+
+task<std::string> says_hello(ends& both) {
+  const result<std::size_t> put = co_await both.client->write(bytes_of("hello"));
+  EXPECT_EQ(put.value_or(0), 5U);
+  const result<void> finished = co_await both.client->shutdown_write();
+  EXPECT_TRUE(finished.has_value());
+  std::string heard;
+  const std::error_code why = co_await read_all(*both.server, heard);
+  EXPECT_FALSE(why) << why.message();
+  co_return heard;
+}
+
+TEST(handshake, makes_a_stream_of_two) {
+  for (const std::size_t capacity : {std::size_t{1}, std::size_t{100}, wide}) {
+    // With less room than a ticket needs the server would wait for a client that reads.
+    tls::server_config config = serving_example();
+    if (capacity != wide) config.sessions = tls::resumption::none;
+    ends both = shake(trusting(), config, "example.com", capacity);
+    ASSERT_TRUE(both.client.has_value()) << both.of_client().message();
+    ASSERT_TRUE(both.server.has_value()) << both.of_server().message();
+    EXPECT_EQ(both.client->spoken(), tls::version::tls_1_3);
+    EXPECT_EQ(both.server->host(), "example.com");
+    EXPECT_EQ(both.client->cipher(), both.server->cipher());
+    EXPECT_FALSE(both.client->is_resumed());
+    EXPECT_EQ(both.client->peer_subject(), "CN=test");
+    EXPECT_GT(both.client->peer_certificate().size(), 100U);
+    EXPECT_TRUE(both.server->peer_certificate().empty());
+    EXPECT_TRUE(both.client->alpn().empty());
+    if (capacity != wide) continue;
+    testing::runtime rt;
+    EXPECT_EQ(rt.block_on(says_hello(both)), "hello");
+  }
+}
+
+TEST(handshake, takes_an_identity_from_files) {
+  const scratch_folder folder;
+  folder.write("chain.pem", of_example_com().chain_pem);
+  folder.write("key.pem", of_example_com().key_pem);
+  folder.write("ca.pem", "a comment before it\n" + root().pem());
+  tls::identity files;
+  files.chain_file = folder.at("chain.pem");
+  files.key_file = folder.at("key.pem");
+  tls::client_config config;
+  config.ca_file = folder.at("ca.pem");
+  const ends both = shake(config, serving(files));
+  EXPECT_FALSE(both.of_client());
+  EXPECT_FALSE(both.of_server());
+}
+
+// The certificate of the one in the middle is sent with the server's.
+TEST(certificates, may_be_signed_by_one_that_is_signed) {
+  const authority middle("middle", root());
+  const ends both = shake(trusting(), serving(middle.issue({})));
+  EXPECT_FALSE(both.of_client()) << both.of_client().message();
+  // The intermediate one alone does not make a chain that ends.
+  tls::client_config not_the_root;
+  not_the_root.ca_pem = middle.pem();
+  const ends refused = shake(not_the_root, serving(middle.issue({})));
+  EXPECT_EQ(refused.of_client().category(), tls::verify_category());
+}
+
+struct refusal {
+  const char* what;
+  tls::identity who;
+  std::string host;
+  verify_error why;
+  alert said;
+};
+
+TEST(certificates, are_refused_for_a_reason) {
+  const authority stranger("stranger");
+  const refusal all[] = {
+      {"wrong host", of_example_com(), "example.org", verify_error::host_mismatch, alert::bad_certificate},
+      {"host of more labels",
+       of_example_com(),
+       "www.example.com",
+       verify_error::host_mismatch,
+       alert::bad_certificate},
+      {"two labels for a star",
+       root().issue({.hosts = "DNS:*.example.com"}),
+       "a.b.example.com",
+       verify_error::host_mismatch,
+       alert::bad_certificate},
+      {"a star in a part",
+       root().issue({.hosts = "DNS:w*.example.com"}),
+       "www.example.com",
+       verify_error::host_mismatch,
+       alert::bad_certificate},
+      {"no host at all",
+       root().issue({.name = "x", .hosts = "email:a@b.c"}),
+       "example.com",
+       verify_error::host_mismatch,
+       alert::bad_certificate},
+      {"a common name alone",
+       root().issue({.name = "example.com", .hosts = ""}),
+       "example.com",
+       verify_error::host_mismatch,
+       alert::bad_certificate},
+      {"an address", of_example_com(), "127.0.0.1", verify_error::address_mismatch, alert::bad_certificate},
+      {"an address as a name",
+       root().issue({.hosts = "DNS:127.0.0.1"}),
+       "127.0.0.1",
+       verify_error::address_mismatch,
+       alert::bad_certificate},
+      {"expired",
+       root().issue({.to_days = 0}),
+       "example.com",
+       verify_error::expired,
+       alert::certificate_expired},
+      {"not yet",
+       root().issue({.from_days = 1, .to_days = 2}),
+       "example.com",
+       verify_error::not_yet_valid,
+       alert::bad_certificate},
+      {"self-signed",
+       authority::self_signed({}),
+       "example.com",
+       verify_error::self_signed,
+       alert::unknown_ca},
+      {"unknown", stranger.issue({}), "example.com", verify_error::unknown_issuer, alert::unknown_ca},
+  };
+  for (const refusal& each : all) {
+    const ends both = shake(trusting(), serving(each.who), each.host);
+    EXPECT_EQ(both.of_client(), each.why) << each.what << ": " << both.of_client().message();
+    // The client has finished its handshake when the server hears of it; in TLS 1.3 the server has not.
+    EXPECT_EQ(both.of_server(), each.said) << each.what << ": " << both.of_server().message();
+    EXPECT_FALSE(both.of_client().message().empty());
+  }
+}
+
+TEST(certificates, are_accepted_for_names_and_addresses) {
+  const tls::identity many = root().issue({.hosts = "DNS:*.example.com,DNS:other.org,IP:127.0.0.1,IP:::1"});
+  for (const char* host :
+       {"www.example.com", "WWW.Example.COM", "other.org", "other.org.", "127.0.0.1", "::1"}) {
+    const ends both = shake(trusting(), serving(many), host);
+    EXPECT_FALSE(both.of_client()) << host << ": " << both.of_client().message();
+    EXPECT_FALSE(both.of_server()) << host;
+  }
+}
+
+TEST(certificates, are_not_looked_at_if_that_is_said) {
+  tls::client_config blind;
+  blind.verify = tls::verification::none;
+  const ends both = shake(blind, serving(authority::self_signed({})), "whoever.example");
+  EXPECT_FALSE(both.of_client());
+  const ends nameless = shake(blind, serving_example(), "");
+  ASSERT_FALSE(nameless.of_client());
+  EXPECT_EQ(nameless.server->host(), "");
+}
+
+TEST(hosts, must_be_names) {
+  const std::string long_name = std::string(63, 'a') + "." + std::string(63, 'b') + "." +
+                                std::string(63, 'c') + "." + std::string(63, 'd');
+  for (const std::string& host : {std::string(),
+                                  std::string("example.com\0.evil.org", 21),
+                                  std::string("exämple.com"),
+                                  std::string("a b"),
+                                  std::string("http://example.com"),
+                                  std::string("1:2"),
+                                  std::string("example.com:443"),
+                                  std::string("."),
+                                  std::string("a..b"),
+                                  std::string(".a"),
+                                  long_name}) {
+    const tls::client client(trusting());
+    testing::runtime rt;
+    auto [near, far] = io::duplex(10);
+    const auto got = rt.block_on(client.connect(std::move(near), host));
+    ASSERT_FALSE(got.has_value()) << host;
+    EXPECT_EQ(got.error(), tls::errc::bad_name) << host;
+  }
+}
+
+TEST(alpn, is_the_servers_choice) {
+  tls::client_config client = trusting();
+  tls::server_config server = serving_example();
+  client.alpn = {"h2", "http/1.1", "echo"};
+  server.alpn = {"http/1.1", "h2"};
+  const ends both = shake(client, server);
+  ASSERT_FALSE(both.of_client());
+  EXPECT_EQ(both.client->alpn(), "http/1.1");
+  EXPECT_EQ(both.server->alpn(), "http/1.1");
+}
+
+TEST(alpn, without_a_common_one_is_refused) {
+  tls::client_config client = trusting();
+  tls::server_config server = serving_example();
+  client.alpn = {"h3"};
+  server.alpn = {"http/1.1", "h2"};
+  const ends both = shake(client, server);
+  EXPECT_EQ(both.of_client(), alert::no_application_protocol) << both.of_client().message();
+  EXPECT_EQ(both.of_server().category(), tls::openssl_category()) << both.of_server().message();
+  // Who has no list is not asked.
+  client.alpn.clear();
+  const ends silent = shake(client, server);
+  ASSERT_FALSE(silent.of_client());
+  EXPECT_EQ(silent.client->alpn(), "");
+}
+
+TEST(sni, chooses_the_certificate) {
+  tls::server_config server;
+  server.identities.push_back(
+      root().issue({.name = "first", .hosts = "DNS:first.example", .kind = key_kind::rsa}));
+  server.identities.push_back(root().issue({.name = "second", .hosts = "DNS:*.second.example"}));
+  server.identities.push_back(
+      root().issue({.name = "third", .hosts = "DNS:third.example,DNS:a.second.example"}));
+  const std::pair<const char*, const char*> expected[] = {{"first.example", "CN=first"},
+                                                          {"b.second.example", "CN=second"},
+                                                          {"a.second.example", "CN=second"},
+                                                          {"third.example", "CN=third"}};
+  for (const auto& [host, who] : expected) {
+    const ends both = shake(trusting(), server, host);
+    ASSERT_FALSE(both.of_client()) << host << ": " << both.of_client().message();
+    EXPECT_EQ(both.client->peer_subject(), who) << host;
+    EXPECT_EQ(both.server->host(), host);
+  }
+  const ends unknown = shake(trusting(), server, "fourth.example");
+  EXPECT_EQ(unknown.of_client(), verify_error::host_mismatch) << "it got the first";
+  server.unknown = tls::unknown_hosts::are_refused;
+  const ends refused = shake(trusting(), server, "fourth.example");
+  EXPECT_EQ(refused.of_client(), alert::unrecognized_name) << refused.of_client().message();
+}
+
+tls::server_config asking(tls::client_certificates how) {
+  tls::server_config server = serving_example();
+  server.from_clients = how;
+  server.ca_pem = root().pem();
+  return server;
+}
+
+task<std::error_code> first_read(ends& both) {
+  std::string nothing;
+  co_return co_await read_all(*both.client, nothing);
+}
+
+TEST(client_certificates, are_seen_by_the_server) {
+  tls::client_config client = trusting();
+  client.own.push_back(root().issue({.name = "alice", .hosts = ""}));
+  for (const auto how : {tls::client_certificates::optional, tls::client_certificates::required}) {
+    const ends both = shake(client, asking(how));
+    ASSERT_FALSE(both.of_server()) << both.of_server().message();
+    EXPECT_EQ(both.server->peer_subject(), "CN=alice");
+  }
+  const ends not_asked = shake(client, serving_example());
+  ASSERT_FALSE(not_asked.of_server());
+  EXPECT_EQ(not_asked.server->peer_subject(), "");
+}
+
+TEST(client_certificates, that_are_required_and_not_there_end_it) {
+  ends both = shake(trusting(), asking(tls::client_certificates::required));
+  EXPECT_EQ(both.of_server(), tls::errc::no_certificate) << both.of_server().message();
+  ASSERT_FALSE(both.of_client()) << "it has finished before the server knows";
+  testing::runtime rt;
+  EXPECT_EQ(rt.block_on(first_read(both)), alert::certificate_required);
+  const ends optional = shake(trusting(), asking(tls::client_certificates::optional));
+  EXPECT_FALSE(optional.of_server());
+}
+
+TEST(client_certificates, of_a_stranger_end_it) {
+  const authority stranger("stranger");
+  tls::client_config client = trusting();
+  client.own.push_back(stranger.issue({.name = "mallory"}));
+  for (const auto how : {tls::client_certificates::optional, tls::client_certificates::required}) {
+    ends both = shake(client, asking(how));
+    EXPECT_EQ(both.of_server(), verify_error::unknown_issuer) << both.of_server().message();
+    ASSERT_FALSE(both.of_client());
+    testing::runtime rt;
+    EXPECT_EQ(rt.block_on(first_read(both)), alert::unknown_ca);
+  }
+}
+
+/// A connection in which the server says a word, so that the client has read the tickets.
+task<ends> visit(tls::client client, tls::server server, std::string host = "example.com") {
+  ends both = co_await shaken(client, server, host);
+  if (!both.client.has_value() || !both.server.has_value()) co_return both;
+  std::byte one[1];
+  auto [put, got] = co_await when_all(both.server->write(bytes_of("!")), both.client->read(one));
+  EXPECT_EQ(put.value_or(0), 1U);
+  EXPECT_EQ(got.value_or(0), 1U);
+  co_return both;
+}
+
+TEST(sessions, are_resumed_by_the_same_client) {
+  const tls::client client(trusting());
+  const tls::server server(serving_example());
+  testing::runtime rt;
+  const ends first = rt.block_on(visit(client, server));
+  ASSERT_FALSE(first.of_client());
+  EXPECT_FALSE(first.client->is_resumed());
+  const ends second = rt.block_on(visit(client, server));
+  ASSERT_FALSE(second.of_client()) << second.of_client().message();
+  EXPECT_TRUE(second.client->is_resumed());
+  EXPECT_TRUE(second.server->is_resumed());
+  EXPECT_EQ(second.client->peer_subject(), "CN=test") << "of the session's beginning";
+  const ends other = rt.block_on(visit(tls::client(trusting()), server));
+  EXPECT_FALSE(other.client->is_resumed()) << "another client has its own";
+}
+
+TEST(sessions, are_those_of_a_host) {
+  const tls::client client(trusting());
+  const tls::server server(serving(root().issue({.hosts = "DNS:a.example,DNS:b.example"})));
+  testing::runtime rt;
+  const ends first = rt.block_on(visit(client, server, "a.example"));
+  const ends second = rt.block_on(visit(client, server, "b.example"));
+  EXPECT_FALSE(second.client->is_resumed());
+  const ends third = rt.block_on(visit(client, server, "a.example"));
+  EXPECT_TRUE(third.client->is_resumed());
+}
+
+TEST(sessions, are_forgotten_beyond_the_limit) {
+  tls::client_config config = trusting();
+  config.remembered_hosts = 2;
+  const tls::client client(config);
+  const tls::server server(serving(root().issue({.hosts = "DNS:*.some.example"})));
+  testing::runtime rt;
+  for (const char* host : {"a.some.example", "b.some.example", "c.some.example"}) {
+    const ends both = rt.block_on(visit(client, server, host));
+    ASSERT_FALSE(both.of_client());
+  }
+  const ends oldest = rt.block_on(visit(client, server, "a.some.example"));
+  EXPECT_FALSE(oldest.client->is_resumed());
+  const ends newer = rt.block_on(visit(client, server, "c.some.example"));
+  EXPECT_TRUE(newer.client->is_resumed());
+}
+
+TEST(sessions, are_none_if_either_side_says_so) {
+  tls::client_config no_memory = trusting();
+  no_memory.remembered_hosts = 0;
+  tls::server_config no_tickets = serving_example();
+  no_tickets.sessions = tls::resumption::none;
+  const std::pair<tls::client, tls::server> all[] = {{tls::client(no_memory), tls::server(serving_example())},
+                                                     {tls::client(trusting()), tls::server(no_tickets)}};
+  for (const auto& [client, server] : all) {
+    testing::runtime rt;
+    const ends first = rt.block_on(visit(client, server));
+    ASSERT_FALSE(first.of_client());
+    const ends second = rt.block_on(visit(client, server));
+    ASSERT_FALSE(second.of_client());
+    EXPECT_FALSE(second.client->is_resumed());
+  }
+}
+
+}  // namespace
+}  // namespace rota::test
