@@ -20,7 +20,7 @@ namespace detail {
 //   sent           the item is in the block           the sender, after it has put it there
 //   closed         nothing is sent any more           the sender, when it goes without; the receiver
 //   waits          somebody is, or was, in line       under the list's lock: the receiver; or the sender, which waits for the close
-//   sender_gone    the sender touches nothing more    the sender, last
+//   sender_gone    the sender touches nothing more    the sender, last: together with `sent`, if nobody waits yet
 //   receiver_gone  the same for the receiver          the receiver, last
 //
 //   O1  sent and closed are set by whoever comes first, by compare-exchange; an item that came late stays with the sender.
@@ -38,6 +38,14 @@ class ROTA_API oneshot_core {
 
   /// False: it is closed, or was sent before.
   [[nodiscard]] bool publish() noexcept { return settle(sent); }
+  /// publish() and leave_sender() in one: only where nobody waits, and nobody has gone. False: nothing has happened.
+  [[nodiscard]] bool publish_and_leave() noexcept {
+    std::uint32_t seen = 0;
+    // release. Pairs with ask() and with leave(): the item is there, and all that this side did comes before the end. failure: relaxed. See
+    // publish().
+    return word_.compare_exchange_strong(
+        seen, sent | sender_gone, base::order::release, base::order::relaxed);
+  }
   void close() noexcept { static_cast<void>(settle(closed)); }
   /// True: the other has gone, and the caller frees the block.
   [[nodiscard]] bool leave_sender() noexcept { return leave(sender_gone, receiver_gone); }
@@ -174,12 +182,12 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
 
   /// Never waits: std::move(tx).send(x). `closed`: the receiver has gone, or has closed it.
   send_status send(T item) && noexcept {
-    const oneshot_sender last(std::move(*this));
+    oneshot_sender last(std::move(*this));
     return last.put(item);
   }
   /// The same; moves from the item only if it says `sent`. The half is gone in any case.
   send_status try_send(T&& item) && noexcept {
-    const oneshot_sender last(std::move(*this));
+    oneshot_sender last(std::move(*this));
     return last.put(item);
   }
   [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
@@ -190,9 +198,13 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
   friend class detail::waits_for_close<oneshot_sender>;
 
   [[nodiscard]] core::wait_target to_close() noexcept { return on_->to_close(); }
-  send_status put(T& item) const noexcept {
+  send_status put(T& item) noexcept {
     if (is_closed()) return send_status::closed;
     on_->put(item);
+    if (on_->publish_and_leave()) {
+      on_ = nullptr;
+      return send_status::sent;
+    }
     if (on_->publish()) return send_status::sent;
     detail::before_items();
     detail::give_back(item, *on_->value());
@@ -296,7 +308,8 @@ class oneshot_receiver {
 /// Ordering      What was done before the send happens before the return of the receive.
 /// Failure       `std::bad_alloc`. A sender that goes without sending closes it. A cancelled or late receive takes nothing: the next one
 ///               finds the item.
-/// Cost          One block from the frames that threads keep: no allocation when warm. send: two read-modify-writes.
+/// Cost          One block from the frames that threads keep: no allocation when warm. send, and going: one read-modify-write, or two
+///               if somebody waits.
 /// Example       examples/oneshot.cpp
 template <class T>
 [[nodiscard]] pair_of<oneshot_sender<T>, oneshot_receiver<T>> oneshot() {
