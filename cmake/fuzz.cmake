@@ -4,7 +4,8 @@
 #   libfuzzer_<name>  the fuzzer itself, with AddressSanitizer and UBSan; only with clang, and only when it is asked for
 #
 # A target that includes "file_server/..." fuzzes the parsers of that example, and is left out where what they need is missing;
-# every other one fuzzes rooms of librota, and may include src/.
+# one that includes <rota/tls/...> fuzzes librota_tls, where that is built; every other one fuzzes rooms of librota. These two may
+# include src/.
 
 set(_rota_fuzz_folder "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(_rota_fuzz_flags -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -28,6 +29,11 @@ if(_rota_can_fuzz)
     rota_rooms_instrumented PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src"
   )
   rota_use_components(rota_rooms_instrumented)
+  if(TARGET rota_tls)
+    rota_instrumented(rota_tls_instrumented ${ROTA_TLS_SOURCES})
+    target_include_directories(rota_tls_instrumented PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(rota_tls_instrumented PUBLIC rota_rooms_instrumented PRIVATE ${ROTA_TLS_USES})
+  endif()
 endif()
 
 set(_rota_fuzz_lacks "the examples")
@@ -74,7 +80,12 @@ foreach(file IN LISTS _rota_fuzz_files)
   cmake_path(GET file STEM name)
   string(REGEX REPLACE "_fuzz$" "" name "${name}")
   file(STRINGS "${file}" _rota_of_the_server REGEX "^#include \"file_server/")
-  if(NOT _rota_of_the_server)
+  file(STRINGS "${file}" _rota_of_tls REGEX "^#include <rota/tls/")
+  if(_rota_of_tls)
+    if(TARGET rota_tls)
+      rota_fuzz_target(${name} rota_tls)
+    endif()
+  elseif(NOT _rota_of_the_server)
     rota_fuzz_target(${name} rota_rooms)
   elseif(NOT _rota_fuzz_lacks)
     rota_fuzz_target(${name} rota_fuzzed)

@@ -2,6 +2,7 @@
 
 #include <rota/tls/error.hpp>
 
+#include "tls/contexts.hpp"
 #include "tls/host.hpp"
 #include "tls/session_cache.hpp"
 #include "tls/settings.hpp"
@@ -100,8 +101,13 @@ ssl_st* client_context::open(session& of, std::string_view host, std::error_code
 }
 
 }  // namespace
+
+shared_ref<context> make_client_context(const client_config& from) {
+  return shared_ref<context>(new client_context(from));
+}
+
 }  // namespace detail
 
-client::client(const client_config& from) : context_(new detail::client_context(from)) {}
+client::client(const client_config& from) : context_(detail::make_client_context(from)) {}
 
 }  // namespace rota::tls

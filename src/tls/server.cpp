@@ -1,5 +1,6 @@
 #include <rota/tls/server.hpp>
 
+#include "tls/contexts.hpp"
 #include "tls/host.hpp"
 #include "tls/settings.hpp"
 
@@ -144,8 +145,13 @@ ssl_st* server_context::open(session& of, std::string_view /*host*/, std::error_
 }
 
 }  // namespace
+
+shared_ref<context> make_server_context(const server_config& from) {
+  return shared_ref<context>(new server_context(from));
+}
+
 }  // namespace detail
 
-server::server(const server_config& from) : context_(new detail::server_context(from)) {}
+server::server(const server_config& from) : context_(detail::make_server_context(from)) {}
 
 }  // namespace rota::tls

@@ -5,6 +5,7 @@
 
 #include <rota/detail/tls_link.hpp>
 #include <rota/io/duplex.hpp>
+#include <rota/sync/semaphore.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +33,13 @@ class plain_engine {
   static constexpr std::byte mark{0xf0};
   static constexpr std::byte first_half{0xf1};
   static constexpr std::byte second_half{0xf2};
+  static constexpr std::byte question{0xf3};  // the answer must go before a read goes on
+  static constexpr std::byte answer{9};
 
   [[nodiscard]] detail::moved read(std::span<std::byte> into) {
     const base::turn_guard inside(lock_);
     take_in();
+    if (!out_.empty()) return {.what = detail::step::wants_room};
     if (data_.empty() && has_ended_) return {};
     if (data_.empty()) return wants_bytes();
     into[0] = data_.front();
@@ -46,8 +50,7 @@ class plain_engine {
     const base::turn_guard inside(lock_);
     take_in();
     if (is_between_halves_) return wants_bytes();
-    out_.push_back(mark);
-    out_.push_back(from[0]);
+    make_record(from[0]);
     return {.bytes = 1};
   }
   [[nodiscard]] static bool may_write() noexcept { return true; }
@@ -93,11 +96,17 @@ class plain_engine {
   [[nodiscard]] detail::moved wants_bytes() const noexcept {
     return {.what = detail::step::wants_bytes, .arrivals = arrivals_};
   }
+  void make_record(std::byte of) {
+    out_.push_back(mark);
+    out_.push_back(of);
+  }
   void take_in() {
     if (in_size_ == 0) return;
     in_size_ = 0;
     if (in_ == first_half || in_ == second_half) {
       is_between_halves_ = in_ == first_half;
+    } else if (in_ == question) {
+      make_record(answer);
     } else if (in_ != mark) {
       data_.push_back(in_);
     }
@@ -147,11 +156,9 @@ task<void> writes(shared& x, int what) {
   check(put == 1U, "it is taken");
 }
 
-task<void> gives(shared& x, std::vector<std::byte> bytes) {
-  for (const std::byte& each : bytes) {
-    const result<std::size_t> put = co_await x.far.write(std::span(&each, 1));
-    check(put == 1U, "somebody reads");
-  }
+task<void> gives(shared& x, std::byte what) {
+  const result<std::size_t> put = co_await x.far.write(std::span(&what, 1));
+  check(put == 1U, "somebody reads");
 }
 /// At the far end, a record of this byte, and no more than that.
 task<void> hears(shared& x, int what) {
@@ -164,9 +171,9 @@ task<void> hears(shared& x, int what) {
 
 // The second half comes to a reader, who wants more; the peer waits for the writer before there is more.
 task<void> answers_between(shared& x) {
-  co_await gives(x, {plain_engine::second_half});
+  co_await gives(x, plain_engine::second_half);
   co_await hears(x, 7);
-  co_await gives(x, {std::byte{1}});
+  co_await gives(x, std::byte{1});
 }
 
 TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
@@ -181,60 +188,107 @@ TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
         auto& peer = e.make<watched<void>>(x.s, answers_between(x));
         add_workers(e, x.s, 2);
         e.finally([&] {
-          check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(), "all have ended");
+          check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(),
+                "all have ended");
         });
       },
       1);
 }
 
-// The reader is cancelled, wherever it is; then the writer has to read, and what comes after the half is there for the next reader.
+task<void> asks(shared& x) {
+  co_await gives(x, plain_engine::question);
+  int sum = 0;
+  for (int i = 0; i < 2; ++i) {
+    std::byte record[2] = {};
+    const result<void> got = co_await io::read_exact(x.far, record);
+    check(got.has_value() && record[0] == plain_engine::mark, "records come whole");
+    sum += std::to_integer<int>(record[1]);
+  }
+  check(sum == 7 + 9, "each comes once");
+  co_await gives(x, std::byte{1});
+}
+
+// There is room for half of a record, and two tasks have one to send.
+TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
+  expect_holds_everywhere(
+      "tls_answer",
+      [](execution& e) {
+        auto& x = e.make<shared>(std::size_t{1});
+        auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
+        auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
+        auto& peer = e.make<watched<void>>(x.s, asks(x));
+        add_workers(e, x.s, 2);
+        e.finally([&] {
+          check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(),
+                "all have ended");
+        });
+      },
+      1);
+}
+
+/// One that is cancelled, wherever it is; and the same once more after that.
+struct with_a_second : shared {
+  with_a_second(std::size_t capacity, task<void> (*what)(shared&, int), int byte)
+      : shared(capacity),
+        what_(what),
+        byte_(byte),
+        task_(&s.launch(what(*this, byte))),
+        first_(*task_),
+        of_first(*task_) {}
+  task<void> again() {
+    const outcome<void> end = co_await first_.result();
+    if (end.is_cancelled()) co_await what_(*this, byte_);
+  }
+
+ private:
+  task<void> (*what_)(shared&, int);
+  int byte_;
+  core::header* task_;
+  join_handle<void> first_;
+
+ public:
+  canceller of_first;
+};
+
+task<void> reads_one(shared& x, int byte) { co_await reads(x, byte, byte); }
+
+// The writer has to read then, and what comes after the half is there for the next reader.
 TEST(tls_link_model, a_writer_reads_if_the_reader_has_gone) {
   expect_holds_everywhere(
       "tls_reader_goes",
       [](execution& e) {
-        auto& x = e.make<shared>(std::size_t{2});
+        auto& x = e.make<with_a_second>(std::size_t{4}, reads_one, 1);
         const std::byte half = plain_engine::first_half;
         check(x.far.try_write(std::span(&half, 1)) == 1U, "there is room");
-        auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
+        auto& again = e.make<watched<void>>(x.s, x.again());
         auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
         auto& peer = e.make<watched<void>>(x.s, answers_between(x));
-        auto& of_reader = e.make<canceller>(reader.header());
         add_workers(e, x.s, 2);
-        e.thread("canceller", [&of_reader] { of_reader.cancel(); });
+        e.thread("canceller", [&x] { x.of_first.cancel(); });
         e.finally([&] {
-          check(!writer.was_cancelled() && !peer.was_cancelled(), "nobody asked");
-          if (!reader.was_cancelled()) return;
-          auto& next = *new watched<void>(x.s, reads(x, 1, 1));
-          base::this_thread_locals().worker = &x.s.core();
-          while (x.s.run_one()) {
-          }
-          base::this_thread_locals().worker = nullptr;
-          check(!next.was_cancelled(), "the byte was there");
-          delete &next;
+          check(!again.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(), "all have ended");
         });
       },
       1);
 }
 
-// A write is cancelled, wherever it is, and tried again: its record comes once.
+/// At the far end: a record, and nothing more until the link goes.
+task<void> hears_once(shared& x, int& heard) {
+  co_await hears(x, 7);
+  ++heard;
+}
+
+// There is room for half of a record.
 TEST(tls_link_model, a_write_that_is_tried_again_comes_once) {
   expect_holds_everywhere("tls_tried_again", [](execution& e) {
-    auto& x = e.make<shared>(std::size_t{1});
-    auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
-    auto& of_writer = e.make<canceller>(writer.header());
-    const auto again = [](shared& y, watched<void>&) -> task<void> { co_await writes(y, 7); };
-    auto& peer = e.make<watched<void>>(x.s, hears(x, 7));
-    add_workers(e, x.s, 1);
-    e.thread("canceller", [&of_writer] { of_writer.cancel(); });
+    auto& x = e.make<with_a_second>(std::size_t{1}, writes, 7);
+    auto& heard = e.make<int>(0);
+    auto& again = e.make<watched<void>>(x.s, x.again());
+    auto& peer = e.make<watched<void>>(x.s, hears_once(x, heard));
+    add_workers(e, x.s, 2);
+    e.thread("canceller", [&x] { x.of_first.cancel(); });
     e.finally([&] {
-      const bool was_cancelled = writer.was_cancelled();
-      base::this_thread_locals().worker = &x.s.core();
-      std::optional<watched<void>> second;
-      if (was_cancelled) second.emplace(x.s, again(x, writer));
-      while (x.s.run_one()) {
-      }
-      base::this_thread_locals().worker = nullptr;
-      check(!peer.was_cancelled() && (!second.has_value() || !second->was_cancelled()), "both have ended");
+      check(!again.was_cancelled() && !peer.was_cancelled() && heard == 1, "both have ended");
       std::byte more{};
       check(!x.far.try_read(std::span(&more, 1)).has_value(), "and nothing more has come");
     });

@@ -1,0 +1,11 @@
+// What clients and servers are made of, for who makes sessions without a stream.
+#pragma once
+
+#include <rota/detail/tls_session.hpp>
+
+namespace rota::tls::detail {
+
+[[nodiscard]] ROTA_API shared_ref<context> make_client_context(const client_config& from);
+[[nodiscard]] ROTA_API shared_ref<context> make_server_context(const server_config& from);
+
+}  // namespace rota::tls::detail
