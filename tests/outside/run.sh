@@ -26,6 +26,7 @@ CXXFLAGS="$*" cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_CXX_COMPILER="$
 cmake --build "$work/build" -j1
 "$work/build/outside"
 if [[ -x $work/build/outside_testing ]]; then "$work/build/outside_testing"; fi
+if [[ -x $work/build/outside_tls ]]; then "$work/build/outside_tls"; fi
 # A failure is repeated byte for byte by another process.
 if [[ -x $work/build/outside_race ]]; then
   "$work/build/outside_race" >"$work/found" || { cat "$work/found"; exit 1; }
@@ -63,3 +64,8 @@ libdir=$(dirname "$(find "$prefix" -name rota.pc)")
 read -ra flags <<<"$(PKG_CONFIG_PATH=$libdir pkg-config --cflags --libs rota)"
 "$cxx" -std=c++2b "$@" "$here/main.cpp" "${flags[@]}" -Wl,-rpath,"$(dirname "$libdir")" -o "$work/by_pkg_config"
 "$work/by_pkg_config"
+if [[ -f $libdir/rota-tls.pc ]]; then
+  read -ra flags <<<"$(PKG_CONFIG_PATH=$libdir pkg-config --cflags --libs rota-tls)"
+  "$cxx" -std=c++2b "$@" "$here/tls.cpp" "${flags[@]}" -Wl,-rpath,"$(dirname "$libdir")" -o "$work/tls_by_pkg_config"
+  "$work/tls_by_pkg_config"
+fi
