@@ -296,15 +296,15 @@ TEST(sessions, are_resumed_by_the_same_client) {
   const tls::client client(trusting());
   const tls::server server(serving_example());
   testing::runtime rt;
-  const ends first = rt.block_on(visit(client, server));
+  const ends first = made_by(rt, visit(client, server));
   ASSERT_FALSE(first.of_client());
   EXPECT_FALSE(first.client->is_resumed());
-  const ends second = rt.block_on(visit(client, server));
+  const ends second = made_by(rt, visit(client, server));
   ASSERT_FALSE(second.of_client()) << second.of_client().message();
   EXPECT_TRUE(second.client->is_resumed());
   EXPECT_TRUE(second.server->is_resumed());
   EXPECT_EQ(second.client->peer_subject(), "CN=test") << "of the session's beginning";
-  const ends other = rt.block_on(visit(tls::client(trusting()), server));
+  const ends other = made_by(rt, visit(tls::client(trusting()), server));
   EXPECT_FALSE(other.client->is_resumed()) << "another client has its own";
 }
 
@@ -312,10 +312,10 @@ TEST(sessions, are_those_of_a_host) {
   const tls::client client(trusting());
   const tls::server server(serving(root().issue({.hosts = "DNS:a.example,DNS:b.example"})));
   testing::runtime rt;
-  const ends first = rt.block_on(visit(client, server, "a.example"));
-  const ends second = rt.block_on(visit(client, server, "b.example"));
+  const ends first = made_by(rt, visit(client, server, "a.example"));
+  const ends second = made_by(rt, visit(client, server, "b.example"));
   EXPECT_FALSE(second.client->is_resumed());
-  const ends third = rt.block_on(visit(client, server, "a.example"));
+  const ends third = made_by(rt, visit(client, server, "a.example"));
   EXPECT_TRUE(third.client->is_resumed());
 }
 
@@ -326,12 +326,12 @@ TEST(sessions, are_forgotten_beyond_the_limit) {
   const tls::server server(serving(root().issue({.hosts = "DNS:*.some.example"})));
   testing::runtime rt;
   for (const char* host : {"a.some.example", "b.some.example", "c.some.example"}) {
-    const ends both = rt.block_on(visit(client, server, host));
+    const ends both = made_by(rt, visit(client, server, host));
     ASSERT_FALSE(both.of_client());
   }
-  const ends oldest = rt.block_on(visit(client, server, "a.some.example"));
+  const ends oldest = made_by(rt, visit(client, server, "a.some.example"));
   EXPECT_FALSE(oldest.client->is_resumed());
-  const ends newer = rt.block_on(visit(client, server, "c.some.example"));
+  const ends newer = made_by(rt, visit(client, server, "c.some.example"));
   EXPECT_TRUE(newer.client->is_resumed());
 }
 
@@ -344,9 +344,9 @@ TEST(sessions, are_none_if_either_side_says_so) {
                                                      {tls::client(trusting()), tls::server(no_tickets)}};
   for (const auto& [client, server] : all) {
     testing::runtime rt;
-    const ends first = rt.block_on(visit(client, server));
+    const ends first = made_by(rt, visit(client, server));
     ASSERT_FALSE(first.of_client());
-    const ends second = rt.block_on(visit(client, server));
+    const ends second = made_by(rt, visit(client, server));
     ASSERT_FALSE(second.of_client());
     EXPECT_FALSE(second.client->is_resumed());
   }
