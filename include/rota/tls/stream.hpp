@@ -67,8 +67,8 @@ class connection {
 ///               or has failed in the stream below, has written nothing, as far as one who tries again can see: what has gone already is
 ///               remembered, and the next write must begin with the same bytes; with others it is errc::write_abandoned, and so is
 ///               every write after it. write_all: a part may have been written. `std::bad_alloc`.
-/// Cost          Two frames for each operation. A record is 16 KiB at most, and so is what one write() takes. About 30 KiB for a connection that
-///               waits, twice that for one that is busy.
+/// Cost          Two frames for each operation. A record is 16 KiB at most, and so is what one write() takes. About 20 KiB for a connection, 60 KiB
+///               once it has moved records of full size, until it goes.
 /// Example       examples/tls_echo.cpp
 template <io::stream S>
 class stream : public detail::connection<S> {
