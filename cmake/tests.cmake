@@ -72,7 +72,7 @@ function(rota_program target kind library)
 endfunction()
 
 # What does I/O is run once more on the other backend, as `<test>.uring`; a test that finds no ring there says that it is skipped.
-set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(promised_io|promised_net|scenario_.*|shutdown_.*))$")
+set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(promised_io|promised_net|promised_fs|scenario_.*|shutdown_.*))$")
 set(_rota_second_pass "${_rota_tests}/support/second_pass.cpp")
 
 # A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end.

@@ -1,14 +1,19 @@
-// A file is written, read where one likes, and looked at.
+// A directory of one's own, files in it: written, read where one likes, replaced as a whole, mapped, and found again by a walk.
+#include <rota/fs/directory.hpp>
 #include <rota/fs/file.hpp>
+#include <rota/fs/mapping.hpp>
+#include <rota/fs/temporary.hpp>
+#include <rota/fs/walk.hpp>
+#include <rota/fs/whole_file.hpp>
 #include <rota/runtime.hpp>
 
-#include <unistd.h>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace fs = rota::fs;
 
@@ -20,20 +25,48 @@ T demand(fs::result<T> r) {
   if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 
-rota::task<bool> work() {
-  const std::string path = "/tmp/rota_example_files." + std::to_string(::getpid());
+/// By offsets: any number of tasks may do so at once.
+rota::task<std::string> write_and_read(const std::string& path) {
   fs::file f = demand(co_await fs::file::create_new(path));
   const std::string text = "Files never say that they are ready.\n";
   demand(co_await f.write_all_at(std::as_bytes(std::span(text)), 0));
   demand(co_await f.sync_all());
-
   std::array<std::byte, 5> word;
   demand(co_await f.read_exact_at(word, 6));
-  const std::string read(reinterpret_cast<const char*>(word.data()), word.size());
-  const fs::file_info info = demand(co_await f.metadata());
-  std::printf("%s: %llu bytes\n", read.c_str(), static_cast<unsigned long long>(info.size));
-  ::unlink(path.c_str());
-  co_return read == "never" && info.size == text.size();
+  co_return std::string(reinterpret_cast<const char*>(word.data()), word.size());
+}
+
+rota::task<std::size_t> lines_of(const std::string& path) {
+  const fs::file f = demand(co_await fs::file::open(path));
+  const fs::mapping all = demand(co_await fs::mapping::of(f));
+  std::size_t lines = 0;
+  for (const std::byte each : all.bytes()) lines += each == std::byte{'\n'} ? 1 : 0;
+  co_return lines;
+}
+
+rota::task<std::size_t> files_below(std::string root) {
+  std::size_t files = 0;
+  fs::walk through(std::move(root));
+  for (;;) {
+    const auto each = co_await through.next();
+    if (!each) break;
+    if (each->error) throw std::system_error(each->error, each->path);
+    files += each->type == fs::file_type::regular ? 1 : 0;
+  }
+  co_return files;
+}
+
+rota::task<bool> work() {
+  const fs::temp_dir mine = demand(co_await fs::temp_dir::create());  // it goes with all that is in it
+  const std::string word = co_await write_and_read(mine.at("first"));
+  demand(co_await fs::create_dir_all(mine.at("a/b/c")));
+  demand(co_await fs::write(mine.at("a/b/c/settings"), "old\n"));
+  // Whoever opens it finds the old ones or the new ones, also after a crash.
+  demand(co_await fs::write_atomically(mine.at("a/b/c/settings"), "new\nones\n"));
+  const std::size_t lines = co_await lines_of(mine.at("a/b/c/settings"));
+  const std::size_t files = co_await files_below(mine.path());
+  std::printf("%s, %zu lines, %zu files\n", word.c_str(), lines, files);
+  co_return word == "never" && lines == 2 && files == 2;
 }
 
 }  // namespace

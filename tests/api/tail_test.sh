@@ -1,0 +1,75 @@
+#!/bin/bash
+# examples/tail: the last lines, a file that grows, is rotated, cut, and missing at first.
+set -u
+
+tail=$1
+work=$(mktemp -d)
+pid=
+trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
+log=$work/log
+
+fail() {
+  echo "FAILED: $*" >&2
+  cat "$work/out" "$work/err" >&2
+  exit 1
+}
+start() {
+  "$tail" "$@" >"$work/out" 2>"$work/err" &
+  pid=$!
+}
+# Until the output is exactly this; it is sure to come.
+expect() {
+  for _ in $(seq 1500); do
+    [ "$(cat "$work/out")" = "$1" ] && return
+    kill -0 "$pid" 2>/dev/null || fail "it has ended: $2"
+    sleep 0.02
+  done
+  fail "$2"
+}
+stop() {
+  kill -TERM "$pid"
+  wait "$pid"
+  [ $? = 0 ] || fail "a signal ends it well"
+  pid=
+}
+
+seq 20000 >"$log"
+start -n 3 "$log"
+expect $'19998\n19999\n20000' "the last lines"
+echo one >>"$log"
+expect $'19998\n19999\n20000\none' "what is appended"
+
+# Written to after it was renamed, too.
+mv "$log" "$log.1"
+echo two >>"$log.1"
+expect $'19998\n19999\n20000\none\ntwo' "the end of the old one"
+echo three >"$log"
+expect $'19998\n19999\n20000\none\ntwo\nthree' "the new one from its start"
+
+printf 'x' >"$log"
+expect $'19998\n19999\n20000\none\ntwo\nthree\nx' "one that was cut"
+grep -q 'was cut' "$work/err" || fail "that is said"
+stop
+
+rm "$log"
+start "$log"
+sleep 0.1
+echo late >"$log"
+expect "late" "one that comes later"
+stop
+
+printf 'a\nb\nc' >"$log"
+start -n 2 "$log"
+expect $'b\nc' "a line without an end is one"
+stop
+start -n 0 "$log"
+sleep 0.2 # it has no other way to say that it is there
+echo d >>"$log"
+expect "d" "none of those that are there"
+stop
+
+"$tail" "$work/nowhere/log" 2>"$work/err" && fail "without its folder there is nothing to wait for"
+grep -q 'No such file' "$work/err" || fail "why"
+"$tail" -n x "$log" 2>"$work/err"
+[ $? = 2 ] || fail "a number that is none"
+exit 0

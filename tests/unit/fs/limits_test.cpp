@@ -1,0 +1,110 @@
+// Limits that the system sets while files are written and opened: told as they are, and nothing is left behind.
+#include "unit/fs/fs_support.hpp"
+
+#include <rota/fs/directory.hpp>
+#include <rota/fs/temporary.hpp>
+#include <rota/fs/walk.hpp>
+#include <rota/fs/whole_file.hpp>
+
+#include <sys/resource.h>
+#include <cerrno>
+#include <csignal>
+#include <string>
+
+namespace rota::fs {
+namespace {
+
+using test::as_bytes_of;
+using test::content_of;
+using test::fails;
+using test::gives;
+using test::must;
+using test::numbered;
+
+/// Sets a limit of the process while it lives.
+class limited {
+ public:
+  limited(__rlimit_resource what, rlim_t soft) : what_(what) {
+    EXPECT_EQ(::getrlimit(what, &before_), 0);
+    rlimit now = before_;
+    now.rlim_cur = soft;
+    EXPECT_EQ(::setrlimit(what, &now), 0);
+  }
+  limited(const limited&) = delete;
+  limited& operator=(const limited&) = delete;
+  ~limited() { ::setrlimit(what_, &before_); }
+
+ private:
+  __rlimit_resource what_;
+  rlimit before_{};
+};
+
+class fs_limits : public test::fs_test {
+ protected:
+  void SetUp() override { before_ = std::signal(SIGXFSZ, SIG_IGN); }
+  void TearDown() override { std::signal(SIGXFSZ, before_); }
+
+ private:
+  void (*before_)(int) = nullptr;
+};
+
+/// The system takes a part, and then none: the part is there, and the error is told.
+TEST_F(fs_limits, a_disk_that_becomes_full_in_the_middle) {
+  const std::string bytes = numbered(200'000);
+  constexpr std::size_t room = 100'001;
+  run_it([&]() -> task<void> {
+    file f = must(co_await file::create_new(at("f")));
+    const limited size(RLIMIT_FSIZE, room);
+    co_await gives(f.write(as_bytes_of(bytes)), room);
+    EXPECT_EQ(f.position(), room);
+    co_await fails(f.write(as_bytes_of(bytes)), EFBIG);
+    EXPECT_EQ(f.position(), room);
+    co_await fails(f.write_all_at(as_bytes_of(bytes), 0), EFBIG);
+    co_await fails(f.set_len(room + 1), EFBIG);
+    co_await fails(f.preallocate(0, room + 1), EFBIG);
+    co_await fails(fs::write(at("g"), as_bytes_of(bytes)), EFBIG);
+  });
+  EXPECT_TRUE(content_of(at("f")) == bytes.substr(0, room));
+  EXPECT_TRUE(content_of(at("g")) == bytes.substr(0, room));
+}
+
+TEST_F(fs_limits, a_replacement_for_which_there_is_no_room_leaves_what_was_there) {
+  folder.write("f", "before");
+  run_it([&]() -> task<void> {
+    const limited size(RLIMIT_FSIZE, 1000);
+    co_await fails(write_atomically(at("f"), std::string(1001, 'x')), EFBIG);
+  });
+  EXPECT_EQ(content_of(at("f")), "before");
+  EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
+}
+
+TEST_F(fs_limits, without_descriptors_all_that_opens_says_so_and_goes_on_later) {
+  folder.write("d/f", "x");
+  run_it([&]() -> task<void> {
+    const file known = must(co_await file::open(at("d/f")));
+    {
+      const limited files(RLIMIT_NOFILE, 3);
+      co_await fails(file::open(at("d/f")), EMFILE);
+      co_await fails(fs::read(at("d/f")), EMFILE);
+      co_await fails(fs::write(at("g"), "x"), EMFILE);
+      co_await fails(write_atomically(at("d/f"), "y"), EMFILE);
+      co_await fails(fs::copy(at("d/f"), at("h")), EMFILE);
+      co_await fails(read_dir(at("d")), EMFILE);
+      co_await fails(remove_dir_all(at("d")), EMFILE);
+      co_await fails(temp_file(folder.root()), EMFILE);
+      walk through(at("d"));
+      const auto root = co_await through.next();
+      EXPECT_EQ(root->error.value(), EMFILE);
+      const auto end = co_await through.next();
+      EXPECT_FALSE(end.has_value());
+      std::array<std::byte, 1> one;
+      must(co_await known.read_exact_at(one, 0));
+    }
+    must(co_await file::open(at("d/f")));
+  });
+  EXPECT_EQ(content_of(at("d/f")), "x");
+  EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
+}
+
+}  // namespace
+}  // namespace rota::fs
