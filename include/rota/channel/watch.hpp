@@ -114,7 +114,8 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
     typename detail::watch_state<T>::value next(std::move(value));
     return on_->replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
   }
-  /// The same, and gives the value that was there before; or `closed`.
+  /// The same, and gives the value that was there before. `closed` if somebody has called close(), and for no other reason: without a receiver it
+  /// sends as well. Then the value that there is stays, nothing is copied, and `value` is gone.
   [[nodiscard]] std::expected<T, send_status> send_replace(T value)
     requires std::is_copy_constructible_v<T>
   {
@@ -123,6 +124,7 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
     for (;;) {
       typename detail::watch_state<T>::value seen;
       const std::uint64_t count = on_->read(seen);
+      if (this->is_closed()) return std::unexpected(send_status::closed);
       detail::before_items();
       std::expected<T, send_status> before(std::in_place, std::as_const(seen.get()));
       // Ends: as in modify().

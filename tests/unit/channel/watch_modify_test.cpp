@@ -159,6 +159,33 @@ TYPED_TEST(watch_modified, a_replacement_gives_what_was_there) {
   EXPECT_EQ(number_of(rx.get()), 2);
 }
 
+// As send(): who comes later finds the last one. Only a sender closes a watch that has one.
+TYPED_TEST(watch_modified, a_replacement_needs_no_receiver) {
+  auto [tx, rx] = watch(TypeParam(1));
+  {
+    const auto last = std::move(rx);
+  }
+  EXPECT_FALSE(tx.has_receivers());
+  for (int i = 2; i <= 3; ++i) {
+    auto before = tx.send_replace(TypeParam(i));
+    ASSERT_TRUE(before.has_value());
+    EXPECT_EQ(number_of(*before), i - 1);
+  }
+  EXPECT_FALSE(tx.is_closed());
+  EXPECT_EQ(number_of(tx.subscribe().get()), 3);
+}
+
+TEST(watch_modified, a_replacement_copies_nothing_where_it_is_closed) {
+  auto [tx, rx] = watch(fussy(1));
+  tx.close();
+  fussy::throws = true;
+  const auto late = tx.send_replace(fussy(2));
+  fussy::throws = false;
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error(), send_status::closed);
+  EXPECT_EQ(number_of(rx.get()), 1);
+}
+
 // What a copy of the old value throws leaves it there.
 TEST(watch_modified, a_replacement_that_cannot_be_given_back_is_not_made) {
   auto [tx, rx] = watch(fussy(1));
