@@ -1,5 +1,7 @@
 #include "base/patience.hpp"
 
+#include "base/thread.hpp"
+
 namespace rota::base {
 
 namespace {
@@ -25,7 +27,10 @@ bool changes_soon(const atomic<std::uint32_t>& word, std::uint32_t expected) noe
 }  // namespace
 
 void patience::watch(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-  if (learnt_.looks_first()) learnt_.looked(!changes_soon(word, expected));
+  if (!learnt_.looks_first()) return;
+  // Whom it waits for would need this one.
+  static const bool is_only_processor = usable_processors() == 1;
+  learnt_.looked(is_only_processor || !changes_soon(word, expected));
 }
 
 wait_result patience::wait(atomic<std::uint32_t>& word,
