@@ -25,7 +25,7 @@ namespace rota::tls {
 ///               rota::errc::end_of_stream, if the stream ends; what the stream says; openssl_category. The peer is told by an alert, which has a
 ///               second to go. Failed, cancelled or late, the stream goes with it. A server that wants a certificate of the client refuses it after
 ///               the handshake of TLS 1.3: the first read says so. `std::bad_alloc`.
-/// Cost          The constructor reads files, and blocks its thread. A handshake is some hundred microseconds of a worker's time.
+/// Cost          The constructor reads files, and blocks its thread. A handshake computes on its worker, mostly the signatures: see server.
 /// Example       examples/tls_echo.cpp
 class ROTA_API client {
  public:
