@@ -34,8 +34,8 @@ class closing {
     std::uint32_t seen = word_.load(base::order::acquire);
     do {
       if ((seen & closed) != 0) return on_enter::closed;
-      // relaxed. The number is never changed; what leave() and close() order begins after this. failure: acquire. As above.
-    } while (!word_.compare_exchange_weak(seen, seen + one, base::order::relaxed, base::order::acquire));
+      // acquire. A success may not ask for less than a failure. failure: acquire. As above.
+    } while (!word_.compare_exchange_weak(seen, seen + one, base::order::acquire, base::order::acquire));
     return on_enter::may_try;
   }
 
