@@ -59,7 +59,7 @@ result<file> file::adopt(int fd) noexcept {
 std::uint64_t file::read_offset() const noexcept { return has_offsets_ ? position_ : sys::no_offset; }
 
 /// What appends is given one that the system does not look at.
-std::uint64_t file::write_offset() const noexcept { return appends_ ? 0 : read_offset(); }
+std::uint64_t file::write_offset() const noexcept { return appends_ && has_offsets_ ? 0 : read_offset(); }
 
 /// The ring would take it for the end of a pipe.
 std::error_code file::why_not_at(std::uint64_t offset, std::uint64_t size) const noexcept {

@@ -28,8 +28,7 @@ expect() {
 }
 stop() {
   kill -TERM "$pid"
-  wait "$pid"
-  [ $? = 0 ] || fail "a signal ends it well"
+  wait "$pid" || fail "a signal ends it well"
   pid=
 }
 

@@ -1,6 +1,11 @@
 // Sockets and signals, while memory fails them: an error of the operation, no descriptor leaks, and the next one goes well.
+#include "support/scratch_folder.hpp"
 #include "unit/faults/allocation_support.hpp"
 
+#include <rota/fs/file.hpp>
+#include <rota/fs/temporary.hpp>
+#include <rota/fs/walk.hpp>
+#include <rota/fs/whole_file.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/rota.hpp>
@@ -64,6 +69,13 @@ task<> talk() {
   });
 }
 
+struct small_tree : test::scratch_folder {
+  small_tree() {
+    write("a/file", "text");
+    write("b", "");
+  }
+};
+
 struct call {
   const char* name;
   task<> (*body)();
@@ -81,6 +93,31 @@ const call calls[] = {
      []() -> task<> {
        tcp_listener listener = demand(tcp_listener::bind(endpoint::loopback_v4(0)));
        static_cast<void>(co_await timeout(1us, listener.accept()));
+     }},
+    {"a_file",
+     []() -> task<> {
+       auto made = co_await fs::temp_file();
+       fs::file f = demand(std::move(made));
+       std::array<std::byte, 64> buffer{};
+       const auto put = co_await f.write(buffer);
+       demand(put);
+       const auto got = co_await f.read_at(buffer, 0);
+       if (demand(got) != buffer.size()) throw std::logic_error("less than there is");
+       const auto info = co_await f.metadata();
+       if (demand(info).size != buffer.size()) throw std::logic_error("another size");
+     }},
+    {"a_walk_and_a_whole_file",
+     []() -> task<> {
+       static const small_tree tree;
+       const auto text = co_await fs::read_to_string(tree.at("a/file"));
+       if (demand(text) != "text") throw std::logic_error("another text");
+       fs::walk through(tree.root());
+       std::size_t entries = 0;
+       for (;; ++entries) {
+         const auto each = co_await through.next();
+         if (!each) break;
+       }
+       if (entries != 4) throw std::logic_error("not all of the tree");
      }},
     {"endpoints_in_words",
      []() -> task<> {
@@ -109,6 +146,7 @@ TEST_P(allocations_in_io, fail_one_after_the_other) {
   test::forgo_frame_cache();
   // Descriptors of signals are kept for the next subscription.
   run(what.body());
+  test::until_alone();
   test::until_clean([&](std::size_t nth) {
     const long before = memory::live();
     const std::size_t files = test::open_files();

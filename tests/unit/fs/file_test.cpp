@@ -374,6 +374,10 @@ TEST_F(fs_file, a_pipe_is_read_and_written_at_its_end_alone) {
     co_await fails(reads.read_at(some, 0), ESPIPE);
     co_await fails(writes.write_at(some, 0), ESPIPE);
     EXPECT_EQ(said(reads.seek_to(0)), generic(ESPIPE));
+    EXPECT_EQ(::fcntl(writes.native_handle(), F_SETFL, O_APPEND), 0);
+    file appends = must(file::adopt(::dup(writes.native_handle())));
+    co_await gives(appends.write(some), 7U);
+    co_await gives(reads.read(some), 7U);
     // Nobody reads any more: no signal, whoever the thread is.
     must(co_await std::move(reads).close());
     co_await fails(writes.write(some), EPIPE);

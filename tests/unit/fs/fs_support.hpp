@@ -53,7 +53,7 @@ task<void> gives(task<io::result<T>> work,
                  std::source_location where = std::source_location::current()) {
   const io::result<T> got = co_await std::move(work);
   EXPECT_EQ(said(got), "ok") << "line " << where.line();
-  if (got.has_value()) EXPECT_TRUE(*got == expected) << "line " << where.line();
+  EXPECT_TRUE(got.has_value() && *got == expected) << "line " << where.line();
 }
 /// The same, and it fails with `error`, of the system.
 template <class T>
