@@ -280,7 +280,7 @@ TEST_F(fs_file, metadata_says_what_stat_says) {
     const auto since = info.modified.time_since_epoch();
     EXPECT_EQ(since, std::chrono::seconds(s.st_mtim.tv_sec) + std::chrono::nanoseconds(s.st_mtim.tv_nsec));
     EXPECT_GE(info.changed, info.modified);
-    if (info.created.has_value()) EXPECT_LE(*info.created, info.changed);
+    EXPECT_LE(info.created.value_or(info.changed), info.changed);
     const file_info again = must(co_await fs::metadata(at("f")));
     EXPECT_TRUE(info.is_same_file(again));
     const file_info other = must(co_await fs::metadata(folder.root()));
