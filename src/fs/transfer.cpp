@@ -13,7 +13,7 @@ when_late late_at(std::uint64_t offset) noexcept {
   return offset == sys::no_offset ? when_late::refused : when_late::here;
 }
 
-/// What a worker may copy without a stop: some 20 us.
+/// What a worker copies without a stop.
 constexpr std::size_t most_in_place = std::size_t{256} << 10U;
 
 /// Reads what is in memory already, where the task runs. What the system says must not be believed of an end: kernels 5.9 and 5.10 say 0
