@@ -51,7 +51,7 @@ int killed_child(int& id) {
 TEST(fork, a_child_of_the_parent_is_not_signalled_nor_asked_for) {
   runtime rt(with_workers(1));
   child mine = rt.block_on(cat_with_pipes());
-  const int wrong = code_of_fork([&mine] {
+  const int code = code_of_fork([&mine] {
     int wrong = 0;
     if (!is_forked(mine.kill())) wrong |= 1;
     if (!is_forked(mine.signal(SIGTERM))) wrong |= 2;
@@ -61,7 +61,7 @@ TEST(fork, a_child_of_the_parent_is_not_signalled_nor_asked_for) {
     if (mine.in()) wrong |= 16;
     return wrong;
   });
-  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(code, 0);
   EXPECT_EQ(demand(mine.try_wait()), std::nullopt) << "it was signalled";
   rt.block_on(
       [](child& of) -> task<> {
@@ -79,7 +79,7 @@ TEST(fork, who_would_wait_for_what_is_the_parents_is_told) {
   if (!may_start_threads) GTEST_SKIP() << "a fork has no runtime of its own here";
   runtime rt(with_workers(1));
   child mine = rt.block_on(cat_with_pipes());
-  const int wrong = code_of_fork([&mine] {
+  const int code = code_of_fork([&mine] {
     runtime own(with_workers(1));
     return own.block_on(
         [](child& of) -> task<int> {
@@ -97,7 +97,7 @@ TEST(fork, who_would_wait_for_what_is_the_parents_is_told) {
         },
         std::ref(mine));
   });
-  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(code, 0);
   EXPECT_EQ(demand(mine.try_wait()), std::nullopt);
 }
 
