@@ -111,7 +111,7 @@ void chain::close() noexcept {
   {
     wait_section section(receivers_);
     // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (B4).
-    if (has_ended_at(head_.load(base::order::relaxed))) section.grant_all(wait_state::closed);
+    if (has_ended_at(head_.load(base::order::relaxed))) line_.close(section);
   }
   halves_.tell_closed();
 }
@@ -281,6 +281,7 @@ const core::wait_rules chain::receive_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave =
         [](void* of, wait_section& section, wait_node& me) noexcept {
+          self(of).line_.forget(me);
           if (me.state() == wait_state::called) self(of).arm(section);
         },
     .pass_on = never_passed_on,
@@ -309,8 +310,8 @@ look chain::mark_head() noexcept {
 void chain::arm(wait_section& section) noexcept {
   if (section.is_empty()) return;
   switch (mark_head()) {
-    case look::got: return section.call(*section.first());
-    case look::ended: return section.grant_all(wait_state::closed);
+    case look::got: return line_.call_first(section);
+    case look::ended: return line_.close(section);
     case look::not_now: return;
   }
 }
@@ -322,7 +323,7 @@ on_join chain::join(wait_section& section, wait_node& me) noexcept {
   while (did == look::not_now) {
     did = mark_head();
     if (did == look::not_now) {
-      join_line(section, me, come_);
+      line_.join(section, me);
       return on_join::linked;
     }
     if (did == look::got) did = claim_item(place);
@@ -340,7 +341,7 @@ void chain::call_receiver(chain_block& at, std::uint64_t before, std::uint64_t b
   wait_section section(receivers_);
   // relaxed. It is set and cleared under the lock.
   at.full.fetch_and(~receiver_waits, base::order::relaxed);
-  if (wait_node* const first = section.first()) section.call(*first);
+  if (!section.is_empty()) line_.call_first(section);
 }
 
 }  // namespace rota::channel::detail

@@ -2,16 +2,25 @@
 
 namespace rota::channel::detail {
 
-/// The line is in the order of the numbers. Whoever stands in front of its place was called before it, and is back already: so it passes
-/// as many as are called at a time and come in vain, at most.
-void join_line(core::wait_section& section, core::wait_node& me, std::uint64_t& come) noexcept {
+std::uint64_t line::join(core::wait_section& section, core::wait_node& me) noexcept {
   if (me.state() != core::wait_state::called) {
-    me.wanted = ++come;
-    return section.link_back(me);
+    me.wanted = ++come_;
+    section.link_back(me);
+    return 0;
   }
-  core::wait_node* behind = section.first();
-  while (behind != nullptr && behind->wanted < me.wanted) behind = section.after(*behind);
+  ROTA_ASSERT(put_back_ == nullptr || !put_back_->is_alone());  // L2
+  std::uint64_t passed = 0;
+  core::wait_node* behind = put_back_ == nullptr ? section.first() : put_back_;
+  // Towards the front, as long as the one before stands behind its place.
+  for (core::wait_node* before = section.before(behind); before != nullptr && before->wanted > me.wanted;
+       ++passed) {
+    behind = before;
+    before = section.before(behind);
+  }
+  for (; behind != nullptr && behind->wanted < me.wanted; ++passed) behind = section.after(*behind);
   behind == nullptr ? section.link_back(me) : section.link_before(*behind, me);
+  put_back_ = &me;
+  return passed;
 }
 
 }  // namespace rota::channel::detail

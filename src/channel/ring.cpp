@@ -96,12 +96,12 @@ void ring::close() noexcept {
   tail_.fetch_or(closed, base::order::acq_rel);
   {
     wait_section section(senders_);
-    section.grant_all(wait_state::closed);
+    senders_line_.close(section);
   }
   {
     wait_section section(receivers_);
     // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (C1).
-    if (has_ended_at(head_.load(base::order::relaxed))) section.grant_all(wait_state::closed);
+    if (has_ended_at(head_.load(base::order::relaxed))) receivers_line_.close(section);
   }
   halves_.tell_closed();
 }
@@ -191,6 +191,7 @@ const core::wait_rules ring::send_rules{
                wait_node& me) noexcept { return self(of).join_senders(section, me); },
     .leave =
         [](void* of, wait_section& section, wait_node& me) noexcept {
+          self(of).senders_line_.forget(me);
           if (me.state() == wait_state::called) self(of).arm_senders(section);
         },
     .pass_on = never_passed_on,
@@ -205,6 +206,7 @@ const core::wait_rules ring::receive_rules{
                wait_node& me) noexcept { return self(of).join_receivers(section, me); },
     .leave =
         [](void* of, wait_section& section, wait_node& me) noexcept {
+          self(of).receivers_line_.forget(me);
           if (me.state() == wait_state::called) self(of).arm_receivers(section);
         },
     .pass_on = never_passed_on,
@@ -241,8 +243,8 @@ look ring::mark_tail() noexcept {
 void ring::arm_receivers(wait_section& section) noexcept {
   if (section.is_empty()) return;
   switch (mark_head()) {
-    case look::got: return section.call(*section.first());
-    case look::ended: return section.grant_all(wait_state::closed);
+    case look::got: return receivers_line_.call_first(section);
+    case look::ended: return receivers_line_.close(section);
     case look::not_now: return;
   }
 }
@@ -250,8 +252,8 @@ void ring::arm_receivers(wait_section& section) noexcept {
 void ring::arm_senders(wait_section& section) noexcept {
   if (section.is_empty()) return;
   switch (mark_tail()) {
-    case look::got: return section.call(*section.first());
-    case look::ended: return section.grant_all(wait_state::closed);
+    case look::got: return senders_line_.call_first(section);
+    case look::ended: return senders_line_.close(section);
     case look::not_now: return;
   }
 }
@@ -263,7 +265,7 @@ on_join ring::join_receivers(wait_section& section, wait_node& me) noexcept {
   while (did == look::not_now) {
     did = mark_head();
     if (did == look::not_now) {
-      join_line(section, me, receivers_come_);
+      receivers_line_.join(section, me);
       return on_join::linked;
     }
     if (did == look::got) did = claim_item(place);
@@ -281,7 +283,7 @@ on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
   while (did == look::not_now) {
     did = mark_tail();
     if (did == look::not_now) {
-      join_line(section, me, senders_come_);
+      senders_line_.join(section, me);
       return on_join::linked;
     }
     if (did == look::got) did = claim_place(place);
@@ -298,14 +300,14 @@ void ring::call_receiver(slot& place) noexcept {
   wait_section section(receivers_);
   // relaxed. It is set and cleared under the lock.
   place.turn.fetch_and(~receiver_waits, base::order::relaxed);
-  if (wait_node* const first = section.first()) section.call(*first);
+  if (!section.is_empty()) receivers_line_.call_first(section);
 }
 
 void ring::call_sender(slot& place) noexcept {
   wait_section section(senders_);
   // relaxed. As in call_receiver().
   place.turn.fetch_and(~sender_waits, base::order::relaxed);
-  if (wait_node* const first = section.first()) section.call(*first);
+  if (!section.is_empty()) senders_line_.call_first(section);
 }
 
 }  // namespace rota::channel::detail

@@ -231,7 +231,7 @@ class ROTA_API chain {
   base::atomic<std::uint64_t> head_{0};
   base::atomic<chain_block*> head_block_;  // the head's, or an earlier one
   core::wait_list receivers_;
-  std::uint64_t come_ = 0;  // under the list's lock; see join_line()
+  line line_;  // under the list's lock
   [[maybe_unused]] std::byte after_head_[apart];
 };
 

@@ -34,9 +34,45 @@ enum class [[nodiscard]] look : unsigned char {
   ended,    // and there will be none
 };
 
-/// Under the lock of the line in which so many have `come`. Several may have been called, and come back in any order: each has a number
-/// (`wanted` of its node), and by that its place again.
-ROTA_API void join_line(core::wait_section& section, core::wait_node& me, std::uint64_t& come) noexcept;
+// PROTOCOL: line
+//   Those who wait for an item, or for room, in the order in which they came. Several may have been called, and come back in any order, because
+//   others took what there was: each has a number (`wanted` of its node), and by that its place again. All of it under the list's lock.
+//
+//   come_      so many have come
+//   put_back_  the one in the list that was put back last; null: none, or it has left the list since
+//
+//   join:    new: to the back, with the next number · was called: to its place, beginning at put_back_; there is none: at the front
+//   call:    the first of the list
+//   forget:  by who gives up, after it was unlinked
+//
+//   L1  the list is in the order of the numbers.
+//   L2  put_back_ is in the list: what takes a node out of it by call(), close() and forget() looks whether it is that one.
+//   Whoever stands in front of a place was called before, and is back already. Those who were called one after the other mostly come back so, or in
+//   the opposite order: each finds its place beside the last one. From the front each would pass all who are back: with 10,000 that took as long as
+//   25 times the rest of their way.
+//   Checked: tests/unit/channel/line_test.cpp, tests/model/line_model.cpp.
+class ROTA_API line {
+ public:
+  /// How many it has passed: for tests.
+  std::uint64_t join(core::wait_section& section, core::wait_node& me) noexcept;
+  void call_first(core::wait_section& section) noexcept {
+    core::wait_node& first = *section.first();
+    forget(first);
+    section.call(first);
+  }
+  /// Nobody comes any more.
+  void close(core::wait_section& section) noexcept {
+    put_back_ = nullptr;
+    section.grant_all(core::wait_state::closed);
+  }
+  void forget(const core::wait_node& me) noexcept {
+    if (put_back_ == &me) put_back_ = nullptr;
+  }
+
+ private:
+  std::uint64_t come_ = 0;
+  core::wait_node* put_back_ = nullptr;
+};
 
 /// What a node that waits for a channel has got, beside `wait_node::got`, where the place is.
 inline send_status status_of(const core::wait_node& me) noexcept { return static_cast<send_status>(me.kind); }

@@ -36,7 +36,7 @@ namespace rota::channel::detail {
 //   C1  Somebody is in a list: the slot at the head (tail) has the bit, or who changed that slot has seen it and is about to call, or
 //       one that was called has not come yet. Whoever was called and claims, gives up or finds the end looks for the next: arm_*().
 //       If nobody was behind it when it was called it need not: who joins later sets the bit for itself.
-//       Several may be called and on their way. Who comes in vain has its place in line again: join_line().
+//       Several may be called and on their way. Who comes in vain has its place in line again: see Protocol line.
 //   C2  A bit that nobody needs any more costs a look at the list, and nothing else.
 //   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, or with the channel.
 //   C4  Bits are set under the list's lock, and whoever sees one takes that lock: the node is in the list then. So only what an item is
@@ -191,14 +191,14 @@ class ROTA_API ring {
   [[maybe_unused]] std::byte before_tail_[apart];
   base::atomic<std::uint64_t> tail_{0};
   core::wait_list senders_;
-  std::uint64_t senders_come_ = 0;  // under the list's lock; see join_line()
+  line senders_line_;  // under the list's lock
   base::atomic<std::uint64_t> refused_{0};
   base::atomic<std::uint64_t> dropped_oldest_{0};
   base::atomic<std::uint64_t> dropped_newest_{0};
   [[maybe_unused]] std::byte before_head_[apart];
   base::atomic<std::uint64_t> head_{0};
   core::wait_list receivers_;
-  std::uint64_t receivers_come_ = 0;  // the same
+  line receivers_line_;  // the same
   [[maybe_unused]] std::byte after_head_[apart];
 };
 

@@ -164,6 +164,10 @@ class ROTA_API wait_section {
   [[nodiscard]] wait_node* after(const wait_node& node) const noexcept {
     return node.next == &list_->ring_ ? nullptr : static_cast<wait_node*>(node.next);
   }
+  /// The one in front of it; null: it is the first, or nobody.
+  [[nodiscard]] wait_node* before(const wait_node* node) const noexcept {
+    return node == nullptr || node->before == &list_->ring_ ? nullptr : static_cast<wait_node*>(node->before);
+  }
   [[nodiscard]] bool is_empty() const noexcept { return list_->ring_.is_alone(); }
 
   /// It waits from now on. Its waker is in it.

@@ -1,0 +1,117 @@
+// P: line. Who was called in vain has its place again, beside others who come back, give up, and are called: in the channels that have such a line.
+#include "model/waiting.hpp"
+
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/unbounded.hpp>
+
+#include <chrono>
+
+namespace rota::channel {
+namespace {
+
+using model::canceller;
+using model::expect_holds_everywhere;
+using model::model_scheduler;
+using model::watched;
+using testing::check;
+using testing::execution;
+
+template <class Pair>
+struct scene {
+  explicit scene(Pair made) noexcept : halves(std::move(made)) {}
+
+  static task<void> keeps(scene& x, base::cell<int>& got) {
+    const auto item = co_await x.halves.receiver.recv();
+    got.set(item.value_or(-1));
+  }
+  void run_all() {
+    base::this_thread_locals().worker = &s.core();
+    while (s.run_one()) {
+    }
+    base::this_thread_locals().worker = nullptr;
+  }
+  /// Calls whoever is first, takes what that was called for, and leaves the mark of one that waits: so the next is called, too.
+  void call_in_vain() {
+    static_cast<void>(halves.sender.try_send(1));
+    static_cast<void>(halves.receiver.try_recv());
+    static_cast<void>(halves.receiver.blocking_recv_for(std::chrono::nanoseconds(0)));
+  }
+  /// Whoever has got nothing so far is in line in the order in which they came.
+  void check_order() {
+    if (got[0].get() + got[1].get() + got[2].get() != 0) return;
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(halves.sender.try_send(2 + i));
+      run_all();
+      check(got[i].get() == 2 + i, "each has it in its turn");
+    }
+  }
+  void end() {
+    halves.sender.close();
+    run_all();
+    check(got[0].get() != 0 && got[2].get() != 0, "nobody waits for what does not come");
+  }
+
+  Pair halves;
+  model_scheduler s;
+  base::cell<int> got[3];
+  watched<void> first{s, keeps(*this, got[0])};
+  watched<void> second{s, keeps(*this, got[1])};
+  watched<void> third{s, keeps(*this, got[2])};
+  canceller of_second{second.header()};
+};
+
+/// Two are called before either comes back, by two workers: in this order or in that.
+template <class Make>
+void expect_order(std::string_view name, Make make) {
+  expect_holds_everywhere(name, [make](execution& e) {
+    using pair = decltype(make());
+    auto& x = e.make<scene<pair>>(make());
+    x.run_all();
+    x.call_in_vain();
+    x.call_in_vain();
+    for (int i = 0; i < 2; ++i) e.thread("runner", [&x] { x.run_all(); });
+    e.thread("sender", [&x] { x.call_in_vain(); });
+    e.finally([&x] {
+      x.run_all();
+      x.check_order();
+      x.end();
+    });
+  });
+}
+
+TEST(line_model, who_comes_back_has_its_place_again_without_a_limit) {
+  expect_order("line_unbounded", [] { return unbounded<int>(); });
+}
+TEST(line_model, who_comes_back_has_its_place_again) {
+  expect_order("line_bounded", [] { return bounded<int>(4); });
+}
+
+/// The second gives up when it has been put back, or before, or is just called.
+template <class Make>
+void expect_no_trace(std::string_view name, Make make) {
+  expect_holds_everywhere(name, [make](execution& e) {
+    using pair = decltype(make());
+    auto& x = e.make<scene<pair>>(make());
+    x.run_all();
+    x.call_in_vain();
+    x.call_in_vain();
+    e.thread("runner", [&x] { x.run_all(); });
+    e.thread("canceller", [&x] { x.of_second.cancel(); });
+    e.finally([&x] {
+      x.run_all();
+      for (int i = 0; i < 2; ++i) x.call_in_vain();
+      x.run_all();
+      x.end();
+    });
+  });
+}
+
+TEST(line_model, who_gives_up_is_no_place_to_begin_at_without_a_limit) {
+  expect_no_trace("line_unbounded_left", [] { return unbounded<int>(); });
+}
+TEST(line_model, who_gives_up_is_no_place_to_begin_at) {
+  expect_no_trace("line_bounded_left", [] { return bounded<int>(4); });
+}
+
+}  // namespace
+}  // namespace rota::channel
