@@ -1,4 +1,4 @@
-// P: line. Who was called in vain has its place again, beside others who come back, give up, and are called: in the channels that have such a line.
+// P11, the line of who waits: who was called in vain has its place again, beside others who come back, give up, and are called: in the channels that have such a line.
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>

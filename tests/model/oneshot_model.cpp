@@ -154,45 +154,5 @@ TEST(oneshot_model, a_call_without_a_limit_reaches_the_next) {
       1);
 }
 
-task<void> keeps(without_limit& x, base::cell<int>& got) {
-  const auto item = co_await x.halves.receiver.recv();
-  got.set(item.value_or(-1));
-}
-
-// Both are called, and whoever comes by takes what there is: who comes back in vain has its place in line again.
-TEST(oneshot_model, who_was_called_in_vain_is_where_it_was) {
-  struct scene : without_limit {
-    void run_all() {
-      base::this_thread_locals().worker = &s.core();
-      while (s.run_one()) {
-      }
-      base::this_thread_locals().worker = nullptr;
-    }
-    base::cell<int> first_got;
-    base::cell<int> second_got;
-    watched<void> first{s, keeps(*this, first_got)};
-    watched<void> second{s, keeps(*this, second_got)};
-  };
-  expect_holds_everywhere("unbounded_in_vain", [](execution& e) {
-    auto& x = e.make<scene>();
-    x.run_all();
-    for (int i = 0; i < 2; ++i) e.thread("runner", [&x] { x.run_all(); });
-    e.thread("sender", [&x] {
-      for (int i = 0; i < 2; ++i) static_cast<void>(x.halves.sender.try_send(1));
-      for (int i = 0; i < 2; ++i) static_cast<void>(x.halves.receiver.try_recv());
-    });
-    e.finally([&x] {
-      x.run_all();
-      if (x.first_got.get() == 0 && x.second_got.get() == 0) {
-        static_cast<void>(x.halves.sender.try_send(2));
-        x.run_all();
-        check(x.first_got.get() == 2 && x.second_got.get() == 0, "the first in line has it");
-      }
-      x.halves.sender.close();
-      x.run_all();
-    });
-  });
-}
-
 }  // namespace
 }  // namespace rota::channel
