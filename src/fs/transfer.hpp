@@ -13,7 +13,7 @@
 
 namespace rota::fs::detail {
 
-/// Several places, as the system takes them: the first 64.
+/// Several places, as the system takes them: the first 64 that are not empty.
 class parts {
  public:
   static constexpr std::size_t most = 64;
@@ -30,8 +30,10 @@ class parts {
  private:
   template <class Bytes>
   void add(std::span<const std::span<Bytes>> from) noexcept {
-    for (const std::span<Bytes>& each : from.first(from.size() < most ? from.size() : most))
-      all_[count_++] = {const_cast<std::byte*>(each.data()), each.size()};
+    for (const std::span<Bytes>& each : from) {
+      if (count_ == most) break;
+      if (!each.empty()) all_[count_++] = {const_cast<std::byte*>(each.data()), each.size()};
+    }
   }
   template <class Bytes>
   void add(std::span<std::span<Bytes>> from) noexcept {

@@ -62,7 +62,8 @@ void walk::state::advance() {
 
 void walk::state::start() {
   walk_entry entry{.path = root, .depth = 0, .type = file_type::unknown, .inode = 0, .error = {}};
-  const result<file_info> info = detail::look_at(AT_FDCWD, root.c_str(), 0);
+  const result<file_info> info =
+      detail::has_zero(root) ? detail::bad_argument() : detail::look_at(AT_FDCWD, root.c_str(), 0);
   if (info.has_value()) {
     entry.type = info->type;
     entry.inode = info->inode;

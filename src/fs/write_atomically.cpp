@@ -27,7 +27,10 @@ class replacement {
 
   /// `mode`: nothing: as a new file gets it.
   [[nodiscard]] result<void> make(std::optional<unsigned> mode);
-  [[nodiscard]] result<void> fill(std::span<const std::byte> all, bool synced) noexcept;
+  /// The mode comes last: a write takes the bits away that give a program its owner's rights.
+  [[nodiscard]] result<void> fill(std::span<const std::byte> all,
+                                  std::optional<unsigned> mode,
+                                  bool synced) noexcept;
   [[nodiscard]] result<void> take_name() noexcept;
 
  private:
@@ -52,12 +55,16 @@ result<void> replacement::make(std::optional<unsigned> mode) {
       return std::unexpected(made.error());
     }
   }
-  return mode.has_value() ? sys::set_mode(file_.get(), *mode) : result<void>();
+  return {};
 }
 
-result<void> replacement::fill(std::span<const std::byte> all, bool synced) noexcept {
+result<void> replacement::fill(std::span<const std::byte> all,
+                               std::optional<unsigned> mode,
+                               bool synced) noexcept {
   const result<void> written = detail::write_blocking(file_.get(), all);
   if (!written.has_value()) return written;
+  const result<void> allowed = mode.has_value() ? sys::set_mode(file_.get(), *mode) : result<void>();
+  if (!allowed.has_value()) return allowed;
   const result<void> safe = synced ? sys::sync_file(file_.get(), false) : result<void>();
   if (!safe.has_value()) return safe;
   return sys::close_file(file_.release());
@@ -76,10 +83,11 @@ result<void> sync_folder(int folder) noexcept {
   return synced.has_value() || synced.error() != std::errc::invalid_argument ? synced : result<void>();
 }
 
+/// Not the bits that give a program its owner's rights: the owner is another one now.
 std::optional<unsigned> mode_for(int folder, const std::string& name, const atomic_options& how) noexcept {
   if (how.mode.has_value()) return how.mode;
   const result<file_info> there = detail::look_at(folder, name.c_str(), AT_SYMLINK_NOFOLLOW);
-  return there.has_value() && there->is_file() ? std::optional(there->permissions) : std::nullopt;
+  return there.has_value() && there->is_file() ? std::optional(there->permissions & 0777U) : std::nullopt;
 }
 
 result<void> replace(const std::string& path, std::span<const std::byte> all, const atomic_options& how) {
@@ -88,9 +96,10 @@ result<void> replace(const std::string& path, std::span<const std::byte> all, co
   const auto folder = detail::open_blocking(AT_FDCWD, at.folder.c_str(), O_RDONLY | O_DIRECTORY, 0);
   if (!folder.has_value()) return std::unexpected(folder.error());
   replacement next(folder->get(), at.name);
-  const result<void> made = next.make(mode_for(folder->get(), at.name, how));
+  const std::optional<unsigned> mode = mode_for(folder->get(), at.name, how);
+  const result<void> made = next.make(mode);
   if (!made.has_value()) return made;
-  const result<void> filled = next.fill(all, how.synced);
+  const result<void> filled = next.fill(all, mode, how.synced);
   if (!filled.has_value()) return filled;
   const result<void> renamed = next.take_name();
   return renamed.has_value() && how.synced ? sync_folder(folder->get()) : renamed;

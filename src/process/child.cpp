@@ -42,8 +42,11 @@ void child_state::own(watched_ptr pidfd) noexcept {
 child_state::~child_state() {
   if (!is_own_process() || !pidfd_) return;
   // Before its end is taken: others of its group may live, and the group's id goes with that end.
-  if (dropped_ == on_drop::kill) static_cast<void>(leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL));
-  if (!take_end()) reap_later(pidfd_.get()->release(), dropped_ == on_drop::kill);
+  bool ends_soon = false;
+  // EPERM: it has other rights than we have, and ends when it likes.
+  if (dropped_ == on_drop::kill)
+    ends_soon = (leads_group_ ? signal_group(SIGKILL) : signal(SIGKILL)).has_value();
+  if (!take_end()) reap_later(pidfd_.get()->release(), ends_soon);
 }
 
 bool child_state::take_end() noexcept {

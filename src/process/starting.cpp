@@ -44,9 +44,10 @@ starting::~starting() {
   close_child_ends();
   for (int& fd : own_ends_) close_and_forget(fd);
   if (pidfd_ == -1) return;
-  static_cast<void>(leads_group() ? sys::signal_group(pidfd_, id_, SIGKILL)
-                                  : sys::signal_process(pidfd_, SIGKILL));
-  reap_later(pidfd_, true);
+  const auto killed =
+      leads_group() ? sys::signal_group(pidfd_, id_, SIGKILL) : sys::signal_process(pidfd_, SIGKILL);
+  // EPERM: it has other rights than we have, and ends when it likes.
+  reap_later(pidfd_, killed.has_value());
 }
 
 void starting::close_child_ends() noexcept {

@@ -75,7 +75,8 @@ enum class seek_from : unsigned char { start, current, end };
 ///               goes on until all is done may have done a part. An offset above 2^63 - 1: std::errc::invalid_argument. No place for it in
 ///               the runtime's pool: errc::queue_full. Throws `std::bad_alloc`.
 ///               What has no offsets (a pipe, a terminal) is read and written at its end alone, and everything else is ESPIPE; without a ring a read
-///               that waits there holds a thread, and its cancellation waits, too: process::pipe_reader does not.
+///               that waits there holds a thread, and its cancellation waits, too, and what came for it in the end is lost (with a ring: if both
+///               meet). process::pipe_reader has neither.
 /// Cost          With a ring (io_backend::uring) one operation of it; without, one closure in the blocking pool. A read of what is in memory already is
 ///               one system call, where the task runs, of 256 KiB at most.
 /// Example       examples/files.cpp

@@ -2,6 +2,8 @@
 
 #include "base/thread.hpp"
 
+#include <algorithm>
+
 namespace rota::base {
 
 namespace {
@@ -11,9 +13,23 @@ namespace {
 constexpr nanoseconds longest_look = std::chrono::microseconds(20);
 constexpr int reads_between_times = 4;
 
+/// Then whom a thread waits for would need its own. Asked once, without a lock that a fork could leave behind: two that ask at once hear
+/// the same.
+bool is_only_processor() noexcept {
+  static constinit atomic<std::uint32_t> answer{0};
+  // relaxed, both. It is the same for everybody.
+  std::uint32_t known = answer.load(order::relaxed);
+  if (known == 0) {
+    known = usable_processors() == 1 ? 1 : 2;
+    answer.store(known, order::relaxed);
+  }
+  return known == 1;
+}
+
 /// False: in vain.
-bool changes_soon(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-  const time_point until = now() + longest_look;
+bool changes_soon(const atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept {
+  if (is_only_processor()) return false;
+  const time_point until = std::min(now() + longest_look, deadline);
   do {
     for (int i = 0; i < reads_between_times; ++i) {
       // relaxed. A guess; whoever looked looks again, by a read-modify-write or an acquire.
@@ -27,21 +43,19 @@ bool changes_soon(const atomic<std::uint32_t>& word, std::uint32_t expected) noe
 }  // namespace
 
 void patience::watch(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-  if (!learnt_.looks_first()) return;
-  // Whom it waits for would need this one.
-  static const bool is_only_processor = usable_processors() == 1;
-  learnt_.looked(is_only_processor || !changes_soon(word, expected));
+  if (learnt_.looks_first()) learnt_.looked(!changes_soon(word, expected, never));
 }
 
 wait_result patience::wait(atomic<std::uint32_t>& word,
                            std::uint32_t expected,
                            time_point deadline) noexcept {
-  watch(word, expected);
+  if (learnt_.looks_first()) learnt_.looked(!changes_soon(word, expected, deadline));
   // relaxed. As the system would find it; the caller reads it again.
   if (word.load(order::relaxed) != expected) return wait_result::changed;
   falls_asleep();
   const wait_result how = futex_wait(word, expected, deadline);
-  if (how == wait_result::woken) wakes_up();
+  // relaxed. The same. A wake for nothing says nothing of how long the wait is.
+  if (how == wait_result::woken && word.load(order::relaxed) != expected) wakes_up();
   if (how == wait_result::timed_out) forget();
   return how;
 }

@@ -164,6 +164,20 @@ TEST_F(fs_file, several_places_are_filled_one_after_the_other) {
   });
 }
 
+TEST_F(fs_file, empty_places_do_not_count_for_how_many_there_may_be) {
+  run_it([&]() -> task<void> {
+    file f = must(co_await file::create_new(at("f")));
+    std::vector<std::span<const std::byte>> from(100);
+    from.push_back(as_bytes_of("abc"));
+    co_await gives(f.write_v(from), 3U);
+    std::array<std::byte, 5> bytes;
+    std::vector<std::span<std::byte>> into(100);
+    into.emplace_back(bytes);
+    co_await gives(f.read_v_at(into, 0), 3U);
+    EXPECT_EQ(as_text(std::span(bytes).first(3)), "abc");
+  });
+}
+
 /// Of more than 64 the first 64 are used, and a caller that goes on loses none.
 TEST_F(fs_file, hundred_places_take_two_goes) {
   run_it([&]() -> task<void> {

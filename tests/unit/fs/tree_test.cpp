@@ -37,6 +37,14 @@ class fs_tree : public test::fs_test {
     }
     co_return all;
   }
+  /// Of a walk that begins there, the first entry.
+  static task<std::error_code> error_at(std::string root) {
+    walk through(std::move(root));
+    const auto first = co_await through.next();
+    const auto none = co_await through.next();
+    EXPECT_FALSE(none.has_value());
+    co_return first.has_value() ? first->error : std::error_code();
+  }
   static std::string shown(const walk_entry& each, const std::string& root) {
     std::string text = std::to_string(each.depth) + " " + each.path.substr(root.size());
     text += each.type == file_type::directory ? " d" : each.type == file_type::symlink ? " l" : " f";
@@ -239,6 +247,15 @@ TEST_F(fs_tree, a_walk_gives_each_directory_before_what_is_in_it) {
     EXPECT_EQ(by_link, (std::vector<std::string>{"0  d", "1 /y f"}));
     const auto slash = co_await walked(at("t/a/"), sorted());
     EXPECT_EQ(slash, (std::vector<std::string>{"0  d", "1 y f"}));
+  });
+}
+
+TEST_F(fs_tree, a_walk_that_cannot_begin_says_why) {
+  run_it([&]() -> task<void> {
+    const std::error_code of_none = co_await error_at(at("none"));
+    EXPECT_EQ(of_none, std::errc::no_such_file_or_directory);
+    const std::error_code of_zero = co_await error_at(at(std::string("d\0e", 3)));
+    EXPECT_EQ(of_zero, std::errc::invalid_argument);
   });
 }
 

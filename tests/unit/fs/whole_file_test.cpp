@@ -106,6 +106,20 @@ TEST_F(fs_whole, a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it) {
   EXPECT_EQ(names(), 4U);
 }
 
+// Its owner may be another one now. What is asked for comes after the last write, which takes these bits away.
+TEST_F(fs_whole, a_replaced_file_has_its_owners_rights_only_if_asked) {
+  folder.write("old", "before");
+  ::chmod(at("old").c_str(), 06755);
+  run_it([&]() -> task<void> {
+    must(co_await write_atomically(at("old"), "after"));
+    atomic_options how;
+    how.mode = 06711;
+    must(co_await write_atomically(at("new"), as_bytes_of("asked"), how));
+  });
+  EXPECT_EQ(mode_of(at("old")), 0755U);
+  EXPECT_EQ(mode_of(at("new")), 06711U);
+}
+
 TEST_F(fs_whole, what_cannot_be_replaced_is_as_before) {
   folder.write("d/inside", "x");
   folder.write("target", "t");
