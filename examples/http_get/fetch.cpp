@@ -127,7 +127,11 @@ rota::task<verdict> exchange(job j, const url& what, S& over) {
     co_return verdict{};
   const auto whole = agree(j, h);
   if (!whole.has_value()) co_return failed(whole.error());
-  co_return co_await take_body(j, over, got, *whole);
+  verdict end = co_await take_body(j, over, got, *whole);
+  // A part may be a part of what was asked for.
+  if (end.why.empty() && h.status == 206 && whole->has_value() && j.to.size() != **whole)
+    co_return failed("only a part of the rest came: " + h.content_range);
+  co_return end;
 }
 
 rota::tls::client_config config_of(const options& o) {

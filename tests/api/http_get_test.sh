@@ -57,6 +57,9 @@ class handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, data, Content_Length=size)
         if path == "/no-ranges": return self.answer(200, data, Content_Length=size)
         if path == "/wrong-range": return self.answer(206, data[7:], Content_Range=f"bytes 7-{len(data) - 1}/{size}")
+        if path == "/short-range":
+            first = int(re.fullmatch(r"bytes=(\d+)-", self.headers["Range"])[1])
+            return self.answer(206, data[first:first + 2], Content_Length="2", Content_Range=f"bytes {first}-{first + 1}/{size}")
         if path == "/chunked":
             body = b"".join(b"%x\r\n%s\r\n" % (len(data[i:i + 7001]), data[i:i + 7001]) for i in range(0, len(data), 7001))
             return self.answer(200, body + b"0\r\n\r\n", Transfer_Encoding="chunked")
@@ -166,6 +169,8 @@ cp "$work/here/part" "$work/here/got"
 ends_with 1 "$plain/wrong-range" -o got --resume
 complains 'a part that nobody has asked for'
 cmp "$work/here/part" "$work/here/got" || fail "a wrong part was written"
+ends_with 1 "$plain/short-range" -o got --resume
+complains 'only a part of the rest came'
 rm "$work/here/got"
 ends_with 0 "$plain/file" -o got --resume # there is nothing yet
 is_whole "$work/here/got"

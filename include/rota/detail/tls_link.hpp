@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -294,7 +295,10 @@ class link final : public shared_part {
 
   /// An answer may be outgoing that nobody sends.
   void give_what_it_takes() noexcept {
-    if constexpr (requires(std::span<const std::byte> s) { below_.try_write(s); }) {
+    // One of that name that means something else is none.
+    if constexpr (requires(std::span<const std::byte> s) {
+                    { below_.try_write(s) } noexcept -> std::same_as<result<std::size_t>>;
+                  }) {
       if (!engine_.has_news()) return;
       if (!sending_.try_acquire().has_value()) return;  // see K5
       const permit turn = permit::adopt(sending_);
