@@ -103,22 +103,29 @@ TYPED_TEST(watch_modified, a_modification_may_send_to_another_and_close_this_one
   EXPECT_EQ(number_of(other_rx.get()), 3);
 }
 
-// The task that is waited for runs on this thread, inside of the function, and is another.
+// The task that is waited for runs on this thread, inside of the function, and is another. Only a worker's own task does: so the
+// modification is made by a worker, and spawns it.
 TEST(watch_modified, a_task_that_is_joined_by_the_function_may_send) {
+  static constexpr auto sends = [](watch_sender<int>& to) -> task<std::thread::id> {
+    EXPECT_EQ(to.send(10), send_status::sent);
+    co_return std::this_thread::get_id();
+  };
   const auto modifies = [](watch_sender<int>& tx) -> task<int> {
-    auto other =
-        spawn([](watch_sender<int>& to) -> task<bool> { co_return to.send(10) == send_status::sent; },
-              std::ref(tx));
-    bool was_sent = false;
+    std::vector<int> seen;
     const auto change = [&](int& n) {
-      if (n == 1) was_sent = other.join();
+      seen.push_back(n);
+      if (n == 1) {
+        EXPECT_EQ(spawn(sends, std::ref(tx)).join(), std::this_thread::get_id());
+      }
       ++n;
     };
-    const bool did = tx.send_modify(change) == send_status::sent;
-    co_return did&& was_sent ? tx.get() : 0;
+    EXPECT_EQ(tx.send_modify(change), send_status::sent);
+    EXPECT_EQ(seen, (std::vector<int>{1, 10}));
+    co_return tx.get();
   };
+  runtime r(runtime_options{.workers = 1});
   auto made = watch(1);
-  EXPECT_EQ(run(modifies(made.sender), {.workers = 1}), 11);
+  EXPECT_EQ(r.spawn(modifies, std::ref(made.sender)).join(), 11);
 }
 
 TYPED_TEST(watch_modified, a_modification_that_changes_nothing_is_told_to_nobody) {
