@@ -48,8 +48,8 @@ class patience {
   wait_result wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept;
 
   /// For who says in the word that it sleeps, and is woken by a system call then. Before that: returns once the word is not
-  /// `expected`, or is likely not to change soon.
-  void watch(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
+  /// `expected`, or is likely not to change soon, or at `deadline`.
+  void watch(const atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline = never) noexcept;
   /// Around that sleep. `wakes_up`: somebody changed the word. `forget`: it was something else.
   void falls_asleep() noexcept;
   void wakes_up() noexcept;

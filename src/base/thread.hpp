@@ -41,7 +41,8 @@ class thread {
 /// The kernel's id of this thread, for reports.
 [[nodiscard]] std::uint64_t this_thread_id() noexcept;
 
-/// The id of this process: a call in a forked child is refused.
+/// Names this process among its parents and its children by fork(), which find what is not theirs by it. Not the kernel's number: a
+/// child may have that of its parent, each in a namespace of its own.
 [[nodiscard]] std::uint64_t this_process_id() noexcept;
 
 /// From now on it is noticed if this thread calls exit() in the middle of a task.

@@ -19,8 +19,8 @@ void parker::park() noexcept {
   word_.exchange(unparked, base::order::acq_rel);
 }
 
-on_enter parker::enter_driver() noexcept {
-  patience_.watch(word_, unparked);
+on_enter parker::enter_driver(base::time_point deadline) noexcept {
+  patience_.watch(word_, unparked, deadline);
   std::uint32_t seen = unparked;
   // acq_rel. Same word as unpark(). failure: acquire. It was notified already.
   if (word_.compare_exchange_strong(seen, parked_in_driver, base::order::acq_rel, base::order::acquire)) {

@@ -29,8 +29,8 @@ class parker {
   /// The owner. Sleeps until it is notified, however long that takes, and consumes the notification.
   void park() noexcept;
 
-  /// The owner, before it waits in the driver. `notified`: it need not; the notification is consumed.
-  on_enter enter_driver() noexcept;
+  /// The owner, before it waits in the driver, until `deadline` at most. `notified`: it need not; the notification is consumed.
+  on_enter enter_driver(base::time_point deadline = base::never) noexcept;
   /// The owner, before or in the driver: notified, and not consumed yet.
   [[nodiscard]] bool is_notified() const noexcept {
     // acquire. Pairs with the exchange in unpark(), which comes before the interrupt that a wait() may have taken.

@@ -431,7 +431,8 @@ void worker::wait_in_driver() noexcept {
   ROTA_UNINITIALIZED event_buffer found;
   unsigned events = 0;
   const driver_port& driver = shared_.around.driver;
-  bool notified = parker_.enter_driver() == on_enter::notified;
+  // A look at the word would see no timer, and no event: it ends before the one, and is not repeated after the other.
+  bool notified = parker_.enter_driver(shared_.clocks().earliest()) == on_enter::notified;
   if (!notified) {
     base::time_point until = shared_.clocks().earliest();
     turn.announce(until);

@@ -1,6 +1,7 @@
 #include "task/entered.hpp"
 
 #include "base/thread.hpp"
+#include "base/tls_slot.hpp"
 #include "task/harness.hpp"
 
 #include <rota/detail/enter.hpp>
@@ -119,16 +120,17 @@ void entered::run_to_end(header& task) noexcept {
 }
 
 void entered::sleep_until_entry() noexcept {
-  patience_.watch(awake_, nothing);
+  base::patience& mine = base::this_thread_locals().waits;
+  mine.watch(awake_, nothing);
   std::uint32_t seen = nothing;
   // acq_rel. Same word as schedule(). failure: acquire. There is an entry: what its waker did is seen.
   if (awake_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
-    patience_.falls_asleep();
+    mine.falls_asleep();
     do {
       static_cast<void>(base::futex_wait(awake_, asleep, base::never));
       // acquire. Pairs with the exchange in schedule().
     } while (awake_.load(base::order::acquire) == asleep);
-    patience_.wakes_up();
+    mine.wakes_up();
   }
   // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
   awake_.exchange(nothing, base::order::acq_rel);

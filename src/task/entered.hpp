@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/futex.hpp"
-#include "base/patience.hpp"
 #include "task/header.hpp"
 
 namespace rota::core {
@@ -39,7 +38,6 @@ class entered : public scheduler {
   scheduler* services_;
   enum value : std::uint32_t { nothing, has_entry, asleep };
   base::atomic<std::uint32_t> awake_{nothing};
-  base::patience patience_;
 };
 
 /// What stands behind a task that has no runtime: nobody lists it, an exception that nobody sees ends the program.

@@ -42,8 +42,10 @@ bool changes_soon(const atomic<std::uint32_t>& word, std::uint32_t expected, tim
 
 }  // namespace
 
-void patience::watch(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-  if (learnt_.looks_first()) learnt_.looked(!changes_soon(word, expected, never));
+void patience::watch(const atomic<std::uint32_t>& word,
+                     std::uint32_t expected,
+                     time_point deadline) noexcept {
+  if (learnt_.looks_first()) learnt_.looked(!changes_soon(word, expected, deadline));
 }
 
 wait_result patience::wait(atomic<std::uint32_t>& word,

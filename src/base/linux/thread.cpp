@@ -156,23 +156,20 @@ std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::sy
 
 namespace {
 
-constinit atomic<std::uint64_t> process_id{0};
+constinit atomic<std::uint64_t> generation{1};
 
-void note_process() noexcept {
-  // relaxed. A child of fork() has one thread.
-  process_id.store(static_cast<std::uint64_t>(::getpid()), order::relaxed);
+void count_fork() noexcept {
+  // relaxed, both. A child of fork() has one thread.
+  generation.store(generation.load(order::relaxed) + 1, order::relaxed);
 }
 
 }  // namespace
 
 /// Asked at every spawn from outside, so it must not be a system call.
 std::uint64_t this_process_id() noexcept {
-  static const bool watches = [] {
-    note_process();
-    return ::pthread_atfork(nullptr, nullptr, note_process) == 0;
-  }();
+  static const bool watches = ::pthread_atfork(nullptr, nullptr, count_fork) == 0;
   // relaxed. It changes only in a child of fork().
-  return watches ? process_id.load(order::relaxed) : static_cast<std::uint64_t>(::getpid());
+  return watches ? generation.load(order::relaxed) : static_cast<std::uint64_t>(::getpid());
 }
 
 void watch_for_exit() noexcept {

@@ -8,7 +8,9 @@ wait_result patience::wait(atomic<std::uint32_t>& word,
                            time_point deadline) noexcept {
   return futex_wait(word, expected, deadline);
 }
-void patience::watch(const atomic<std::uint32_t>& /*word*/, std::uint32_t /*expected*/) noexcept {}
+void patience::watch(const atomic<std::uint32_t>& /*word*/,
+                     std::uint32_t /*expected*/,
+                     time_point /*deadline*/) noexcept {}
 void patience::falls_asleep() noexcept {}
 void patience::wakes_up() noexcept {}
 

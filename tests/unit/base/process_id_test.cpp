@@ -1,0 +1,54 @@
+// How a process knows what it has from its parent.
+#include "base/thread.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace rota::base {
+namespace {
+
+/// What `body` returns in a fork.
+template <class F>
+int in_fork(F body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(process_id, it_stays_and_a_fork_has_another) {
+  const std::uint64_t mine = this_process_id();
+  const auto is_another = [mine] {
+    const std::uint64_t of_fork = this_process_id();
+    if (of_fork == mine || of_fork != this_process_id()) return 1;
+    return in_fork([=] {
+      const std::uint64_t of_its_fork = this_process_id();
+      return of_its_fork == mine || of_its_fork == of_fork ? 2 : 0;
+    });
+  };
+  EXPECT_EQ(in_fork(is_another), 0);
+  EXPECT_EQ(this_process_id(), mine);
+}
+
+// Each is number 1 in a namespace of its own.
+TEST(process_id, a_fork_with_the_number_of_its_parent_has_another) {
+  constexpr int may_not = 77;
+  const auto forks_again = [] {
+    const std::uint64_t mine = this_process_id();
+    const pid_t number = ::getpid();
+    if (::unshare(CLONE_NEWPID) != 0) return may_not;
+    return in_fork([=] { return ::getpid() != number || this_process_id() == mine ? 1 : 0; });
+  };
+  const int code = in_fork([&] { return ::unshare(CLONE_NEWPID) != 0 ? may_not : in_fork(forks_again); });
+  if (code == may_not) GTEST_SKIP() << "needs the right to make a namespace";
+  EXPECT_EQ(code, 0);
+}
+
+}  // namespace
+}  // namespace rota::base
