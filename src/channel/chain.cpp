@@ -87,12 +87,20 @@ chain::~chain() {
   free_rooms(spare_rooms_);
 }
 
-/// By receivers only, and when nobody is left: what senders have claimed and not published yet stays.
+/// By the last receiver; by a sender that publishes after it; and when nobody is left. See B6.
 void chain::destroy_items() noexcept {
   slot* oldest = nullptr;
-  while (claim_item(oldest) == look::got) {
-    destroy_item_(item_in(*oldest));
-    free(*oldest);
+  for (;;) {
+    const look did = claim_item(oldest);
+    if (did == look::ended) return;
+    if (did == look::got) {
+      destroy_item_(item_in(*oldest));
+      free(*oldest);
+      continue;
+    }
+    const wait_section section(receivers_);
+    nobody_receives_ = true;
+    if (mark_head() != look::got) return;
   }
 }
 
@@ -338,10 +346,14 @@ on_join chain::join(wait_section& section, wait_node& me) noexcept {
 void chain::call_receiver(chain_block& at, std::uint64_t before, std::uint64_t bit) noexcept {
   // The head cannot pass one that is missing: who publishes that sees the bit.
   if ((before & (bit - 1)) != bit - 1) return;
-  wait_section section(receivers_);
-  // relaxed. It is set and cleared under the lock.
-  at.full.fetch_and(~receiver_waits, base::order::relaxed);
-  if (!section.is_empty()) line_.call_first(section);
+  {
+    wait_section section(receivers_);
+    // relaxed. It is set and cleared under the lock.
+    at.full.fetch_and(~receiver_waits, base::order::relaxed);
+    if (!section.is_empty()) line_.call_first(section);
+    if (!nobody_receives_) return;
+  }
+  destroy_items();
 }
 
 }  // namespace rota::channel::detail

@@ -72,12 +72,20 @@ ring::~ring() {
   for (std::uint64_t i = 0; i < capacity_; ++i) slot_of(i).~ring_slot();
 }
 
-/// By receivers only, and when nobody is left: what senders have claimed and not published yet stays.
+/// By the last receiver; by a sender that publishes after it; and when nobody is left. See C5.
 void ring::destroy_items() noexcept {
   slot* oldest = nullptr;
-  while (claim_item(oldest) == look::got) {
-    destroy_item_(item_in(*oldest));
-    free(*oldest);
+  for (;;) {
+    const look did = claim_item(oldest);
+    if (did == look::ended) return;
+    if (did == look::got) {
+      destroy_item_(item_in(*oldest));
+      free(*oldest);
+      continue;
+    }
+    const wait_section section(receivers_);
+    nobody_receives_ = true;
+    if (mark_head() != look::got) return;
   }
 }
 
@@ -297,10 +305,14 @@ on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
 
 /// The bit goes before the first is called: the others are its care then.
 void ring::call_receiver(slot& place) noexcept {
-  wait_section section(receivers_);
-  // relaxed. It is set and cleared under the lock.
-  place.turn.fetch_and(~receiver_waits, base::order::relaxed);
-  if (!section.is_empty()) receivers_line_.call_first(section);
+  {
+    wait_section section(receivers_);
+    // relaxed. It is set and cleared under the lock.
+    place.turn.fetch_and(~receiver_waits, base::order::relaxed);
+    if (!section.is_empty()) receivers_line_.call_first(section);
+    if (!nobody_receives_) return;
+  }
+  destroy_items();
 }
 
 void ring::call_sender(slot& place) noexcept {

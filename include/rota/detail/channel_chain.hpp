@@ -48,6 +48,8 @@ namespace rota::channel::detail {
 //       nobody was behind it when it was called it need not: who joins later sets the bit for itself. Whoever clears a bit, be it of a block
 //       that has another number by now, calls the first in line in the same section.
 //   B5  A bit that nobody needs any more costs a look at the list, and nothing else. (Invariants: tests/model/chain_model.cpp.)
+//   B6  Once the last receiver has gone there is no item, but for what is claimed and not published: the bit is in the block of the head then, and
+//       who publishes at the head finds that nobody receives any more, and destroys that item, and what is behind it.
 //   Orders: publish() releases, who finds it full acquires: the item, and the room. enter() releases, by turn; who claims a place acquires.
 //   free() releases, sweep() acquires. The bit: as in the ring.
 
@@ -231,7 +233,8 @@ class ROTA_API chain {
   base::atomic<std::uint64_t> head_{0};
   base::atomic<chain_block*> head_block_;  // the head's, or an earlier one
   core::wait_list receivers_;
-  line line_;  // under the list's lock
+  line line_;                     // under the list's lock
+  bool nobody_receives_ = false;  // the same
   [[maybe_unused]] std::byte after_head_[apart];
 };
 

@@ -41,6 +41,9 @@ namespace rota::channel::detail {
 //   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, or with the channel.
 //   C4  Bits are set under the list's lock, and whoever sees one takes that lock: the node is in the list then. So only what an item is
 //       needs an order: publish() releases, who finds it full acquires; free() releases, who finds it free acquires.
+//   C5  Once the last receiver has gone there is no item, but for what is claimed and not published: the bit is in the slot at the head then, and who
+//       publishes that finds that nobody receives any more, and destroys it, and what is behind it. So no item outlives who could take it,
+//       whoever else keeps the channel.
 
 struct ring_slot {
   explicit ring_slot(std::uint64_t empty) noexcept : turn(empty) {}
@@ -198,7 +201,8 @@ class ROTA_API ring {
   [[maybe_unused]] std::byte before_head_[apart];
   base::atomic<std::uint64_t> head_{0};
   core::wait_list receivers_;
-  line receivers_line_;  // the same
+  line receivers_line_;           // the same
+  bool nobody_receives_ = false;  // the same
   [[maybe_unused]] std::byte after_head_[apart];
 };
 
