@@ -97,6 +97,7 @@ class watcher::wait final : public leaf {
 
  private:
   bool start() override {
+    done_ = untried_ = false;
     if (task().budget > 1) return try_or_wait();
     untried_ = true;
     task().why = core::stop_reason::yield;

@@ -145,6 +145,9 @@ std::expected<void, timed_out> condition_variable::block(const mutex::guard& hel
 // ---- tasks
 
 bool condition_variable::wait_base::start() {
+  // Awaited again, it begins anew.
+  has_waited_ = done_ = untried_ = false;
+  thrown_ = nullptr;
   if (task().budget <= 1) [[unlikely]] {
     untried_ = true;
     task().why = core::stop_reason::yield;

@@ -36,6 +36,7 @@ on_join mutex::join(wait_section& section, wait_node& me) noexcept {
     return on_join::done;
   }
   if (!again) {
+    me.losses = 0;
     section.link_back(me);
     return on_join::linked;
   }

@@ -200,7 +200,8 @@ bool wait_leaf::is_ready() noexcept {
 }
 
 cancel_progress wait_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  if (!untried_) static_cast<void>(give_up(at_, me_, if_granted::pass_on));
+  // Awaited again, it has not given up a turn.
+  if (!std::exchange(untried_, false)) static_cast<void>(give_up(at_, me_, if_granted::pass_on));
   return cancel_progress::ended;
 }
 

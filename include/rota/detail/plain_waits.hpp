@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <utility>
 
 #include <rota/detail/limited.hpp>
 #include <rota/detail/thread_wait.hpp>
@@ -21,11 +22,23 @@ class plain_wait final : public wait_leaf {
     node().wanted = since;
   }
   bool await_ready() noexcept {
+    begin_anew();
     return try_here([this]() noexcept { return plain_waits<Primitive>::try_now(*of_, node()); });
   }
-  static void await_resume() noexcept {}
+  void await_resume() noexcept { is_over_ = true; }
 
  private:
+  bool start() override {
+    begin_anew();
+    return wait_leaf::start();
+  }
+  /// Awaited again, it is a wait that was called now.
+  void begin_anew() noexcept {
+    if (std::exchange(is_over_, false)) [[unlikely]]
+      node().wanted = plain_waits<Primitive>::since(*of_);
+  }
+
+  bool is_over_ = false;
   Primitive* of_;
 };
 
@@ -90,6 +103,7 @@ class plain_waits {
     return primitive().target();
   }
   static bool try_now(Primitive& of, wait_node& me) noexcept { return of.try_now(me); }
+  static std::uint64_t since(Primitive& of) noexcept { return of.since(); }
   static std::expected<void, timed_out> in_time(wait_end how) {
     if (how == wait_end::timed_out) return std::unexpected(timed_out{});
     return {};

@@ -193,6 +193,7 @@ class ROTA_API condition_variable::wait_base : public leaf {
   void rethrow() const {
     if (thrown_) std::rethrow_exception(thrown_);
   }
+  bool has_waited_ = false;
 
  private:
   bool look() noexcept;
@@ -213,7 +214,6 @@ class ROTA_API condition_variable::plain_wait final : public wait_base {
 
  private:
   bool is_met() noexcept override { return std::exchange(has_waited_, true); }
-  bool has_waited_ = false;
 };
 
 template <class Predicate>

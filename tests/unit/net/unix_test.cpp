@@ -212,6 +212,24 @@ TEST_F(unix_sockets, a_full_queue_makes_a_connect_wait) {
   });
 }
 
+// Also where the turn is given up first, which is after 127 that end at once.
+TEST_F(unix_sockets, a_read_with_a_name_reads_each_time) {
+  run([]() -> task<> {
+    auto [one, two] = demand(unix_stream::pair());
+    std::array<std::byte, 1> out{};
+    std::array<std::byte, 1> in{};
+    auto read = two.read(in);
+    for (int i = 0; i < 300; ++i) {
+      out[0] = static_cast<std::byte>(i);
+      const result<std::size_t> put = co_await one.write_all(out);
+      EXPECT_TRUE(put.has_value());
+      const result<std::size_t> got = co_await read;
+      EXPECT_EQ(got.value_or(0), 1U);
+      EXPECT_EQ(in[0], out[0]) << i;
+    }
+  });
+}
+
 TEST_F(unix_sockets, streams_come_in_pairs_and_are_adopted) {
   run([]() -> task<> {
     auto [one, two] = demand(unix_stream::pair());

@@ -319,6 +319,86 @@ TEST(condition_variable, a_late_one_passes_its_notification_on) {
   EXPECT_EQ(x.order, "b");
 }
 
+// Also where the turn is given up first, which is after 127 waits that end at once.
+TEST(condition_variable, a_wait_with_a_name_begins_anew_each_time) {
+  const auto takes = [](scene& x, int n) -> task<int> {
+    auto held = co_await x.m.lock();
+    auto wait = x.c.wait(held, [&x] {
+      EXPECT_TRUE(x.m.is_locked());
+      return x.items > 0;
+    });
+    for (int taken = 0; taken < n; ++taken) {
+      co_await wait;
+      if (x.items <= 0) co_return taken;
+      --x.items;
+    }
+    co_return n;
+  };
+  for (int there = 120; there <= 132; ++there) {
+    scene x;
+    x.items = there;
+    auto taker = x.s.spawn(takes, std::ref(x), there + 2);
+    x.s.run_until_idle();
+    ASSERT_FALSE(taker.is_done()) << there << ": two are missing";
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_FALSE(x.m.is_locked());
+      x.put(1);
+      x.c.notify_one();
+      x.s.run_until_idle();
+    }
+    ASSERT_TRUE(taker.is_done()) << there;
+    EXPECT_EQ(taker.join(), there + 2);
+    EXPECT_FALSE(x.m.is_locked());
+  }
+}
+
+TEST(condition_variable, a_wait_with_a_name_and_no_predicate_waits_each_time) {
+  scene x;
+  auto twice = x.s.spawn(
+      [](scene& of) -> task<void> {
+        auto held = co_await of.m.lock();
+        auto wait = of.c.wait(held);
+        for (const char name : {'a', 'b'}) {
+          co_await wait;
+          of.order += name;
+        }
+      },
+      std::ref(x));
+  for (const char* const expected : {"", "a", "ab"}) {
+    x.s.run_until_idle();
+    EXPECT_EQ(x.order, expected);
+    x.c.notify_one();
+  }
+  EXPECT_TRUE(twice.is_done());
+}
+
+TEST(condition_variable, what_a_predicate_has_thrown_once_is_not_thrown_again) {
+  scene x;
+  auto waiter = x.s.spawn(
+      [](scene& of) -> task<std::string> {
+        auto held = co_await of.m.lock();
+        int asked = 0;
+        auto wait = of.c.wait(held, [&asked] {
+          if (++asked == 2) throw std::runtime_error("no");
+          return asked > 2;
+        });
+        std::string said;
+        try {
+          co_await wait;
+        } catch (const std::runtime_error& e) {
+          said = e.what();
+        }
+        co_await wait;
+        co_return said + std::to_string(asked);
+      },
+      std::ref(x));
+  x.s.run_until_idle();
+  x.c.notify_one();
+  x.s.run_until_idle();
+  ASSERT_TRUE(waiter.is_done());
+  EXPECT_EQ(waiter.join(), "no3");
+}
+
 TEST(condition_variable_death, a_guard_without_a_lock) {
   mutex m;
   condition_variable c;

@@ -98,6 +98,66 @@ TEST(notify, a_wait_notices_a_call_of_all_from_the_moment_in_which_it_was_made) 
   EXPECT_EQ(order, "ab");
 }
 
+TEST(notify, a_wait_with_a_name_begins_anew_each_time) {
+  manual_scheduler s;
+  notify n;
+  std::string order;
+  auto all = s.spawn(
+      [](notify& of, std::string& to) -> task<void> {
+        auto wait = of.wait();
+        for (const char name : {'a', 'b', 'c'}) {
+          co_await wait;
+          to += name;
+        }
+      },
+      std::ref(n),
+      std::ref(order));
+  n.notify_all();  // before it was made
+  s.run_until_idle();
+  EXPECT_EQ(order, "");
+  n.notify_all();
+  s.run_until_idle();
+  EXPECT_EQ(order, "a") << "a call lets one wait pass";
+  n.notify_one();
+  s.run_until_idle();
+  EXPECT_EQ(order, "ab");
+  n.notify_all();
+  s.run_until_idle();
+  EXPECT_EQ(order, "abc");
+  EXPECT_TRUE(all.is_done());
+}
+
+// It gives up its turn first when its task has had many, and that is where the limit around the child finds it.
+TEST(notify, a_wait_that_a_limit_has_ended_before_it_was_tried_is_a_wait_again) {
+  for (int before = 120; before <= 130; ++before) {
+    manual_scheduler s;
+    notify n;
+    const auto waits_again = [](notify& of, manual_scheduler& on, int passes) -> task<void> {
+      auto wait = of.wait();
+      const auto child = [](auto& for_it, manual_scheduler& at) -> task<void> {
+        at.time += 10ms;
+        co_await for_it;
+      };
+      for (int i = 0; i < passes; ++i) {
+        of.notify_one();
+        co_await of.wait();
+      }
+      const auto in_time = co_await timeout(5ms, child(wait, on));
+      EXPECT_FALSE(in_time.has_value());
+      co_await yield();
+      co_await wait;
+    };
+    auto waiter = s.spawn(waits_again, std::ref(n), std::ref(s), before);
+    s.run_with_time();
+    ASSERT_FALSE(waiter.is_done()) << before;
+    n.notify_one();
+    s.run_with_time();
+    EXPECT_TRUE(waiter.is_done()) << before << ": the call was lost";
+    if (!waiter.is_done()) n.notify_all();
+    s.run_with_time();
+  }
+}
+
 TEST(notify, a_cancelled_wait_takes_nothing) {
   manual_scheduler by;
   notify n;
