@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -34,12 +35,14 @@ class plain_engine {
   static constexpr std::byte first_half{0xf1};
   static constexpr std::byte second_half{0xf2};
   static constexpr std::byte question{0xf3};  // the answer must go before a read goes on
+  static constexpr std::byte remark{0xf4};    // the answer goes when it can
   static constexpr std::byte answer{9};
+  static constexpr std::byte farewell{8};
 
   [[nodiscard]] detail::moved read(std::span<std::byte> into) {
     const base::turn_guard inside(lock_);
     take_in();
-    if (!out_.empty()) return {.what = detail::step::wants_room};
+    if (is_asked_ && !out_.empty()) return {.what = detail::step::wants_room};
     if (data_.empty() && has_ended_) return {};
     if (data_.empty()) return wants_bytes();
     into[0] = data_.front();
@@ -53,7 +56,19 @@ class plain_engine {
     make_record(from[0]);
     return {.bytes = 1};
   }
-  [[nodiscard]] static bool may_write() noexcept { return true; }
+  [[nodiscard]] detail::moved finish() {
+    const base::turn_guard inside(lock_);
+    take_in();
+    if (has_finished_) return {};
+    if (is_between_halves_) return wants_bytes();
+    make_record(farewell);
+    has_finished_ = true;
+    return {};
+  }
+  [[nodiscard]] bool may_write() noexcept {
+    const base::turn_guard inside(lock_);
+    return !has_finished_;
+  }
   [[nodiscard]] static std::error_code error() noexcept { return make_error_code(rota::errc::end_of_stream); }
   [[nodiscard]] static std::error_code write_error() noexcept { return error(); }
 
@@ -73,7 +88,10 @@ class plain_engine {
     has_ended_ = count == 0;
     ++arrivals_;
   }
-  [[nodiscard]] static bool has_news() noexcept { return false; }
+  [[nodiscard]] bool has_news() noexcept {
+    const base::turn_guard inside(lock_);
+    return !out_.empty();
+  }
   [[nodiscard]] std::span<const std::byte> outgoing() {
     if (sent_ == sending_.size()) {
       sending_.clear();
@@ -105,8 +123,9 @@ class plain_engine {
     in_size_ = 0;
     if (in_ == first_half || in_ == second_half) {
       is_between_halves_ = in_ == first_half;
-    } else if (in_ == question) {
+    } else if (in_ == question || in_ == remark) {
       make_record(answer);
+      is_asked_ = is_asked_ || in_ == question;
     } else if (in_ != mark) {
       data_.push_back(in_);
     }
@@ -118,6 +137,8 @@ class plain_engine {
   std::uint64_t arrivals_ = 0;
   bool has_ended_ = false;
   bool is_between_halves_ = false;
+  bool is_asked_ = false;
+  bool has_finished_ = false;
   std::vector<std::byte> data_;
   std::vector<std::byte> out_;
   std::vector<std::byte> sending_;
@@ -156,6 +177,12 @@ task<void> writes(shared& x, int what) {
   check(put == 1U, "it is taken");
 }
 
+/// Is heard as the other one, `farewell`.
+task<void> finishes(shared& x, int /*farewell*/) {
+  const result<void> end = co_await x.link->finish();
+  check(end.has_value(), "it goes");
+}
+
 task<void> gives(shared& x, std::byte what) {
   const result<std::size_t> put = co_await x.far.write(std::span(&what, 1));
   check(put == 1U, "somebody reads");
@@ -170,22 +197,25 @@ task<void> hears(shared& x, int what) {
 }
 
 // The second half comes to a reader, who wants more; the peer waits for the writer before there is more.
-task<void> answers_between(shared& x) {
+task<void> answers_between(shared& x, int what) {
   co_await gives(x, plain_engine::second_half);
-  co_await hears(x, 7);
+  co_await hears(x, what);
   co_await gives(x, std::byte{1});
 }
 
-TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
+using sends = task<void>(shared&, int);
+constexpr int bye = std::to_integer<int>(plain_engine::farewell);
+
+void expect_hears_of_what_a_reader_has_got(std::string_view name, sends* sender, int what) {
   expect_holds_everywhere(
-      "tls_halves",
-      [](execution& e) {
+      name,
+      [=](execution& e) {
         auto& x = e.make<shared>(std::size_t{2});
         const std::byte half = plain_engine::first_half;
         check(x.far.try_write(std::span(&half, 1)) == 1U, "there is room");
         auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
-        auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
-        auto& peer = e.make<watched<void>>(x.s, answers_between(x));
+        auto& writer = e.make<watched<void>>(x.s, sender(x, what));
+        auto& peer = e.make<watched<void>>(x.s, answers_between(x, what));
         add_workers(e, x.s, 2);
         e.finally([&] {
           check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(),
@@ -195,8 +225,16 @@ TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
       1);
 }
 
-task<void> asks(shared& x) {
-  co_await gives(x, plain_engine::question);
+TEST(tls_link_model, a_writer_hears_of_what_a_reader_has_got) {
+  expect_hears_of_what_a_reader_has_got("tls_halves", writes, 7);
+}
+TEST(tls_link_model, one_that_finishes_hears_of_what_a_reader_has_got) {
+  expect_hears_of_what_a_reader_has_got("tls_halves_at_the_end", finishes, bye);
+}
+
+/// At the far end: both records, and only then something for the reader.
+task<void> asks(shared& x, std::byte what) {
+  co_await gives(x, what);
   int sum = 0;
   for (int i = 0; i < 2; ++i) {
     std::byte record[2] = {};
@@ -208,15 +246,14 @@ task<void> asks(shared& x) {
   co_await gives(x, std::byte{1});
 }
 
-// There is room for half of a record, and two tasks have one to send.
-TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
+void expect_answers(std::string_view name, std::byte what, std::size_t capacity) {
   expect_holds_everywhere(
-      "tls_answer",
-      [](execution& e) {
-        auto& x = e.make<shared>(std::size_t{1});
+      name,
+      [=](execution& e) {
+        auto& x = e.make<shared>(capacity);
         auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
         auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
-        auto& peer = e.make<watched<void>>(x.s, asks(x));
+        auto& peer = e.make<watched<void>>(x.s, asks(x, what));
         add_workers(e, x.s, 2);
         e.finally([&] {
           check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(),
@@ -224,6 +261,16 @@ TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
         });
       },
       1);
+}
+
+// There is room for half of a record, and two tasks have one to send.
+TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
+  expect_answers("tls_answer", plain_engine::question, 1);
+}
+
+// There is room for both, and the reader does not wait for the turn: whoever has it sends the answer.
+TEST(tls_link_model, an_answer_goes_although_the_reader_waits_for_no_turn) {
+  expect_answers("tls_remark", plain_engine::remark, 4);
 }
 
 /// One that is cancelled, wherever it is; and the same once more after that.
@@ -262,7 +309,7 @@ TEST(tls_link_model, a_writer_reads_if_the_reader_has_gone) {
         check(x.far.try_write(std::span(&half, 1)) == 1U, "there is room");
         auto& again = e.make<watched<void>>(x.s, x.again());
         auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
-        auto& peer = e.make<watched<void>>(x.s, answers_between(x));
+        auto& peer = e.make<watched<void>>(x.s, answers_between(x, 7));
         add_workers(e, x.s, 2);
         e.thread("canceller", [&x] { x.of_first.cancel(); });
         e.finally([&] {
@@ -273,18 +320,18 @@ TEST(tls_link_model, a_writer_reads_if_the_reader_has_gone) {
 }
 
 /// At the far end: a record, and nothing more until the link goes.
-task<void> hears_once(shared& x, int& heard) {
-  co_await hears(x, 7);
+task<void> hears_once(shared& x, int what, int& heard) {
+  co_await hears(x, what);
   ++heard;
 }
 
 // There is room for half of a record.
-TEST(tls_link_model, a_write_that_is_tried_again_comes_once) {
-  expect_holds_everywhere("tls_tried_again", [](execution& e) {
-    auto& x = e.make<with_a_second>(std::size_t{1}, writes, 7);
+void expect_comes_once(std::string_view name, sends* sender, int what, unsigned preemptions) {
+  const auto scene = [=](execution& e) {
+    auto& x = e.make<with_a_second>(std::size_t{1}, sender, what);
     auto& heard = e.make<int>(0);
     auto& again = e.make<watched<void>>(x.s, x.again());
-    auto& peer = e.make<watched<void>>(x.s, hears_once(x, heard));
+    auto& peer = e.make<watched<void>>(x.s, hears_once(x, what, heard));
     add_workers(e, x.s, 2);
     e.thread("canceller", [&x] { x.of_first.cancel(); });
     e.finally([&] {
@@ -292,7 +339,73 @@ TEST(tls_link_model, a_write_that_is_tried_again_comes_once) {
       std::byte more{};
       check(!x.far.try_read(std::span(&more, 1)).has_value(), "and nothing more has come");
     });
-  });
+  };
+  expect_holds_everywhere(name, scene, preemptions);
+}
+
+TEST(tls_link_model, a_write_that_is_tried_again_comes_once) {
+  expect_comes_once("tls_tried_again", writes, 7, 2);
+}
+TEST(tls_link_model, an_end_that_is_tried_again_comes_once) {
+  expect_comes_once("tls_finished_again", finishes, bye, 1);
+}
+
+/// One that is cancelled, since the far end takes nothing until it has ended; and then one that reads.
+struct with_a_reader : shared {
+  with_a_reader(sends* what, int byte)
+      : shared(2), what_(byte), task_(&s.launch(what(*this, byte))), first_(*task_), of_first(*task_) {
+    const std::byte filler{};
+    check(link->below().try_write(std::span(&filler, 1)) == 1U, "there is room for half of a record");
+  }
+  task<void> reads_then() {
+    static_cast<void>(co_await may_read_.acquire());
+    co_await reads(*this, 1, 1);
+  }
+  /// Makes room, and expects what is missing of a record.
+  task<void> takes_the_rest() {
+    const outcome<void> end = co_await first_.result();
+    check(end.is_cancelled(), "it had no room");
+    std::byte had[2] = {};
+    const result<std::size_t> before = far.try_read(had);
+    may_read_.release();
+    if (before == 2U) {
+      std::byte rest{};
+      const result<std::size_t> got = co_await far.read(std::span(&rest, 1));
+      check(got == 1U && had[1] == plain_engine::mark && std::to_integer<int>(rest) == what_,
+            "the reader sends the rest");
+    }
+    co_await gives(*this, std::byte{1});
+  }
+
+ private:
+  int what_;
+  core::header* task_;
+  join_handle<void> first_;
+  sync::semaphore may_read_{0};
+
+ public:
+  canceller of_first;
+};
+
+void expect_a_rest_goes_with_a_reader(std::string_view name, sends* sender, int what) {
+  expect_holds_everywhere(
+      name,
+      [=](execution& e) {
+        auto& x = e.make<with_a_reader>(sender, what);
+        auto& reader = e.make<watched<void>>(x.s, x.reads_then());
+        auto& peer = e.make<watched<void>>(x.s, x.takes_the_rest());
+        add_workers(e, x.s, 2);
+        e.thread("canceller", [&x] { x.of_first.cancel(); });
+        e.finally([&] { check(!reader.was_cancelled() && !peer.was_cancelled(), "both have ended"); });
+      },
+      1);
+}
+
+TEST(tls_link_model, the_rest_of_a_write_goes_with_a_reader) {
+  expect_a_rest_goes_with_a_reader("tls_rest", writes, 7);
+}
+TEST(tls_link_model, the_rest_of_an_end_goes_with_a_reader) {
+  expect_a_rest_goes_with_a_reader("tls_rest_of_an_end", finishes, bye);
 }
 
 }  // namespace

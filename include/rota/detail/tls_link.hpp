@@ -112,7 +112,9 @@ struct [[nodiscard]] moved {
 //       far as its caller knows. The bytes of it are kept, *unsettled*: the next write must begin with them, as one does that is tried again, and
 //       is told that they have gone. If it begins with others, nobody knows any more what the peer should get: no write succeeds after that.
 //   K5  What is outgoing when a task leaves the turn goes with whoever has it next: a write, a flush, a finish; a reader, before it waits, gives
-//       the stream what it takes without waiting.
+//       the stream what it takes without waiting, be it the rest of a write that was given up or news. It does not wait for the turn: whoever
+//       leaves that looks for news afterwards, and gives them in its place. Of {news, the turn is left} one sees the other: each looks for the
+//       other's after its own, and the engine's lock is between the two.
 //   K6  A reader that has the turn receiving_ waits for no other; a writer may take it in its turn sending_.
 //   Checked: tests/model/tls_link_model.cpp, with an engine of one byte for each record.
 template <class Engine, io::stream S>
@@ -155,7 +157,7 @@ class link final : public shared_part {
   task<result<std::size_t>> write(std::span<const std::byte> from) {
     if (from.empty()) co_return 0;
     static_cast<void>(co_await sending_.acquire());
-    const permit turn = permit::adopt(sending_);
+    const sending_turn turn(*this);
     if (!engine_.may_write()) co_return std::unexpected(engine_.write_error());
     const result<void> before = co_await flush();
     if (!before.has_value()) co_return std::unexpected(before.error());
@@ -183,14 +185,14 @@ class link final : public shared_part {
   /// What is outgoing.
   task<result<void>> flush_in_turn() {
     static_cast<void>(co_await sending_.acquire());
-    const permit turn = permit::adopt(sending_);
+    const sending_turn turn(*this);
     co_return co_await flush();
   }
 
   /// The last record: no more bytes will come from here.
   task<result<void>> finish() {
     static_cast<void>(co_await sending_.acquire());
-    const permit turn = permit::adopt(sending_);
+    const sending_turn turn(*this);
     for (;;) {
       const result<void> gone = co_await flush();
       if (!gone.has_value()) co_return gone;
@@ -208,8 +210,22 @@ class link final : public shared_part {
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
 
  private:
-  using permit = sync::semaphore::permit;
   static constexpr std::chrono::seconds patience{1};
+
+  /// Of who has acquired sending_. See K5.
+  class sending_turn {
+   public:
+    explicit sending_turn(link& of) noexcept : of_(&of) {}
+    sending_turn(const sending_turn&) = delete;
+    sending_turn& operator=(const sending_turn&) = delete;
+    ~sending_turn() {
+      of_->sending_.release();
+      if (of_->engine_.has_news()) of_->give_what_it_takes();
+    }
+
+   private:
+    link* of_;
+  };
 
   /// See K4.
   class unsettled {
@@ -293,22 +309,24 @@ class link final : public shared_part {
     co_return result<void>();
   }
 
-  /// An answer may be outgoing that nobody sends.
+  /// Something may be outgoing that nobody sends: an answer, or a rest. See K5.
   void give_what_it_takes() noexcept {
     // One of that name that means something else is none.
     if constexpr (requires(std::span<const std::byte> s) {
                     { below_.try_write(s) } noexcept -> std::same_as<result<std::size_t>>;
                   }) {
-      if (!engine_.has_news()) return;
-      if (!sending_.try_acquire().has_value()) return;  // see K5
-      const permit turn = permit::adopt(sending_);
-      for (;;) {
-        const std::span<const std::byte> rest = engine_.outgoing();
-        if (rest.empty()) return;
-        const result<std::size_t> put = below_.try_write(rest);
-        if (!put.has_value() || *put == 0) return;
-        engine_.sent(*put);
-      }
+      if (!sending_.try_acquire().has_value()) return;
+      give_in_turn();
+      sending_.release();
+    }
+  }
+  void give_in_turn() noexcept {
+    for (;;) {
+      const std::span<const std::byte> rest = engine_.outgoing();
+      if (rest.empty()) return;
+      const result<std::size_t> put = below_.try_write(rest);
+      if (!put.has_value() || *put == 0) return;
+      engine_.sent(*put);
     }
   }
 

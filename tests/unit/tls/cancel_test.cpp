@@ -194,6 +194,38 @@ TEST(cancelled_writes, go_with_a_flush) {
   rt.block_on(flushes());
 }
 
+/// Until the stream has no more room for it.
+task<void> gives_up_a_write(tls_stream& to) {
+  const result<std::size_t> late = co_await timeout(1s, to.write(bytes_of("hello")));
+  EXPECT_TRUE(!late.has_value() && late.error() == rota::errc::timed_out);
+}
+
+/// The bytes that are there.
+std::size_t takes_out(duplex_end& of) {
+  std::byte bytes[64];
+  return of.try_read(bytes).value_or(0);
+}
+
+task<void> a_reader_sends_the_rest() {
+  tls_pair both = co_await narrow_pair();
+  co_await gives_up_a_write(both.near);
+  // A record of 27 bytes, ten at a time: each time that a read begins to wait it gives what the stream takes.
+  std::size_t heard = takes_out(both.far.below());
+  EXPECT_EQ(heard, 10U);
+  for (int i = 0; i < 2; ++i) {
+    std::byte one[1];
+    const result<std::size_t> got = co_await timeout(1s, both.near.read(one));
+    EXPECT_TRUE(!got.has_value() && got.error() == rota::errc::timed_out);
+    heard += takes_out(both.far.below());
+  }
+  EXPECT_EQ(heard, 5U + 5 + 1 + 16);
+}
+
+TEST(cancelled_writes, go_with_a_reader) {
+  testing::runtime rt;
+  rt.block_on(a_reader_sends_the_rest());
+}
+
 /// What is written for every writer relies on the law: bytes of a write that was given up are written again.
 task<void> through_a_buffer(int step) {
   tls_pair both = co_await narrow_pair();
