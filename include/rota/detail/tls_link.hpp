@@ -330,14 +330,21 @@ class link final : public shared_part {
     }
   }
 
-  /// After a failure: an alert may be outgoing. The peer may be one that reads nothing.
-  task<void> say_why() { static_cast<void>(co_await timeout(patience, flush_in_turn())); }
+  /// After a failure: an alert may be outgoing, once. Whoever has the turn sends it, too; the peer may be one that reads nothing.
+  task<void> say_why() {
+    if (has_said_why_ || !engine_.has_news()) co_return;
+    has_said_why_ = true;
+    if (!sending_.try_acquire().has_value()) co_return;
+    const sending_turn turn(*this);
+    static_cast<void>(co_await timeout(patience, flush()));
+  }
 
   S below_;
   Engine engine_;
   sync::semaphore sending_{1};
   sync::semaphore receiving_{1};
   sync::notify left_;
+  bool has_said_why_ = false;  // of who reads
 };
 
 }  // namespace detail

@@ -1,6 +1,8 @@
 // Peers that send what is no TLS, break off anywhere, or send nothing: an error each time, and never a wait without end.
 #include "unit/tls/tls_support.hpp"
 
+#include <rota/io/algorithms.hpp>
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -220,6 +222,88 @@ task<void> fails_before_one_that_does_not_read() {
 TEST(stalled_peers, do_not_hold_up_a_failure) {
   testing::runtime rt;
   rt.block_on(fails_before_one_that_does_not_read());
+}
+
+/// A connection with room for so little that a record does not fit, and a peer that takes nothing more.
+task<tls_pair> narrow_pair() {
+  tls::server_config config = serving_example();
+  config.sessions = tls::resumption::none;
+  ends both = co_await shaken(tls::client(trusting()), tls::server(config), "example.com", 10);
+  co_return tls_pair{std::move(both.client.value()), std::move(both.server.value())};
+}
+
+/// In a time that is too short for any waiting.
+task<std::error_code> fails_at_once(tls_stream& from) {
+  std::byte one[1];
+  const result<std::size_t> got = co_await timeout(1ms, from.read(one));
+  EXPECT_FALSE(got.has_value());
+  co_return got.has_value() ? std::error_code() : got.error();
+}
+
+task<void> reads_an_end_beside_a_writer() {
+  tls_pair both = co_await narrow_pair();
+  auto writing = spawn(both.near.write(bytes_of("nobody takes this")));
+  co_await sleep_for(1ms);
+  both.far.below().shutdown_write();
+  for (int i = 0; i < 3; ++i) {
+    const std::error_code why = co_await fails_at_once(both.near);
+    EXPECT_EQ(why, rota::errc::end_of_stream) << i << ": " << why.message();
+  }
+  writing.cancel();
+  const auto end = co_await writing.result();
+  EXPECT_TRUE(end.is_cancelled());
+  const std::error_code later = co_await fails_at_once(both.near);
+  EXPECT_EQ(later, rota::errc::end_of_stream) << "nor is the rest of the write waited for";
+}
+
+TEST(stalled_peers, do_not_hold_up_an_end) {
+  testing::runtime rt;
+  rt.block_on(reads_an_end_beside_a_writer());
+}
+
+task<void> puts_garbage(duplex_end& to) {
+  static_cast<void>(co_await io::write_all(to, bytes_of("this is no record at all")));  // not all is read
+}
+
+task<void> hears_garbage_beside_a_writer() {
+  tls_pair both = co_await narrow_pair();
+  auto writing = spawn(both.near.write(bytes_of("nobody takes this")));
+  auto putting = spawn(puts_garbage(both.far.below()));
+  for (int i = 0; i < 3; ++i) {
+    const std::error_code why = co_await fails_at_once(both.near);
+    EXPECT_TRUE(why && why != rota::errc::timed_out) << i << ": " << why.message();
+  }
+  // Whoever has the turn sends the alert: with the next bytes that are taken.
+  std::string heard;
+  const std::error_code said = co_await read_all(both.far, heard);
+  EXPECT_EQ(heard, "nobody takes this");
+  EXPECT_EQ(said.category(), tls::alert_category()) << said.message();
+  const result<std::size_t> put = co_await writing;
+  EXPECT_TRUE(put.has_value());
+  putting.cancel();
+  static_cast<void>(co_await putting.result());
+}
+
+TEST(stalled_peers, are_told_by_a_writer_why) {
+  testing::runtime rt;
+  rt.block_on(hears_garbage_beside_a_writer());
+}
+
+task<void> hears_garbage_alone() {
+  tls_pair both = co_await narrow_pair();
+  auto putting = spawn(puts_garbage(both.far.below()));
+  std::byte one[1];
+  const result<std::size_t> first = co_await timeout(1500ms, both.near.read(one));
+  EXPECT_TRUE(!first.has_value() && first.error() != rota::errc::timed_out) << "the alert has a second";
+  const std::error_code second = co_await fails_at_once(both.near);
+  EXPECT_EQ(second, first.error());
+  putting.cancel();
+  static_cast<void>(co_await putting.result());
+}
+
+TEST(stalled_peers, have_one_second_and_no_more) {
+  testing::runtime rt;
+  rt.block_on(hears_garbage_alone());
 }
 
 }  // namespace
