@@ -5,7 +5,9 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <charconv>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 namespace http_get {
 
@@ -22,6 +24,9 @@ std::string field(const http::response<http::buffer_body>& of, http::field name)
   return found == of.end() ? std::string() : std::string(found->value());
 }
 
+/// 101 is final: nobody has asked for another protocol.
+bool is_interim(unsigned status) { return status >= 100 && status < 200 && status != 101; }
+
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -31,26 +36,40 @@ std::optional<std::uint64_t> number(std::string_view text) {
 
 }  // namespace
 
-answer::answer() : parser_(std::make_unique<parser>()), buffer_(capacity, '\0'), out_(capacity, '\0') {
+answer::answer() : buffer_(capacity, '\0'), out_(capacity, '\0') { begin(); }
+answer::~answer() = default;
+
+void answer::begin() {
+  parser_ = std::make_unique<parser>();
   parser_->header_limit(most_head_bytes);
   parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
 }
-answer::~answer() = default;
 
-std::span<std::byte> answer::room() { return std::as_writable_bytes(std::span(buffer_)).subspan(size_); }
-
-void answer::arrived(std::size_t count) {
-  size_ += count;
-  if (!parser_->is_header_done()) parse_head();
+std::span<std::byte> answer::room() {
+  // Only here: what was taken before costs nothing until there is no room behind it.
+  if (end_ == capacity || first_ == end_) {
+    std::memmove(buffer_.data(), buffer_.data() + first_, end_ - first_);
+    end_ -= std::exchange(first_, 0);
+  }
+  return std::as_writable_bytes(std::span(buffer_)).subspan(end_);
 }
 
-void answer::parse_head() {
+void answer::arrived(std::size_t count) {
+  end_ += count;
+  while (error_.empty() && !parser_->is_header_done()) {
+    static_cast<void>(parse());
+    if (!parser_->is_header_done() || !is_interim(parser_->get().result_int())) return;
+    begin();
+    if (first_ == end_) return;
+  }
+}
+
+std::size_t answer::parse() {
   boost::system::error_code why;
-  const std::size_t used = parser_->put(boost::asio::buffer(buffer_.data(), size_), why);
-  buffer_.erase(0, used);
-  buffer_.resize(capacity);
-  size_ -= used;
+  const std::size_t used = parser_->put(boost::asio::buffer(buffer_.data() + first_, end_ - first_), why);
+  first_ += used;
   if (why && why != http::error::need_more && why != http::error::need_buffer) error_ = why.message();
+  return used;
 }
 
 void answer::ended() {
@@ -82,23 +101,14 @@ head answer::about() const {
 }
 
 std::string_view answer::next() {
-  if (!error_.empty() || parser_->is_done() || size_ == 0) return {};
   auto& body = parser_->get().body();
   body.data = out_.data();
   body.size = out_.size();
-  boost::system::error_code why;
-  const std::size_t used = parser_->put(boost::asio::buffer(buffer_.data(), size_), why);
-  buffer_.erase(0, used);
-  buffer_.resize(capacity);
-  size_ -= used;
-  if (why && why != http::error::need_more && why != http::error::need_buffer) {
-    error_ = why.message();
-    return {};
+  // The head of a chunk gives nothing, and what is behind it does.
+  while (error_.empty() && !parser_->is_done() && first_ != end_ && body.size != 0) {
+    if (parse() == 0) break;
   }
-  const std::size_t got = out_.size() - body.size;
-  // A head of a chunk, say, gives nothing, and what is behind it does.
-  if (got == 0 && used != 0) return next();
-  return {out_.data(), got};
+  return {out_.data(), out_.size() - body.size};
 }
 
 content_range parse_content_range(std::string_view text) {

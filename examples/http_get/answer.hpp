@@ -35,21 +35,25 @@ class answer {
   /// The connection has ended.
   void ended();
 
+  /// That of the final answer: those before it, 100 to 199, say nothing of the file.
   [[nodiscard]] bool has_head() const;
   [[nodiscard]] head about() const;
-  /// Some of the body; empty: more bytes are wanted, or is_done().
+  /// As much of the body as has come, and goes into one part; empty: more bytes are wanted, or is_done().
   [[nodiscard]] std::string_view next();
   [[nodiscard]] bool is_done() const;
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
   struct parser;
-  void parse_head();
+  void begin();
+  /// How many bytes the parser has taken.
+  std::size_t parse();
 
   static constexpr std::size_t capacity = 65'536;
   std::unique_ptr<parser> parser_;
   std::string buffer_;
-  std::size_t size_ = 0;
+  std::size_t first_ = 0;  // of what the parser has not taken
+  std::size_t end_ = 0;
   std::string out_;
   std::string error_;
 };

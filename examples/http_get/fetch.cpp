@@ -100,18 +100,18 @@ verdict led_on(const url& from, const std::string& location) {
 std::string with_reason(const head& h) { return std::to_string(h.status) + " " + h.reason; }
 
 /// What the head says of the body, and whether that fits to what is there. An error, or the size of the whole.
-std::expected<std::optional<std::uint64_t>, std::string> agree(job j, const head& h) {
+rota::task<std::expected<std::optional<std::uint64_t>, std::string>> agree(job j, const head& h) {
   const content_range range = parse_content_range(h.content_range);
   if (h.status == 206) {
     if (j.to.size() == 0 || range.first != j.to.size())
-      return std::unexpected("a part that nobody has asked for: " + h.content_range);
-    return range.whole;
+      co_return std::unexpected("a part that nobody has asked for: " + h.content_range);
+    co_return range.whole;
   }
-  if (h.status != 200) return std::unexpected(with_reason(h));
-  // The server knows no parts: all of it comes.
-  const std::string why = j.to.start_anew();
-  if (!why.empty()) return std::unexpected(why);
-  return h.length;
+  if (h.status != 200) co_return std::unexpected(with_reason(h));
+  // All of it comes, also from a server that knows no parts.
+  const std::string why = co_await j.to.start_anew();
+  if (!why.empty()) co_return std::unexpected(why);
+  co_return h.length;
 }
 
 template <rota::io::stream S>
@@ -125,7 +125,7 @@ rota::task<verdict> exchange(job j, const url& what, S& over) {
   // All of it is there already.
   if (h.status == 416 && j.to.size() != 0 && parse_content_range(h.content_range).whole == j.to.size())
     co_return verdict{};
-  const auto whole = agree(j, h);
+  const auto whole = co_await agree(j, h);
   if (!whole.has_value()) co_return failed(whole.error());
   verdict end = co_await take_body(j, over, got, *whole);
   // A part may be a part of what was asked for.
@@ -166,7 +166,7 @@ rota::task<std::string> fetch(const options& o) {
   for (unsigned redirects = 0;; ++redirects) {
     verdict end = co_await fetch_one(j, client, at);
     if (!end.why.empty()) co_return to_text(at) + ": " + end.why;
-    if (!end.next.has_value()) co_return std::string();
+    if (!end.next.has_value()) co_return co_await to.finish();
     if (redirects == o.redirects) co_return to_text(*end.next) + ": too many redirects";
     at = std::move(*end.next);
   }

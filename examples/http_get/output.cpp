@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include <rota/spawn.hpp>
 
@@ -33,34 +34,54 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace
 
-output::output(const options& o) {
-  if (o.output == "-") {
+output::output(const options& o) : path_(o.output) {
+  if (path_ == "-") {
     file_ = STDOUT_FILENO;
-    return;
+  } else if (o.beginning == starts::where_it_ended) {
+    open_what_is_there();
   }
-  const int how = O_WRONLY | O_CREAT | O_CLOEXEC;
-  file_ = ::open(o.output.c_str(), how, 0666);
+}
+
+output::~output() { static_cast<void>(close()); }
+
+void output::open_what_is_there() {
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ == -1 && errno == ENOENT) return;
   is_ours_ = file_ != -1;
   struct stat about{};
-  if (file_ == -1 || ::fstat(file_, &about) != 0) {
-    error_ = reason(o.output);
+  if (file_ == -1 || ::fstat(file_, &about) != 0 || ::lseek(file_, 0, SEEK_END) == -1) {
+    error_ = reason(path_);
     return;
   }
-  if (o.beginning == starts::anew) return;
   size_ = static_cast<std::uint64_t>(about.st_size);
-  if (::lseek(file_, 0, SEEK_END) == -1) error_ = reason(o.output);
 }
 
-output::~output() {
-  if (is_ours_) ::close(file_);
-}
-
-std::string output::start_anew() {
+std::string output::begin() {
   size_ = 0;
+  if (file_ == -1) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    is_ours_ = file_ != -1;
+    return is_ours_ ? std::string() : reason(path_);
+  }
+  if (!is_ours_ || (::ftruncate(file_, 0) == 0 && ::lseek(file_, 0, SEEK_SET) == 0)) return {};
+  return reason(path_);
+}
+
+std::string output::close() {
   if (!is_ours_) return {};
-  if (::ftruncate(file_, 0) == 0 && ::lseek(file_, 0, SEEK_SET) == 0) return {};
-  // A pipe, a terminal, /dev/null: they have no beginning.
-  return errno == ESPIPE || errno == EINVAL ? std::string() : reason("the file");
+  is_ours_ = false;
+  // Interrupted, it is closed all the same.
+  return ::close(std::exchange(file_, -1)) == 0 || errno == EINTR ? std::string() : reason(path_);
+}
+
+rota::task<std::string> output::start_anew() {
+  auto beginning = rota::spawn_blocking([this] { return begin(); });
+  co_return co_await beginning;
+}
+
+rota::task<std::string> output::finish() {
+  auto closing = rota::spawn_blocking([this] { return close(); });
+  co_return co_await closing;
 }
 
 std::string output::put(std::string_view bytes) const {

@@ -13,7 +13,7 @@
 
 namespace http_get {
 
-/// Writes block, so they are made by threads for that. "-" is the standard output.
+/// What may block is done by threads for that. "-" is the standard output. A file that is not there is made by start_anew().
 class output {
  public:
   explicit output(const options& o);
@@ -23,14 +23,20 @@ class output {
 
   /// What is there already, if it is to go on; else 0.
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// From its beginning.
-  [[nodiscard]] std::string start_anew();
-  /// An error, or nothing.
+  /// From its beginning. These three: an error, or nothing.
+  [[nodiscard]] rota::task<std::string> start_anew();
   [[nodiscard]] rota::task<std::string> write(std::string_view bytes);
+  /// Some systems say only now that what was written is not there.
+  [[nodiscard]] rota::task<std::string> finish();
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
+  void open_what_is_there();
+  [[nodiscard]] std::string begin();
   [[nodiscard]] std::string put(std::string_view bytes) const;
+  [[nodiscard]] std::string close();
+
+  std::string path_;
   int file_ = -1;
   std::uint64_t size_ = 0;
   bool is_ours_ = false;

@@ -97,6 +97,7 @@ std::string to_text(const url& of) {
 std::string file_name_of(const url& of) {
   const std::string path = of.target.substr(0, of.target.find('?'));
   const std::string name = path.substr(path.rfind('/') + 1);
+  if (name == "-") return "./-";
   return name.empty() || name == "." || name == ".." ? "index.html" : name;
 }
 

@@ -26,7 +26,7 @@ struct url {
 /// "example.com", "[::1]:8080": the field Host.
 [[nodiscard]] std::string host_field(const url& of);
 [[nodiscard]] std::string to_text(const url& of);
-/// The last part of the path; "index.html" if that is empty.
+/// The last part of the path; "index.html" if that is empty; "./-" if it is what stands for the standard output.
 [[nodiscard]] std::string file_name_of(const url& of);
 
 }  // namespace http_get

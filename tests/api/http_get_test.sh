@@ -63,6 +63,20 @@ class handler(http.server.BaseHTTPRequestHandler):
         if path == "/chunked":
             body = b"".join(b"%x\r\n%s\r\n" % (len(data[i:i + 7001]), data[i:i + 7001]) for i in range(0, len(data), 7001))
             return self.answer(200, body + b"0\r\n\r\n", Transfer_Encoding="chunked")
+        if path == "/tiny-chunks":
+            body = b"".join(b"1\r\n%c\r\n" % byte for byte in data[:200_000])
+            return self.answer(200, body + b"0\r\n\r\n", Transfer_Encoding="chunked")
+        if path in ("/early", "/early-ends"):
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" + b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 3)
+            self.wfile.flush()
+            time.sleep(0.05)
+            self.close_connection = True
+            return None if path == "/early-ends" else self.answer(200, data, Content_Length=size)
+        if path == "/switches":
+            self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")
+            self.close_connection = True
+            return
+        if path == "/-": return self.answer(200, data, Content_Length=size)
         if path == "/until-end": return self.answer(200, data)
         if path == "/short": return self.answer(200, data[:1000], Content_Length=size)
         if path == "/stall":
@@ -118,7 +132,7 @@ secure=https://localhost:$https
 trusted=(--ca-file "$work/cert.pem")
 
 echo "== bodies of all kinds"
-for path in file chunked until-end; do
+for path in file chunked until-end early; do
   ends_with 0 "$plain/$path" -o got
   is_whole "$work/here/got"
   ends_with 0 "$secure/$path" -o got "${trusted[@]}"
@@ -131,6 +145,11 @@ ends_with 0 "$plain/file" -o -
 is_whole "$work/out"
 ends_with 0 "$plain/file" -o got --progress always
 complains '100 %'
+ends_with 0 "$plain/-" # a file's name, since nobody has asked for the standard output
+is_whole "$work/here/-"
+[[ ! -s $work/out ]] || fail "the file went to the standard output"
+ends_with 0 "$plain/tiny-chunks" -o got
+cmp <(head -c 200000 "$work/file") "$work/here/got" || fail "a body of small chunks is another"
 
 echo "== what does not come wholly"
 ends_with 1 "$plain/short" -o short
@@ -141,8 +160,18 @@ ends_with 1 "$plain/stall" -o got --idle-timeout 1
 complains 'nothing more has come in time'
 ends_with 1 "$plain/silent" -o got --timeout 1
 complains 'no answer in time'
-ends_with 1 "$plain/nothing" -o got
+ends_with 1 "$plain/nothing" -o new
 complains '404 Not Found'
+[[ ! -e $work/here/new ]] || fail "a file was made of no answer"
+echo precious >"$work/here/old"
+for path in nothing garbage early-ends switches; do
+  ends_with 1 "$plain/$path" -o old
+  [[ $(<"$work/here/old") == precious ]] || fail "$path: the file was touched"
+done
+ends_with 1 "$plain/early-ends" -o got
+complains 'the connection ended before the answer'
+ends_with 1 "$plain/switches" -o got
+complains '101 Switching Protocols'
 ends_with 1 "$plain/garbage" -o got
 ends_with 1 "$plain/large-head" -o got
 complains 'header limit'
@@ -152,6 +181,15 @@ ends_with 1 "$plain/file" -o "$work/none/got"
 complains 'No such file or directory'
 ends_with 1 "$plain/file" -o /dev/full
 complains 'No space left on device'
+
+# Some file systems say only at the end that there was no room. ptrace may be forbidden.
+if strace -o /dev/null true 2>/dev/null; then
+  code=0
+  strace -f -qq -o /dev/null -P "$work/here/late" -e trace=close -e inject=close:error=EDQUOT \
+    "$program" "$plain/file" -o "$work/here/late" 2>"$work/errors" || code=$?
+  ((code == 1)) || fail "exit code $code although the file could not be closed"
+  complains 'Disk quota exceeded'
+fi
 
 echo "== the rest of a file"
 head -c 1234567 "$work/file" >"$work/here/part"
