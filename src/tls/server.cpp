@@ -42,6 +42,12 @@ class server_context final : public context {
   void ask_clients(const server_config& from);
   [[nodiscard]] const loaded_identity* valid_for(const char* host) const noexcept;
   static int choose_identity(SSL* ssl, int* alert, void* self) noexcept;
+  static SSL_TICKET_RETURN judge_ticket(SSL* ssl,
+                                        SSL_SESSION* session,
+                                        const unsigned char* key,
+                                        std::size_t key_size,
+                                        SSL_TICKET_STATUS status,
+                                        void* self) noexcept;
   static int choose_protocol(SSL* ssl,
                              const unsigned char** chosen,
                              unsigned char* chosen_size,
@@ -66,6 +72,7 @@ server_context::server_context(const server_config& from)
   if (SSL_CTX_set_session_id_context(ctx_.get(), id_of_sessions, sizeof id_of_sessions) != 1)
     throw std::bad_alloc();
   SSL_CTX_set_options(ctx_.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  if (SSL_CTX_set_session_ticket_cb(ctx_.get(), nullptr, judge_ticket, nullptr) != 1) throw std::bad_alloc();
   if (from.sessions == resumption::by_tickets) return;
   SSL_CTX_set_options(ctx_.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(ctx_.get(), 0);
@@ -114,6 +121,19 @@ int server_context::choose_identity(SSL* ssl, int* alert, void* self) noexcept {
     return SSL_TLSEXT_ERR_OK;
   *alert = SSL_AD_INTERNAL_ERROR;
   return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/// One of a client whose certificate has expired since is none: it must show it again.
+SSL_TICKET_RETURN server_context::judge_ticket(SSL* /*ssl*/,
+                                               SSL_SESSION* session,
+                                               const unsigned char* /*key*/,
+                                               std::size_t /*key_size*/,
+                                               SSL_TICKET_STATUS status,
+                                               void* /*self*/) noexcept {
+  if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  if (!is_in_date(session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 /// The first of ours that is among theirs.

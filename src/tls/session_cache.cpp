@@ -5,11 +5,24 @@
 
 namespace rota::tls::detail {
 
-ssl_session_ptr session_cache::take(std::string_view host) {
+bool is_in_date(const SSL_SESSION* session, const std::time_t* at) noexcept {
+  // That it is const is missing in OpenSSL's.
+  const X509* const peer = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(session));
+  if (peer == nullptr) return true;
+  // 0: an error; there is no equal.
+  auto* const when = const_cast<std::time_t*>(at);
+  return X509_cmp_time(X509_get0_notBefore(peer), when) < 0 &&
+         X509_cmp_time(X509_get0_notAfter(peer), when) > 0;
+}
+
+ssl_session_ptr session_cache::take(std::string_view host, const std::time_t* at) {
   const base::turn_guard inside(lock_);
   const auto found = by_name_.find(host);
   if (found == by_name_.end() || found->second->sessions.empty()) return nullptr;
-  std::vector<ssl_session_ptr>& sessions = found->second->sessions;
+  hosts_.splice(hosts_.begin(), hosts_, found->second);
+  std::vector<ssl_session_ptr>& sessions = hosts_.front().sessions;
+  std::erase_if(sessions, [at](const ssl_session_ptr& each) { return !is_in_date(each.get(), at); });
+  if (sessions.empty()) return nullptr;
   SSL_SESSION* const newest = sessions.back().get();
   if (SSL_SESSION_get_protocol_version(newest) != TLS1_3_VERSION && SSL_SESSION_up_ref(newest) == 1)
     return ssl_session_ptr(newest);

@@ -5,11 +5,14 @@
 #include "tls/openssl.hpp"
 
 #include <cstddef>
+#include <ctime>
 #include <list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include <rota/detail/config.hpp>
 
 namespace rota::tls::detail {
 
@@ -17,15 +20,15 @@ namespace rota::tls::detail {
 //   hosts_ is a list, the host that was used last in front; by_name_ finds its places. Everything under lock_.
 //   A ticket of TLS 1.3 is given out once (RFC 8446 §C.4): take() removes it. A session of TLS 1.2 may be used again.
 //   A session is SSL_SESSION's own count of owners: one here, one in each connection.
-class session_cache {
+class ROTA_API session_cache {
  public:
   explicit session_cache(std::size_t capacity) : capacity_(capacity) {}
   session_cache(const session_cache&) = delete;
   session_cache& operator=(const session_cache&) = delete;
   ~session_cache() = default;
 
-  /// Null: none. The newest.
-  [[nodiscard]] ssl_session_ptr take(std::string_view host);
+  /// Null: none. The newest whose certificate is valid: see is_in_date().
+  [[nodiscard]] ssl_session_ptr take(std::string_view host, const std::time_t* at = nullptr);
   /// Without memory for it, it is forgotten.
   void put(const std::string& host, ssl_session_ptr session) noexcept;
 

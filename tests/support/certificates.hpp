@@ -25,6 +25,7 @@ struct wish {
   std::string hosts = "DNS:example.com";  // as in openssl.cnf: "DNS:a.example,IP:127.0.0.1"; empty: none
   int from_days = -1;
   int to_days = 1;
+  int to_seconds = 0;  // and so many
   key_kind kind = key_kind::elliptic;
 };
 
@@ -79,7 +80,7 @@ inline x509_ptr make_certificate(const wish& w, EVP_PKEY* key, X509* issuer) {
   ASN1_INTEGER_set(X509_get_serialNumber(made.get()), ++serial);
   constexpr long day = 24L * 3600;
   X509_gmtime_adj(X509_getm_notBefore(made.get()), w.from_days * day);
-  X509_gmtime_adj(X509_getm_notAfter(made.get()), w.to_days * day);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), w.to_days * day + w.to_seconds);
   X509_set_pubkey(made.get(), key);
   X509_NAME* const name = X509_get_subject_name(made.get());
   const auto* const text = reinterpret_cast<const unsigned char*>(w.name.c_str());

@@ -1,4 +1,4 @@
-// Who talks to whom: certificates, names, versions, protocols, sessions.
+// Who talks to whom: certificates, names, versions, protocols.
 #include "unit/tls/tls_support.hpp"
 
 #include "support/scratch_folder.hpp"
@@ -278,77 +278,6 @@ TEST(client_certificates, of_a_stranger_end_it) {
     ASSERT_FALSE(both.of_client());
     testing::runtime rt;
     EXPECT_EQ(rt.block_on(first_read(both)), alert::unknown_ca);
-  }
-}
-
-/// A connection in which the server says a word, so that the client has read the tickets.
-task<ends> visit(tls::client client, tls::server server, std::string host = "example.com") {
-  ends both = co_await shaken(client, server, host);
-  if (!both.client.has_value() || !both.server.has_value()) co_return both;
-  std::byte one[1];
-  auto [put, got] = co_await when_all(both.server->write(bytes_of("!")), both.client->read(one));
-  EXPECT_EQ(put.value_or(0), 1U);
-  EXPECT_EQ(got.value_or(0), 1U);
-  co_return both;
-}
-
-TEST(sessions, are_resumed_by_the_same_client) {
-  const tls::client client(trusting());
-  const tls::server server(serving_example());
-  testing::runtime rt;
-  const ends first = made_by(rt, visit(client, server));
-  ASSERT_FALSE(first.of_client());
-  EXPECT_FALSE(first.client->is_resumed());
-  const ends second = made_by(rt, visit(client, server));
-  ASSERT_FALSE(second.of_client()) << second.of_client().message();
-  EXPECT_TRUE(second.client->is_resumed());
-  EXPECT_TRUE(second.server->is_resumed());
-  EXPECT_EQ(second.client->peer_subject(), "CN=test") << "of the session's beginning";
-  const ends other = made_by(rt, visit(tls::client(trusting()), server));
-  EXPECT_FALSE(other.client->is_resumed()) << "another client has its own";
-}
-
-TEST(sessions, are_those_of_a_host) {
-  const tls::client client(trusting());
-  const tls::server server(serving(root().issue({.hosts = "DNS:a.example,DNS:b.example"})));
-  testing::runtime rt;
-  const ends first = made_by(rt, visit(client, server, "a.example"));
-  const ends second = made_by(rt, visit(client, server, "b.example"));
-  EXPECT_FALSE(second.client->is_resumed());
-  const ends third = made_by(rt, visit(client, server, "a.example"));
-  EXPECT_TRUE(third.client->is_resumed());
-}
-
-TEST(sessions, are_forgotten_beyond_the_limit) {
-  tls::client_config config = trusting();
-  config.remembered_hosts = 2;
-  const tls::client client(config);
-  const tls::server server(serving(root().issue({.hosts = "DNS:*.some.example"})));
-  testing::runtime rt;
-  for (const char* host : {"a.some.example", "b.some.example", "c.some.example"}) {
-    const ends both = made_by(rt, visit(client, server, host));
-    ASSERT_FALSE(both.of_client());
-  }
-  const ends oldest = made_by(rt, visit(client, server, "a.some.example"));
-  EXPECT_FALSE(oldest.client->is_resumed());
-  const ends newer = made_by(rt, visit(client, server, "c.some.example"));
-  EXPECT_TRUE(newer.client->is_resumed());
-}
-
-TEST(sessions, are_none_if_either_side_says_so) {
-  tls::client_config no_memory = trusting();
-  no_memory.remembered_hosts = 0;
-  tls::server_config no_tickets = serving_example();
-  no_tickets.sessions = tls::resumption::none;
-  const std::pair<tls::client, tls::server> all[] = {{tls::client(no_memory), tls::server(serving_example())},
-                                                     {tls::client(trusting()), tls::server(no_tickets)}};
-  for (const auto& [client, server] : all) {
-    testing::runtime rt;
-    const ends first = made_by(rt, visit(client, server));
-    ASSERT_FALSE(first.of_client());
-    const ends second = made_by(rt, visit(client, server));
-    ASSERT_FALSE(second.of_client());
-    EXPECT_FALSE(second.client->is_resumed());
   }
 }
 
