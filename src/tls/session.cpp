@@ -67,6 +67,12 @@ moved session::handshake() noexcept {
   return look(SSL_do_handshake(ssl_));
 }
 
+/// A server of TLS 1.3 has had the last word of the peer's; what it sends then are tickets.
+bool session::is_waited_for() noexcept {
+  const base::turn_guard inside(lock_);
+  return SSL_is_server(ssl_) == 0 || SSL_version(ssl_) != TLS1_3_VERSION;
+}
+
 moved session::read(std::span<std::byte> into) noexcept {
   const base::turn_guard inside(lock_);
   if (error_) return {.what = step::failed};

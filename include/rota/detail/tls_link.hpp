@@ -130,6 +130,10 @@ class link final : public shared_part {
         co_await say_why();
         co_return std::unexpected(engine_.error());
       }
+      if (m.what == step::done && !engine_.is_waited_for()) {
+        give_what_it_takes();
+        co_return result<void>();
+      }
       const result<void> gone = co_await flush_in_turn();
       if (!gone.has_value()) co_return gone;
       if (m.what == step::done) co_return result<void>();

@@ -11,8 +11,11 @@ namespace rota::test {
 namespace {
 
 /// A connection in which the server says a word, so that the client has read the tickets.
-task<ends> visit(tls::client client, tls::server server, std::string host = "example.com") {
-  ends both = co_await shaken(client, server, host);
+task<ends> visit(tls::client client,
+                 tls::server server,
+                 std::string host = "example.com",
+                 std::size_t capacity = wide) {
+  ends both = co_await shaken(client, server, host, capacity);
   if (!both.client.has_value() || !both.server.has_value()) co_return both;
   std::byte one[1];
   auto [put, got] = co_await when_all(both.server->write(bytes_of("!")), both.client->read(one));
@@ -35,6 +38,18 @@ TEST(sessions, are_resumed_by_the_same_client) {
   EXPECT_EQ(second.client->peer_subject(), "CN=test") << "of the session's beginning";
   const ends other = made_by(rt, visit(tls::client(trusting()), server));
   EXPECT_FALSE(other.client->is_resumed()) << "another client has its own";
+}
+
+// There is room for a part of a ticket: the rest goes with what the server says.
+TEST(sessions, are_resumed_though_their_tickets_had_no_room) {
+  const tls::client client(trusting());
+  const tls::server server(serving_example());
+  testing::runtime rt;
+  const ends first = made_by(rt, visit(client, server, "example.com", 100));
+  ASSERT_FALSE(first.of_client());
+  const ends second = made_by(rt, visit(client, server, "example.com", 100));
+  ASSERT_FALSE(second.of_client());
+  EXPECT_TRUE(second.client->is_resumed());
 }
 
 TEST(sessions, are_those_of_a_host) {
