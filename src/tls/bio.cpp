@@ -2,6 +2,7 @@
 
 #include <rota/detail/tls_session.hpp>
 
+#include "base/atomic.hpp"
 #include "tls/openssl.hpp"
 
 namespace rota::tls::detail {
@@ -41,10 +42,19 @@ BIO_METHOD* make_method() noexcept {
   return made;
 }
 
-/// Stays to the end of the program, since sessions may.
+/// Stays to the end of the program, since sessions may. Null: there is no memory now.
 const BIO_METHOD* method() noexcept {
-  static const BIO_METHOD* const instance = make_method();
-  return instance;
+  static constinit base::atomic<const BIO_METHOD*> instance{nullptr};
+  // acquire. Pairs with the exchange below: what it points to is seen.
+  const BIO_METHOD* there = instance.load(base::order::acquire);
+  if (there != nullptr) return there;
+  BIO_METHOD* const made = make_method();
+  if (made == nullptr) return nullptr;
+  // acq_rel. release: what was made is seen by whoever finds it. acquire: of two that make one, the second uses the first's.
+  // failure: acquire. That one.
+  if (instance.compare_exchange_strong(there, made, base::order::acq_rel, base::order::acquire)) return made;
+  BIO_meth_free(made);
+  return there;
 }
 
 }  // namespace

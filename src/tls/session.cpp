@@ -146,7 +146,9 @@ std::span<std::byte> session::room(std::uint64_t seen) {
 
 void session::arrived(std::size_t count) noexcept {
   const base::turn_guard inside(lock_);
-  ROTA_ASSERT(in_first_ == in_end_ && count <= in_.size());
+  ROTA_ASSERT(in_first_ == in_end_);
+  if (count > in_.size()) [[unlikely]]
+    ROTA_FATAL("the stream below a TLS connection has read more than there was room for", count);
   in_first_ = 0;
   in_end_ = count;
   ++arrivals_;
@@ -167,6 +169,13 @@ std::span<const std::byte> session::outgoing() noexcept {
     sending_.swap(out_);
   }
   return std::span(sending_).subspan(sent_);
+}
+
+/// What a stream says that it has moved is believed by nobody: it may be the user's own.
+void session::sent(std::size_t count) noexcept {
+  if (count > sending_.size() - sent_) [[unlikely]]
+    ROTA_FATAL("the stream below a TLS connection has written more than it was given", count);
+  sent_ += count;
 }
 
 void session::keep(std::span<const std::byte> unsettled) noexcept {

@@ -68,7 +68,7 @@ class ROTA_API session {
   void arrived(std::size_t count) noexcept;
   [[nodiscard]] bool has_news() noexcept;
   [[nodiscard]] std::span<const std::byte> outgoing() noexcept;
-  void sent(std::size_t count) noexcept { sent_ += count; }
+  void sent(std::size_t count) noexcept;
   void keep(std::span<const std::byte> unsettled) noexcept;
   [[nodiscard]] moved settle(std::span<const std::byte> from) noexcept;
 
