@@ -54,7 +54,7 @@ x509_ptr next_certificate(BIO* text, const std::string& field) {
   refuse_with_reason(field, "not a certificate in PEM");
 }
 
-/// Of PEM_read_bio_PrivateKey. It never asks a terminal.
+/// Of PEM_read_bio_PrivateKey. It never asks a terminal, and only reads the password, of which there is no copy here to be wiped.
 int give_password(char* into, int size, int /*for_writing*/, void* password) {
   const auto& text = *static_cast<const std::string*>(password);
   if (text.empty() || text.size() > static_cast<std::size_t>(size)) return -1;
@@ -66,10 +66,10 @@ key_ptr load_key(const identity& from, const std::string& field) {
   demand_one_source(field + ".key", from.key_file, from.key_pem);
   const std::string name = name_of(field + ".key", from.key_file);
   const bio_ptr text = open_text(name, from.key_file, from.key_pem);
-  std::string password = from.key_password;
-  key_ptr key(PEM_read_bio_PrivateKey(text.get(), nullptr, give_password, &password));
+  auto* const password = const_cast<std::string*>(&from.key_password);
+  key_ptr key(PEM_read_bio_PrivateKey(text.get(), nullptr, give_password, password));
   if (key != nullptr) return key;
-  const char* const hint = password.empty() ? "; if it is encrypted, key_password must be given" : "";
+  const char* const hint = password->empty() ? "; if it is encrypted, key_password must be given" : "";
   refuse_with_reason(name, std::string("not a private key in PEM that can be read") + hint);
 }
 
