@@ -1,4 +1,5 @@
 // An echo server over TLS, and a client that talks to it: twice, and the second time without showing certificates again.
+#include <rota/error.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/runtime.hpp>
@@ -25,7 +26,8 @@ using rota::net::tcp_stream;
 using rota::tls::result;
 using secure_stream = rota::tls::stream<tcp_stream>;
 
-rota::task<void> echo(const rota::tls::server& server, tcp_stream socket) {
+/// By value: a copy is the same server, and nobody waits for the end of this task.
+rota::task<void> echo(rota::tls::server server, tcp_stream socket) {
   // Who connects and says nothing is not waited for.
   result<secure_stream> stream = co_await rota::timeout(10s, server.accept(std::move(socket)));
   if (!stream.has_value()) co_return;
@@ -43,7 +45,12 @@ rota::task<void> echo(const rota::tls::server& server, tcp_stream socket) {
 rota::task<void> serve(const rota::tls::server& server, tcp_listener& listener) {
   for (;;) {
     result<tcp_stream> socket = co_await listener.accept();
-    if (!socket.has_value()) continue;
+    if (!socket.has_value()) {
+      if (socket.error() == rota::errc::closed) co_return;
+      std::printf("accept: %s\n", socket.error().message().c_str());
+      co_await rota::sleep_for(100ms);  // it may be the same again
+      continue;
+    }
     rota::join_handle<void> connection = rota::spawn(echo(server, std::move(*socket)));
     connection.detach();
   }
