@@ -34,7 +34,8 @@ long control(BIO* /*bio*/, int what, long /*number*/, void* /*pointer*/) {
 }
 
 BIO_METHOD* make_method() noexcept {
-  BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "rota session");
+  const int index = BIO_get_new_index();
+  BIO_METHOD* const made = index == -1 ? nullptr : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "rota session");
   if (made == nullptr) return nullptr;
   BIO_meth_set_read(made, read_from);
   BIO_meth_set_write(made, write_to);
