@@ -14,10 +14,10 @@ result<descriptor> open_blocking(int at, const char* path, int flags, unsigned m
   return descriptor(*fd);
 }
 
-result<void> write_blocking(int fd, std::span<const std::byte> all) noexcept {
+result<void> write_blocking(int fd, std::span<const std::byte> all, const awaiting_task& by) noexcept {
   constexpr std::size_t piece = std::size_t{1} << 20U;
   while (!all.empty()) {
-    if (is_given_up()) return given_up();
+    if (by.has_given_up()) return given_up();
     const number put = sys::write_at(fd, all.first(std::min(all.size(), piece)), sys::no_offset);
     if (!put.has_value()) return std::unexpected(put.error());
     if (*put == 0) return std::unexpected(std::make_error_code(std::errc::io_error));

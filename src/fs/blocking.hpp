@@ -6,7 +6,6 @@
 
 #include <rota/detail/fs_descriptor.hpp>
 #include <rota/error.hpp>
-#include <rota/this_task.hpp>
 
 #include <cstddef>
 #include <span>
@@ -15,15 +14,16 @@
 
 namespace rota::fs::detail {
 
-/// The task that waits for this closure is cancelled: nobody will look at what it says.
-[[nodiscard]] inline bool is_given_up() noexcept { return this_task::cancel_requested(); }
+/// What nobody looks at: see awaiting_task.
 [[nodiscard]] inline std::unexpected<std::error_code> given_up() noexcept {
   return std::unexpected(make_error_code(errc::cancelled));
 }
 
 [[nodiscard]] result<descriptor> open_blocking(int at, const char* path, int flags, unsigned mode) noexcept;
 /// All of it, where the descriptor stands, in pieces of a megabyte.
-[[nodiscard]] result<void> write_blocking(int fd, std::span<const std::byte> all) noexcept;
+[[nodiscard]] result<void> write_blocking(int fd,
+                                          std::span<const std::byte> all,
+                                          const awaiting_task& by) noexcept;
 
 /// Where a name lies, and the last part of it; "" where it has none ("/", "").
 struct split_path {

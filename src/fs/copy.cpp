@@ -12,6 +12,7 @@ namespace rota::fs {
 
 namespace {
 
+using detail::awaiting_task;
 using detail::bad_argument;
 using detail::descriptor;
 using detail::number;
@@ -22,7 +23,7 @@ constexpr unsigned plain_permissions = 0777;
 /// From the one's start to its end; where both are.
 class copying {
  public:
-  copying(int from, int to) noexcept : from_(from), to_(to) {}
+  copying(int from, int to, const awaiting_task& by) noexcept : from_(from), to_(to), by_(by) {}
   [[nodiscard]] result<std::uint64_t> run(std::uint64_t size);
 
  private:
@@ -31,6 +32,7 @@ class copying {
 
   int from_;
   int to_;
+  const awaiting_task& by_;
   std::uint64_t read_ = 0;
   std::uint64_t written_ = 0;
 };
@@ -38,7 +40,7 @@ class copying {
 /// False: the rest must be read and written, if there is any.
 result<bool> copying::by_kernel() noexcept {
   for (;;) {
-    if (detail::is_given_up()) return detail::given_up();
+    if (by_.has_given_up()) return detail::given_up();
     const number got = sys::copy_range(from_, read_, to_, written_, detail::copied_at_a_time);
     if (got.value_or(0) != 0) continue;
     if (got.has_value() || detail::needs_reading(got.error())) return false;
@@ -49,7 +51,7 @@ result<bool> copying::by_kernel() noexcept {
 result<void> copying::by_hand() {
   std::vector<std::byte> buffer(std::size_t{128} << 10U);
   for (;;) {
-    if (detail::is_given_up()) return detail::given_up();
+    if (by_.has_given_up()) return detail::given_up();
     const number got = sys::read_at(from_, buffer, read_);
     if (!got.has_value()) return std::unexpected(got.error());
     if (*got == 0) return {};
@@ -84,7 +86,7 @@ result<descriptor> open_source(const std::string& from) noexcept {
 }
 
 /// Not emptied before it is known to be another one.
-result<std::uint64_t> copy_all(const std::string& from, const std::string& to) {
+result<std::uint64_t> copy_all(const std::string& from, const std::string& to, const awaiting_task& by) {
   const result<descriptor> source = open_source(from);
   if (!source.has_value()) return std::unexpected(source.error());
   const result<file_info> info = detail::look_at(source->get(), "", AT_EMPTY_PATH);
@@ -103,7 +105,7 @@ result<std::uint64_t> copy_all(const std::string& from, const std::string& to) {
     if (!set.has_value() && set.error() != std::errc::operation_not_permitted)
       return std::unexpected(set.error());
   }
-  const result<std::uint64_t> copied = copying(source->get(), target->get()).run(info->size);
+  const result<std::uint64_t> copied = copying(source->get(), target->get(), by).run(info->size);
   const result<void> closed = sys::close_file(target->release());
   if (!closed.has_value() && copied.has_value()) return std::unexpected(closed.error());
   return copied;
@@ -113,7 +115,7 @@ result<std::uint64_t> copy_all(const std::string& from, const std::string& to) {
 
 task<result<std::uint64_t>> copy(std::string from, std::string to) {
   if (detail::has_zero(from) || detail::has_zero(to)) co_return bad_argument();
-  const auto work = [&] { return copy_all(from, to); };
+  const auto work = [&](const awaiting_task& by) { return copy_all(from, to, by); };
   co_return co_await detail::on_thread(work);
 }
 

@@ -11,11 +11,11 @@ namespace rota::fs {
 
 namespace {
 
+using detail::awaiting_task;
 using detail::bad_argument;
 using detail::descriptor;
 using detail::given_up;
 using detail::has_zero;
-using detail::is_given_up;
 using detail::tree;
 namespace sys = detail::sys;
 
@@ -33,11 +33,11 @@ result<void> make_one(const std::string& path, unsigned mode) noexcept {
   return there.has_value() && there->is_directory() ? result<void>() : made;
 }
 
-result<void> make_all(const std::string& path, unsigned mode) {
+result<void> make_all(const std::string& path, unsigned mode, const awaiting_task& by) {
   const result<void> at_once = make_one(path, mode);
   if (!is_missing(at_once) || path.empty()) return at_once;
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    if (is_given_up()) return given_up();
+    if (by.has_given_up()) return given_up();
     const result<void> made = make_one(path.substr(0, slash), mode);
     if (!made.has_value()) return made;
   }
@@ -47,14 +47,14 @@ result<void> make_all(const std::string& path, unsigned mode) {
 // ---- removing
 
 /// `name` is what is left to be done in `in`. True: it was a directory, which is open now.
-result<bool> remove_or_enter(tree& in, const dir_entry& each) {
+result<bool> remove_or_enter(tree& in, const dir_entry& each, const awaiting_task* by) {
   const auto unlink = [&] { return sys::remove_name(in.here(), each.name.c_str(), 0); };
   if (each.type != file_type::directory) {
     const result<void> removed = unlink();
     if (removed.has_value() || is_missing(removed)) return false;
     if (removed.error() != std::errc::is_a_directory) return std::unexpected(removed.error());
   }
-  const result<void> entered = in.enter(-1, each.name, tree::links::refused);
+  const result<void> entered = in.enter(-1, each.name, tree::links::refused, by);
   if (entered.has_value()) return true;
   if (is_missing(entered)) return false;
   // It was exchanged for something else.
@@ -76,9 +76,9 @@ result<void> remove_emptied(tree& in, int above_root) {
   return is_missing(removed) ? result<void>() : removed;
 }
 
-result<void> remove_all_below(tree& in, int above_root) {
+result<void> remove_all_below(tree& in, int above_root, const awaiting_task* by) {
   while (in.depth() != 0) {
-    if (in.must_stop()) return given_up();
+    if (by != nullptr && by->has_given_up()) return given_up();
     if (in.left().empty()) {
       const result<void> removed = remove_emptied(in, above_root);
       if (!removed.has_value()) return removed;
@@ -86,7 +86,7 @@ result<void> remove_all_below(tree& in, int above_root) {
     }
     const dir_entry each = std::move(in.left().back());
     in.left().pop_back();
-    const result<bool> done = remove_or_enter(in, each);
+    const result<bool> done = remove_or_enter(in, each, by);
     if (!done.has_value()) return std::unexpected(done.error());
   }
   return {};
@@ -94,16 +94,16 @@ result<void> remove_all_below(tree& in, int above_root) {
 
 }  // namespace
 
-result<void> detail::remove_all(const std::string& path, tree::if_given_up what) {
+result<void> detail::remove_all(const std::string& path, const awaiting_task* by) {
   const split_path at = split(path);
   if (path.empty()) return std::unexpected(std::make_error_code(std::errc::no_such_file_or_directory));
   if (at.name.empty() || at.name == "." || at.name == "..") return bad_argument();
   const result<descriptor> folder =
       detail::open_blocking(AT_FDCWD, at.folder.c_str(), O_PATH | O_DIRECTORY, 0);
   if (!folder.has_value()) return std::unexpected(folder.error());
-  tree all(what);
-  const result<void> entered = all.enter(folder->get(), at.name, tree::links::refused);
-  if (entered.has_value()) return remove_all_below(all, folder->get());
+  tree all;
+  const result<void> entered = all.enter(folder->get(), at.name, tree::links::refused, by);
+  if (entered.has_value()) return remove_all_below(all, folder->get(), by);
   const result<file_info> info = detail::look_at(folder->get(), at.name.c_str(), AT_SYMLINK_NOFOLLOW);
   if (!info.has_value() || !info->is_symlink()) return entered;
   return sys::remove_name(folder->get(), at.name.c_str(), 0);
@@ -111,13 +111,13 @@ result<void> detail::remove_all(const std::string& path, tree::if_given_up what)
 
 task<result<void>> create_dir_all(std::string path, unsigned mode) {
   if (has_zero(path) || mode > detail::most_mode) co_return bad_argument();
-  const auto make = [&] { return make_all(path, mode); };
+  const auto make = [&](const awaiting_task& by) { return make_all(path, mode, by); };
   co_return co_await detail::on_thread(make);
 }
 
 task<result<void>> remove_dir_all(std::string path) {
   if (has_zero(path)) co_return bad_argument();
-  const auto remove = [&] { return detail::remove_all(path, tree::if_given_up::stops); };
+  const auto remove = [&](const awaiting_task& by) { return detail::remove_all(path, &by); };
   co_return co_await detail::on_thread(remove);
 }
 

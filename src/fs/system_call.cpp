@@ -3,6 +3,7 @@
 #include "driver/io_driver.hpp"
 #include "driver/op_leaf.hpp"
 #include "task/header.hpp"
+#include "task/unwinder.hpp"
 
 #include <rota/error.hpp>
 
@@ -31,6 +32,19 @@ driver::op_leaf::yields yields_of(const system_call& call) noexcept {
 }
 
 }  // namespace
+
+awaiting_task::awaiting_task() noexcept : task_(*core::current_task()) {}
+
+// A runtime that shuts down cancels the closure, too: that says nothing of who waits for it. He waits for nothing else meanwhile, so while he
+// unwinds it is from here.
+bool awaiting_task::has_given_up() const noexcept {
+  if (core::current_task() == &task_) {
+    left_ = left_ || core::unwinder::is_due(task_);
+    return left_;
+  }
+  const core::snapshot now = task_.word.load();
+  return now.has(core::unwinding) || now.cancel_due();
+}
 
 core::scheduler* threads_here() noexcept {
   core::scheduler& tasks = core::scheduler_for_children(*core::current_task());

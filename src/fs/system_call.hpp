@@ -9,6 +9,7 @@
 #include <rota/outcome.hpp>
 #include <rota/spawn.hpp>
 #include <rota/task.hpp>
+#include <rota/this_task.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,10 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+
+namespace rota::core {
+struct header;
+}
 
 namespace rota::fs::detail {
 
@@ -27,22 +32,58 @@ using io::result;
 /// A closure that ended without having run.
 [[nodiscard]] std::error_code reason_of(cancel_reason why) noexcept;
 
+/// The task that awaits a call, as whoever makes the call sees it, on whatever thread. Lives in a frame of that task.
+class awaiting_task {
+ public:
+  awaiting_task() noexcept;
+  /// Nobody will look at what the call says: the task's cancellation, or a deadline, is delivered, or would be if the task came to wait now. Not
+  /// while a shield holds it off: what is done in a clean-up is done as a whole.
+  [[nodiscard]] bool has_given_up() const noexcept;
+  /// It was said so where the task runs: the task must come to a checkpoint.
+  [[nodiscard]] bool was_left() const noexcept { return left_; }
+
+ private:
+  core::header& task_;
+  mutable bool left_ = false;
+};
+
+/// What takes several steps asks for it, to look up between them.
+template <class F>
+auto make_for(F& call, const awaiting_task& by) {
+  if constexpr (std::is_invocable_v<F&, const awaiting_task&>) {
+    return call(by);
+  } else {
+    return call();
+  }
+}
+template <class F>
+using made_by = decltype(make_for(std::declval<F&>(), std::declval<const awaiting_task&>()));
+
+/// Where the task runs. What was left in the middle is not told to anybody: the cancellation is delivered first.
+template <class F>
+task<made_by<F>> make_here(F& call, const awaiting_task& by) {
+  auto made = make_for(call, by);
+  if (by.was_left()) co_await checkpoint();
+  co_return std::move(made);
+}
+
 /// A runtime that shuts down takes no closure any more: what is then still to be done, under a shield or before the cancellation has come,
 /// is done where the task runs; unless it may wait for somebody else: errc::shut_down.
 enum class when_late : unsigned char { here, refused };
 
-/// `call()`, a result<T>, by a thread that may block. It is made once; a cancellation that comes before it has begun keeps it from being made,
+/// `call()`, or `call(awaiting_task)`, a result<T>, by a thread that may block. It is made once; a cancellation that comes before it has begun keeps it from being made,
 /// and one that comes later waits for its end: so it may refer to all that lives in the frame that awaits this.
 template <class F>
-task<std::invoke_result_t<F&>> on_thread(F& call, when_late late = when_late::here) {
+task<made_by<F>> on_thread(F& call, when_late late = when_late::here) {
+  const awaiting_task by;
   core::scheduler* const threads = threads_here();
-  if (threads == nullptr) co_return call();
-  const auto refers = [&call] { return call(); };
+  if (threads == nullptr) co_return co_await make_here(call, by);
+  const auto refers = [&] { return make_for(call, by); };
   // Without a deadline of its own: the awaiting task has one, or a shield that holds it off.
   auto work = core::spawn_on(*threads, core::make_blocking(refers));
   auto end = co_await work.result();
   if (!end.is_cancelled()) co_return std::move(end).value();
-  if (end.reason() == cancel_reason::shutdown && late == when_late::here) co_return call();
+  if (end.reason() == cancel_reason::shutdown && late == when_late::here) co_return co_await make_here(call, by);
   co_return std::unexpected(reason_of(end.reason()));
 }
 

@@ -84,7 +84,7 @@ temp_dir::temp_dir(std::string path) noexcept : path_(std::move(path)), process_
 temp_dir::~temp_dir() {
   if (path_.empty() || process_ != base::this_process_id()) return;
   try {
-    static_cast<void>(detail::remove_all(path_, detail::tree::if_given_up::goes_on));
+    static_cast<void>(detail::remove_all(path_, nullptr));
   } catch (const std::bad_alloc&) {
     // It stays: there is nobody to tell.
   }
@@ -108,7 +108,7 @@ task<result<temp_dir>> temp_dir::create_in(std::string folder, std::string prefi
 
 task<result<void>> temp_dir::remove() {
   if (path_.empty()) co_return result<void>();
-  const auto work = [&] { return detail::remove_all(path_, detail::tree::if_given_up::stops); };
+  const auto work = [&](const detail::awaiting_task& by) { return detail::remove_all(path_, &by); };
   const result<void> removed = co_await detail::on_thread(work);
   if (removed.has_value()) static_cast<void>(release());
   co_return removed;

@@ -48,24 +48,24 @@ result<bool> read_entries(int folder, std::vector<dir_entry>& into) {
   return *got != 0;
 }
 
-result<tree::level> tree::look_into(int folder) const {
+result<tree::level> tree::look_into(int folder, const awaiting_task* by) {
   level made;
   const result<identity> which = identity_of(folder);
   if (!which.has_value()) return std::unexpected(which.error());
   made.which = *which;
   for (;;) {
-    if (must_stop()) return given_up();
+    if (by != nullptr && by->has_given_up()) return given_up();
     const result<bool> more = read_entries(folder, made.left);
     if (!more.has_value()) return std::unexpected(more.error());
     if (!*more) return made;
   }
 }
 
-result<void> tree::enter(int at, const std::string& name, links how) {
+result<void> tree::enter(int at, const std::string& name, links how, const awaiting_task* by) {
   const int flags = how == links::refused ? for_reading | O_NOFOLLOW : for_reading;
   result<descriptor> opened = open_blocking(here_ ? here_.get() : at, name.c_str(), flags, 0);
   if (!opened.has_value()) return std::unexpected(opened.error());
-  result<level> made = look_into(opened->get());
+  result<level> made = look_into(opened->get(), by);
   if (!made.has_value()) return std::unexpected(made.error());
   made->name = name;
   levels_.push_back(std::move(*made));

@@ -28,15 +28,9 @@ class tree {
  public:
   enum class links : unsigned char { refused, followed };
 
-  /// What becomes of it when the task that waits for it is cancelled: errc::cancelled, or nothing, for who cleans up.
-  enum class if_given_up : unsigned char { stops, goes_on };
-
-  explicit tree(if_given_up what) noexcept : what_(what) {}
-  [[nodiscard]] bool must_stop() const noexcept { return what_ == if_given_up::stops && is_given_up(); }
-
   /// Opens what `name` is in the directory that is open, or `at` if none is, and goes there. It stays where it was: an error; ENOTDIR, ELOOP: it is no
-  /// directory, or a link.
-  [[nodiscard]] result<void> enter(int at, const std::string& name, links how);
+  /// directory, or a link. errc::cancelled: `by` has given up; null: nobody can.
+  [[nodiscard]] result<void> enter(int at, const std::string& name, links how, const awaiting_task* by);
   /// To the one above; from the root: to nowhere. ESTALE: that is another one by now, and it is nowhere then.
   [[nodiscard]] result<void> leave();
   void give_up() noexcept;
@@ -61,9 +55,8 @@ class tree {
     std::vector<dir_entry> left;
     descriptor above;  // entered by a link: ".." leads elsewhere
   };
-  [[nodiscard]] result<level> look_into(int folder) const;
+  [[nodiscard]] static result<level> look_into(int folder, const awaiting_task* by);
 
-  if_given_up what_;
   descriptor here_;
   std::vector<level> levels_;
   std::size_t followed_ = 0;
@@ -71,7 +64,7 @@ class tree {
 
 [[nodiscard]] result<identity> identity_of(int folder) noexcept;
 
-/// See remove_dir_all(). Blocks.
-[[nodiscard]] result<void> remove_all(const std::string& path, tree::if_given_up what);
+/// See remove_dir_all(). Blocks. `by`: null: it goes on to the end.
+[[nodiscard]] result<void> remove_all(const std::string& path, const awaiting_task* by);
 
 }  // namespace rota::fs::detail

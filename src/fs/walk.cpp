@@ -12,6 +12,7 @@ namespace rota::fs {
 
 namespace {
 
+using detail::awaiting_task;
 using detail::identity;
 using detail::tree;
 
@@ -26,8 +27,8 @@ std::error_code system(int error) noexcept { return {error, std::generic_categor
 struct walk::state {
   state(std::string at, walk_options o) : root(std::move(at)), how(o) {}
 
-  /// Some more entries; none: no more.
-  void advance();
+  /// Some more entries; none: no more, or `by` has given up.
+  void advance(const awaiting_task& by);
   /// What has been found there, and what is still to be found.
   void skip_below(std::size_t depth);
 
@@ -38,29 +39,29 @@ struct walk::state {
   bool was_directory = false;
 
  private:
-  void start();
-  void step();
+  void start(const awaiting_task& by);
+  void step(const awaiting_task& by);
   /// False: the task is cancelled; not now.
-  [[nodiscard]] bool visit(const dir_entry& each);
-  [[nodiscard]] bool enter(walk_entry& into, const std::string& name, tree::links links);
+  [[nodiscard]] bool visit(const dir_entry& each, const awaiting_task& by);
+  [[nodiscard]] bool enter(walk_entry& into, const std::string& name, tree::links links, const awaiting_task& by);
   void leave();
   void prune();
   void sort();
 
-  tree place{tree::if_given_up::stops};
+  tree place;
   std::string path;                   // of the directory that is open
   std::vector<std::size_t> lengths;   // of `path`, above it
   std::optional<std::size_t> pruned;  // what is deeper than that is left out; a thread sees to it
   bool started = false;
 };
 
-void walk::state::advance() {
-  if (!started) start();
+void walk::state::advance(const awaiting_task& by) {
+  if (!started) start(by);
   if (pruned.has_value()) prune();
-  while (place.depth() != 0 && found.size() < most_at_a_time && !detail::is_given_up()) step();
+  while (place.depth() != 0 && found.size() < most_at_a_time && !by.has_given_up()) step(by);
 }
 
-void walk::state::start() {
+void walk::state::start(const awaiting_task& by) {
   walk_entry entry{.path = root, .depth = 0, .type = file_type::unknown, .inode = 0, .error = {}};
   const result<file_info> info =
       detail::has_zero(root) ? detail::bad_argument() : detail::look_at(AT_FDCWD, root.c_str(), 0);
@@ -70,20 +71,20 @@ void walk::state::start() {
   } else {
     entry.error = info.error();
   }
-  if (entry.type == file_type::directory && how.max_depth != 0 && !enter(entry, root, tree::links::followed))
+  if (entry.type == file_type::directory && how.max_depth != 0 && !enter(entry, root, tree::links::followed, by))
     return;
   started = true;
   found.push_back(std::move(entry));
 }
 
-void walk::state::step() {
+void walk::state::step(const awaiting_task& by) {
   if (place.left().empty()) return leave();
   dir_entry each = std::move(place.left().back());
   place.left().pop_back();
-  if (!visit(each)) place.left().push_back(std::move(each));
+  if (!visit(each, by)) place.left().push_back(std::move(each));
 }
 
-bool walk::state::visit(const dir_entry& each) {
+bool walk::state::visit(const dir_entry& each, const awaiting_task& by) {
   walk_entry entry{.path = path + (path.ends_with('/') ? "" : "/") + each.name,
                    .depth = place.depth(),
                    .type = each.type,
@@ -102,14 +103,17 @@ bool walk::state::visit(const dir_entry& each) {
     }
   }
   if (entry.type == file_type::directory && !entry.error && entry.depth < how.max_depth &&
-      !enter(entry, each.name, links))
+      !enter(entry, each.name, links, by))
     return false;
   found.push_back(std::move(entry));
   return true;
 }
 
-bool walk::state::enter(walk_entry& into, const std::string& name, tree::links links) {
-  const result<void> entered = place.enter(AT_FDCWD, name, links);
+bool walk::state::enter(walk_entry& into,
+                        const std::string& name,
+                        tree::links links,
+                        const awaiting_task& by) {
+  const result<void> entered = place.enter(AT_FDCWD, name, links, &by);
   if (!entered.has_value()) {
     if (entered.error() == errc::cancelled) return false;
     into.error = entered.error();
@@ -160,8 +164,8 @@ walk::~walk() { delete state_; }
 task<std::optional<walk_entry>> walk::next() {
   if (state_ == nullptr) co_return std::nullopt;
   if (state_->found.empty()) {
-    const auto more = [this]() -> result<void> {
-      state_->advance();
+    const auto more = [this](const awaiting_task& by) -> result<void> {
+      state_->advance(by);
       return {};
     };
     const result<void> advanced = co_await detail::on_thread(more);

@@ -10,6 +10,7 @@ namespace rota::fs {
 
 namespace {
 
+using detail::awaiting_task;
 using detail::bad_argument;
 using detail::descriptor;
 using detail::has_zero;
@@ -29,7 +30,7 @@ number read_piece(int fd, Bytes& into, std::size_t room) {
 
 /// What it says of its size is a guess: a file of /proc says 0, and others grow meanwhile.
 template <class Bytes>
-result<Bytes> read_all(const std::string& path, std::size_t most) {
+result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting_task& by) {
   constexpr std::size_t least = 4096;
   constexpr std::size_t piece = std::size_t{1} << 20U;
   constexpr std::uint64_t most_reserved = std::uint64_t{1} << 30U;
@@ -42,7 +43,7 @@ result<Bytes> read_all(const std::string& path, std::size_t most) {
   // And a place to find the end in. A file with holes may say more than there is memory for.
   all.reserve(static_cast<std::size_t>(std::min(info->size, most_reserved)) + 1);
   for (;;) {
-    if (detail::is_given_up()) return detail::given_up();
+    if (by.has_given_up()) return detail::given_up();
     const std::size_t reserved = all.capacity() - all.size();
     const number got = read_piece(opened->get(), all, std::clamp(reserved, least, piece));
     if (!got.has_value()) return std::unexpected(got.error());
@@ -54,21 +55,24 @@ result<Bytes> read_all(const std::string& path, std::size_t most) {
 template <class Bytes>
 task<result<Bytes>> read_it(std::string path, std::size_t most) {
   if (has_zero(path)) co_return bad_argument();
-  const auto all = [&] { return read_all<Bytes>(path, most); };
+  const auto all = [&](const awaiting_task& by) { return read_all<Bytes>(path, most, by); };
   co_return co_await detail::on_thread(all);
 }
 
-result<void> write_all(const std::string& path, std::span<const std::byte> all, int flags) noexcept {
+result<void> write_all(const std::string& path,
+                       std::span<const std::byte> all,
+                       int flags,
+                       const awaiting_task& by) noexcept {
   result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | flags, 0666);
   if (!opened.has_value()) return std::unexpected(opened.error());
-  const result<void> written = detail::write_blocking(opened->get(), all);
+  const result<void> written = detail::write_blocking(opened->get(), all, by);
   const result<void> closed = sys::close_file(opened->release());
   return written.has_value() ? closed : written;
 }
 
 task<result<void>> write_it(std::string path, std::span<const std::byte> all, int flags) {
   if (has_zero(path)) co_return bad_argument();
-  const auto write = [&]() noexcept { return write_all(path, all, flags); };
+  const auto write = [&](const awaiting_task& by) noexcept { return write_all(path, all, flags, by); };
   co_return co_await detail::on_thread(write);
 }
 

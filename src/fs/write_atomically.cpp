@@ -11,6 +11,7 @@ namespace rota::fs {
 
 namespace {
 
+using detail::awaiting_task;
 using detail::bad_argument;
 using detail::descriptor;
 namespace sys = detail::sys;
@@ -30,8 +31,9 @@ class replacement {
   /// The mode comes last: a write takes the bits away that give a program its owner's rights.
   [[nodiscard]] result<void> fill(std::span<const std::byte> all,
                                   std::optional<unsigned> mode,
-                                  bool synced) noexcept;
-  [[nodiscard]] result<void> take_name() noexcept;
+                                  bool synced,
+                                  const awaiting_task& by) noexcept;
+  [[nodiscard]] result<void> take_name(const awaiting_task& by) noexcept;
 
  private:
   int folder_;
@@ -60,8 +62,9 @@ result<void> replacement::make(std::optional<unsigned> mode) {
 
 result<void> replacement::fill(std::span<const std::byte> all,
                                std::optional<unsigned> mode,
-                               bool synced) noexcept {
-  const result<void> written = detail::write_blocking(file_.get(), all);
+                               bool synced,
+                               const awaiting_task& by) noexcept {
+  const result<void> written = detail::write_blocking(file_.get(), all, by);
   if (!written.has_value()) return written;
   const result<void> allowed = mode.has_value() ? sys::set_mode(file_.get(), *mode) : result<void>();
   if (!allowed.has_value()) return allowed;
@@ -70,8 +73,8 @@ result<void> replacement::fill(std::span<const std::byte> all,
   return sys::close_file(file_.release());
 }
 
-result<void> replacement::take_name() noexcept {
-  if (detail::is_given_up()) return detail::given_up();
+result<void> replacement::take_name(const awaiting_task& by) noexcept {
+  if (by.has_given_up()) return detail::given_up();
   const result<void> renamed = sys::rename_path(folder_, own_name_.c_str(), folder_, name_.c_str(), 0);
   if (renamed.has_value()) is_there_ = false;
   return renamed;
@@ -90,7 +93,10 @@ std::optional<unsigned> mode_for(int folder, const std::string& name, const atom
   return there.has_value() && there->is_file() ? std::optional(there->permissions & 0777U) : std::nullopt;
 }
 
-result<void> replace(const std::string& path, std::span<const std::byte> all, const atomic_options& how) {
+result<void> replace(const std::string& path,
+                     std::span<const std::byte> all,
+                     const atomic_options& how,
+                     const awaiting_task& by) {
   const detail::split_path at = detail::split(path);
   if (at.name.empty() || at.name == "." || at.name == "..") return bad_argument();
   const auto folder = detail::open_blocking(AT_FDCWD, at.folder.c_str(), O_RDONLY | O_DIRECTORY, 0);
@@ -99,9 +105,9 @@ result<void> replace(const std::string& path, std::span<const std::byte> all, co
   const std::optional<unsigned> mode = mode_for(folder->get(), at.name, how);
   const result<void> made = next.make(mode);
   if (!made.has_value()) return made;
-  const result<void> filled = next.fill(all, mode, how.synced);
+  const result<void> filled = next.fill(all, mode, how.synced, by);
   if (!filled.has_value()) return filled;
-  const result<void> renamed = next.take_name();
+  const result<void> renamed = next.take_name(by);
   return renamed.has_value() && how.synced ? sync_folder(folder->get()) : renamed;
 }
 
@@ -114,7 +120,7 @@ task<result<void>> replace_by_text(std::string path, std::string text) {
 
 task<result<void>> write_atomically(std::string path, std::span<const std::byte> all, atomic_options how) {
   if (detail::has_zero(path) || how.mode.value_or(0) > detail::most_mode) co_return bad_argument();
-  const auto work = [&] { return replace(path, all, how); };
+  const auto work = [&](const awaiting_task& by) { return replace(path, all, how, by); };
   co_return co_await detail::on_thread(work);
 }
 
