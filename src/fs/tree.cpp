@@ -73,6 +73,7 @@ result<void> tree::enter(int at, const std::string& name, links how, const await
     ++followed_;
     levels_.back().above = std::move(here_);
   }
+  before_ = std::move(here_);
   here_ = std::move(*opened);
   return {};
 }
@@ -80,6 +81,7 @@ result<void> tree::enter(int at, const std::string& name, links how, const await
 result<void> tree::leave() {
   const bool was_link = static_cast<bool>(levels_.back().above);
   descriptor above = std::move(levels_.back().above);
+  descriptor before = std::move(before_);
   levels_.pop_back();
   if (was_link) --followed_;
   if (levels_.empty()) {
@@ -88,6 +90,8 @@ result<void> tree::leave() {
   }
   if (!was_link) {
     result<descriptor> opened = open_blocking(here_.get(), "..", for_reading, 0);
+    // A directory that may be read, and not searched, has no way up.
+    if (!opened.has_value() && before) opened = std::move(before);
     result<identity> which =
         opened.has_value() ? identity_of(opened->get()) : std::unexpected(opened.error());
     if (which.has_value() && *which != levels_.back().which)
@@ -104,6 +108,7 @@ result<void> tree::leave() {
 
 void tree::give_up() noexcept {
   here_ = descriptor();
+  before_ = descriptor();
   levels_.clear();
   followed_ = 0;
 }

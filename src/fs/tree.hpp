@@ -31,7 +31,8 @@ class tree {
   /// Opens what `name` is in the directory that is open, or `at` if none is, and goes there. It stays where it was: an error; ENOTDIR, ELOOP: it is no
   /// directory, or a link. errc::cancelled: `by` has given up; null: nobody can.
   [[nodiscard]] result<void> enter(int at, const std::string& name, links how, const awaiting_task* by);
-  /// To the one above; from the root: to nowhere. ESTALE: that is another one by now, and it is nowhere then.
+  /// To the one above; from the root: to nowhere. ESTALE: that is another one by now, and it is nowhere then; so it is if ".." may not be looked for
+  /// any more (EACCES). Where that could never be done nothing was entered from, and the way back is kept.
   [[nodiscard]] result<void> leave();
   void give_up() noexcept;
 
@@ -58,6 +59,7 @@ class tree {
   [[nodiscard]] static result<level> look_into(int folder, const awaiting_task* by);
 
   descriptor here_;
+  descriptor before_;  // where the directory that is open was entered from, unless by a link; until it is left, or another one entered
   std::vector<level> levels_;
   std::size_t followed_ = 0;
 };

@@ -67,7 +67,7 @@ class ROTA_API directory {
 /// Failure       The first error: what is left is left. ENOTDIR: `path` is a file; ENOTEMPTY: somebody has put something there meanwhile; ESTALE:
 ///               somebody has moved a directory out while it was being emptied; std::errc::invalid_argument: it ends in "." or "..", or is "/".
 ///               Cancelled, it stops between two of them.
-/// Cost          One closure in the blocking pool; memory for the names in a directory and in those above it; three descriptors.
+/// Cost          One closure in the blocking pool; memory for the names in a directory and in those above it; four descriptors.
 [[nodiscard]] ROTA_API task<result<void>> remove_dir_all(std::string path);
 
 }  // namespace rota::fs

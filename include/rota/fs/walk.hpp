@@ -45,7 +45,8 @@ struct walk_entry {
 /// Threads       One task at a time.
 /// Ownership     Owns descriptors. The entries are the caller's.
 /// Failure       Of an entry: its `error`. ESTALE: a directory was moved away while the walk was in it, and what is above it cannot be found any more: the
-///               walk ends with this entry. Of next(): errc::queue_full, as an entry with that error, at the root's path, and a call later may go on.
+///               walk ends with this entry. What is in a directory that may be read, and not searched, is given; the directories among it cannot be
+///               entered. Of next(): errc::queue_full, as an entry with that error, at the root's path, and a call later may go on.
 ///               Cancelled, it has given nothing, and what was found is given by the next call. Throws `std::bad_alloc`.
 /// Cost          One closure in the blocking pool for up to 256 entries; memory for the names in a directory and in those above it.
 /// Example       examples/files.cpp

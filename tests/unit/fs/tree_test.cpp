@@ -7,6 +7,7 @@
 #include <rota/time.hpp>
 
 #include <fcntl.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
@@ -280,6 +281,33 @@ TEST_F(fs_tree, links_are_followed_if_asked_and_a_circle_is_told) {
                                                "1 /lost l"};
     EXPECT_EQ(all, expected);
   });
+}
+
+/// Threads that may block are nobody: for root, permissions do not count.
+runtime_options without_privileges() {
+  runtime_options o = test::with_workers(1);
+  o.blocking.on_thread_start = [](std::size_t) {
+    if (::getuid() == 0) ::setfsuid(65'534);
+  };
+  return o;
+}
+
+/// One that may be read, and not searched, has names, but neither a way down nor one up.
+TEST_F(fs_tree, a_directory_that_may_not_be_searched_does_not_end_a_walk) {
+  folder.write("t/a/f", "");
+  folder.write("t/b/d/f", "");
+  folder.write("t/b/f", "");
+  folder.write("t/c/f", "");
+  ASSERT_EQ(::chmod(at("t/b").c_str(), 0444), 0);
+  runtime rt(without_privileges());
+  rt.block_on([&]() -> task<void> {
+    const auto all = co_await walked(at("t"), sorted());
+    const std::vector<std::string> expected = {
+        "0  d", "1 /a d", "2 /a/f f", "1 /b d", "2 /b/d d " + std::to_string(EACCES), "2 /b/f f", "1 /c d",
+        "2 /c/f f"};
+    EXPECT_EQ(all, expected);
+  });
+  ASSERT_EQ(::chmod(at("t/b").c_str(), 0755), 0);
 }
 
 TEST_F(fs_tree, what_is_skipped_is_left_out_and_nothing_else) {
