@@ -34,12 +34,13 @@ task<result<directory>> read_dir(std::string path) {
 task<result<void>> directory::fill() {
   const auto read = [&]() -> result<void> {
     for (;;) {
-      const result<bool> more = detail::read_entries(fd_.get(), read_);
+      const result<bool> more = detail::read_entries(fd_.get(), rest_, read_);
       // A directory that has been removed has nothing in it.
       if (!more.has_value() && more.error() != std::errc::no_such_file_or_directory)
         return std::unexpected(more.error());
       if (!read_.empty() || !more.value_or(false)) break;
     }
+    std::vector<std::byte>().swap(rest_);
     std::reverse(read_.begin(), read_.end());
     return {};
   };

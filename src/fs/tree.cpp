@@ -7,7 +7,8 @@
 #include <fcntl.h>
 #include <algorithm>
 #include <cerrno>
-#include <memory>
+#include <cstddef>
+#include <new>
 #include <string_view>
 
 namespace rota::fs::detail {
@@ -28,16 +29,14 @@ result<identity> identity_of(int folder) noexcept {
   return identity{info->device, info->inode};
 }
 
-result<bool> read_entries(int folder, std::vector<dir_entry>& into) {
-  constexpr std::size_t size = std::size_t{32} << 10U;  // not on the stack, which may be small
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(size);
-  const number got = sys::read_folder(folder, {buffer.get(), size});
-  if (!got.has_value()) return std::unexpected(got.error());
-  std::span<const std::byte> left(buffer.get(), *got);
-  while (!left.empty()) {
-    const sys::folder_entry each = sys::next_entry(left);
-    const std::string_view name(each.name, each.length);
-    if (name == "." || name == "..") continue;
+namespace {
+
+/// The first of `left`, which goes on to the next one; unless there is no memory for it.
+void take_entry(int folder, std::span<const std::byte>& left, std::vector<dir_entry>& into) {
+  std::span<const std::byte> after = left;
+  const sys::folder_entry each = sys::next_entry(after);
+  const std::string_view name(each.name, each.length);
+  if (name != "." && name != "..") {
     file_type type = type_of_entry(each.type);
     if (type == file_type::unknown) {
       const result<file_info> info = look_at(folder, each.name, AT_SYMLINK_NOFOLLOW);
@@ -45,7 +44,29 @@ result<bool> read_entries(int folder, std::vector<dir_entry>& into) {
     }
     into.push_back({std::string(name), type, each.inode});
   }
-  return *got != 0;
+  left = after;
+}
+
+}  // namespace
+
+// The system gives everything once: what there is no memory for is kept for the next time.
+result<bool> read_entries(int folder, std::vector<std::byte>& rest, std::vector<dir_entry>& into) {
+  if (rest.empty()) {
+    rest.resize(std::size_t{32} << 10U);  // not on the stack, which may be small
+    const number got = sys::read_folder(folder, rest);
+    rest.resize(got.value_or(0));
+    if (!got.has_value()) return std::unexpected(got.error());
+    if (*got == 0) return false;
+  }
+  std::span<const std::byte> left(rest);
+  try {
+    while (!left.empty()) take_entry(folder, left, into);
+  } catch (const std::bad_alloc&) {
+    rest.erase(rest.begin(), rest.end() - static_cast<std::ptrdiff_t>(left.size()));
+    throw;
+  }
+  rest.clear();
+  return true;
 }
 
 result<tree::level> tree::look_into(int folder, const awaiting_task* by) {
@@ -53,9 +74,10 @@ result<tree::level> tree::look_into(int folder, const awaiting_task* by) {
   const result<identity> which = identity_of(folder);
   if (!which.has_value()) return std::unexpected(which.error());
   made.which = *which;
+  std::vector<std::byte> rest;
   for (;;) {
     if (by != nullptr && by->has_given_up()) return given_up();
-    const result<bool> more = read_entries(folder, made.left);
+    const result<bool> more = read_entries(folder, rest, made.left);
     if (!more.has_value()) return std::unexpected(more.error());
     if (!*more) return made;
   }

@@ -20,7 +20,8 @@ struct identity {
 };
 
 /// Appends what the system gives at a time, without "." and ".."; where it does not say of which type an entry is, it is looked at. False: no more.
-[[nodiscard]] result<bool> read_entries(int folder, std::vector<dir_entry>& into);
+/// `rest`: what the system has given, and for which there was no memory yet, comes first.
+[[nodiscard]] result<bool> read_entries(int folder, std::vector<std::byte>& rest, std::vector<dir_entry>& into);
 
 /// A directory that is open, and those above it up to a root, with the names that are left in each. Each is read as a whole, so that one descriptor is
 /// enough: up goes by "..", and what is found there must be the directory that it came from. Blocks.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <new>
 
 namespace rota::fs {
 
@@ -39,10 +40,13 @@ struct walk::state {
   bool was_directory = false;
 
  private:
+  // Each of these has no memory before anything has changed, and can be made again; or it has done what it was to do.
   void start(const awaiting_task& by);
   void step(const awaiting_task& by);
-  /// False: the task is cancelled; not now.
+  /// False: `by` has given up; not now.
   [[nodiscard]] bool visit(const dir_entry& each, const awaiting_task& by);
+  /// What is entered is found before what is in it. False: as above, and it is not found.
+  [[nodiscard]] bool find(walk_entry entry, const std::string& name, tree::links links, const awaiting_task& by);
   [[nodiscard]] bool enter(walk_entry& into, const std::string& name, tree::links links, const awaiting_task& by);
   void leave();
   void prune();
@@ -71,17 +75,20 @@ void walk::state::start(const awaiting_task& by) {
   } else {
     entry.error = info.error();
   }
-  if (entry.type == file_type::directory && how.max_depth != 0 && !enter(entry, root, tree::links::followed, by))
-    return;
-  started = true;
-  found.push_back(std::move(entry));
+  started = find(std::move(entry), root, tree::links::followed, by);
 }
 
 void walk::state::step(const awaiting_task& by) {
   if (place.left().empty()) return leave();
   dir_entry each = std::move(place.left().back());
   place.left().pop_back();
-  if (!visit(each, by)) place.left().push_back(std::move(each));
+  try {
+    if (visit(each, by)) return;
+  } catch (const std::bad_alloc&) {
+    place.left().push_back(std::move(each));  // there is room where it was
+    throw;
+  }
+  place.left().push_back(std::move(each));
 }
 
 bool walk::state::visit(const dir_entry& each, const awaiting_task& by) {
@@ -102,17 +109,32 @@ bool walk::state::visit(const dir_entry& each, const awaiting_task& by) {
         entry.error = system(ELOOP);
     }
   }
-  if (entry.type == file_type::directory && !entry.error && entry.depth < how.max_depth &&
-      !enter(entry, each.name, links, by))
-    return false;
+  return find(std::move(entry), each.name, links, by);
+}
+
+bool walk::state::find(walk_entry entry,
+                       const std::string& name,
+                       tree::links links,
+                       const awaiting_task& by) {
+  const bool enters = entry.type == file_type::directory && !entry.error && entry.depth < how.max_depth;
   found.push_back(std::move(entry));
-  return true;
+  if (!enters) return true;
+  try {
+    if (enter(found.back(), name, links, by)) return true;
+  } catch (const std::bad_alloc&) {
+    found.pop_back();
+    throw;
+  }
+  found.pop_back();
+  return false;
 }
 
 bool walk::state::enter(walk_entry& into,
                         const std::string& name,
                         tree::links links,
                         const awaiting_task& by) {
+  std::string inside = into.path;
+  if (lengths.size() == lengths.capacity()) lengths.reserve(2 * lengths.size() + 16);
   const result<void> entered = place.enter(AT_FDCWD, name, links, &by);
   if (!entered.has_value()) {
     if (entered.error() == errc::cancelled) return false;
@@ -120,21 +142,24 @@ bool walk::state::enter(walk_entry& into,
     return true;
   }
   lengths.push_back(path.size());
-  path = into.path;
+  path = std::move(inside);
   if (how.stay_on_device && place.which().device != place.root().device) place.left().clear();
   sort();
   return true;
 }
 
 void walk::state::leave() {
-  const std::string was = path;
+  // The place for an error is there before there is one.
+  found.push_back({.path = path,
+                   .depth = place.depth() - 1,
+                   .type = file_type::directory,
+                   .inode = 0,
+                   .error = {}});
   path.resize(lengths.back());
   lengths.pop_back();
-  const std::size_t depth = place.depth() - 1;
   const result<void> left = place.leave();
-  if (left.has_value()) return;
-  found.push_back(
-      {.path = was, .depth = depth, .type = file_type::directory, .inode = 0, .error = left.error()});
+  if (left.has_value()) return found.pop_back();
+  found.back().error = left.error();
   lengths.clear();
 }
 
@@ -153,9 +178,10 @@ void walk::state::skip_below(std::size_t depth) {
 }
 
 void walk::state::prune() {
-  const std::size_t depth = *std::exchange(pruned, std::nullopt);
+  const std::size_t depth = *pruned;
   while (place.depth() > depth + 1) leave();
   if (place.depth() == depth + 1) place.left().clear();
+  pruned.reset();
 }
 
 walk::walk(std::string root, walk_options how) : state_(new state(std::move(root), how)) {}

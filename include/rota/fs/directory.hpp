@@ -32,7 +32,7 @@ struct dir_entry {
 /// Threads       One task at a time.
 /// Ownership     Owns the descriptor. The entries are the caller's.
 /// Failure       std::error_code of the system: ENOENT, ENOTDIR, EACCES, ...; of next() and batch() EBADF for one that is closed. Cancelled, they have
-///               given nothing, and what was read is given by the next call. Throws `std::bad_alloc`.
+///               given nothing, and what was read is given by the next call. So it is where they throw `std::bad_alloc`.
 /// Cost          One closure in the blocking pool for some 32 KiB of names: about a thousand. next() without one of them: no wait.
 /// Example       examples/files.cpp
 class ROTA_API directory {
@@ -51,6 +51,7 @@ class ROTA_API directory {
 
   detail::descriptor fd_;
   std::vector<dir_entry> read_;  // the last one is the next
+  std::vector<std::byte> rest_;  // has been given by the system, and there was no memory for it
 };
 
 [[nodiscard]] ROTA_API task<result<directory>> read_dir(std::string path);

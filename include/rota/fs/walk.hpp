@@ -47,7 +47,8 @@ struct walk_entry {
 /// Failure       Of an entry: its `error`. ESTALE: a directory was moved away while the walk was in it, and what is above it cannot be found any more: the
 ///               walk ends with this entry. What is in a directory that may be read, and not searched, is given; the directories among it cannot be
 ///               entered. Of next(): errc::queue_full, as an entry with that error, at the root's path, and a call later may go on.
-///               Cancelled, it has given nothing, and what was found is given by the next call. Throws `std::bad_alloc`.
+///               Cancelled, it has given nothing, and what was found is given by the next call. So it is where it throws `std::bad_alloc`: a call
+///               later goes on where it was.
 /// Cost          One closure in the blocking pool for up to 256 entries; memory for the names in a directory and in those above it.
 /// Example       examples/files.cpp
 class ROTA_API walk {
