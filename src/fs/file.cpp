@@ -22,6 +22,10 @@ namespace sys = detail::sys;
 
 constexpr int last_standard = 2;
 
+detail::in_place tried_for(bool is_direct) noexcept {
+  return is_direct ? detail::in_place::never : detail::in_place::tried;
+}
+
 }  // namespace
 
 namespace detail {
@@ -39,12 +43,19 @@ task<result<file>> file::create_new(std::string path) {
 }
 
 /// An error: the descriptor stays the caller's.
-result<file> file::make(int fd, bool appends) noexcept {
+result<file> file::make(int fd, int flags) noexcept {
   const auto offset = sys::offset_of(fd);
   const bool has_offsets = offset.has_value();
   if (!has_offsets && offset.error() != std::errc::invalid_seek) return std::unexpected(offset.error());
-  return file(detail::descriptor(fd), appends, offset.value_or(0), has_offsets);
+  return file(detail::descriptor(fd), flags, offset.value_or(0), has_offsets);
 }
+
+file::file(detail::descriptor fd, int flags, std::uint64_t position, bool has_offsets) noexcept
+    : fd_(std::move(fd)),
+      position_(position),
+      has_offsets_(has_offsets),
+      appends_((flags & O_APPEND) != 0),
+      is_direct_((flags & O_DIRECT) != 0) {}
 
 result<file> file::adopt(int fd) noexcept {
   const auto flags = sys::flags_of(fd);
@@ -53,7 +64,7 @@ result<file> file::adopt(int fd) noexcept {
     const auto kept = sys::close_at_exec(fd);
     if (!kept.has_value()) return std::unexpected(kept.error());
   }
-  return make(fd, (*flags & O_APPEND) != 0);
+  return make(fd, *flags);
 }
 
 std::uint64_t file::read_offset() const noexcept { return has_offsets_ ? position_ : sys::no_offset; }
@@ -73,13 +84,13 @@ std::error_code file::why_no_write_at(std::uint64_t offset, std::uint64_t size) 
 }
 
 task<result<std::size_t>> file::read(std::span<std::byte> into) {
-  const number got = co_await detail::read_some(fd_.get(), into, read_offset());
+  const number got = co_await detail::read_some(fd_.get(), into, read_offset(), tried_for(is_direct_));
   position_ += got.value_or(0);
   co_return got;
 }
 
 task<result<std::size_t>> file::read_v(std::span<const std::span<std::byte>> into) {
-  const number got = co_await detail::read_parts(fd_.get(), into, read_offset());
+  const number got = co_await detail::read_parts(fd_.get(), into, read_offset(), tried_for(is_direct_));
   position_ += got.value_or(0);
   co_return got;
 }
@@ -99,14 +110,14 @@ task<result<std::size_t>> file::write_v(std::span<const std::span<const std::byt
 task<result<std::size_t>> file::read_at(std::span<std::byte> into, std::uint64_t offset) const {
   const std::error_code refused = why_not_at(offset, 0);
   if (refused) co_return std::unexpected(refused);
-  co_return co_await detail::read_some(fd_.get(), into, offset);
+  co_return co_await detail::read_some(fd_.get(), into, offset, tried_for(is_direct_));
 }
 
 task<result<std::size_t>> file::read_v_at(std::span<const std::span<std::byte>> into,
                                           std::uint64_t offset) const {
   const std::error_code refused = why_not_at(offset, 0);
   if (refused) co_return std::unexpected(refused);
-  co_return co_await detail::read_parts(fd_.get(), into, offset);
+  co_return co_await detail::read_parts(fd_.get(), into, offset, tried_for(is_direct_));
 }
 
 task<result<std::size_t>> file::write_at(std::span<const std::byte> from, std::uint64_t offset) {
@@ -126,7 +137,7 @@ task<result<void>> file::read_exact_at(std::span<std::byte> into, std::uint64_t 
   const std::error_code refused = why_not_at(offset, into.size());
   if (refused) co_return std::unexpected(refused);
   while (!into.empty()) {
-    const number got = co_await detail::read_some(fd_.get(), into, offset);
+    const number got = co_await detail::read_some(fd_.get(), into, offset, tried_for(is_direct_));
     if (!got.has_value()) co_return std::unexpected(got.error());
     if (*got == 0) co_return std::unexpected(make_error_code(errc::end_of_stream));
     into = into.subspan(*got);

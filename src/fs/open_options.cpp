@@ -92,7 +92,7 @@ task<result<file>> open_options::open_as(open_options how, std::string path) {
   const number fd = co_await perform(call);
   if (!fd.has_value()) co_return std::unexpected(fd.error());
   if (!opened) opened = detail::descriptor(static_cast<int>(*fd));
-  result<file> made = file::make(opened.get(), how.appends_);
+  result<file> made = file::make(opened.get(), *wanted);
   if (made.has_value()) static_cast<void>(opened.release());
   co_return made;
 }

@@ -57,8 +57,8 @@ void parts::limit(std::size_t bytes) noexcept {
   }
 }
 
-task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset) {
-  if (offset != sys::no_offset && !into.empty()) {
+task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how) {
+  if (how == in_place::tried && offset != sys::no_offset && !into.empty()) {
     const parts one(into.first(std::min(into.size(), most_in_place)));
     const std::size_t got = co_await cached_read_leaf(fd, one, offset);
     if (got != 0) co_return got;
@@ -69,9 +69,12 @@ task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset) 
   co_return co_await perform(call, late_at(offset));
 }
 
-task<number> read_parts(int fd, std::span<const std::span<std::byte>> into, std::uint64_t offset) {
+task<number> read_parts(int fd,
+                        std::span<const std::span<std::byte>> into,
+                        std::uint64_t offset,
+                        in_place how) {
   parts all(into);
-  if (offset != sys::no_offset) {
+  if (how == in_place::tried && offset != sys::no_offset) {
     parts some(into);
     some.limit(most_in_place);
     const std::size_t got = co_await cached_read_leaf(fd, some, offset);

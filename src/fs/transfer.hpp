@@ -44,12 +44,16 @@ class parts {
   unsigned count_ = 0;
 };
 
+/// May a read be tried where the task runs? Not of what is read past the memory of the system (O_DIRECT): it would wait for the disk.
+enum class in_place : unsigned char { tried, never };
+
 // `offset`: sys::no_offset where there are none.
-[[nodiscard]] task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset);
+[[nodiscard]] task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how);
 [[nodiscard]] task<number> write_some(int fd, std::span<const std::byte> from, std::uint64_t offset);
 [[nodiscard]] task<number> read_parts(int fd,
                                       std::span<const std::span<std::byte>> into,
-                                      std::uint64_t offset);
+                                      std::uint64_t offset,
+                                      in_place how);
 [[nodiscard]] task<number> write_parts(int fd,
                                        std::span<const std::span<const std::byte>> from,
                                        std::uint64_t offset);

@@ -78,7 +78,8 @@ enum class seek_from : unsigned char { start, current, end };
 ///               that waits there holds a thread, and its cancellation waits, too, and what came for it in the end is lost (with a ring: if both
 ///               meet). process::pipe_reader has neither.
 /// Cost          With a ring (io_backend::uring) one operation of it; without, one closure in the blocking pool. A read of what is in memory already is
-///               one system call, where the task runs, of 256 KiB at most.
+///               one system call, where the task runs, of 256 KiB at most; not of a file that was opened, or adopted, with O_DIRECT: its reads
+///               would wait for the disk there.
 /// Example       examples/files.cpp
 class ROTA_API file {
  public:
@@ -148,9 +149,8 @@ class ROTA_API file {
 
  private:
   friend class open_options;
-  file(detail::descriptor fd, bool appends, std::uint64_t position, bool has_offsets) noexcept
-      : fd_(std::move(fd)), position_(position), has_offsets_(has_offsets), appends_(appends) {}
-  [[nodiscard]] static result<file> make(int fd, bool appends) noexcept;
+  file(detail::descriptor fd, int flags, std::uint64_t position, bool has_offsets) noexcept;
+  [[nodiscard]] static result<file> make(int fd, int flags) noexcept;
   [[nodiscard]] std::uint64_t read_offset() const noexcept;
   [[nodiscard]] std::uint64_t write_offset() const noexcept;
   [[nodiscard]] std::error_code why_not_at(std::uint64_t offset, std::uint64_t size) const noexcept;
@@ -160,6 +160,7 @@ class ROTA_API file {
   std::uint64_t position_ = 0;
   bool has_offsets_ = true;
   bool appends_ = false;
+  bool is_direct_ = false;
 };
 
 }  // namespace rota::fs

@@ -14,6 +14,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <limits>
@@ -415,6 +416,55 @@ TEST_F(fs_file, what_a_ring_can_do_it_does) {
     co_await gives(f.read_at(some, 4096), 0U);
   });
   EXPECT_EQ(rt.stats().io.operations, 7U) << "the last one: an end is asked for twice";
+}
+
+/// The one thread that may block is held, and there is no ring: a read that is made all the same is made where the task runs, and may wait there.
+TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place) {
+  constexpr std::size_t block = 4096;
+  const std::string bytes = numbered(2 * block);
+  folder.write("f", bytes);
+  runtime_options o = test::with_workers(1);
+  o.backend = io_backend::epoll;
+  o.blocking.max_threads = 1;
+  runtime rt(o);
+  file plain = rt.block_on([&]() -> task<file> { co_return must(co_await file::open(at("f"))); });
+  result<file> opened = rt.block_on(
+      [&]() -> task<result<file>> { co_return co_await open_options().read().custom_flags(O_DIRECT).open(at("f")); });
+  if (!opened.has_value()) GTEST_SKIP() << "this file system has no O_DIRECT";
+  file adopted = must(file::adopt(::dup(opened->native_handle())));
+  alignas(block) std::array<std::byte, block> first;
+  alignas(block) std::array<std::byte, block> second;
+  alignas(block) std::array<std::byte, block> third;
+  std::atomic<bool> is_held{false};
+  std::atomic<bool> done{false};
+  join_handle<void> held = rt.spawn_blocking([&] {
+    is_held = true;
+    test::wait_until([&] { return done.load(); });
+  });
+  test::wait_until([&] { return is_held.load(); });
+  rt.block_on([&]() -> task<void> { co_await gives(plain.read_at(first, block), block); });
+  std::atomic<int> over{0};
+  const auto reads = [&](file& of, std::span<std::byte> into) -> task<void> {
+    co_await gives(of.read_at(into, block), block);
+    ++over;
+  };
+  const auto reads_v = [&]() -> task<void> {
+    const std::span<std::byte> parts[] = {third};
+    co_await gives(opened->read_v_at(parts, 0), block);
+    ++over;
+  };
+  std::vector<join_handle<void>> all;
+  all.push_back(rt.spawn([&] { return reads(*opened, first); }));
+  all.push_back(rt.spawn([&] { return reads(adopted, second); }));
+  all.push_back(rt.spawn(reads_v));
+  // After them, on the one worker.
+  rt.spawn([]() -> task<void> { co_return; }).join();
+  EXPECT_EQ(over, 0);
+  done = true;
+  held.join();
+  for (auto& each : all) each.join();
+  EXPECT_TRUE(as_text(first) == bytes.substr(block) && as_text(second) == bytes.substr(block));
+  EXPECT_TRUE(as_text(third) == bytes.substr(0, block));
 }
 
 TEST_F(fs_file, many_tasks_share_one_file_by_offsets) {
