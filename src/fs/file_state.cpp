@@ -34,12 +34,12 @@ task<result<void>> close_it(detail::descriptor owned) {
 
 }  // namespace
 
-task<result<void>> file::sync_all() { return sync_it(fd_.get(), false); }
+task<result<void>> file::sync_all() { co_return co_await sync_it(fd_.get(), false); }
 
-task<result<void>> file::sync_data() { return sync_it(fd_.get(), true); }
+task<result<void>> file::sync_data() { co_return co_await sync_it(fd_.get(), true); }
 
 task<result<file_info>> file::metadata() const {
-  return detail::information(fd_.get(), std::string(), AT_EMPTY_PATH);
+  co_return co_await detail::information(fd_.get(), std::string(), AT_EMPTY_PATH);
 }
 
 task<result<void>> file::set_len(std::uint64_t size) {

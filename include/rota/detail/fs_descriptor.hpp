@@ -13,8 +13,8 @@ class ROTA_API descriptor {
   explicit descriptor(int fd) noexcept : fd_(fd) {}
   descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   descriptor& operator=(descriptor&& other) noexcept {
-    descriptor old(std::move(*this));
-    fd_ = std::exchange(other.fd_, -1);
+    const int taken = std::exchange(other.fd_, -1);  // first: it may be this one itself
+    const descriptor old(std::exchange(fd_, taken));
     return *this;
   }
   descriptor(const descriptor&) = delete;

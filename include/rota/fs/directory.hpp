@@ -38,6 +38,17 @@ struct dir_entry {
 class ROTA_API directory {
  public:
   directory() noexcept = default;
+  directory(directory&&) noexcept = default;
+  directory& operator=(directory&& other) noexcept {
+    directory taken(std::move(other));  // it may be this one itself
+    std::swap(fd_, taken.fd_);
+    read_.swap(taken.read_);
+    rest_.swap(taken.rest_);
+    return *this;
+  }
+  directory(const directory&) = delete;
+  directory& operator=(const directory&) = delete;
+  ~directory() = default;
 
   /// Nothing: no more.
   [[nodiscard]] task<result<std::optional<dir_entry>>> next();

@@ -1,6 +1,7 @@
 // Reading, writing, and what else is done to an open file.
 #include "unit/fs/fs_support.hpp"
 
+#include <rota/fs/directory.hpp>
 #include <rota/io/algorithms.hpp>
 #include <rota/io/buffered_reader.hpp>
 #include <rota/io/buffered_writer.hpp>
@@ -416,6 +417,47 @@ TEST_F(fs_file, what_a_ring_can_do_it_does) {
     co_await gives(f.read_at(some, 4096), 0U);
   });
   EXPECT_EQ(rt.stats().io.operations, 7U) << "the last one: an end is asked for twice";
+}
+
+TEST_F(fs_file, what_is_moved_onto_itself_stays) {
+  folder.write("d/a", "");
+  folder.write("d/b", "");
+  run_it([&]() -> task<void> {
+    file f = must(co_await file::create_new(at("f")));
+    file& same = f;
+    f = std::move(same);
+    EXPECT_TRUE(f);
+    must(co_await f.sync_all());
+    directory d = must(co_await read_dir(at("d")));
+    const auto first = must(co_await d.next());
+    EXPECT_TRUE(first.has_value());
+    directory& same_directory = d;
+    d = std::move(same_directory);
+    const auto second = must(co_await d.next());
+    EXPECT_TRUE(second.has_value());
+    const auto none = must(co_await d.next());
+    EXPECT_FALSE(none.has_value());
+    // What was there goes, as ever.
+    f = must(co_await file::open(at("d/a")));
+    d = directory();
+  });
+}
+
+/// As every other call: it begins when it is awaited.
+TEST_F(fs_file, of_which_file_a_call_is_is_seen_when_it_is_awaited) {
+  run_it([&]() -> task<void> {
+    file f;
+    auto all = f.sync_all();
+    auto data = f.sync_data();
+    auto info = f.metadata();
+    auto cut = f.set_len(7);
+    f = must(co_await file::create_new(at("f")));
+    must(co_await std::move(all));
+    must(co_await std::move(data));
+    must(co_await std::move(cut));
+    const file_info now = must(co_await std::move(info));
+    EXPECT_EQ(now.size, 7U);
+  });
 }
 
 /// The one thread that may block is held, and there is no ring: a read that is made all the same is made where the task runs, and may wait there.
