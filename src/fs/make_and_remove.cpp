@@ -33,12 +33,24 @@ result<void> make_one(const std::string& path, unsigned mode) noexcept {
   return there.has_value() && there->is_directory() ? result<void>() : made;
 }
 
-result<void> make_all(const std::string& path, unsigned mode, const awaiting_task& by) {
+/// Without what says nothing at its end: "a/b/" and "a/b/." are made as "a/b".
+std::string plain_end(std::string path) {
+  while (path.size() > 1) {
+    if (path.ends_with('/')) path.pop_back();
+    else if (path.ends_with("/.")) path.resize(path.size() - 2 == 0 ? 1 : path.size() - 2);
+    else break;
+  }
+  return path;
+}
+
+result<void> make_all(const std::string& given, unsigned mode, const awaiting_task& by) {
+  constexpr unsigned to_enter = 0300;  // whatever the mode: else nothing could be made in it
+  const std::string path = plain_end(given);
   const result<void> at_once = make_one(path, mode);
   if (!is_missing(at_once) || path.empty()) return at_once;
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     if (by.has_given_up()) return given_up();
-    const result<void> made = make_one(path.substr(0, slash), mode);
+    const result<void> made = make_one(path.substr(0, slash), mode | to_enter);
     if (!made.has_value()) return made;
   }
   return make_one(path, mode);

@@ -68,6 +68,7 @@ class ROTA_API directory {
 [[nodiscard]] ROTA_API task<result<directory>> read_dir(std::string path);
 
 /// Makes `path`, and what is missing above it. That it is there already is right, if it is a directory; else EEXIST or ENOTDIR.
+/// `mode`, less the process's umask, is `path`'s; what is above it is made so, too, but its owner may write and search it in any case.
 ///
 /// Failure       As create_dir(). What was made before an error stays.
 /// Cost          One closure in the blocking pool.

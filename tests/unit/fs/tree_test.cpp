@@ -292,6 +292,28 @@ runtime_options without_privileges() {
   return o;
 }
 
+/// As a mode for what is made last it makes sense; above it nothing could be made.
+TEST_F(fs_tree, a_mode_without_writing_makes_all_that_is_missing) {
+  ASSERT_EQ(::chmod(folder.root().c_str(), 0777), 0);
+  const mode_t before = ::umask(022);
+  runtime rt(without_privileges());
+  rt.block_on([&]() -> task<void> {
+    must(co_await create_dir_all(at("a/b/c"), 0500));
+    must(co_await create_dir_all(at("d/e//./"), 0050));
+    const file_info a = must(co_await metadata(at("a")));
+    EXPECT_EQ(a.permissions, 0700U);
+    const file_info b = must(co_await metadata(at("a/b")));
+    EXPECT_EQ(b.permissions, 0700U);
+    const file_info c = must(co_await metadata(at("a/b/c")));
+    EXPECT_EQ(c.permissions, 0500U);
+    const file_info d = must(co_await metadata(at("d")));
+    EXPECT_EQ(d.permissions, 0350U);
+    const file_info e = must(co_await metadata(at("d/e")));
+    EXPECT_EQ(e.permissions, 0050U);
+  });
+  ::umask(before);
+}
+
 /// One that may be read, and not searched, has names, but neither a way down nor one up.
 TEST_F(fs_tree, a_directory_that_may_not_be_searched_does_not_end_a_walk) {
   folder.write("t/a/f", "");
