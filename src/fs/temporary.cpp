@@ -54,6 +54,11 @@ result<void> make_unnamed(const std::string& folder, descriptor& into) {
   return {};
 }
 
+/// Who removes it may be elsewhere by then (chdir). "" is not the root.
+result<std::string> full(const std::string& folder) {
+  return folder.starts_with('/') ? result<std::string>(folder) : sys::real_path(folder.c_str());
+}
+
 /// Made for nobody, it is removed.
 result<std::string> make_folder(const std::string& start) {
   for (int i = 0;; ++i) {
@@ -96,7 +101,9 @@ task<result<temp_dir>> temp_dir::create_in(std::string folder, std::string prefi
   if (has_zero(folder) || has_zero(prefix) || prefix.find('/') != std::string::npos) co_return bad_argument();
   temp_dir made;  // the thread leaves it here: made for nobody, it goes with the frame
   const auto make = [&]() -> result<void> {
-    result<std::string> path = make_folder(folder + "/" + prefix);
+    const result<std::string> where = full(folder);
+    if (!where.has_value()) return std::unexpected(where.error());
+    result<std::string> path = make_folder(*where + "/" + prefix);
     if (!path.has_value()) return std::unexpected(path.error());
     made = temp_dir(std::move(*path));
     return {};

@@ -75,6 +75,26 @@ TEST_F(fs_temporary, a_directory_goes_with_all_that_is_in_it) {
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U) << "the one that was released";
 }
 
+/// Whoever removes it may have gone elsewhere.
+TEST_F(fs_temporary, a_directory_in_a_folder_that_is_relative_is_found_again) {
+  std::filesystem::create_directories(at("here/in"));
+  std::filesystem::create_directories(at("there/in"));
+  const std::filesystem::path before = std::filesystem::current_path();
+  run_it([&]() -> task<void> {
+    std::filesystem::current_path(at("here"));
+    temp_dir mine = must(co_await temp_dir::create_in("in", "mine."));
+    temp_dir other = must(co_await temp_dir::create_in(".", "mine."));
+    EXPECT_TRUE(mine.path().starts_with("/")) << mine.path();
+    EXPECT_TRUE(std::filesystem::equivalent(std::filesystem::path(mine.path()).parent_path(), at("here/in")));
+    co_await fails(temp_dir::create_in("", "mine."), ENOENT);
+    std::filesystem::current_path(at("there"));
+    must(co_await mine.remove());
+  });
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::is_empty(at("here/in")));
+  EXPECT_EQ(test::entries_of(at("here").c_str()), 1U);
+}
+
 TEST_F(fs_temporary, a_directory_of_who_is_cancelled_goes_and_one_that_was_made_for_nobody) {
   runtime rt(test::with_workers(2));
   for (int i = 0; i < 100; ++i) {
