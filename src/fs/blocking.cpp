@@ -1,9 +1,12 @@
 #include "fs/blocking.hpp"
 
+#include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/sys/events.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 
 namespace rota::fs::detail {
@@ -19,11 +22,35 @@ result<void> write_blocking(int fd, std::span<const std::byte> all, const awaiti
   while (!all.empty()) {
     if (by.has_given_up()) return given_up();
     const number put = sys::write_at(fd, all.first(std::min(all.size(), piece)), sys::no_offset);
+    if (!put.has_value() && sys::would_block(put.error())) {
+      const result<void> ready = wait_blocking(fd, direction::out, by);
+      if (!ready.has_value()) return ready;
+      continue;
+    }
     if (!put.has_value()) return std::unexpected(put.error());
     if (*put == 0) return std::unexpected(std::make_error_code(std::errc::io_error));
     all = all.subspan(*put);
   }
   return {};
+}
+
+// Whoever cancels the task cannot wake this thread: it looks for itself.
+result<void> wait_blocking(int fd, direction what, const awaiting_task& by) noexcept {
+  constexpr std::chrono::milliseconds between_looks(20);
+  const sys::result<int> made = sys::epoll_create();
+  if (!made.has_value()) return std::unexpected(made.error());
+  const descriptor epoll(*made);
+  const result<void> set =
+      sys::epoll_set(epoll.get(), fd, what == direction::in, what == direction::out);
+  if (!set.has_value()) return set;
+  for (;;) {
+    if (by.has_given_up()) return given_up();
+    epoll_event event;
+    const sys::result<unsigned> events =
+        sys::epoll_wait(epoll.get(), &event, 1, base::now() + between_looks);
+    if (!events.has_value()) return std::unexpected(events.error());
+    if (*events != 0) return {};
+  }
 }
 
 split_path split(std::string_view path) {

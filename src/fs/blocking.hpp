@@ -20,10 +20,14 @@ namespace rota::fs::detail {
 }
 
 [[nodiscard]] result<descriptor> open_blocking(int at, const char* path, int flags, unsigned mode) noexcept;
-/// All of it, where the descriptor stands, in pieces of a megabyte.
+/// All of it, where the descriptor stands, which may have been opened with O_NONBLOCK, in pieces of a megabyte.
 [[nodiscard]] result<void> write_blocking(int fd,
                                           std::span<const std::byte> all,
                                           const awaiting_task& by) noexcept;
+
+enum class direction : unsigned char { in, out };
+/// Of what was opened with O_NONBLOCK and has nothing now, or no room: waits until it may have. `by` has given up: errc::cancelled.
+[[nodiscard]] result<void> wait_blocking(int fd, direction what, const awaiting_task& by) noexcept;
 
 /// Where a name lies, and the last part of it; "" where it has none ("/", "").
 struct split_path {

@@ -24,7 +24,7 @@ constexpr unsigned plain_permissions = 0777;
 class copying {
  public:
   copying(int from, int to, const awaiting_task& by) noexcept : from_(from), to_(to), by_(by) {}
-  [[nodiscard]] result<std::uint64_t> run(std::uint64_t size);
+  [[nodiscard]] result<std::uint64_t> run();
 
  private:
   [[nodiscard]] result<bool> by_kernel() noexcept;
@@ -67,8 +67,13 @@ result<void> copying::by_hand() {
   }
 }
 
-result<std::uint64_t> copying::run(std::uint64_t size) {
-  if (sys::share_blocks(from_, to_).has_value()) return size;
+result<std::uint64_t> copying::run() {
+  if (sys::share_blocks(from_, to_).has_value()) {
+    // What was there to be shared, which may have changed since it was looked at.
+    const result<file_info> shared = detail::look_at(to_, "", AT_EMPTY_PATH);
+    if (!shared.has_value()) return std::unexpected(shared.error());
+    return shared->size;
+  }
   const result<bool> fast = by_kernel();
   if (!fast.has_value()) return std::unexpected(fast.error());
   const result<void> rest = by_hand();
@@ -76,13 +81,13 @@ result<std::uint64_t> copying::run(std::uint64_t size) {
   return written_;
 }
 
-/// A FIFO is not opened, which would wait for who reads it.
+/// Devices are not opened; and what has become a FIFO by then does not wait for who writes it.
 result<descriptor> open_source(const std::string& from) noexcept {
   const result<file_info> info = detail::look_at(AT_FDCWD, from.c_str(), 0);
   if (!info.has_value()) return std::unexpected(info.error());
   if (info->is_directory()) return std::unexpected(std::make_error_code(std::errc::is_a_directory));
   if (!info->is_file()) return bad_argument();
-  return detail::open_blocking(AT_FDCWD, from.c_str(), O_RDONLY, 0);
+  return detail::open_blocking(AT_FDCWD, from.c_str(), O_RDONLY | O_NONBLOCK, 0);
 }
 
 /// Not emptied before it is known to be another one.
@@ -91,12 +96,14 @@ result<std::uint64_t> copy_all(const std::string& from, const std::string& to, c
   if (!source.has_value()) return std::unexpected(source.error());
   const result<file_info> info = detail::look_at(source->get(), "", AT_EMPTY_PATH);
   if (!info.has_value()) return std::unexpected(info.error());
+  if (!info->is_file()) return bad_argument();
   const unsigned mode = info->permissions & plain_permissions;
-  result<descriptor> target = detail::open_blocking(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT, mode);
+  result<descriptor> target =
+      detail::open_blocking(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK, mode);
   if (!target.has_value()) return std::unexpected(target.error());
   const result<file_info> there = detail::look_at(target->get(), "", AT_EMPTY_PATH);
   if (!there.has_value()) return std::unexpected(there.error());
-  if (there->is_same_file(*info)) return bad_argument();
+  if (there->is_same_file(*info) || there->type == file_type::fifo) return bad_argument();
   if (there->is_file()) {
     const result<void> emptied = sys::set_length(target->get(), 0);
     if (!emptied.has_value()) return std::unexpected(emptied.error());
@@ -105,7 +112,7 @@ result<std::uint64_t> copy_all(const std::string& from, const std::string& to, c
     if (!set.has_value() && set.error() != std::errc::operation_not_permitted)
       return std::unexpected(set.error());
   }
-  const result<std::uint64_t> copied = copying(source->get(), target->get(), by).run(info->size);
+  const result<std::uint64_t> copied = copying(source->get(), target->get(), by).run();
   const result<void> closed = sys::close_file(target->release());
   if (!closed.has_value() && copied.has_value()) return std::unexpected(closed.error());
   return copied;

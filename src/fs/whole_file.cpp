@@ -28,13 +28,15 @@ number read_piece(int fd, Bytes& into, std::size_t room) {
   return got;
 }
 
+// A FIFO that is opened with O_NONBLOCK does not wait for its other side, from which nobody could call it back.
+
 /// What it says of its size is a guess: a file of /proc says 0, and others grow meanwhile.
 template <class Bytes>
 result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting_task& by) {
   constexpr std::size_t least = 4096;
   constexpr std::size_t piece = std::size_t{1} << 20U;
   constexpr std::uint64_t most_reserved = std::uint64_t{1} << 30U;
-  const result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_RDONLY, 0);
+  const result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK, 0);
   if (!opened.has_value()) return std::unexpected(opened.error());
   const result<file_info> info = detail::look_at(opened->get(), "", AT_EMPTY_PATH);
   if (!info.has_value()) return std::unexpected(info.error());
@@ -46,6 +48,11 @@ result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting
     if (by.has_given_up()) return detail::given_up();
     const std::size_t reserved = all.capacity() - all.size();
     const number got = read_piece(opened->get(), all, std::clamp(reserved, least, piece));
+    if (!got.has_value() && sys::would_block(got.error())) {
+      const result<void> ready = detail::wait_blocking(opened->get(), detail::direction::in, by);
+      if (!ready.has_value()) return std::unexpected(ready.error());
+      continue;
+    }
     if (!got.has_value()) return std::unexpected(got.error());
     if (*got == 0) return all;
     if (all.size() > most) return std::unexpected(make_error_code(errc::too_long));
@@ -63,7 +70,8 @@ result<void> write_all(const std::string& path,
                        std::span<const std::byte> all,
                        int flags,
                        const awaiting_task& by) noexcept {
-  result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | flags, 0666);
+  result<descriptor> opened =
+      detail::open_blocking(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | flags, 0666);
   if (!opened.has_value()) return std::unexpected(opened.error());
   const result<void> written = detail::write_blocking(opened->get(), all, by);
   const result<void> closed = sys::close_file(opened->release());

@@ -19,7 +19,9 @@ using io::result;
 // Ownership     They keep the paths. Bytes to be written live until the co_await is done.
 // Failure       std::error_code of the system; a path with a zero byte is std::errc::invalid_argument. Cancelled before it was begun, nothing has
 //               happened; later it is given up between two steps: of write(), append() and copy() a part may be there, of write_atomically()
-//               all or nothing. Throws `std::bad_alloc`.
+//               all or nothing. A FIFO is not waited for: to read one that nobody has open to write gives nothing, to write one that nobody reads is
+//               ENXIO; else it is read to its end, and written as there is room, and a cancellation ends that at once, or 20 ms later.
+//               Throws `std::bad_alloc`.
 // Cost          One closure in the blocking pool each, with or without a ring: several calls in one go.
 // Example       examples/files.cpp
 
@@ -53,7 +55,7 @@ struct atomic_options {
                                                            atomic_options how);
 
 /// All of `from`'s bytes, and its lowest nine permissions; how many. `to` is made, or what was in it goes. By sharing blocks where the file system can,
-/// else within the kernel, else through this process. EISDIR; std::errc::invalid_argument: `from` is no regular file, or both are the same.
+/// else within the kernel, else through this process. EISDIR; std::errc::invalid_argument: `from` is no regular file, `to` is a FIFO, or both are the same.
 [[nodiscard]] ROTA_API task<result<std::uint64_t>> copy(std::string from, std::string to);
 
 }  // namespace rota::fs

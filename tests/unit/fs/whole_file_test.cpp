@@ -2,11 +2,15 @@
 #include "unit/fs/fs_support.hpp"
 
 #include <rota/fs/whole_file.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -204,6 +208,55 @@ TEST_F(fs_whole, a_file_is_not_copied_onto_itself_under_any_name) {
   });
   EXPECT_EQ(content_of(at("f")), "content");
   EXPECT_FALSE(std::filesystem::exists(at("x")));
+}
+
+/// open(2) would wait for the other side, and nobody could call it back.
+TEST_F(fs_whole, a_fifo_without_another_side_is_not_waited_for) {
+  folder.write("f", "content");
+  ::mkfifo(at("fifo").c_str(), 0600);
+  run_it([&]() -> task<void> {
+    co_await gives(read_to_string(at("fifo")), "");
+    co_await fails(fs::write(at("fifo"), "x"), ENXIO);
+    co_await fails(append(at("fifo"), "x"), ENXIO);
+    co_await fails(fs::copy(at("f"), at("fifo")), ENXIO);
+    const file reads = must(co_await open_options().read().custom_flags(O_NONBLOCK).open(at("fifo")));
+    co_await fails(fs::copy(at("f"), at("fifo")), EINVAL);
+  });
+}
+
+TEST_F(fs_whole, a_fifo_is_read_to_its_end_and_written_as_there_is_room) {
+  const std::string bytes = numbered(1'000'000);
+  ::mkfifo(at("fifo").c_str(), 0600);
+  run_it([&]() -> task<void> {
+    // So that neither is too early.
+    file both = must(co_await open_options().read().write().custom_flags(O_NONBLOCK).open(at("fifo")));
+    std::atomic<bool> written{false};
+    const auto writes = [&]() -> task<void> {
+      must(co_await fs::write(at("fifo"), as_bytes_of(bytes)));
+      written = true;
+    };
+    const auto ends = [&]() -> task<void> {
+      while (!written) co_await yield();
+      must(co_await std::move(both).close());
+    };
+    const auto reads = [&]() -> task<void> {
+      const std::string got = must(co_await read_to_string(at("fifo")));
+      EXPECT_TRUE(got == bytes);
+    };
+    co_await when_all(writes(), ends(), reads());
+  });
+}
+
+TEST_F(fs_whole, who_waits_for_a_fifo_can_be_cancelled) {
+  ::mkfifo(at("fifo").c_str(), 0600);
+  run_it([&]() -> task<void> {
+    const file both = must(co_await open_options().read().write().custom_flags(O_NONBLOCK).open(at("fifo")));
+    const auto read_in_time = co_await timeout(std::chrono::milliseconds(1), read_to_string(at("fifo")));
+    EXPECT_FALSE(read_in_time.has_value());
+    const auto written_in_time =
+        co_await timeout(std::chrono::milliseconds(1), fs::write(at("fifo"), std::string(1'000'000, 'x')));
+    EXPECT_FALSE(written_in_time.has_value());
+  });
 }
 
 TEST_F(fs_whole, holes_are_read_as_zeroes_and_more_than_there_is_memory_for_is_no_reason_to_ask_for_it) {
