@@ -4,6 +4,7 @@
 
 #include <sys/inotify.h>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <span>
@@ -20,6 +21,10 @@ std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::unexpected<std::error_code> cannot_print() {
+  return std::unexpected(std::error_code(errno, std::generic_category()));
 }
 
 bool is_missing(const std::error_code& e) { return e == std::errc::no_such_file_or_directory; }
@@ -64,6 +69,7 @@ rota::task<result<void>> follower::open() {
   // It has gone again: the folder tells of the next one.
   if (!watched.has_value())
     co_return is_missing(watched.error()) ? result<void>() : std::unexpected(watched.error());
+  watch_ = *watched;
   const result<fs::file_info> info = co_await opened->metadata();
   if (!info.has_value()) co_return std::unexpected(info.error());
   file_ = std::move(*opened);
@@ -83,11 +89,18 @@ rota::task<result<void>> follower::look() {
     // Its writer may have written between the last look and the renaming.
     const result<void> printed = co_await print_rest();
     if (!printed.has_value()) co_return printed;
-    file_ = fs::file();
+    leave();
   }
   const result<void> opened = co_await open();
   if (!opened.has_value() || !file_) co_return opened;
   co_return co_await print_rest();
+}
+
+/// Else each file that is rotated would leave a watch, of which a user has so many.
+void follower::leave() {
+  file_ = fs::file();
+  // If the file has gone, so has its watch.
+  static_cast<void>(changes_.remove(std::exchange(watch_, -1)));
 }
 
 rota::task<result<void>> follower::print_rest() {
@@ -102,9 +115,9 @@ rota::task<result<void>> follower::print_rest() {
     const result<std::size_t> got = co_await file_.read(buffer);
     if (!got.has_value()) co_return std::unexpected(got.error());
     if (*got == 0) break;
-    std::fwrite(buffer.data(), 1, *got, stdout);
+    if (std::fwrite(buffer.data(), 1, *got, stdout) != *got) co_return cannot_print();
   }
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0) co_return cannot_print();
   co_return result<void>();
 }
 

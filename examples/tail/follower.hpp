@@ -25,6 +25,7 @@ class follower {
   [[nodiscard]] rota::task<rota::fs::result<void>> look();
   [[nodiscard]] rota::task<rota::fs::result<void>> open();
   [[nodiscard]] rota::task<rota::fs::result<void>> print_rest();
+  void leave();
 
   std::string path_;
   std::string folder_;
@@ -32,6 +33,7 @@ class follower {
   rota::fs::watcher changes_;
   rota::fs::file file_;
   rota::fs::file_info known_;
+  int watch_ = -1;  // of file_
 };
 
 }  // namespace tail

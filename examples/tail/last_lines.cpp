@@ -1,5 +1,7 @@
 #include "last_lines.hpp"
 
+#include <rota/error.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -23,6 +25,7 @@ rota::task<rota::fs::result<std::uint64_t>> start_of_last_lines(const rota::fs::
     const std::uint64_t begin = end - std::min<std::uint64_t>(end, piece);
     const std::span<std::byte> some = std::span(buffer).first(static_cast<std::size_t>(end - begin));
     const rota::fs::result<void> got = co_await in.read_exact_at(some, begin);
+    if (!got.has_value() && got.error() == rota::errc::end_of_stream) co_return 0;
     if (!got.has_value()) co_return std::unexpected(got.error());
     for (std::size_t i = some.size(); i != 0; --i) {
       const std::uint64_t at = begin + i;  // behind the byte

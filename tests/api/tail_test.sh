@@ -48,7 +48,23 @@ expect $'19998\n19999\n20000\none\ntwo\nthree' "the new one from its start"
 printf 'x' >"$log"
 expect $'19998\n19999\n20000\none\ntwo\nthree\nx' "one that was cut"
 grep -q 'was cut' "$work/err" || fail "that is said"
+
+# However often it is rotated: the folder and the file that is there are watched, and nothing else.
+expected=$(cat "$work/out")
+for i in 1 2 3 4; do
+  mv "$log" "$log.old$i"
+  echo "again $i" >"$log"
+  expected+=$'\n'"again $i"
+  [ "$i" = 1 ] && expected="${expected/x$'\n'again/xagain}"
+  expect "$expected" "a file that is rotated often"
+done
+watches() { cat /proc/"$pid"/fdinfo/* 2>/dev/null | grep -c '^inotify wd'; }
+[ "$(watches)" = 2 ] || fail "there are $(watches) watches"
 stop
+
+# Nobody can read it.
+"$tail" "$log" >/dev/full 2>"$work/err" && fail "what cannot be printed is an error"
+grep -q 'No space left' "$work/err" || fail "which one"
 
 rm "$log"
 start "$log"
