@@ -40,14 +40,12 @@ result<void> wait_blocking(int fd, direction what, const awaiting_task& by) noex
   const sys::result<int> made = sys::epoll_create();
   if (!made.has_value()) return std::unexpected(made.error());
   const descriptor epoll(*made);
-  const result<void> set =
-      sys::epoll_set(epoll.get(), fd, what == direction::in, what == direction::out);
+  const result<void> set = sys::epoll_set(epoll.get(), fd, what == direction::in, what == direction::out);
   if (!set.has_value()) return set;
   for (;;) {
     if (by.has_given_up()) return given_up();
     epoll_event event;
-    const sys::result<unsigned> events =
-        sys::epoll_wait(epoll.get(), &event, 1, base::now() + between_looks);
+    const sys::result<unsigned> events = sys::epoll_wait(epoll.get(), &event, 1, base::now() + between_looks);
     if (!events.has_value()) return std::unexpected(events.error());
     if (*events != 0) return {};
   }

@@ -83,7 +83,8 @@ task<made_by<F>> on_thread(F& call, when_late late = when_late::here) {
   auto work = core::spawn_on(*threads, core::make_blocking(refers));
   auto end = co_await work.result();
   if (!end.is_cancelled()) co_return std::move(end).value();
-  if (end.reason() == cancel_reason::shutdown && late == when_late::here) co_return co_await make_here(call, by);
+  if (end.reason() == cancel_reason::shutdown && late == when_late::here)
+    co_return co_await make_here(call, by);
   co_return std::unexpected(reason_of(end.reason()));
 }
 

@@ -21,7 +21,9 @@ struct identity {
 
 /// Appends what the system gives at a time, without "." and ".."; where it does not say of which type an entry is, it is looked at. False: no more.
 /// `rest`: what the system has given, and for which there was no memory yet, comes first.
-[[nodiscard]] result<bool> read_entries(int folder, std::vector<std::byte>& rest, std::vector<dir_entry>& into);
+[[nodiscard]] result<bool> read_entries(int folder,
+                                        std::vector<std::byte>& rest,
+                                        std::vector<dir_entry>& into);
 
 /// A directory that is open, and those above it up to a root, with the names that are left in each. Each is read as a whole, so that one descriptor is
 /// enough: up goes by "..", and what is found there must be the directory that it came from. Blocks.
@@ -60,7 +62,8 @@ class tree {
   [[nodiscard]] static result<level> look_into(int folder, const awaiting_task* by);
 
   descriptor here_;
-  descriptor before_;  // where the directory that is open was entered from, unless by a link; until it is left, or another one entered
+  descriptor
+      before_;  // where the directory that is open was entered from, unless by a link; until it is left, or another one entered
   std::vector<level> levels_;
   std::size_t followed_ = 0;
 };

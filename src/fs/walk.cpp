@@ -46,8 +46,14 @@ struct walk::state {
   /// False: `by` has given up; not now.
   [[nodiscard]] bool visit(const dir_entry& each, const awaiting_task& by);
   /// What is entered is found before what is in it. False: as above, and it is not found.
-  [[nodiscard]] bool find(walk_entry entry, const std::string& name, tree::links links, const awaiting_task& by);
-  [[nodiscard]] bool enter(walk_entry& into, const std::string& name, tree::links links, const awaiting_task& by);
+  [[nodiscard]] bool find(walk_entry entry,
+                          const std::string& name,
+                          tree::links links,
+                          const awaiting_task& by);
+  [[nodiscard]] bool enter(walk_entry& into,
+                           const std::string& name,
+                           tree::links links,
+                           const awaiting_task& by);
   void leave();
   void prune();
   void sort();
@@ -150,11 +156,8 @@ bool walk::state::enter(walk_entry& into,
 
 void walk::state::leave() {
   // The place for an error is there before there is one.
-  found.push_back({.path = path,
-                   .depth = place.depth() - 1,
-                   .type = file_type::directory,
-                   .inode = 0,
-                   .error = {}});
+  found.push_back(
+      {.path = path, .depth = place.depth() - 1, .type = file_type::directory, .inode = 0, .error = {}});
   path.resize(lengths.back());
   lengths.pop_back();
   const result<void> left = place.leave();

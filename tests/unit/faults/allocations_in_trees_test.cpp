@@ -48,7 +48,8 @@ constexpr std::size_t enough = 4096;
 TEST(allocations_in_trees, a_walk_gives_everything_once) {
   const test::scratch_folder folder;
   for (int i = 0; i < 12; ++i)
-    folder.write("t/d" + std::to_string(i % 3) + "/a_name_that_is_long_enough_for_the_heap/" + std::to_string(i), "");
+    folder.write(
+        "t/d" + std::to_string(i % 3) + "/a_name_that_is_long_enough_for_the_heap/" + std::to_string(i), "");
   runtime rt(test::short_of_memory());
   walk_options how;
   how.sorted = true;
@@ -59,7 +60,8 @@ TEST(allocations_in_trees, a_walk_gives_everything_once) {
     const auto next = [&] { return through.next(); };
     failed = rt.block_on(all_of(got, next, nth));
     std::vector<std::string> all;
-    for (const walk_entry& each : got) all.push_back(each.path + (each.error ? " " + each.error.message() : ""));
+    for (const walk_entry& each : got)
+      all.push_back(each.path + (each.error ? " " + each.error.message() : ""));
     return all;
   };
   std::size_t failed = 0;
@@ -96,7 +98,8 @@ TEST(allocations_in_trees, what_a_walk_leaves_out_stays_out) {
 
 TEST(allocations_in_trees, a_directory_gives_every_name_once) {
   const test::scratch_folder folder;
-  for (int i = 0; i < 60; ++i) folder.write("d/a_name_that_is_long_enough_for_the_heap_" + std::to_string(100 + i), "");
+  for (int i = 0; i < 60; ++i)
+    folder.write("d/a_name_that_is_long_enough_for_the_heap_" + std::to_string(100 + i), "");
   runtime rt(test::short_of_memory());
   test::until_clean([&](std::size_t nth) {
     std::vector<dir_entry> got;

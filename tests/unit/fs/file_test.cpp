@@ -470,8 +470,9 @@ TEST_F(fs_file, what_is_read_past_the_memory_of_the_system_is_not_read_in_place)
   o.blocking.max_threads = 1;
   runtime rt(o);
   file plain = rt.block_on([&]() -> task<file> { co_return must(co_await file::open(at("f"))); });
-  result<file> opened = rt.block_on(
-      [&]() -> task<result<file>> { co_return co_await open_options().read().custom_flags(O_DIRECT).open(at("f")); });
+  result<file> opened = rt.block_on([&]() -> task<result<file>> {
+    co_return co_await open_options().read().custom_flags(O_DIRECT).open(at("f"));
+  });
   if (!opened.has_value()) GTEST_SKIP() << "this file system has no O_DIRECT";
   // What is still to be written would make the system refuse by itself.
   ASSERT_EQ(::fsync(plain.native_handle()), 0);

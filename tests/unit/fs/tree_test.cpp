@@ -324,9 +324,14 @@ TEST_F(fs_tree, a_directory_that_may_not_be_searched_does_not_end_a_walk) {
   runtime rt(without_privileges());
   rt.block_on([&]() -> task<void> {
     const auto all = co_await walked(at("t"), sorted());
-    const std::vector<std::string> expected = {
-        "0  d", "1 /a d", "2 /a/f f", "1 /b d", "2 /b/d d " + std::to_string(EACCES), "2 /b/f f", "1 /c d",
-        "2 /c/f f"};
+    const std::vector<std::string> expected = {"0  d",
+                                               "1 /a d",
+                                               "2 /a/f f",
+                                               "1 /b d",
+                                               "2 /b/d d " + std::to_string(EACCES),
+                                               "2 /b/f f",
+                                               "1 /c d",
+                                               "2 /c/f f"};
     EXPECT_EQ(all, expected);
   });
   ASSERT_EQ(::chmod(at("t/b").c_str(), 0755), 0);
