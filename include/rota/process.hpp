@@ -89,6 +89,8 @@ class ROTA_API watched_leaf : public leaf {
   virtual attempt try_once() noexcept = 0;
   /// This is the result.
   virtual void fail(std::error_code why) noexcept = 0;
+  /// It was done, and is awaited again: what it says then is of that time.
+  virtual void begin_anew() noexcept {}
   [[nodiscard]] int descriptor() const noexcept;  // -1: none
 
  private:
@@ -123,6 +125,7 @@ class ROTA_API pipe_write_leaf final : public watched_leaf {
  private:
   attempt try_once() noexcept override;
   void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
+  void begin_anew() noexcept override { result_ = 0; }
   std::span<const std::byte> from_;
   bool all_;
   result<std::size_t> result_{0};
@@ -137,6 +140,7 @@ class ROTA_API exit_leaf final : public watched_leaf {
  private:
   attempt try_once() noexcept override;
   void fail(std::error_code why) noexcept override { failed_ = why; }
+  void begin_anew() noexcept override { failed_ = {}; }
   child_state* of_;
   std::error_code failed_;
 };

@@ -1,8 +1,11 @@
 #include "fs/blocking.hpp"
 
 #include "base/clock.hpp"
+#include "base/futex.hpp"
 #include "base/random.hpp"
 #include "base/sys/events.hpp"
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
@@ -34,9 +37,28 @@ result<void> write_blocking(int fd, std::span<const std::byte> all, const awaiti
   return {};
 }
 
+namespace {
+
 // Whoever cancels the task cannot wake this thread: it looks for itself.
+constexpr std::chrono::milliseconds between_looks(20);
+
+}  // namespace
+
+// The first try has told who has the lease.
+result<descriptor> open_without_peer(const std::string& path,
+                                     int flags,
+                                     unsigned mode,
+                                     const awaiting_task& by) noexcept {
+  for (;;) {
+    result<descriptor> opened = open_blocking(AT_FDCWD, path.c_str(), flags | O_NONBLOCK, mode);
+    if (opened.has_value() || !sys::would_block(opened.error())) return opened;
+    if (by.has_given_up()) return given_up();
+    base::atomic<std::uint32_t> nobody_wakes_it{0};
+    static_cast<void>(base::futex_wait(nobody_wakes_it, 0, base::now() + between_looks));
+  }
+}
+
 result<void> wait_blocking(int fd, direction what, const awaiting_task& by) noexcept {
-  constexpr std::chrono::milliseconds between_looks(20);
   const sys::result<int> made = sys::epoll_create();
   if (!made.has_value()) return std::unexpected(made.error());
   const descriptor epoll(*made);

@@ -20,6 +20,12 @@ namespace rota::fs::detail {
 }
 
 [[nodiscard]] result<descriptor> open_blocking(int at, const char* path, int flags, unsigned mode) noexcept;
+/// The same with O_NONBLOCK, so that a FIFO's other side is not waited for; but for a lease of somebody else's on a file (F_SETLEASE) it is, as
+/// without. `by` has given up: errc::cancelled.
+[[nodiscard]] result<descriptor> open_without_peer(const std::string& path,
+                                                   int flags,
+                                                   unsigned mode,
+                                                   const awaiting_task& by) noexcept;
 /// All of it, where the descriptor stands, which may have been opened with O_NONBLOCK, in pieces of a megabyte.
 [[nodiscard]] result<void> write_blocking(int fd,
                                           std::span<const std::byte> all,

@@ -82,24 +82,23 @@ result<std::uint64_t> copying::run() {
 }
 
 /// Devices are not opened; and what has become a FIFO by then does not wait for who writes it.
-result<descriptor> open_source(const std::string& from) noexcept {
+result<descriptor> open_source(const std::string& from, const awaiting_task& by) noexcept {
   const result<file_info> info = detail::look_at(AT_FDCWD, from.c_str(), 0);
   if (!info.has_value()) return std::unexpected(info.error());
   if (info->is_directory()) return std::unexpected(std::make_error_code(std::errc::is_a_directory));
   if (!info->is_file()) return bad_argument();
-  return detail::open_blocking(AT_FDCWD, from.c_str(), O_RDONLY | O_NONBLOCK, 0);
+  return detail::open_without_peer(from, O_RDONLY, 0, by);
 }
 
 /// Not emptied before it is known to be another one.
 result<std::uint64_t> copy_all(const std::string& from, const std::string& to, const awaiting_task& by) {
-  const result<descriptor> source = open_source(from);
+  const result<descriptor> source = open_source(from, by);
   if (!source.has_value()) return std::unexpected(source.error());
   const result<file_info> info = detail::look_at(source->get(), "", AT_EMPTY_PATH);
   if (!info.has_value()) return std::unexpected(info.error());
   if (!info->is_file()) return bad_argument();
   const unsigned mode = info->permissions & plain_permissions;
-  result<descriptor> target =
-      detail::open_blocking(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK, mode);
+  result<descriptor> target = detail::open_without_peer(to, O_WRONLY | O_CREAT, mode, by);
   if (!target.has_value()) return std::unexpected(target.error());
   const result<file_info> there = detail::look_at(target->get(), "", AT_EMPTY_PATH);
   if (!there.has_value()) return std::unexpected(there.error());

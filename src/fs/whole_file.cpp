@@ -36,7 +36,7 @@ result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting
   constexpr std::size_t least = 4096;
   constexpr std::size_t piece = std::size_t{1} << 20U;
   constexpr std::uint64_t most_reserved = std::uint64_t{1} << 30U;
-  const result<descriptor> opened = detail::open_blocking(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK, 0);
+  const result<descriptor> opened = detail::open_without_peer(path, O_RDONLY, 0, by);
   if (!opened.has_value()) return std::unexpected(opened.error());
   const result<file_info> info = detail::look_at(opened->get(), "", AT_EMPTY_PATH);
   if (!info.has_value()) return std::unexpected(info.error());
@@ -70,8 +70,7 @@ result<void> write_all(const std::string& path,
                        std::span<const std::byte> all,
                        int flags,
                        const awaiting_task& by) noexcept {
-  result<descriptor> opened =
-      detail::open_blocking(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | flags, 0666);
+  result<descriptor> opened = detail::open_without_peer(path, O_WRONLY | O_CREAT | flags, 0666, by);
   if (!opened.has_value()) return std::unexpected(opened.error());
   const result<void> written = detail::write_blocking(opened->get(), all, by);
   const result<void> closed = sys::close_file(opened->release());

@@ -99,7 +99,7 @@ owned_descriptor::~owned_descriptor() {
 /// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
 /// nothing was done, so nothing is lost.
 bool socket_leaf::start() {
-  // Awaited again, it begins anew.
+  if (done_) begin_anew();
   done_ = untried_ = paused_ = waits_untried_ = false;
   const bool drained = !for_writing_ && socket_->take_drained();
   if (task().budget <= 1) {

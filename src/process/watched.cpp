@@ -72,6 +72,7 @@ void watched_ptr::close() const noexcept {
 /// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
 /// nothing was done, so nothing is lost.
 bool watched_leaf::start() {
+  if (done_) begin_anew();
   done_ = untried_ = false;
   if (task().budget > 1) return try_or_wait();
   untried_ = true;

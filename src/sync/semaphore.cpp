@@ -88,7 +88,10 @@ void semaphore::give_back(count n) noexcept {
 
 /// Under the lock: `n` permits are nobody's.
 void semaphore::serve(wait_section& section, count n) noexcept {
-  while (wait_node* const first = section.first()) {
+  // relaxed. Only a lock of the list's sets `closed`: those who are left are told of that, and get nothing.
+  while ((word_.load(base::order::relaxed) & closed) == 0) {
+    wait_node* const first = section.first();
+    if (first == nullptr) break;
     if (section.is_full()) {
       section.breathe();
       continue;

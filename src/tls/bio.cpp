@@ -33,8 +33,20 @@ long control(BIO* /*bio*/, int what, long /*number*/, void* /*pointer*/) {
   return what == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
+/// -1: there is none. OpenSSL has few of them, so one that was given is kept.
+int index_of_method() noexcept {
+  static constinit base::atomic<int> kept{-1};
+  // relaxed, both. It is a number; two that ask at once may have two.
+  int index = kept.load(base::order::relaxed);
+  if (index == -1) {
+    index = BIO_get_new_index();
+    kept.store(index, base::order::relaxed);
+  }
+  return index;
+}
+
 BIO_METHOD* make_method() noexcept {
-  const int index = BIO_get_new_index();
+  const int index = index_of_method();
   BIO_METHOD* const made = index == -1 ? nullptr : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "rota session");
   if (made == nullptr) return nullptr;
   BIO_meth_set_read(made, read_from);

@@ -107,7 +107,8 @@ class basic_weak_sender;
 ///               the order in which it sent them; who waits is served in its order, but who comes by at the right moment may be faster.
 /// Failure       An item that was not sent stays with the caller of try_send() and blocking_send(). That of a send() stays in what this
 ///               returned, and comes back by item(), if it has a name: auto one = tx.send(std::move(x)); ... x = std::move(one).item().
-///               A cancelled or late send has put nothing in. Members of an empty half must not be called.
+///               A cancelled or late send has put nothing in. Members of an empty half must not be called. A send beside the end of the
+///               last receiver may say `sent`: then it destroys what nobody can receive any more, its own item, and those behind it.
 /// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>

@@ -84,6 +84,8 @@ class ROTA_API socket_leaf : public leaf {
   virtual attempt try_once() noexcept = 0;
   /// This is the result.
   virtual void fail(std::error_code why) noexcept = 0;
+  /// It was done, and is awaited again: what it says then is of that time.
+  virtual void begin_anew() noexcept {}
   /// Of one that is done: it has got something, or given, and says how much. What has not may have met the end of the socket.
   [[nodiscard]] virtual bool has_moved() const noexcept = 0;
   /// Of one that reads: it takes all that there is, if there is room for it, and calls note_read().
@@ -118,6 +120,7 @@ class ROTA_API counting_leaf : public socket_leaf {
   using socket_leaf::socket_leaf;
   ~counting_leaf() = default;
   void fail(std::error_code why) noexcept final { result_ = std::unexpected(why); }
+  void begin_anew() noexcept final { result_ = 0; }
   [[nodiscard]] bool has_moved() const noexcept final { return result_.has_value() && *result_ != 0; }
 
   result<std::size_t> result_{0};
@@ -201,6 +204,7 @@ class ROTA_API ready_leaf final : public socket_leaf {
  private:
   attempt try_once() noexcept override;
   void fail(std::error_code why) noexcept override { result_ = std::unexpected(why); }
+  void begin_anew() noexcept override { result_ = {}; }
   [[nodiscard]] bool has_moved() const noexcept override { return false; }
   bool for_writing_;
   result<void> result_;

@@ -26,13 +26,15 @@ class plain_wait final : public wait_leaf {
     return try_here([this]() noexcept { return plain_waits<Primitive>::try_now(*of_, node()); });
   }
   void await_resume() noexcept { is_over_ = true; }
+  /// For a thread, which does not start it.
+  void prepare() noexcept { begin_anew(); }
 
  private:
   bool start() override {
     begin_anew();
     return wait_leaf::start();
   }
-  /// Awaited again, it is a wait that was called now.
+  /// Awaited again after it has passed, it is a wait that was called now.
   void begin_anew() noexcept {
     if (std::exchange(is_over_, false)) [[unlikely]]
       node().wanted = plain_waits<Primitive>::since(*of_);

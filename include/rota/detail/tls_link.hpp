@@ -319,17 +319,22 @@ class link final : public shared_part {
     if constexpr (requires(std::span<const std::byte> s) {
                     { below_.try_write(s) } noexcept -> std::same_as<result<std::size_t>>;
                   }) {
-      if (!sending_.try_acquire().has_value()) return;
-      give_in_turn();
-      sending_.release();
+      // Who found the turn taken meanwhile has left an answer to whoever had it.
+      bool all = true;
+      do {
+        if (!sending_.try_acquire().has_value()) return;
+        all = give_in_turn();
+        sending_.release();
+      } while (all && engine_.has_news());
     }
   }
-  void give_in_turn() noexcept {
+  /// False: the stream takes no more now.
+  bool give_in_turn() noexcept {
     for (;;) {
       const std::span<const std::byte> rest = engine_.outgoing();
-      if (rest.empty()) return;
+      if (rest.empty()) return true;
       const result<std::size_t> put = below_.try_write(rest);
-      if (!put.has_value() || *put == 0) return;
+      if (!put.has_value() || *put == 0) return false;
       engine_.sent(*put);
     }
   }

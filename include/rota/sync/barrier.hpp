@@ -211,6 +211,13 @@ class ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
   }
   /// For who limits it: see B3.
   [[nodiscard]] bool has_passed() noexcept { return (node().kind & passed) != 0; }
+
+ private:
+  /// Awaited again, it has not passed yet.
+  bool start() override {
+    node().kind = 0;
+    return wait_leaf::start();
+  }
 };
 
 class ROTA_API barrier::passing_leaf final : public core::wait_leaf {

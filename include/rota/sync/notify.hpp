@@ -41,7 +41,7 @@ namespace rota::sync {
 ///     co_await next;
 ///   }
 ///
-/// A named wait that is awaited again notices those from then on.
+/// A named wait that has passed and is awaited again notices those from then on.
 ///
 /// **For notify_all alone**: a wait that was made notices no notify_one before it is awaited. Two that have both looked, and then wait,
 /// share one permit if notify_one came twice in between: what is counted is a sync::semaphore's, or a channel's.

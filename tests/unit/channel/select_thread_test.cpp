@@ -49,6 +49,19 @@ TEST(select_of_threads, without_waiting_takes_what_is_ready) {
   EXPECT_EQ(rx.try_recv(), 8);
 }
 
+TEST(select_of_threads, a_wait_with_a_name_that_has_passed_is_a_new_one) {
+  auto [tx, rx] = bounded<int>(1);
+  sync::notify n;
+  auto called = n.wait();
+  for (int i = 0; i < 2; ++i) {
+    n.notify_all();
+    const auto got = try_select(called, rx.recv());
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->index(), 0U);
+    EXPECT_FALSE(try_select(called, rx.recv()).has_value()) << "one call lets it pass once";
+  }
+}
+
 TEST(select_of_threads, an_end_is_ready_without_waiting) {
   auto [tx, rx] = bounded<int>(1);
   auto [tx2, rx2] = bounded<int>(1);

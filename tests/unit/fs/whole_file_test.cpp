@@ -11,7 +11,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace rota::fs {
@@ -222,6 +224,32 @@ TEST_F(fs_whole, a_fifo_without_another_side_is_not_waited_for) {
     const file reads = must(co_await open_options().read().custom_flags(O_NONBLOCK).open(at("fifo")));
     co_await fails(fs::copy(at("f"), at("fifo")), EINVAL);
   });
+}
+
+/// With O_NONBLOCK open(2) says EAGAIN there.
+TEST_F(fs_whole, a_lease_of_somebody_else_is_waited_for) {
+  folder.write("f", "content");
+  folder.write("g", "more");
+  auto* const before = ::signal(SIGIO, SIG_IGN);
+  const int holder = ::open(at("f").c_str(), O_RDONLY | O_CLOEXEC);
+  if (::fcntl(holder, F_SETLEASE, F_RDLCK) != 0) GTEST_SKIP() << "no leases here";
+  // It has seen that somebody wants it once the kernel says that the lease is to be another.
+  std::thread gives_up([holder] {
+    while (::fcntl(holder, F_GETLEASE) == F_RDLCK) std::this_thread::yield();
+    ::fcntl(holder, F_SETLEASE, F_UNLCK);
+  });
+  run_it([&]() -> task<void> { must(co_await append(at("f"), "!")); });
+  gives_up.join();
+  ::fcntl(holder, F_SETLEASE, F_RDLCK);
+  std::thread gives_up_again([holder] {
+    while (::fcntl(holder, F_GETLEASE) == F_RDLCK) std::this_thread::yield();
+    ::fcntl(holder, F_SETLEASE, F_UNLCK);
+  });
+  run_it([&]() -> task<void> { EXPECT_EQ(must(co_await fs::copy(at("g"), at("f"))), 4U); });
+  gives_up_again.join();
+  ::close(holder);
+  ::signal(SIGIO, before);
+  EXPECT_EQ(content_of(at("f")), "more");
 }
 
 TEST_F(fs_whole, a_fifo_is_read_to_its_end_and_written_as_there_is_room) {

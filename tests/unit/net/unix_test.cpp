@@ -230,6 +230,17 @@ TEST_F(unix_sockets, a_read_with_a_name_reads_each_time) {
   });
 }
 
+TEST_F(unix_sockets, a_write_with_a_name_says_each_time_what_it_has_sent_then) {
+  run([]() -> task<> {
+    auto [one, two] = demand(unix_stream::pair());
+    auto all = one.write_all(bytes_of("abc"));
+    for (const std::size_t sent : {3U, 0U}) {
+      const result<std::size_t> put = co_await all;
+      EXPECT_EQ(put.value_or(9), sent);
+    }
+  });
+}
+
 TEST_F(unix_sockets, streams_come_in_pairs_and_are_adopted) {
   run([]() -> task<> {
     auto [one, two] = demand(unix_stream::pair());
