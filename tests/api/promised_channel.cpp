@@ -96,6 +96,11 @@ TEST(promised, items_that_come_back_and_many_at_once) {
   EXPECT_EQ(tx.try_send(std::make_unique<int>(3)), send_status::sent);
   EXPECT_EQ(rx.blocking_recv_many(more, 2), 1U);
   EXPECT_EQ(rx.blocking_recv_many_for(1ns, more, 2).error(), recv_status::timed_out);
+  EXPECT_EQ(tx.try_send(std::make_unique<int>(6)), send_status::sent);
+  EXPECT_EQ(rx.blocking_recv_many_until(soon(), more, 2), 1U);
+  EXPECT_EQ(*more.back(), 6);
+  EXPECT_EQ(rx.blocking_recv_many_until(std::chrono::steady_clock::now(), more, 2).error(),
+            recv_status::timed_out);
   auto single = channel::oneshot<std::unique_ptr<int>>();
   EXPECT_EQ(std::move(single.sender).try_send(std::make_unique<int>(4)), send_status::sent);
   EXPECT_FALSE(single.receiver.is_closed());
@@ -107,6 +112,7 @@ TEST(promised, senders_that_are_told_of_the_end) {
   const channel::weak_sender<int> weak = tx.downgrade();
   EXPECT_TRUE(weak.upgrade().has_value());
   EXPECT_FALSE(tx.blocking_closed_for(1ns).has_value());
+  EXPECT_FALSE(tx.blocking_closed_until(std::chrono::steady_clock::now()).has_value());
   rx.close();
   rota::run([&]() -> rota::task<void> {
     co_await tx.closed();
@@ -116,10 +122,13 @@ TEST(promised, senders_that_are_told_of_the_end) {
     EXPECT_TRUE(then.has_value());
   });
   tx.blocking_closed();
+  EXPECT_TRUE(tx.blocking_closed_until(soon()).has_value());
   auto news = channel::watch<int>(1);
   EXPECT_EQ(news.sender.receiver_count(), 1U);
   news.receiver.mark_changed();
   EXPECT_TRUE(news.receiver.has_changed());
+  news.receiver.mark_unchanged();
+  EXPECT_FALSE(news.receiver.has_changed());
   EXPECT_EQ(news.sender.send_replace(2), 1);
   EXPECT_EQ(news.sender.send_if_modified([](int& n) { return n > 2; }), send_status::dropped);
   {

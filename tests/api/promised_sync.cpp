@@ -111,6 +111,11 @@ TEST(promised, semaphores) {
   }
   EXPECT_TRUE(s.blocking_acquire_for(1h).has_value());
   EXPECT_TRUE(s.blocking_acquire_until(soon()).has_value());
+  s.release(5);
+  EXPECT_EQ(s.forget_permits(3), 3U);
+  EXPECT_EQ(s.available(), 2U);
+  EXPECT_EQ(s.forget_permits(3), 2U);  // there are no more
+  EXPECT_EQ(s.try_acquire().error(), sync::acquire_refusal::empty);
   s.close();
   EXPECT_TRUE(s.is_closed());
   EXPECT_EQ(s.try_acquire().error(), sync::acquire_refusal::closed);
@@ -260,6 +265,39 @@ TEST(promised, once_cells) {
   EXPECT_TRUE(other.set(8).has_value());
 }
 
+TEST(promised, once_cells_that_are_made_in_time) {
+  sync::once_cell<int> cell;
+  sync::once_cell<int> other;
+  rota::run([&]() -> rota::task<void> {
+    const auto slowly = []() -> rota::task<int> {
+      co_await rota::sleep_for(1h);
+      co_return 6;
+    };
+    const std::expected<int*, rota::timed_out> late = co_await cell.get_or_init_for(1ns, slowly);
+    EXPECT_FALSE(late.has_value());
+    EXPECT_EQ(cell.get(), nullptr);
+    const std::expected<int*, rota::timed_out> made = co_await cell.get_or_init_for(1h, [] { return 7; });
+    EXPECT_EQ(**made, 7);
+    const std::expected<int*, rota::timed_out> then =
+        co_await other.get_or_init_until(soon(), []() -> rota::task<int> { co_return 8; });
+    EXPECT_EQ(**then, 8);
+  });
+  sync::once_cell<int> of_threads;
+  int calls = 0;
+  const auto make = [&] {
+    // Somebody makes it: who comes meanwhile is late.
+    std::jthread comes([&] {
+      EXPECT_FALSE(of_threads.blocking_get_or_init_for(1ns, [] { return 0; }).has_value());
+      const auto now = std::chrono::steady_clock::now();
+      EXPECT_FALSE(of_threads.blocking_get_or_init_until(now, [] { return 0; }).has_value());
+    });
+    return ++calls;
+  };
+  EXPECT_EQ(**of_threads.blocking_get_or_init_for(1h, make), 1);
+  EXPECT_EQ(**of_threads.blocking_get_or_init_until(soon(), make), 1);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(promised, condition_variables) {
   sync::mutex m;
   sync::condition_variable changed;
@@ -327,6 +365,47 @@ TEST(promised, strands) {
   });
   EXPECT_THROW(s.blocking_run([] {}), rota::error);
   s.blocking_join();
+}
+
+TEST(promised, strands_with_limits) {
+  sync::strand s;
+  int calls = 0;
+  EXPECT_EQ(s.try_run([&] { return ++calls; }), 1);
+  EXPECT_EQ(s.blocking_run_until(soon(), [&] { return ++calls; }), 2);
+  EXPECT_EQ(s.blocking_run_for(1h, [&] { return ++calls; }), 3);
+  rota::runtime rt({.workers = 1});
+  EXPECT_EQ(s.post_on(rt, [&](int n) { return n + ++calls; }, 10).join(), 14);
+  rota::run([&]() -> rota::task<void> {
+    const std::expected<int, rota::timed_out> got = co_await s.run_until(soon(), [&] { return ++calls; });
+    EXPECT_EQ(got, 5);
+    const auto in_time = co_await s.run_for(1h, [&] { return ++calls; });
+    EXPECT_EQ(in_time, 6);
+  });
+  // Who has his turn lets nobody in.
+  s.blocking_run([&] {
+    std::jthread comes([&] {
+      EXPECT_EQ(s.try_run([&] { ++calls; }).error(), sync::turn_refusal::busy);
+      const auto now = std::chrono::steady_clock::now();
+      EXPECT_FALSE(s.blocking_run_until(now, [&] { ++calls; }).has_value());
+      EXPECT_FALSE(s.blocking_join_until(now).has_value());
+      EXPECT_FALSE(s.blocking_join_for(1ns).has_value());
+      rota::run([&]() -> rota::task<void> {
+        const std::expected<void, rota::timed_out> late = co_await s.join_until(now);
+        EXPECT_FALSE(late.has_value());
+      });
+    });
+  });
+  EXPECT_EQ(calls, 6);
+  EXPECT_TRUE(s.is_closed());
+  EXPECT_EQ(s.try_run([] {}).error(), sync::turn_refusal::closed);
+  rota::run([&]() -> rota::task<void> {
+    const auto joined = co_await s.join_until(soon());
+    EXPECT_TRUE(joined.has_value());
+    const auto again = co_await s.join_for(1h);
+    EXPECT_TRUE(again.has_value());
+  });
+  EXPECT_TRUE(s.blocking_join_until(soon()).has_value());
+  EXPECT_TRUE(s.blocking_join_for(1h).has_value());
 }
 
 }  // namespace
