@@ -94,7 +94,8 @@ class manual_scheduler : public core::scheduler {
   }
 
   bool lifo = false;
-  bool claims = true;           // an awaited task that has not started runs inside its awaiter
+  bool at_once = false;  // who is woken runs inside of the wake; then only one thread may wake and run tasks
+  bool claims = true;    // an awaited task that has not started runs inside its awaiter
   bool forks_in_place = false;  // children of a when_* run in its place; then only one thread may run tasks
   bool closed = false;
   std::atomic<unsigned> looks = 0;
@@ -139,6 +140,7 @@ class manual_scheduler : public core::scheduler {
   }
   static void push(core::header& task) noexcept {
     manual_scheduler& self = self_of(task);
+    if (self.at_once) return self.run(task);
     const std::lock_guard lock(self.mutex_);
     self.queue_.push_back(&task);
   }
