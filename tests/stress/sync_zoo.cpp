@@ -1,6 +1,7 @@
 // Tasks and threads meet at every primitive, in rounds of one kind each; some tasks are cancelled at any moment, some waits
 // have limits. Counts are exact at the end, whatever was cancelled: nothing that was given is lost, and nothing is had twice.
 #include "zoo.hpp"
+#include "zoo_once.hpp"
 
 #include <rota/sync/barrier.hpp>
 #include <rota/sync/condition_variable.hpp>
@@ -320,7 +321,7 @@ void barriers(cage& in) {
   check(b.arrived() == 0);
 }
 
-// ---- notify and latch: a call for each token, and none of them is lost
+// ---- notify, and a latch: a call for each token, and none of them is lost
 
 struct tokens {
   sync::notify more;
@@ -430,5 +431,8 @@ int main(int argc, char** argv) {
                      zoo::condition_variables,
                      zoo::barriers,
                      zoo::notifies,
-                     zoo::events});
+                     zoo::events,
+                     zoo::latches,
+                     zoo::once_cells,
+                     zoo::strands});
 }
