@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rota::sync {
@@ -75,6 +76,25 @@ TEST(mutex, is_shared_by_runtimes_a_pool_and_a_thread) {
 }
 
 // The pool has one thread: who blocks there counts as absent, so the other work runs.
+// Scenario 27.
+TEST(mutex, a_guard_that_goes_on_another_thread_wakes_the_next) {
+  mutex m;
+  runtime rt({.workers = 1});
+  for (int round = 0; round < 200; ++round) {
+    int count = 0;
+    const auto holds = [](mutex& of) -> task<mutex::guard> { co_return co_await of.lock(); };
+    mutex::guard held = rt.spawn(holds, std::ref(m)).join();  // taken by a worker
+    auto next = rt.spawn(counts(m, count, 1));
+    {
+      const std::jthread gives_back([mine = std::move(held)] { EXPECT_TRUE(mine); });
+    }
+    EXPECT_FALSE(held);  // NOLINT(bugprone-use-after-move): it has no lock any more
+    next.join();
+    EXPECT_EQ(count, 1);
+  }
+  EXPECT_FALSE(m.is_locked());
+}
+
 TEST(mutex, a_work_that_blocks_makes_room_for_another) {
   mutex m;
   pool::thread_pool works(pool::pool_options{.min_threads = 1, .max_threads = 1});
