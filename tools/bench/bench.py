@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """./dev bench: runs the suites for rota and its peers and prints tables; --count counts. See bench/README.md."""
 import argparse
+import contextlib
 import itertools
+import os
 import pathlib
 import sys
+import tempfile
 import time
 
 import count
@@ -69,8 +72,29 @@ def show_list():
         print(f"  {peer.name:24} {peer.missing() or 'installed: ' + peer.version()}")
 
 
+def own_subject(suite, build, name, program, setting):
+    return runner.Subject(name, [*(["env", setting] if setting else []), str(build / "bench" / f"{suite}_{program}")])
+
+
 def subjects_of(suite, build, programs):
-    return [runner.Subject("rota", [str(build / "bench" / f"{suite}_rota")]), *programs]
+    beside = suites.BESIDE.get(suite, ())
+    own = [("rota", "rota", "ROTA_IO=epoll" if beside else ""), *beside]
+    return [*(own_subject(suite, build, *each) for each in own), *programs]
+
+
+@contextlib.contextmanager
+def temporary_files():
+    """What subjects leave in the folder for temporary files goes also if they do not come to their end."""
+    with tempfile.TemporaryDirectory(prefix="rota_bench_") as folder:
+        before = os.environ.get("TMPDIR")
+        os.environ["TMPDIR"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
 
 
 def run_suite(suite, options, programs, with_nginx):
@@ -78,7 +102,12 @@ def run_suite(suite, options, programs, with_nginx):
         return micro.run(options.build / "bench", options.quick)
     if suite == "http":
         return http_suite.run(options.build, ROOT, options.quick, with_nginx)
-    return runner.interleave(suite, suites.SUITES[suite], subjects_of(suite, options.build, programs), options.quick)
+    return interleaved(suite, options, programs)
+
+
+def interleaved(suite, options, programs):
+    with temporary_files():
+        yield from runner.interleave(suite, suites.SUITES[suite], subjects_of(suite, options.build, programs), options.quick)
 
 
 def run(options):

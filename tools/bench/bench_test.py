@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+import bench
 import http_suite
 import peers
 import report
@@ -160,6 +161,30 @@ class Tables(unittest.TestCase):
     def test_what_rota_brings_along_is_no_peer(self):
         rows = [self.row("spawn_idle.p50", "rota", 50.0, "latency"), self.row("spawn_idle.p50", "futex", 25.0, "latency")]
         self.assertNotIn("2.00", table.rows_text(rows))
+
+
+class Beside(unittest.TestCase):
+    def test_what_runs_beside_rota_has_its_environment_and_rota_waits_by_epoll(self):
+        own = bench.subjects_of("file", pathlib.Path("b"), [])
+        self.assertEqual([(one.name, one.command) for one in own],
+                         [("rota", ["env", "ROTA_IO=epoll", "b/bench/file_rota"]),
+                          ("rota_uring", ["env", "ROTA_IO=uring", "b/bench/file_rota"]),
+                          ("threads", ["b/bench/file_threads"]), ("loop", ["b/bench/file_loop"])])
+        self.assertFalse(any(table.is_peer(one.name) for one in own))
+
+    def test_a_suite_without_has_rota_alone(self):
+        (own,) = bench.subjects_of("task", pathlib.Path("b"), [])
+        self.assertEqual((own.name, own.command), ("rota", ["b/bench/task_rota"]))
+
+    def test_temporary_files_go_also_after_a_failure(self):
+        before = os.environ.get("TMPDIR")
+        with self.assertRaises(runner.Failed):
+            with bench.temporary_files():
+                left = pathlib.Path(os.environ["TMPDIR"])
+                (left / "rota_bench_x").mkdir()
+                raise runner.Failed("it did not do what it was asked")
+        self.assertFalse(left.exists())
+        self.assertEqual(os.environ.get("TMPDIR"), before)
 
 
 class Peers(unittest.TestCase):

@@ -51,6 +51,10 @@ AMONG = {"ratio": 0.83, "peer": "tokio"}
 # Of these, the run that warms up says what an operation asks of the allocator.
 COUNTING_ALLOCATIONS = ("sync", "channel")
 
+# What runs beside rota without being a peer: its name, the program bench/<suite>/<program>.cpp, and what is set in its environment. In
+# such a suite rota itself waits by epoll, whatever the environment says.
+BESIDE = {"file": (("rota_uring", "rota", "ROTA_IO=uring"), ("threads", "threads", ""), ("loop", "loop", ""))}
+
 SUITES = {
     "task": [
         Case("spawn_await", "a task is spawned and awaited, by a worker", ratio=0.2, peer="tokio", counted=True),
@@ -185,6 +189,18 @@ SUITES = {
     "memory": [
         Case("sleeping_task", "resident bytes for each task that sleeps", at_most=340),
         Case("idle_connection", "resident bytes of the server for each connection that waits for a byte"),
+    ],
+    "file": [
+        Case("seq_read", "a MiB of a file of 256 (quick: 16) in the page cache, read by 64 KiB"),
+        Case("seq_write", "a MiB of the same, written over what is there, by 64 KiB"),
+        Case("random_read_1", "a read of 4 KiB by chance in 64 MiB, one at a time"),
+        Case("random_read_32", "the same, 32 in flight"),
+        Case("random_write_1", "a write of 4 KiB by chance in 64 MiB, one at a time"),
+        Case("random_write_32", "the same, 32 in flight"),
+        Case("small_files", "a file of 4 KiB, read as a whole, of a thousand in ten folders, one after the other"),
+        Case("tree_files", "the same, found by a walk"),
+        Case("copy_file", "a MiB of a file that is copied by its name"),
+        Case("copy_stream", "a MiB that is copied from an open file to another"),
     ],
     "http": [
         Case(f"{size}_{connections}", f"a file of {words} over {connections} connections",

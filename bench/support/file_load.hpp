@@ -1,0 +1,287 @@
+// What the subjects of the suite `file` have in common: a folder of their own, files whose contents can be checked, and calls that
+// throw what the system says. bench/file/rota.cpp says what one operation is.
+#pragma once
+
+#include "support/subject.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace file_load {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20U;
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t block_bytes = std::size_t{64} << 10U;
+constexpr std::uint64_t pages_of_a_block = block_bytes / page_bytes;
+
+constexpr unsigned threads = 8;                                // that may block: of a pool, or plain ones
+constexpr std::uint64_t random_pages = 64 * mib / page_bytes;  // of the file of the random cases
+constexpr std::uint64_t passes = 8;                            // over a large file, in a run
+constexpr std::uint64_t largest_mib = 256;
+constexpr unsigned small_files = 1000;
+constexpr unsigned files_of_a_folder = 100;
+
+[[noreturn]] inline void wrong(const char* what) { throw std::runtime_error(what); }
+
+inline void require(bool right, const char* what) {
+  if (!right) wrong(what);
+}
+
+/// What a system call returned, which is no error.
+template <class N>
+N checked(N got, const char* what) {
+  if (got < 0) throw std::system_error(errno, std::generic_category(), what);
+  return got;
+}
+
+/// A folder below $TMPDIR that goes with all that is in it.
+class folder {
+ public:
+  folder() : path_((std::filesystem::temp_directory_path() / "rota_bench_XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::system_error(errno, std::generic_category(), path_);
+  }
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+  ~folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+class descriptor {
+ public:
+  descriptor(const std::string& path, int flags)
+      : fd_(checked(::open(path.c_str(), flags | O_CLOEXEC, 0600), path.c_str())) {}
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() { ::close(fd_); }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// A page: a word that says which one it is and in which pass it was written, and 511 that are the same everywhere.
+constexpr std::uint64_t filler = 0x9E37'79B9'7F4A'7C15;
+
+[[nodiscard]] constexpr std::uint64_t stamp(std::uint64_t page, std::uint64_t pass) noexcept {
+  return (page + 1) * 0xD134'2543'DE82'EF95 + pass * 0xAF25'1AF3'B0F0'25B5;
+}
+
+/// The sum of a page's words.
+[[nodiscard]] constexpr std::uint64_t sum_of_page(std::uint64_t page, std::uint64_t pass) noexcept {
+  return stamp(page, pass) + (page_bytes / sizeof(filler) - 1) * filler;
+}
+
+[[nodiscard]] inline std::uint64_t sum_of(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at + sizeof(sum) <= bytes.size(); at += sizeof(sum)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    sum += word;
+  }
+  return sum;
+}
+
+inline void check_sum(std::uint64_t sum, std::uint64_t pages, std::uint64_t pass) {
+  for (std::uint64_t page = 0; page < pages; ++page) sum -= sum_of_page(page, pass);
+  require(sum == 0, "what was read is not what was written");
+}
+
+inline void check_page(std::span<const std::byte> bytes, std::uint64_t page, std::uint64_t pass = 0) {
+  require(bytes.size() == page_bytes && sum_of(bytes) == sum_of_page(page, pass),
+          "a page is not what was written there");
+}
+
+[[nodiscard]] inline std::vector<std::byte> buffer_of(std::size_t bytes) {
+  std::vector<std::byte> all(bytes);
+  for (std::size_t at = 0; at < bytes; at += sizeof(filler))
+    std::memcpy(all.data() + at, &filler, sizeof(filler));
+  return all;
+}
+
+/// Makes the pages of a buffer those from `page` on.
+inline void stamp_pages(std::span<std::byte> buffer, std::uint64_t page, std::uint64_t pass) noexcept {
+  for (std::size_t at = 0; at < buffer.size(); at += page_bytes) {
+    const std::uint64_t first = stamp(page++, pass);
+    std::memcpy(buffer.data() + at, &first, sizeof(first));
+  }
+}
+
+/// Some bytes, at least one.
+inline std::size_t read_at(const descriptor& from, std::span<std::byte> into, std::uint64_t offset) {
+  const ssize_t got =
+      checked(::pread(from.get(), into.data(), into.size(), static_cast<off_t>(offset)), "pread");
+  require(got != 0, "a file is shorter than it was made");
+  return static_cast<std::size_t>(got);
+}
+
+inline void write_at(const descriptor& to, std::span<const std::byte> all, std::uint64_t offset) {
+  const ssize_t put =
+      checked(::pwrite(to.get(), all.data(), all.size(), static_cast<off_t>(offset)), "pwrite");
+  require(static_cast<std::size_t>(put) == all.size(), "a write took less than it was given");
+}
+
+inline void read_page(const descriptor& from, std::span<std::byte> into, std::uint64_t page) {
+  require(read_at(from, into, page * page_bytes) == page_bytes, "a page was read in part");
+}
+
+/// `pages` of pass 0.
+inline void make_file(const std::string& path, std::uint64_t pages) {
+  const descriptor to(path, O_WRONLY | O_CREAT | O_EXCL);
+  std::vector<std::byte> some = buffer_of(block_bytes);
+  for (std::uint64_t page = 0; page < pages; page += pages_of_a_block) {
+    const std::span<std::byte> part =
+        std::span(some).first(std::min(pages - page, pages_of_a_block) * page_bytes);
+    stamp_pages(part, page, 0);
+    write_at(to, part, page * page_bytes);
+  }
+}
+
+/// Each page, by `pass_of(page)`; and that there are no more.
+template <class PassOf>
+void check_file(const std::string& path, std::uint64_t pages, PassOf pass_of) {
+  const descriptor from(path, O_RDONLY);
+  struct stat info{};
+  checked(::fstat(from.get(), &info), "fstat");
+  require(static_cast<std::uint64_t>(info.st_size) == pages * page_bytes, "a file has not its length");
+  std::vector<std::byte> one(page_bytes);
+  for (std::uint64_t page = 0; page < pages; ++page) {
+    read_page(from, one, page);
+    check_page(one, page, pass_of(page));
+  }
+}
+
+/// A large file, and how often a run goes over it. One operation is a MiB.
+class large_file {
+ public:
+  explicit large_file(bench::job what)
+      : job_(what), mib_(std::clamp<std::uint64_t>(what.operations / passes, 1, largest_mib)) {
+    job_.operations = what.operations / mib_ * mib_;
+    job_.warm_up = mib_;
+    make_file(path(), pages());
+  }
+  /// Of whole passes, and one to warm up.
+  [[nodiscard]] const bench::job& job() const noexcept { return job_; }
+  [[nodiscard]] std::string path() const { return where_.at("large"); }
+  /// Of the copies of a run: who warms up has another one.
+  [[nodiscard]] std::string target_of(std::uint64_t operations) const {
+    return where_.at("copy_" + std::to_string(passes_of(operations)));
+  }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return mib_ * mib; }
+  [[nodiscard]] std::uint64_t pages() const noexcept { return bytes() / page_bytes; }
+  [[nodiscard]] std::uint64_t blocks() const noexcept { return bytes() / block_bytes; }
+  [[nodiscard]] std::uint64_t passes_of(std::uint64_t operations) const noexcept { return operations / mib_; }
+
+  /// As the last pass of a run has left it; the first one's number is 1.
+  void check_written() const {
+    check_file(path(), pages(), [&](std::uint64_t) { return passes_of(job_.operations); });
+  }
+  /// The file as it was made.
+  void check_copy() const {
+    check_file(target_of(job_.operations), pages(), [](std::uint64_t) { return std::uint64_t{0}; });
+  }
+
+ private:
+  folder where_;
+  bench::job job_;
+  std::uint64_t mib_;
+};
+
+/// Pages by chance: the same for the same seed.
+class chance {
+ public:
+  explicit chance(std::uint64_t seed) noexcept : state_(seed) {}
+  std::uint64_t next() noexcept {
+    state_ = state_ * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
+    return (state_ >> 33U) % random_pages;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Of `n` operations those of one of `streams`, whose seed is its number.
+[[nodiscard]] constexpr std::uint64_t share(std::uint64_t n, unsigned streams, unsigned which) noexcept {
+  return n / streams + (which < n % streams ? 1 : 0);
+}
+
+/// The file of the random cases: what is written is pass 1.
+class random_file {
+ public:
+  random_file() { make_file(path(), random_pages); }
+  [[nodiscard]] std::string path() const { return where_.at("random"); }
+  /// All pages that so many streams have written, and no others. What warmed up wrote a part of them.
+  void check_written(const bench::job& what, unsigned streams) const {
+    const std::uint64_t n = std::max(what.operations, what.warm_up);
+    std::vector<bool> written(random_pages);
+    for (unsigned which = 0; which < streams; ++which) {
+      chance pages(which);
+      for (std::uint64_t i = share(n, streams, which); i != 0; --i) written[pages.next()] = true;
+    }
+    check_file(path(), random_pages, [&](std::uint64_t page) { return std::uint64_t{written[page]}; });
+  }
+
+ private:
+  folder where_;
+};
+
+/// A thousand files of a page each in ten folders: `tree/3/342` has page 342.
+class small_tree {
+ public:
+  small_tree() {
+    for (unsigned i = 0; i < small_files; ++i) {
+      if (i % files_of_a_folder == 0)
+        std::filesystem::create_directories(std::filesystem::path(path_of(i)).parent_path());
+      std::vector<std::byte> one = buffer_of(page_bytes);
+      stamp_pages(one, i, 0);
+      write_at(descriptor(path_of(i), O_WRONLY | O_CREAT | O_EXCL), one, 0);
+    }
+  }
+  [[nodiscard]] std::string root() const { return where_.at("tree"); }
+  [[nodiscard]] std::string path_of(std::uint64_t i) const {
+    return root() + "/" + std::to_string(i / files_of_a_folder) + "/" + std::to_string(i);
+  }
+  /// The file's bytes, by its name.
+  static void check(const std::string& path, std::span<const std::byte> bytes) {
+    check_page(bytes, std::strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 10));
+  }
+
+ private:
+  folder where_;
+};
+
+/// Of plain threads and loops: `work(n)` twice, once to warm up. Nothing is printed before `check` has seen the files.
+template <class Work, class Check>
+void measured(const bench::job& what, Work work, Check check) {
+  work(what.warm_up);
+  const bench::stretch all;
+  work(what.operations);
+  const bench::spent sum = all.end();
+  check();
+  bench::report(what, sum);
+}
+
+constexpr auto nothing_to_check = [] {};
+
+}  // namespace file_load
