@@ -113,9 +113,9 @@ task<void> read_pages(const file& from, chance pages, std::uint64_t n) {
 
 task<void> write_pages(file& to, chance pages, std::uint64_t n) {
   std::vector<std::byte> one = file_load::buffer_of(page_bytes);
-  for (; n != 0; --n) {
+  for (std::uint64_t i = 0; i < n; ++i) {
     const std::uint64_t page = pages.next();
-    file_load::stamp_pages(one, page, 1);
+    file_load::stamp_pages(one, page, file_load::pass_of_write(n, i));
     const std::size_t put = value(co_await to.write_at(one, page * page_bytes));
     require(put == page_bytes, "a write took less than it was given");
   }

@@ -110,7 +110,8 @@ void by_chance(std::uint64_t n, Each each) {
     std::vector<std::byte> one = file_load::buffer_of(page_bytes);
     for (unsigned stream = which; stream < Streams; stream += count) {
       chance pages(stream);
-      for (std::uint64_t i = file_load::share(n, Streams, stream); i != 0; --i) each(one, pages.next());
+      const std::uint64_t mine = file_load::share(n, Streams, stream);
+      for (std::uint64_t i = 0; i < mine; ++i) each(one, pages.next(), file_load::pass_of_write(mine, i));
     }
   });
 }
@@ -119,7 +120,7 @@ template <unsigned Streams>
 void random_read(const job& what) {
   const random_file random;
   const descriptor from(random.path(), O_RDONLY);
-  const auto each = [&](std::span<std::byte> one, std::uint64_t page) {
+  const auto each = [&](std::span<std::byte> one, std::uint64_t page, std::uint64_t /*pass*/) {
     file_load::read_page(from, one, page);
     file_load::check_page(one, page);
   };
@@ -130,8 +131,8 @@ template <unsigned Streams>
 void random_write(const job& what) {
   const random_file random;
   const descriptor to(random.path(), O_WRONLY);
-  const auto each = [&](std::span<std::byte> one, std::uint64_t page) {
-    file_load::stamp_pages(one, page, 1);
+  const auto each = [&](std::span<std::byte> one, std::uint64_t page, std::uint64_t pass) {
+    file_load::stamp_pages(one, page, pass);
     file_load::write_at(to, one, page * page_bytes);
   };
   file_load::measured(

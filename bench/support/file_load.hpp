@@ -226,23 +226,46 @@ class chance {
   return n / streams + (which < n % streams ? 1 : 0);
 }
 
-/// The file of the random cases: what is written is pass 1.
+/// What the `i`th of a stream's `n` writes says of itself: another thing than that of any other run.
+[[nodiscard]] constexpr std::uint64_t pass_of_write(std::uint64_t n, std::uint64_t i) noexcept {
+  return (n << 32U) + i + 1;
+}
+
+/// The file of the random cases.
 class random_file {
  public:
   random_file() { make_file(path(), random_pages); }
   [[nodiscard]] std::string path() const { return where_.at("random"); }
-  /// All pages that so many streams have written, and no others. What warmed up wrote a part of them.
+
+  /// Each page as the last write of one of so many streams has left it; who writes to it last of all is not known. What was written by none of
+  /// them is as it was made, or as it was left by who warmed up.
   void check_written(const bench::job& what, unsigned streams) const {
-    const std::uint64_t n = std::max(what.operations, what.warm_up);
-    std::vector<bool> written(random_pages);
+    std::vector<std::vector<std::uint64_t>> last(random_pages);
     for (unsigned which = 0; which < streams; ++which) {
+      std::vector<std::uint64_t> mine(random_pages);
+      const std::uint64_t n = share(what.operations, streams, which);
       chance pages(which);
-      for (std::uint64_t i = share(n, streams, which); i != 0; --i) written[pages.next()] = true;
+      for (std::uint64_t i = 0; i < n; ++i) mine[pages.next()] = pass_of_write(n, i);
+      for (std::uint64_t page = 0; page < random_pages; ++page)
+        if (mine[page] != 0) last[page].push_back(mine[page]);
     }
-    check_file(path(), random_pages, [&](std::uint64_t page) { return std::uint64_t{written[page]}; });
+    check_last(last);
   }
 
  private:
+  void check_last(const std::vector<std::vector<std::uint64_t>>& last) const {
+    const descriptor from(path(), O_RDONLY);
+    std::vector<std::byte> one(page_bytes);
+    for (std::uint64_t page = 0; page < random_pages; ++page) {
+      if (last[page].empty()) continue;
+      read_page(from, one, page);
+      const std::uint64_t sum = sum_of(one);
+      require(
+          std::ranges::any_of(last[page], [&](std::uint64_t pass) { return sum == sum_of_page(page, pass); }),
+          "a page is not what was written there last");
+    }
+  }
+
   folder where_;
 };
 

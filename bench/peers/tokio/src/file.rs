@@ -216,6 +216,11 @@ fn share(n: u64, streams: u64, which: u64) -> u64 {
     n / streams + u64::from(which < n % streams)
 }
 
+/// What the `i`th of a stream's `n` writes says of itself: another thing than that of any other run.
+fn pass_of_write(n: u64, i: u64) -> u64 {
+    (n << 32) + i + 1
+}
+
 async fn read_pages(from: Arc<std::fs::File>, mut pages: Chance, n: u64) {
     let mut one = vec![0; PAGE];
     for _ in 0..n {
@@ -229,9 +234,9 @@ async fn read_pages(from: Arc<std::fs::File>, mut pages: Chance, n: u64) {
 
 async fn write_pages(to: Arc<std::fs::File>, mut pages: Chance, n: u64) {
     let mut one = buffer_of(PAGE);
-    for _ in 0..n {
+    for i in 0..n {
         let (page, its) = (pages.next(), to.clone());
-        stamp_pages(&mut one, page, 1);
+        stamp_pages(&mut one, page, pass_of_write(n, i));
         let write = move || its.write_at(&one, page * PAGE as u64).map(|put| (put, one));
         let (put, back) = tokio::task::spawn_blocking(write).await.expect("it ends").expect("a write");
         assert_eq!(put, PAGE, "a write took less than it was given");
@@ -272,15 +277,26 @@ fn random_write(job: &Job, streams: u64) {
     let folder = Folder::new();
     let path = random_file(&folder);
     let its = path.clone();
-    let check = || {
-        let mut written = vec![0; RANDOM_PAGES as usize];
-        for i in 0..streams {
-            let mut pages = Chance(i);
-            (0..share(job.operations, streams, i)).for_each(|_| written[pages.next() as usize] = 1);
-        }
-        check_file(&path, RANDOM_PAGES, |page| written[page as usize]);
-    };
+    let check = || check_written(&path, streams, job.operations);
     on_worker(job, move |n| by_chance(its.clone(), streams, n, write_pages), check);
+}
+
+/// Each page as the last write of one of the streams has left it; who writes to it last of all is not known.
+fn check_written(path: &Path, streams: u64, operations: u64) {
+    let mut last = vec![Vec::new(); RANDOM_PAGES as usize];
+    for which in 0..streams {
+        let (n, mut pages) = (share(operations, streams, which), Chance(which));
+        let mut mine = vec![0; RANDOM_PAGES as usize];
+        (0..n).for_each(|i| mine[pages.next() as usize] = pass_of_write(n, i));
+        mine.iter().enumerate().filter(|(_, &pass)| pass != 0).for_each(|(page, &pass)| last[page].push(pass));
+    }
+    let from = std::fs::File::open(path).expect("a file");
+    let mut one = vec![0; PAGE];
+    for (page, passes) in last.iter().enumerate().filter(|(_, passes)| !passes.is_empty()) {
+        from.read_exact_at(&mut one, (page * PAGE) as u64).expect("a page");
+        let sum = sum_of(&one);
+        assert!(passes.iter().any(|&pass| sum == sum_of_page(page as u64, pass)), "a page is not what was written there last");
+    }
 }
 
 fn small_path(root: &Path, i: u64) -> PathBuf {
