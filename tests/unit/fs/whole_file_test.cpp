@@ -226,29 +226,47 @@ TEST_F(fs_whole, a_fifo_without_another_side_is_not_waited_for) {
   });
 }
 
-/// With O_NONBLOCK open(2) says EAGAIN there.
+/// With O_NONBLOCK open(2) says EAGAIN there. The thread has the lease until the kernel says that somebody wants it back.
+class lease {
+ public:
+  explicit lease(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (::fcntl(fd_, F_SETLEASE, F_RDLCK) != 0) return;
+    holds_ = std::thread([this] {
+      while (::fcntl(fd_, F_GETLEASE) == F_RDLCK) std::this_thread::yield();
+      ::fcntl(fd_, F_SETLEASE, F_UNLCK);
+    });
+  }
+  lease(const lease&) = delete;
+  lease& operator=(const lease&) = delete;
+  ~lease() {
+    if (holds_.joinable()) holds_.join();
+    ::close(fd_);
+  }
+  [[nodiscard]] bool is_held() const { return holds_.joinable(); }
+
+ private:
+  int fd_;
+  std::thread holds_;
+};
+
 TEST_F(fs_whole, a_lease_of_somebody_else_is_waited_for) {
   folder.write("f", "content");
   folder.write("g", "more");
   auto* const before = ::signal(SIGIO, SIG_IGN);
-  const int holder = ::open(at("f").c_str(), O_RDONLY | O_CLOEXEC);
-  if (::fcntl(holder, F_SETLEASE, F_RDLCK) != 0) GTEST_SKIP() << "no leases here";
-  // It has seen that somebody wants it once the kernel says that the lease is to be another.
-  std::thread gives_up([holder] {
-    while (::fcntl(holder, F_GETLEASE) == F_RDLCK) std::this_thread::yield();
-    ::fcntl(holder, F_SETLEASE, F_UNLCK);
+  bool are_there = true;
+  run_it([&]() -> task<void> {
+    {
+      const lease held(at("f"));
+      are_there = held.is_held();
+      if (!are_there) co_return;
+      must(co_await append(at("f"), "!"));
+    }
+    const lease held(at("f"));
+    EXPECT_TRUE(held.is_held());
+    EXPECT_EQ(must(co_await fs::copy(at("g"), at("f"))), 4U);
   });
-  run_it([&]() -> task<void> { must(co_await append(at("f"), "!")); });
-  gives_up.join();
-  ::fcntl(holder, F_SETLEASE, F_RDLCK);
-  std::thread gives_up_again([holder] {
-    while (::fcntl(holder, F_GETLEASE) == F_RDLCK) std::this_thread::yield();
-    ::fcntl(holder, F_SETLEASE, F_UNLCK);
-  });
-  run_it([&]() -> task<void> { EXPECT_EQ(must(co_await fs::copy(at("g"), at("f"))), 4U); });
-  gives_up_again.join();
-  ::close(holder);
   ::signal(SIGIO, before);
+  if (!are_there) GTEST_SKIP() << "no leases here";
   EXPECT_EQ(content_of(at("f")), "more");
 }
 
