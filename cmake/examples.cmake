@@ -1,9 +1,19 @@
 # examples/<name>.cpp is a program; examples/<name>/ with a main.cpp is one, too. One that includes Boost or OpenSSL is left
-# out, with its unit tests, where that is missing.
+# out, with its unit tests, where that is missing; but a file <part>_with_tls.cpp has a <part>_without_tls.cpp beside it, which
+# is built instead where there is no rota::tls.
 
 find_path(ROTA_BOOST_INCLUDE boost/beast/http/basic_parser.hpp)
 mark_as_advanced(ROTA_BOOST_INCLUDE)
 find_package(OpenSSL 3.0 QUIET COMPONENTS Crypto)
+
+# rota_files_of_this_build(<list>): without those whose names say that they are for builds of the other kind.
+macro(rota_files_of_this_build files)
+  if(TARGET rota_tls)
+    list(FILTER ${files} EXCLUDE REGEX "_without_tls(_test)?\\.cpp$")
+  else()
+    list(FILTER ${files} EXCLUDE REGEX "_with_tls(_test)?\\.cpp$")
+  endif()
+endmacro()
 
 # rota_example_libraries(<target> <name>): what the files of examples/<name>/ include beside rota.
 function(rota_example_libraries target name)
@@ -25,6 +35,7 @@ endfunction()
 function(rota_example_includes out name of)
   set(${out} OFF PARENT_SCOPE)
   file(GLOB files "${PROJECT_SOURCE_DIR}/examples/${name}/*.[hc]pp")
+  rota_files_of_this_build(files)
   foreach(file IN LISTS files)
     file(STRINGS "${file}" found REGEX "^#include <${of}/")
     if(found)
@@ -63,6 +74,7 @@ endfunction()
 function(rota_example_parts out name)
   file(GLOB parts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/${name}/*.cpp")
   list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
+  rota_files_of_this_build(parts)
   set(${out} "${parts}" PARENT_SCOPE)
 endfunction()
 

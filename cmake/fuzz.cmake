@@ -43,7 +43,7 @@ endif()
 if(NOT _rota_fuzz_lacks)
   # What reads bytes of a client knows nothing of the runtime.
   rota_example_parts(_rota_fuzzed file_server)
-  list(FILTER _rota_fuzzed EXCLUDE REGEX "/(access_log|connections|options|server|session|session_send)\\.cpp$")
+  list(FILTER _rota_fuzzed EXCLUDE REGEX "/(access_log|connections|encryption_[a-z_]+|options|serve_connection|server|session|session_send|transport)\\.cpp$")
   add_library(rota_fuzzed STATIC EXCLUDE_FROM_ALL ${_rota_fuzzed})
   rota_own_target(rota_fuzzed)
   target_include_directories(rota_fuzzed PUBLIC "${PROJECT_SOURCE_DIR}/examples")

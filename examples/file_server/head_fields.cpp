@@ -4,8 +4,6 @@
 #include <initializer_list>
 #include <limits>
 
-#include "file_server/target.hpp"
-
 namespace file_server {
 namespace {
 
@@ -13,7 +11,7 @@ namespace http = boost::beast::http;
 
 }  // namespace
 
-head_fields::head_fields() noexcept {
+head_fields::head_fields(scheme spoken) noexcept : spoken_(spoken) {
   skip(true);  // no body is ever read: check_body() refuses every request that has one
   header_limit(std::numeric_limits<std::uint32_t>::max());  // head_scanner has held the limits
 }
@@ -93,7 +91,7 @@ status head_fields::check_body() const noexcept {
 }
 
 status head_fields::take_target() noexcept {
-  const auto parts = split_target(target_);
+  const auto parts = split_target(target_, spoken_);
   if (!parts) return status::bad_request;
   request_.path = parts->path;
   request_.query = parts->query;

@@ -7,13 +7,14 @@
 
 #include "file_server/request.hpp"
 #include "file_server/status.hpp"
+#include "file_server/target.hpp"
 
 namespace file_server {
 
 /// Keeps views of the few fields that matter; stores nothing else and allocates nothing.
 class head_fields final : public boost::beast::http::basic_parser<true> {
  public:
-  head_fields() noexcept;
+  explicit head_fields(scheme spoken) noexcept;
 
   /// Parses `head`, which ends with its blank line. ok, or the reason to refuse it; then `request_` is not
   /// complete.
@@ -52,6 +53,7 @@ class head_fields final : public boost::beast::http::basic_parser<true> {
     [[nodiscard]] std::string_view only() const noexcept { return count == 1 ? value : std::string_view(); }
   };
 
+  const scheme spoken_;
   request request_;
   boost::beast::http::verb verb_ = boost::beast::http::verb::unknown;
   std::string_view target_;

@@ -94,6 +94,22 @@ std::string check_address(const std::string& text) {
   return good ? "" : "'" + text + "' is not an IPv4 or IPv6 address";
 }
 
+void describe_tls(CLI::App& app, options& o) {
+  const auto is_a_name = [](const std::string& text) -> std::string {
+    return text.empty() ? "a file name is missing" : "";
+  };
+  CLI::Option* const certificate =
+      app.add_option("--certificate", o.certificate, "HTTPS with it: PEM, then those that lead to its root");
+  CLI::Option* const key = app.add_option("--key", o.key, "that of the certificate: PEM, not encrypted");
+  certificate->check(is_a_name)->type_name("FILE")->needs(key);
+  key->check(is_a_name)->type_name("FILE")->needs(certificate);
+  add_duration(app,
+               "--handshake-timeout",
+               o.handshake_timeout,
+               milliseconds(10),
+               "for a whole TLS handshake; then close");
+}
+
 void describe_log(CLI::App& app, options& o) {
   const auto is_a_name = [](const std::string& text) -> std::string {
     return text.empty() ? "a file name, or - for the standard output, is missing" : "";
@@ -130,6 +146,7 @@ void describe(CLI::App& app, options& o) {
       app, "--drain-timeout", o.drain_timeout, milliseconds(0), "after SIGINT or SIGTERM, to finish answers");
   add_feature(app, "--listing", o.listings, "show what is in a directory without index.html");
   add_feature(app, "--precompressed", o.precompressed, "send FILE.br or FILE.gz to those who take it");
+  describe_tls(app, o);
   describe_log(app, o);
   add_number(app, "--max-request-line", o.parser.request_line, request_line_range, "bytes; more get 414");
   add_number(app, "--max-header-bytes", o.parser.header_bytes, header_bytes_range, "bytes; more get 431");
@@ -140,7 +157,7 @@ void describe(CLI::App& app, options& o) {
 
 std::expected<options, early_end> parse_options(int argc, const char* const* argv) {
   options o;
-  CLI::App app("Serves the files below a directory over HTTP/1.1.", "file_server");
+  CLI::App app("Serves the files below a directory over HTTP/1.1, or HTTPS.", "file_server");
   describe(app, o);
   try {
     app.parse(argc, argv);

@@ -21,6 +21,9 @@ struct options {
   std::chrono::milliseconds header_timeout{5'000};
   std::chrono::milliseconds idle_timeout{10'000};
   std::chrono::milliseconds drain_timeout{10'000};
+  std::string certificate;  // of both or neither: HTTPS
+  std::string key;
+  std::chrono::milliseconds handshake_timeout{5'000};
   feature listings = feature::off;
   feature precompressed = feature::on;
   std::string access_log;  // empty: none; "-": the standard output

@@ -11,7 +11,7 @@ parsed request_parser::parse(std::string_view input, request& into) noexcept {
 
   const std::size_t used = scanner_.last();
   const std::string_view line = request_line(input);
-  head_fields fields;
+  head_fields fields(spoken_);
   const status judged = fields.read(input.substr(scanner_.first(), used - scanner_.first()));
   if (judged != status::ok) return refuse(input, judged);
   scanner_.restart();

@@ -9,6 +9,7 @@
 #include "file_server/limits.hpp"
 #include "file_server/request.hpp"
 #include "file_server/status.hpp"
+#include "file_server/target.hpp"
 
 namespace file_server {
 
@@ -33,7 +34,8 @@ struct [[nodiscard]] parsed {
 class request_parser {
  public:
   /// Throws std::invalid_argument as checked() does.
-  explicit request_parser(const limits& l) : scanner_(checked(l)) {}
+  explicit request_parser(const limits& l, scheme spoken = scheme::http)
+      : scanner_(checked(l)), spoken_(spoken) {}
 
   /// Reads one request from the front of `input`.
   ///
@@ -51,6 +53,7 @@ class request_parser {
 
  private:
   head_scanner scanner_;
+  scheme spoken_;
 };
 
 }  // namespace file_server

@@ -13,31 +13,12 @@
 #include <rota/time.hpp>
 #include <rota/unix_signal.hpp>
 
-#include "session.hpp"
+#include "responder.hpp"
+#include "serve_connection.hpp"
 
 namespace file_server {
 
 namespace {
-
-/// The frame that keeps a session's objects while it is served.
-rota::task<void> serve_one(server& s, rota::net::tcp_stream stream, connections::place here) {
-  struct leaver {
-    connections& from;
-    connections::place here;
-    leaver(connections& c, connections::place p) noexcept : from(c), here(p) {}
-    leaver(const leaver&) = delete;
-    leaver& operator=(const leaver&) = delete;
-    ~leaver() { from.leave(here); }
-  };
-  const leaver last(s.open_connections(), here);
-  try {
-    static_cast<void>(stream.set_nodelay(true));
-    session one(s, std::move(stream), here);
-    co_await one.serve();
-  } catch (const std::bad_alloc&) {
-    // No memory ends this connection, and no other.
-  }
-}
 
 int complain(const char* what, const std::error_code& why) {
   std::fprintf(stderr, "file_server: %s: %s\n", what, why.message().c_str());
@@ -53,6 +34,7 @@ server::server(const options& o, unsigned workers)
       files_(o.directory, {.precompressed = o.precompressed, .listings = o.listings}),
       connections_(o.max_connections) {
   static_cast<void>(checked(o.parser));
+  if (!o.certificate.empty()) encryption_ = make_encryption(o.certificate, o.key);
   if (!o.access_log.empty()) log_.emplace(o.access_log, o.log_rotation);
 }
 
@@ -71,6 +53,9 @@ stats server::snapshot() const {
   s.responses_5xx = counters_.answered_5xx.load();
   s.header_timeouts = counters_.header_timeouts.load();
   s.idle_timeouts = counters_.idle_timeouts.load();
+  s.handshakes = counters_.handshakes.load();
+  s.handshake_failures = counters_.handshake_failures.load();
+  s.handshake_timeouts = counters_.handshake_timeouts.load();
   s.bytes_received = counters_.received.load();
   s.bytes_sent = counters_.sent.load();
   if (log_.has_value()) {
@@ -115,8 +100,11 @@ rota::task<int> server::run() {
 
 rota::task<void> server::serve_until_signal(rota::net::tcp_listener listener, rota::unix_signal& signals) {
   const auto actual = listener.local_endpoint();
-  std::fprintf(
-      messages(), "serving %s on http://%s/\n", options_.directory.c_str(), actual->to_string().c_str());
+  std::fprintf(messages(),
+               "serving %s on %s://%s/\n",
+               options_.directory.c_str(),
+               encryption_ == nullptr ? "http" : "https",
+               actual->to_string().c_str());
   std::fflush(messages());
 
   // The acceptor owns the listener: when it has ended, nobody listens, and new clients are refused by the kernel.
@@ -190,7 +178,7 @@ void server::admit(rota::net::tcp_stream stream) noexcept {
   try {
     here = connections_.enter();
     if (here.has_value()) {
-      connections_.started(*here, rota::spawn(serve_one(*this, std::move(stream), *here)));
+      connections_.started(*here, rota::spawn(serve_connection(*this, std::move(stream), *here)));
     } else {
       turn_away(std::move(stream));
     }
@@ -216,30 +204,43 @@ void server::turn_away(rota::net::tcp_stream stream) noexcept {
   }
 }
 
-/// One connection too many: 503, and a second to take it.
+/// One connection too many: 503, and a second to take it; and one for the handshake, without which nobody would understand it.
 rota::task<void> server::refuse(rota::net::tcp_stream stream, refusal_place place) {
   const refusal_place mine = std::move(place);
   try {
-    co_await send_refusal(stream);
+    if (encryption_ == nullptr) {
+      transport plain(std::move(stream));
+      co_await send_refusal(plain);
+      co_return;
+    }
+    auto done = co_await rota::timeout(std::chrono::seconds(1), encryption_->accept(std::move(stream)));
+    if (!done.has_value()) co_return;
+    transport secure(std::move(*done));
+    co_await send_refusal(secure);
   } catch (const std::bad_alloc&) {
     // The client sees its connection closed, and the others go on.
   }
 }
 
-rota::task<void> server::send_refusal(rota::net::tcp_stream& stream) {
+rota::task<void> server::send_refusal(transport& over) {
   std::array<char, responder::refusal_capacity> text;
   responder writer(files_);
   const std::int64_t now = std::time(nullptr);
   const answer a = writer.refusal(status::unavailable, body_rule::allowed, now, text);
   counters::add(counters_.of(a.code), 1);
   if (is_logging()) {
-    const std::string client = client_of(stream);
+    const std::string client = client_of(over.socket());
     log({.client = client, .time = now, .code = a.code, .bytes = a.body});
   }
   const auto bytes = std::as_bytes(std::span(text).first(a.bytes));
-  const rota::net::result<std::size_t> sent =
-      co_await rota::timeout(std::chrono::seconds(1), stream.write_all(bytes));
-  if (sent.has_value()) co_await linger(stream);
+  constexpr auto limit = std::chrono::seconds(1);
+  rota::net::result<std::size_t> sent = 0;
+  if (secure_stream* const secure = over.secure(); secure != nullptr) {
+    sent = co_await rota::timeout(limit, secure->write_all(bytes));
+  } else {
+    sent = co_await rota::timeout(limit, over.socket().write_all(bytes));
+  }
+  if (sent.has_value()) co_await linger(over);
 }
 
 std::string client_of(const rota::net::tcp_stream& stream) {

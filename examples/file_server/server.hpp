@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "access_log.hpp"
 #include "connections.hpp"
+#include "encryption.hpp"
 #include "file_source.hpp"
 #include "log_line.hpp"
 #include "options.hpp"
@@ -33,6 +35,9 @@ struct counters {
   std::atomic<std::uint64_t> answered_5xx{0};
   std::atomic<std::uint64_t> header_timeouts{0};
   std::atomic<std::uint64_t> idle_timeouts{0};
+  std::atomic<std::uint64_t> handshakes{0};
+  std::atomic<std::uint64_t> handshake_failures{0};
+  std::atomic<std::uint64_t> handshake_timeouts{0};
   std::atomic<std::uint64_t> received{0};
   std::atomic<std::uint64_t> sent{0};
 
@@ -80,7 +85,7 @@ using refusal_place = place_of<64>;
 class server {
  public:
   /// Throws std::system_error if the directory or the access log cannot be opened, std::invalid_argument for limits out of
-  /// range.
+  /// range, and for a certificate or a key that is of no use.
   server(const options& o, unsigned workers);
 
   /// Listens, prints where, serves until SIGINT or SIGTERM, drains. Returns the exit code.
@@ -88,6 +93,8 @@ class server {
 
   [[nodiscard]] stats snapshot() const;
   [[nodiscard]] const options& settings() const noexcept { return options_; }
+  /// Null: connections are plain.
+  [[nodiscard]] const encryption* secured() const noexcept { return encryption_.get(); }
   [[nodiscard]] const file_source& files() const noexcept { return files_; }
   [[nodiscard]] counters& counts() noexcept { return counters_; }
   [[nodiscard]] std::atomic<std::uint32_t>& listings() noexcept { return listings_; }
@@ -102,7 +109,7 @@ class server {
   void admit(rota::net::tcp_stream stream) noexcept;
   void turn_away(rota::net::tcp_stream stream) noexcept;
   rota::task<void> refuse(rota::net::tcp_stream stream, refusal_place place);
-  rota::task<void> send_refusal(rota::net::tcp_stream& stream);
+  rota::task<void> send_refusal(transport& over);
   rota::task<void> serve_until_signal(rota::net::tcp_listener listener, rota::unix_signal& signals);
   rota::task<void> drain(int signal_number);
   [[nodiscard]] std::FILE* messages() const noexcept;
@@ -113,6 +120,7 @@ class server {
   const unsigned workers_;
   const std::chrono::steady_clock::time_point began_;
   file_source files_;
+  std::unique_ptr<encryption> encryption_;
   counters counters_;
   std::atomic<std::uint32_t> listings_{0};
   std::atomic<std::uint32_t> refusals_{0};

@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include <rota/time.hpp>
@@ -18,25 +19,14 @@ std::int64_t unix_time() noexcept { return static_cast<std::int64_t>(std::time(n
 
 }  // namespace
 
-rota::task<void> linger(rota::net::tcp_stream& stream) {
-  static_cast<void>(stream.shutdown(rota::net::shutdown_how::write));
-  std::array<std::byte, 4096> unread;
-  const auto until = clock::now() + std::chrono::seconds(1);
-  while (clock::now() < until) {
-    const rota::net::result<std::size_t> got =
-        co_await rota::timeout(until - clock::now(), stream.read(unread));
-    if (!got.has_value() || *got == 0) break;
-  }
-}
-
-session::session(server& s, rota::net::tcp_stream stream, connections::place here)
+session::session(server& s, transport over, connections::place here)
     : server_(s),
-      stream_(std::move(stream)),
+      over_(std::move(over)),
       here_(here),
       in_(s.settings().parser.head_bytes()),
-      parser_(s.settings().parser),
+      parser_(s.settings().parser, over_.secure() == nullptr ? scheme::http : scheme::https),
       responder_(s.files()),
-      client_(s.is_logging() ? client_of(stream_) : std::string()) {}
+      client_(s.is_logging() ? client_of(over_.socket()) : std::string()) {}
 
 rota::task<void> session::serve() {
   for (;;) {
@@ -44,6 +34,17 @@ rota::task<void> session::serve() {
     if (after_answers == next::close) break;
     const next after_read = co_await fill();
     if (after_read == next::close) break;
+  }
+}
+
+/// It has been said already where a session has lingered: then this does nothing.
+rota::task<void> session::say_goodbye() {
+  secure_stream* const secure = over_.secure();
+  if (secure == nullptr || is_midway_) co_return;
+  try {
+    static_cast<void>(co_await secure->finish());
+  } catch (const std::bad_alloc&) {
+    // Then the client is not told.
   }
 }
 
@@ -60,6 +61,7 @@ std::span<char> session::room() {
 rota::task<session::next> session::fill() {
   const next flushed = co_await flush();
   if (flushed == next::close) co_return next::close;
+  is_midway_ = false;
   const bool idle = in_.is_empty();
   if (!idle && head_until_ == clock::time_point{})
     head_until_ = clock::now() + server_.settings().header_timeout;
@@ -69,11 +71,16 @@ rota::task<session::next> session::fill() {
   // Either this sees the drain, or the drain sees an idle connection and cancels it.
   if (idle && server_.open_connections().is_draining()) {
     here_->idle.store(false);
-    if (has_answered_) co_await linger(stream_);
+    if (has_answered_) co_await linger(over_);
     co_return next::close;
   }
   const std::span<std::byte> space = in_.space();
-  const rota::net::result<std::size_t> got = co_await rota::timeout(limit, stream_.read(space));
+  rota::net::result<std::size_t> got = 0;
+  if (secure_stream* const secure = over_.secure(); secure != nullptr) {
+    got = co_await rota::timeout(limit, secure->read(space));
+  } else {
+    got = co_await rota::timeout(limit, over_.socket().read(space));
+  }
   here_->idle.store(false);
 
   if (got.has_value() && *got != 0) {
@@ -146,13 +153,14 @@ rota::task<session::next> session::send(const request& r, answer& a) {
 }
 
 rota::task<session::next> session::answer_one(const request& r) {
+  is_midway_ = true;
   answer a = make_answer(r);
   const next after = co_await send(r, a);
   has_answered_ = true;
   if (after == next::read_on && a.connection == persistence::keep) co_return next::read_on;
   // Also after a failure: answers to earlier requests may still be in the buffer.
   const next flushed = co_await flush();
-  if (after == next::read_on && flushed == next::read_on) co_await linger(stream_);
+  if (after == next::read_on && flushed == next::read_on) co_await linger(over_);
   co_return next::close;
 }
 
@@ -164,6 +172,7 @@ answer session::make_answer(const request& r) {
 }
 
 rota::task<session::next> session::refuse(parsed why) {
+  is_midway_ = true;
   const next flushed = co_await flush();
   if (flushed == next::close) co_return next::close;
   const answer a = responder_.refusal(why.code, why.body, unix_time(), room());
@@ -172,7 +181,7 @@ rota::task<session::next> session::refuse(parsed why) {
   out_used_ += a.bytes;
   const next sent = co_await flush();
   if (sent == next::close) co_return next::close;
-  co_await linger(stream_);
+  co_await linger(over_);
   co_return next::close;
 }
 

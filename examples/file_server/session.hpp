@@ -15,19 +15,19 @@
 #include "request_parser.hpp"
 #include "responder.hpp"
 #include "server.hpp"
+#include "transport.hpp"
 
 namespace file_server {
 
-/// After the last answer: says that nothing more comes, and takes what the client still sends, for a second at most.
-/// Closing with unread bytes would reset the connection, and the client might never see the answer (RFC 9112, 9.6).
-rota::task<void> linger(rota::net::tcp_stream& stream);
-
 class session {
  public:
-  session(server& s, rota::net::tcp_stream stream, connections::place here);
+  session(server& s, transport over, connections::place here);
 
   /// Serves until the client, an error, a deadline or the drain ends it.
   rota::task<void> serve();
+
+  /// After serve(), however that has ended: close_notify, unless an answer was cut. Then the client shall see that something is missing.
+  rota::task<void> say_goodbye();
 
  private:
   enum class next : unsigned char { read_on, close };
@@ -45,6 +45,7 @@ class session {
   rota::task<next> send_parts(const answer& a);
   rota::task<next> send_part(int file, byte_range part);
   rota::task<next> send_file(int file, byte_range part);
+  rota::task<next> copy_file(int file, byte_range part);
   rota::task<next> flush();
   [[nodiscard]] bool read_part(int file, byte_range part);
   [[nodiscard]] bool push_out() noexcept;
@@ -55,7 +56,7 @@ class session {
   void log(std::string_view line, const answer& a) noexcept;
 
   server& server_;
-  rota::net::tcp_stream stream_;
+  transport over_;
   connections::place here_;
   input_buffer in_;
   request_parser parser_;
@@ -63,6 +64,7 @@ class session {
   std::vector<char> out_;
   std::size_t out_used_ = 0;
   bool has_answered_ = false;
+  bool is_midway_ = false;    // an answer has begun, and may not have gone whole
   const std::string client_;  // taken at once: that of a client that has reset is not known
   std::chrono::steady_clock::time_point head_until_{};  // of the request that has begun; the epoch: none has
 };

@@ -119,7 +119,12 @@ bool session::read_part(int file, byte_range part) {
   return true;
 }
 
+/// By the kernel, where nobody encrypts.
 rota::task<session::next> session::send_file(int file, byte_range part) {
+  if (over_.secure() != nullptr) {
+    const next copied = co_await copy_file(file, part);
+    co_return copied;
+  }
   if (!push_out()) {
     const next flushed = co_await flush();
     if (flushed == next::close) co_return next::close;
@@ -129,7 +134,7 @@ rota::task<session::next> session::send_file(int file, byte_range part) {
     const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(piece, end - at));
     const auto limit = 3 * server_.settings().idle_timeout;
     const rota::net::result<std::size_t> sent =
-        co_await rota::timeout(limit, stream_.send_file(file, static_cast<std::int64_t>(at), size));
+        co_await rota::timeout(limit, over_.socket().send_file(file, static_cast<std::int64_t>(at), size));
     // Fewer bytes than promised: the file has become shorter, and the client must not wait for the rest.
     if (!sent.has_value() || *sent != size) co_return next::close;
     counters::add(server_.counts().sent, *sent);
@@ -138,11 +143,25 @@ rota::task<session::next> session::send_file(int file, byte_range part) {
   co_return next::read_on;
 }
 
+/// By the buffer, whose rest is for the file's first bytes: records as large as can be.
+rota::task<session::next> session::copy_file(int file, byte_range part) {
+  const std::uint64_t end = part.first + part.size;
+  for (std::uint64_t at = part.first; at < end;) {
+    const std::uint64_t size = std::min<std::uint64_t>(room().size(), end - at);
+    if (size != 0 && !read_part(file, {at, size})) co_return next::close;
+    at += size;
+    if (at == end) break;
+    const next flushed = co_await flush();
+    if (flushed == next::close) co_return next::close;
+  }
+  co_return next::read_on;
+}
+
 /// Sends the buffer, as far as the socket takes it now, and says that more comes: the kernel then waits for the file's first
 /// bytes and sends one segment (MSG_MORE; two system calls less than TCP_CORK). False: something is left, or wrong.
 bool session::push_out() noexcept {
   constexpr int flags = MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL;
-  const ssize_t sent = ::send(stream_.native_handle(), out_.data(), out_used_, flags);
+  const ssize_t sent = ::send(over_.socket().native_handle(), out_.data(), out_used_, flags);
   if (sent < 0) return false;
   const auto size = static_cast<std::size_t>(sent);
   counters::add(server_.counts().sent, size);
@@ -155,7 +174,12 @@ rota::task<session::next> session::flush() {
   if (out_used_ == 0) co_return next::read_on;
   const auto bytes = std::as_bytes(std::span(out_).first(out_used_));
   const auto limit = 3 * server_.settings().idle_timeout;
-  const rota::net::result<std::size_t> sent = co_await rota::timeout(limit, stream_.write_all(bytes));
+  rota::net::result<std::size_t> sent = 0;
+  if (secure_stream* const secure = over_.secure(); secure != nullptr) {
+    sent = co_await rota::timeout(limit, secure->write_all(bytes));
+  } else {
+    sent = co_await rota::timeout(limit, over_.socket().write_all(bytes));
+  }
   out_used_ = 0;
   if (!sent.has_value()) co_return next::close;
   counters::add(server_.counts().sent, *sent);

@@ -20,6 +20,9 @@ struct stats {
   std::uint64_t responses_5xx = 0;
   std::uint64_t header_timeouts = 0;  // 408
   std::uint64_t idle_timeouts = 0;
+  std::uint64_t handshakes = 0;  // of TLS, to their end
+  std::uint64_t handshake_failures = 0;
+  std::uint64_t handshake_timeouts = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t log_lines = 0;          // accepted for the access log

@@ -53,11 +53,10 @@ target_parts parts_of(std::string_view path_and_query) noexcept {
   return out;
 }
 
-bool has_scheme(std::string_view target) noexcept {
-  constexpr std::string_view scheme = "http://";
-  return target.size() >= scheme.size() &&
+bool begins_with(std::string_view target, std::string_view prefix) noexcept {
+  return target.size() >= prefix.size() &&
          std::equal(
-             scheme.begin(), scheme.end(), target.begin(), [](char a, char b) { return a == lower(b); });
+             prefix.begin(), prefix.end(), target.begin(), [](char a, char b) { return a == lower(b); });
 }
 
 /// How many bytes the well-formed UTF-8 sequence at the front of `text` has; 0 if there is none.
@@ -102,10 +101,11 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-std::optional<target_parts> split_target(std::string_view target) noexcept {
+std::optional<target_parts> split_target(std::string_view target, scheme spoken) noexcept {
   if (target.starts_with('/')) return parts_of(target);
-  if (!has_scheme(target)) return std::nullopt;
-  target.remove_prefix(std::string_view("http://").size());
+  const std::string_view prefix = spoken == scheme::http ? "http://" : "https://";
+  if (!begins_with(target, prefix)) return std::nullopt;
+  target.remove_prefix(prefix.size());
   const std::string_view authority = target.substr(0, target.find_first_of("/?"));
   if (authority.empty() || authority.starts_with(':') || !is_authority(authority)) return std::nullopt;
   target_parts out = parts_of(target.substr(authority.size()));

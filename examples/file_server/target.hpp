@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -23,9 +24,13 @@ struct target_parts {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
+/// What a client speaks, and so what an absolute-form target must begin with.
+enum class scheme : std::uint8_t { http, https };
+
 /// Splits an origin-form ("/a?b") or absolute-form ("http://host/a?b") target. Nothing else is for GET and
 /// HEAD.
-[[nodiscard]] std::optional<target_parts> split_target(std::string_view target) noexcept;
+[[nodiscard]] std::optional<target_parts> split_target(std::string_view target,
+                                                       scheme spoken = scheme::http) noexcept;
 
 /// uri-host [":" port] of RFC 9110 §7.2. An empty one is well formed.
 [[nodiscard]] bool is_authority(std::string_view text) noexcept;

@@ -38,6 +38,9 @@ TEST(options, have_defaults) {
   EXPECT_EQ(o->drain_timeout, milliseconds(10'000));
   EXPECT_EQ(o->listings, feature::off);
   EXPECT_EQ(o->precompressed, feature::on);
+  EXPECT_EQ(o->certificate, "");
+  EXPECT_EQ(o->key, "");
+  EXPECT_EQ(o->handshake_timeout, milliseconds(5'000));
   EXPECT_EQ(o->access_log, "");
   EXPECT_EQ(o->log_rotation.size, 0U);
   EXPECT_EQ(o->log_rotation.keep, 5U);
@@ -87,6 +90,19 @@ TEST(options, of_listing_and_log_can_be_set) {
   EXPECT_EQ(o->access_log, "-");
   EXPECT_EQ(o->log_rotation.size, 1'000'000U);
   EXPECT_EQ(o->log_rotation.keep, 3U);
+}
+
+TEST(options, of_https_come_together) {
+  const auto o = parse({"/", "--certificate", "a.pem", "--key", "b.pem", "--handshake-timeout", "1s"});
+  ASSERT_TRUE(o) << o.error().text;
+  EXPECT_EQ(o->certificate, "a.pem");
+  EXPECT_EQ(o->key, "b.pem");
+  EXPECT_EQ(o->handshake_timeout, milliseconds(1'000));
+  expect_error({"/", "--certificate", "a.pem"}, {"--certificate requires --key"});
+  expect_error({"/", "--key", "b.pem"}, {"--key requires --certificate"});
+  expect_error({"/", "--certificate", "", "--key", "b.pem"}, {"--certificate", "a file name is missing"});
+  expect_error({"/", "--certificate", "a.pem", "--key", ""}, {"--key", "a file name is missing"});
+  expect_error({"/", "--handshake-timeout", "9ms"}, {"--handshake-timeout", "10ms..3600s"});
 }
 
 TEST(options, of_two_kinds_can_be_said_either_way) {
@@ -179,6 +195,9 @@ TEST(options, explain_themselves) {
                            "--root",
                            "--listing",
                            "--no-precompressed",
+                           "--certificate",
+                           "--key",
+                           "--handshake-timeout",
                            "--access-log",
                            "--access-log-size",
                            "--access-log-keep",

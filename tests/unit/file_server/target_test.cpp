@@ -203,6 +203,15 @@ TEST(target, an_absolute_form_is_split_in_three) {
   EXPECT_EQ(parts->query, "x");
 }
 
+TEST(target, an_absolute_form_has_the_scheme_that_is_spoken) {
+  const auto parts = split_target("HTTPS://a/b", scheme::https);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->authority, "a");
+  EXPECT_EQ(parts->path, "/b");
+  EXPECT_FALSE(split_target("https://a/b", scheme::http));
+  EXPECT_FALSE(split_target("http://a/b", scheme::https));
+}
+
 TEST(target, the_other_forms_are_not_for_get) {
   for (const auto text : {"*"sv, "a:80"sv, ""sv, "?"sv, "http:"sv, "http://"sv, "ftp://a/"sv}) {
     EXPECT_FALSE(split_target(text)) << text;

@@ -1,0 +1,23 @@
+// A build without OpenSSL.
+#include "file_server/encryption.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace file_server::testing {
+namespace {
+
+TEST(encryption, that_is_not_in_this_program_is_an_error_of_the_option) {
+  try {
+    static_cast<void>(make_encryption("a.pem", "b.pem"));
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "--certificate a.pem: this program was built without OpenSSL, and has no HTTPS");
+  }
+}
+
+}  // namespace
+}  // namespace file_server::testing
