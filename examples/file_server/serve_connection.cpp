@@ -45,7 +45,7 @@ rota::task<void> serve_secure(server& s, rota::net::tcp_stream stream, connectio
   if (over == nullptr) co_return;
   session one(s, transport(std::move(over)), here);
   auto serving = one.serve();
-  const auto goodbye = [&one]() -> rota::task<void> { co_await one.say_goodbye(); };
+  const auto goodbye = [&one] { return one.say_goodbye(); };
   try {
     co_await rota::finally(std::move(serving), goodbye, goodbye_limit);
   } catch (const rota::error& e) {
