@@ -221,5 +221,26 @@ TEST_F(https, an_answer_that_is_cut_has_no_good_end) {
   join();
 }
 
+// The server could say goodbye here, and must not: the client takes all that comes.
+TEST_F(https, a_file_that_shrinks_while_it_is_sent_has_no_good_end) {
+  folder_.write("huge", pattern(huge));
+  start();
+  const auto download = [this](heard& into) -> rota::task<void> {
+    result<tls_client_stream> over = co_await connect();
+    EXPECT_TRUE(over.has_value());
+    const result<std::size_t> sent = co_await send(*over, get("/huge"));
+    EXPECT_TRUE(sent.has_value());
+    std::byte first{};
+    const result<std::size_t> got = co_await over->read(std::span(&first, 1));
+    EXPECT_TRUE(got.has_value());
+    std::filesystem::resize_file(folder_.at("huge"), 1);
+    co_await hear(*over, into);
+  };
+  heard all;
+  runtime_->block_on(download(all));
+  EXPECT_EQ(all.end, rota::errc::end_of_stream) << all.end.message();
+  EXPECT_LT(all.text.size(), huge);
+}
+
 }  // namespace
 }  // namespace file_server::testing
