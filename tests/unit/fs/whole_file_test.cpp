@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -263,7 +264,8 @@ TEST_F(fs_whole, a_lease_of_somebody_else_is_waited_for) {
     }
     const lease held(at("f"));
     EXPECT_TRUE(held.is_held());
-    EXPECT_EQ(must(co_await fs::copy(at("g"), at("f"))), 4U);
+    const std::uint64_t copied = must(co_await fs::copy(at("g"), at("f")));
+    EXPECT_EQ(copied, 4U);
   });
   ::signal(SIGIO, before);
   if (!are_there) GTEST_SKIP() << "no leases here";
