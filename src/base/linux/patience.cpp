@@ -1,6 +1,6 @@
 #include "base/patience.hpp"
 
-#include "base/thread.hpp"
+#include "base/linux/processors.hpp"
 
 #include <algorithm>
 
@@ -13,14 +13,14 @@ namespace {
 constexpr nanoseconds longest_look = std::chrono::microseconds(20);
 constexpr int reads_between_times = 4;
 
-/// Then whom a thread waits for would need its own. Asked once, without a lock that a fork could leave behind: two that ask at once hear
+/// Then whom a thread waits for would need its own. A quota of one says less: its threads run beside each other until it is used up. Asked once, without a lock that a fork could leave behind: two that ask at once hear
 /// the same.
 bool is_only_processor() noexcept {
   static constinit atomic<std::uint32_t> answer{0};
   // relaxed, both. It is the same for everybody.
   std::uint32_t known = answer.load(order::relaxed);
   if (known == 0) {
-    known = usable_processors() == 1 ? 1 : 2;
+    known = affinity_processors() == 1 ? 1 : 2;
     answer.store(known, order::relaxed);
   }
   return known == 1;

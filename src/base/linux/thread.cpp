@@ -7,16 +7,11 @@
 #include <rota/detail/config.hpp>
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <new>
 
 namespace rota::base {
@@ -55,34 +50,6 @@ void* begin(void* raw) {
   watch_for_exit();
   copy.entry(copy.argument);
   return nullptr;
-}
-
-/// cgroup v2's cpu.max is "quota period" or "max period". 0: no limit, or none that can be read.
-unsigned quota_processors() noexcept {
-  std::FILE* const file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
-  if (file == nullptr) return 0;
-  long long quota = 0;
-  long long period = 0;
-  const int fields = std::fscanf(file, "%lld %lld", &quota, &period);
-  std::fclose(file);
-  if (fields != 2 || quota <= 0 || period <= 0) return 0;
-  return static_cast<unsigned>(std::min<long long>((quota + period - 1) / period, 4096));
-}
-
-unsigned affinity_processors() noexcept {
-  // The kernel's mask may be longer than cpu_set_t: grow until it fits.
-  for (int bits = CPU_SETSIZE; bits <= CPU_SETSIZE * 64; bits *= 2) {
-    cpu_set_t* const set = CPU_ALLOC(static_cast<std::size_t>(bits));
-    if (set == nullptr) break;
-    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(bits));
-    const bool read = ::sched_getaffinity(0, size, set) == 0;
-    const int count = read ? CPU_COUNT_S(size, set) : 0;
-    CPU_FREE(set);
-    if (read) return static_cast<unsigned>(std::max(count, 1));
-    if (errno != EINVAL) break;
-  }
-  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return online < 1 ? 1U : static_cast<unsigned>(online);
 }
 
 }  // namespace
@@ -144,12 +111,6 @@ bool has_half_a_stack() noexcept {
 
 bool set_niceness(int nice) noexcept {
   return ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) == 0;
-}
-
-unsigned usable_processors() noexcept {
-  const unsigned allowed = affinity_processors();
-  const unsigned quota = quota_processors();
-  return quota == 0 ? allowed : std::max(1U, std::min(allowed, quota));
 }
 
 std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
