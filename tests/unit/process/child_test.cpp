@@ -66,6 +66,27 @@ TEST(child, it_reads_what_is_written_and_says_what_it_likes) {
   });
 }
 
+// What a read or a write with a name has said once is not said again.
+TEST(child, a_wait_for_its_pipes_that_has_a_name_begins_anew) {
+  on_a_runtime([]() -> task<> {
+    auto started = co_await command("cat").in(stdio::pipe()).out(stdio::pipe()).spawn();
+    child echo = demand(std::move(started));
+    std::array<std::byte, 1> in{};
+    auto read = echo.out().read(in);
+    for (int i = 0; i < 200; ++i) {
+      const std::array<std::byte, 1> out{static_cast<std::byte>(i)};
+      auto write = echo.in().write_all(out);
+      for (const std::size_t written : {1U, 0U}) {
+        const auto put = co_await write;
+        EXPECT_EQ(demand(put), written);
+      }
+      const auto got = co_await read;
+      EXPECT_EQ(demand(got), 1U);
+      EXPECT_EQ(in[0], out[0]) << i;
+    }
+  });
+}
+
 // On the thread of block_on, where SIGPIPE is not blocked.
 TEST(child, who_has_closed_its_input_is_an_error_and_no_signal) {
   runtime rt(with_workers(1));

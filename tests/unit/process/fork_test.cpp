@@ -13,6 +13,13 @@ namespace {
 /// ThreadSanitizer ends a fork that starts threads.
 constexpr bool may_start_threads = !sanitized || with_address_sanitizer;
 
+/// g++ 12's AddressSanitizer leaves its allocator's locks to a fork as they are, clang's takes them before.
+#if defined(__clang__)
+constexpr bool may_fork_beside_allocations = may_start_threads;
+#else
+constexpr bool may_fork_beside_allocations = !sanitized;
+#endif
+
 /// Runs `body` in a fork, which is ended if it hangs; what it returns is a bit for each thing that was not as it should be.
 template <class F>
 int code_of_fork(F body) {
@@ -154,7 +161,7 @@ TEST_F(reaper_in_a_fork, gets_one_as_soon_as_there_is_room) {
 
 /// Some thread is just under the reaper's lock when the process forks.
 TEST_F(reaper_in_a_fork, does_not_find_its_lock_taken) {
-  if (!may_start_threads) GTEST_SKIP() << "a fork has no reaper of its own here";
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "a fork may find the sanitizer's own lock taken here";
   std::atomic<bool> over = false;
   std::thread busy([&over] {
     int id = 0;
