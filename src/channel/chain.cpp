@@ -87,25 +87,7 @@ chain::~chain() {
   free_rooms(spare_rooms_);
 }
 
-/// By the last receiver; by a sender that publishes after it; and when nobody is left. See B6.
-void chain::destroy_items() noexcept {
-  slot* oldest = nullptr;
-  for (;;) {
-    const look did = claim_item(oldest);
-    if (did == look::ended) return;
-    if (did == look::got) {
-      destroy_item_(item_in(*oldest));
-      free(*oldest);
-      continue;
-    }
-    const wait_section section(receivers_);
-    nobody_receives_ = true;
-    if (mark_head() != look::got) return;
-  }
-}
-
 void chain::destroy() noexcept {
-  destroy_items();
   this->~chain();
   base::free_frame(this, sizeof(chain));
 }
@@ -353,7 +335,7 @@ void chain::call_receiver(chain_block& at, std::uint64_t before, std::uint64_t b
     if (!section.is_empty()) line_.call_first(section);
     if (!nobody_receives_) return;
   }
-  destroy_items();
+  halves::destroy_items_of(*this);
 }
 
 }  // namespace rota::channel::detail

@@ -72,25 +72,7 @@ ring::~ring() {
   for (std::uint64_t i = 0; i < capacity_; ++i) slot_of(i).~ring_slot();
 }
 
-/// By the last receiver; by a sender that publishes after it; and when nobody is left. See C5.
-void ring::destroy_items() noexcept {
-  slot* oldest = nullptr;
-  for (;;) {
-    const look did = claim_item(oldest);
-    if (did == look::ended) return;
-    if (did == look::got) {
-      destroy_item_(item_in(*oldest));
-      free(*oldest);
-      continue;
-    }
-    const wait_section section(receivers_);
-    nobody_receives_ = true;
-    if (mark_head() != look::got) return;
-  }
-}
-
 void ring::destroy() noexcept {
-  destroy_items();
   const std::size_t bytes = bytes_;
   this->~ring();
   base::free_frame(this, bytes);
@@ -312,7 +294,7 @@ void ring::call_receiver(slot& place) noexcept {
     if (!section.is_empty()) receivers_line_.call_first(section);
     if (!nobody_receives_) return;
   }
-  destroy_items();
+  halves::destroy_items_of(*this);
 }
 
 void ring::call_sender(slot& place) noexcept {

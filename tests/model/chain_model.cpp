@@ -1,4 +1,5 @@
 // P11, the unbounded channel: blocks follow one another, serve again, and nobody notices. A block has two places here.
+#include "model/last_receiver.hpp"
 #include "model/waiting.hpp"
 
 #include <rota/channel/unbounded.hpp>
@@ -288,44 +289,8 @@ task<void> receives(shared& x) {
   if (got.has_value()) x.note(*got);
 }
 
-/// Counts how many are alive.
-class counted {
- public:
-  // relaxed, all. A count of the model's.
-  explicit counted(base::atomic<int>& alive) noexcept : alive_(&alive) {
-    alive_->fetch_add(1, base::order::relaxed);
-  }
-  counted(counted&& from) noexcept : counted(*from.alive_) {}
-  counted& operator=(counted&&) = delete;
-  ~counted() { alive_->fetch_sub(1, base::order::relaxed); }
-
- private:
-  base::atomic<int>* alive_;
-};
-
-struct meeting {
-  meeting() {
-    auto made = unbounded<counted>();
-    tx.emplace(std::move(made.sender));
-    rx.emplace(std::move(made.receiver));
-  }
-  std::optional<unbounded_sender<counted>> tx;
-  std::optional<unbounded_receiver<counted>> rx;
-  base::atomic<int> alive{0};
-};
-
-// However a send and the last receiver's end meet: an item that nobody can take is destroyed, though its sender stays.
 TEST(chain_model, no_item_outlives_the_last_receiver) {
-  const auto body = [](execution& e) {
-    auto& x = e.make<meeting>();
-    for (int i = 0; i < 2; ++i)
-      e.thread("sender", [&x] { static_cast<void>(x.tx->try_send(counted(x.alive))); });
-    e.thread("goes", [&x] { x.rx.reset(); });
-    e.finally([&x] {
-      // relaxed. All have ended.
-      check(x.alive.load(base::order::relaxed) == 0, "no item is left");
-    });
-  };
+  const auto body = model::no_item_outlives_the_last_receiver([] { return unbounded<model::counted>(); });
   expect_holds_everywhere("chain_last_receiver", body);
 }
 

@@ -1,4 +1,5 @@
 // P11, the bounded channel: each item goes to one receiver, in order, and nobody waits for what is there, nor after the end.
+#include "model/last_receiver.hpp"
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -350,44 +351,8 @@ TEST(channel_model, the_halves_go_in_any_order_and_take_the_items_along) {
   expect_holds(at_random("channel_halves random"), body);
 }
 
-/// Counts how many are alive.
-class counted {
- public:
-  // relaxed, all. A count of the model's.
-  explicit counted(base::atomic<int>& alive) noexcept : alive_(&alive) {
-    alive_->fetch_add(1, base::order::relaxed);
-  }
-  counted(counted&& from) noexcept : counted(*from.alive_) {}
-  counted& operator=(counted&&) = delete;
-  ~counted() { alive_->fetch_sub(1, base::order::relaxed); }
-
- private:
-  base::atomic<int>* alive_;
-};
-
-struct meeting {
-  meeting() {
-    auto made = bounded<counted>(2U);
-    tx.emplace(std::move(made.sender));
-    rx.emplace(std::move(made.receiver));
-  }
-  std::optional<sender<counted>> tx;
-  std::optional<receiver<counted>> rx;
-  base::atomic<int> alive{0};
-};
-
-// However a send and the last receiver's end meet: an item that nobody can take is destroyed, though its sender stays.
 TEST(channel_model, no_item_outlives_the_last_receiver) {
-  const auto body = [](execution& e) {
-    auto& x = e.make<meeting>();
-    for (int i = 0; i < 2; ++i)
-      e.thread("sender", [&x] { static_cast<void>(x.tx->try_send(counted(x.alive))); });
-    e.thread("goes", [&x] { x.rx.reset(); });
-    e.finally([&x] {
-      // relaxed. All have ended.
-      check(x.alive.load(base::order::relaxed) == 0, "no item is left");
-    });
-  };
+  const auto body = model::no_item_outlives_the_last_receiver([] { return bounded<model::counted>(2U); });
   expect_holds(exhaustive("channel_last_receiver"), body);
   expect_holds(at_random("channel_last_receiver random"), body);
 }

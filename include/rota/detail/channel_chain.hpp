@@ -37,7 +37,7 @@ namespace rota::channel::detail {
 //   sweep     by who takes the last place of a block, or one of a block that the head has left: from oldest_ on, blocks before the
 //             head's of which each place was taken are done with. Two who end at once may both leave one: it goes with the next.
 //
-//   B1  A position is claimed once: its item leaves once: by its receiver, by B6, or with the channel.
+//   B1  A position is claimed once, and its item leaves once: by its receiver, or by B6.
 //   B2  Who claims with what it has read of a block has read it of that position's. Positions only grow, so the head (tail) was at this one from
 //       the first look until the exchange; as long as it is, its block is not done with, and no other has its number. What was read
 //       otherwise, of a block that has another number by now, comes with an exchange that fails, or with a look that is made again.
@@ -171,7 +171,6 @@ class ROTA_API chain {
 
   chain(const item_shape& items, chain_block& first) noexcept;
   ~chain();
-  void destroy_items() noexcept;
   void destroy() noexcept;
 
   [[nodiscard]] static std::size_t index_of(const slot& place) noexcept {

@@ -104,8 +104,26 @@ class ROTA_API halves {
   void drop_receiver_of(Channel& of) noexcept {
     if (drop_receiver() == on_drop::others) return;
     of.close();
-    of.destroy_items();
+    destroy_items_of(of);
     if (drop_side()) of.destroy();
+  }
+  /// Nobody receives any more: by the last receiver, after the close; and by each sender that publishes after it and sees its mark. See C5 of the ring
+  /// and B6 of the chain.
+  template <class Channel>
+  static void destroy_items_of(Channel& of) noexcept {
+    typename Channel::slot* oldest = nullptr;
+    for (;;) {
+      const look did = of.claim_item(oldest);
+      if (did == look::ended) return;
+      if (did == look::got) {
+        of.destroy_item_(of.item_in(*oldest));
+        of.free(*oldest);
+        continue;
+      }
+      const core::wait_section section(of.receivers_);
+      of.nobody_receives_ = true;
+      if (of.mark_head() != look::got) return;
+    }
   }
   /// For a weak sender, beside a sender or another weak one: it goes by drop_side().
   void add_weak() noexcept { add(sides_); }

@@ -38,7 +38,7 @@ namespace rota::channel::detail {
 //       If nobody was behind it when it was called it need not: who joins later sets the bit for itself.
 //       Several may be called and on their way. Who comes in vain has its place in line again: see Protocol line.
 //   C2  A bit that nobody needs any more costs a look at the list, and nothing else.
-//   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, by C5, or with the channel.
+//   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, or by C5.
 //   C4  Bits are set under the list's lock, and whoever sees one takes that lock: the node is in the list then. So only what an item is
 //       needs an order: publish() releases, who finds it full acquires; free() releases, who finds it free acquires.
 //   C5  Once the last receiver has gone there is no item, but for what is claimed and not published: the bit is in the slot at the head then, and who
@@ -149,7 +149,6 @@ class ROTA_API ring {
   ring(std::uint64_t capacity, const item_shape& items, options how) noexcept;
   ~ring();
   static std::size_t bytes_for(std::uint64_t capacity, const item_shape& items) noexcept;
-  void destroy_items() noexcept;
   void destroy() noexcept;
 
   [[nodiscard]] slot& slot_of(std::uint64_t position) const noexcept {

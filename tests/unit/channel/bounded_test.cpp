@@ -156,33 +156,6 @@ TEST(bounded, the_last_receiver_takes_the_items_along) {
   EXPECT_EQ(alive, 0);
 }
 
-// What a sender has claimed and not given away yet is no item of the receivers', and they may go meanwhile.
-TEST(bounded, an_item_that_is_on_its_way_when_the_last_receiver_goes_is_destroyed) {
-  struct slow {
-    explicit slow(std::shared_ptr<int> of, std::function<void()>* meanwhile = nullptr)
-        : counts(std::move(of)), on_move(meanwhile) {}
-    slow(slow&& from) noexcept : counts(std::move(from.counts)) {
-      if (auto* const call = std::exchange(from.on_move, nullptr)) (*call)();
-    }
-    slow(const slow&) = delete;
-    slow& operator=(const slow&) = delete;
-    ~slow() = default;
-    std::shared_ptr<int> counts;
-    std::function<void()>* on_move;
-  };
-  const auto item = std::make_shared<int>(1);
-  auto made = bounded<slow>(2);
-  std::optional<receiver<slow>> rx(std::move(made.receiver));
-  std::function<void()> goes = [&] {
-    EXPECT_EQ(made.sender.try_send(slow(item)), send_status::sent) << "behind it";
-    rx.reset();
-    EXPECT_EQ(item.use_count(), 3) << "what is behind it cannot be reached yet";
-  };
-  EXPECT_EQ(made.sender.try_send(slow(item, &goes)), send_status::sent);
-  EXPECT_EQ(item.use_count(), 1) << "the sender is still there";
-  EXPECT_TRUE(made.sender.is_closed());
-}
-
 TEST(bounded, a_task_waits_for_an_item_and_another_for_room) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(1);

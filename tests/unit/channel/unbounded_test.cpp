@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -40,33 +39,6 @@ TEST(unbounded, gives_items_in_their_order_and_then_the_end) {
   for (int i = 0; i < 1'000; ++i) EXPECT_EQ(rx.try_recv(), i);
   EXPECT_EQ(rx.try_recv().error(), recv_status::closed);
   EXPECT_EQ(rx.blocking_recv(), std::nullopt);
-}
-
-// What a sender has claimed and not given away yet is no item of the receivers', and they may go meanwhile.
-TEST(unbounded, an_item_that_is_on_its_way_when_the_last_receiver_goes_is_destroyed) {
-  struct slow {
-    explicit slow(std::shared_ptr<int> of, std::function<void()>* meanwhile = nullptr)
-        : counts(std::move(of)), on_move(meanwhile) {}
-    slow(slow&& from) noexcept : counts(std::move(from.counts)) {
-      if (auto* const call = std::exchange(from.on_move, nullptr)) (*call)();
-    }
-    slow(const slow&) = delete;
-    slow& operator=(const slow&) = delete;
-    ~slow() = default;
-    std::shared_ptr<int> counts;
-    std::function<void()>* on_move;
-  };
-  const auto item = std::make_shared<int>(1);
-  auto made = unbounded<slow>();
-  std::optional<unbounded_receiver<slow>> rx(std::move(made.receiver));
-  std::function<void()> goes = [&] {
-    EXPECT_EQ(made.sender.try_send(slow(item)), send_status::sent) << "behind it";
-    rx.reset();
-    EXPECT_EQ(item.use_count(), 3) << "what is behind it cannot be reached yet";
-  };
-  EXPECT_EQ(made.sender.try_send(slow(item, &goes)), send_status::sent);
-  EXPECT_EQ(item.use_count(), 1) << "the sender is still there";
-  EXPECT_TRUE(made.sender.is_closed());
 }
 
 TEST(unbounded, items_are_destroyed_with_the_last_receiver) {

@@ -1,0 +1,48 @@
+// A channel whose last receiver goes beside sends: what channel_model and chain_model have in common.
+#pragma once
+
+#include "model/waiting.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace rota::model {
+
+/// Counts how many are alive.
+class counted {
+ public:
+  // relaxed, all. A count of the model's.
+  explicit counted(base::atomic<int>& alive) noexcept : alive_(&alive) {
+    alive_->fetch_add(1, base::order::relaxed);
+  }
+  counted(counted&& from) noexcept : counted(*from.alive_) {}
+  counted& operator=(counted&&) = delete;
+  ~counted() { alive_->fetch_sub(1, base::order::relaxed); }
+
+ private:
+  base::atomic<int>* alive_;
+};
+
+/// However two sends and the last receiver's end meet: an item that nobody can take is destroyed, though its sender stays. `make`: the channel.
+template <class Make>
+auto no_item_outlives_the_last_receiver(Make make) {
+  struct meeting {
+    explicit meeting(decltype(make()) made)
+        : tx(std::move(made.sender)), rx(std::in_place, std::move(made.receiver)) {}
+    decltype(make().sender) tx;
+    std::optional<decltype(make().receiver)> rx;
+    base::atomic<int> alive{0};
+  };
+  return [make](testing::execution& e) {
+    auto& x = e.make<meeting>(make());
+    for (int i = 0; i < 2; ++i)
+      e.thread("sender", [&x] { static_cast<void>(x.tx.try_send(counted(x.alive))); });
+    e.thread("goes", [&x] { x.rx.reset(); });
+    e.finally([&x] {
+      // relaxed. All have ended.
+      testing::check(x.alive.load(base::order::relaxed) == 0, "no item is left");
+    });
+  };
+}
+
+}  // namespace rota::model

@@ -1,0 +1,58 @@
+// What is sent while the last receiver goes.
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/unbounded.hpp>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace rota::channel {
+namespace {
+
+/// Does something while it is moved into its place.
+struct slow {
+  explicit slow(std::shared_ptr<int> of, std::function<void()>* meanwhile = nullptr)
+      : counts(std::move(of)), on_move(meanwhile) {}
+  slow(slow&& from) noexcept : counts(std::move(from.counts)) {
+    if (auto* const call = std::exchange(from.on_move, nullptr)) (*call)();
+  }
+  slow(const slow&) = delete;
+  slow& operator=(const slow&) = delete;
+  ~slow() = default;
+
+  std::shared_ptr<int> counts;
+  std::function<void()>* on_move = nullptr;
+};
+
+struct with_limit {
+  static auto make() { return bounded<slow>(2); }
+};
+struct without_limit {
+  static auto make() { return unbounded<slow>(); }
+};
+
+template <class Channel>
+class last_receiver : public testing::Test {};
+using channels = testing::Types<with_limit, without_limit>;
+TYPED_TEST_SUITE(last_receiver, channels);
+
+// What a sender has claimed and not given away yet is no item of the receivers', and they may go meanwhile.
+TYPED_TEST(last_receiver, an_item_that_is_on_its_way_when_it_goes_is_destroyed) {
+  const auto item = std::make_shared<int>(1);
+  auto made = TypeParam::make();
+  std::optional rx(std::move(made.receiver));
+  std::function<void()> goes = [&] {
+    EXPECT_EQ(made.sender.try_send(slow(item)), send_status::sent) << "behind it";
+    rx.reset();
+    EXPECT_EQ(item.use_count(), 3) << "what is behind it cannot be reached yet";
+  };
+  EXPECT_EQ(made.sender.try_send(slow(item, &goes)), send_status::sent);
+  EXPECT_EQ(item.use_count(), 1) << "the sender is still there";
+  EXPECT_TRUE(made.sender.is_closed());
+}
+
+}  // namespace
+}  // namespace rota::channel
