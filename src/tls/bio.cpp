@@ -38,10 +38,9 @@ int index_of_method() noexcept {
   static constinit base::atomic<int> kept{-1};
   // relaxed, both. It is a number; two that ask at once may have two.
   int index = kept.load(base::order::relaxed);
-  if (index == -1) {
-    index = BIO_get_new_index();
-    kept.store(index, base::order::relaxed);
-  }
+  if (index != -1) return index;
+  index = BIO_get_new_index();
+  if (index != -1) kept.store(index, base::order::relaxed);
   return index;
 }
 

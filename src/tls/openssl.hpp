@@ -1,7 +1,6 @@
 // OpenSSL's objects, owned.
 #pragma once
 
-#include <ctime>
 #include <memory>
 #include <system_error>
 
@@ -30,9 +29,6 @@ using x509_ptr = std::unique_ptr<X509, freed_by<&X509_free>>;
 using chain_ptr = std::unique_ptr<STACK_OF(X509), freed_by<&free_chain>>;
 using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<&EVP_PKEY_free>>;
 using bio_ptr = std::unique_ptr<BIO, freed_by<&free_bio>>;
-
-/// Whether the certificate that the peer has shown when the session began is valid; one without any is. Null: now.
-[[nodiscard]] bool is_in_date(const SSL_SESSION* session, const std::time_t* at = nullptr) noexcept;
 
 /// What the thread's queue of errors says, which is empty then. Nothing is there: `otherwise`.
 [[nodiscard]] std::error_code take_error(std::error_code otherwise) noexcept;

@@ -2,6 +2,7 @@
 
 #include "tls/contexts.hpp"
 #include "tls/host.hpp"
+#include "tls/session_cache.hpp"
 #include "tls/settings.hpp"
 
 #include <cstring>

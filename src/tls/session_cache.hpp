@@ -16,6 +16,9 @@
 
 namespace rota::tls::detail {
 
+/// Whether the certificate that the peer has shown when the session began is valid; one without any is. Null: now.
+[[nodiscard]] bool is_in_date(const SSL_SESSION* session, const std::time_t* at = nullptr) noexcept;
+
 // PROTOCOL: session cache
 //   hosts_ is a list, the host that was used last in front; by_name_ finds its places. Everything under lock_.
 //   A ticket of TLS 1.3 is given out once (RFC 8446 §C.4): take() removes it. A session of TLS 1.2 may be used again.

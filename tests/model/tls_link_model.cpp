@@ -232,45 +232,57 @@ TEST(tls_link_model, one_that_finishes_hears_of_what_a_reader_has_got) {
   expect_hears_of_what_a_reader_has_got("tls_halves_at_the_end", finishes, bye);
 }
 
-/// At the far end: both records, and only then something for the reader.
-task<void> asks(shared& x, std::byte what) {
-  co_await gives(x, what);
-  int sum = 0;
-  for (int i = 0; i < 2; ++i) {
+/// At the far end: so many records, which say as much as `sum`.
+task<void> expects_records(shared& x, int count, int sum) {
+  for (int i = 0; i < count; ++i) {
     std::byte record[2] = {};
     const result<void> got = co_await io::read_exact(x.far, record);
     check(got.has_value() && record[0] == plain_engine::mark, "records come whole");
-    sum += std::to_integer<int>(record[1]);
+    sum -= std::to_integer<int>(record[1]);
   }
-  check(sum == 7 + 9, "each comes once");
+  check(sum == 0, "each comes once");
+}
+/// The writer's and an answer; one more for each further question; and only then something for the reader.
+task<void> asks(shared& x, std::byte what, int times) {
+  co_await gives(x, what);
+  co_await expects_records(x, 2, 7 + 9);
+  for (int i = 1; i < times; ++i) {
+    co_await gives(x, what);
+    co_await expects_records(x, 1, 9);
+  }
   co_await gives(x, std::byte{1});
 }
 
-void expect_answers(std::string_view name, std::byte what, std::size_t capacity) {
+void expect_answers(
+    std::string_view name, std::byte what, int times, std::size_t capacity, unsigned preemptions = 1) {
   expect_holds_everywhere(
       name,
       [=](execution& e) {
         auto& x = e.make<shared>(capacity);
         auto& reader = e.make<watched<void>>(x.s, reads(x, 1, 1));
         auto& writer = e.make<watched<void>>(x.s, writes(x, 7));
-        auto& peer = e.make<watched<void>>(x.s, asks(x, what));
+        auto& peer = e.make<watched<void>>(x.s, asks(x, what, times));
         add_workers(e, x.s, 2);
         e.finally([&] {
           check(!reader.was_cancelled() && !writer.was_cancelled() && !peer.was_cancelled(),
                 "all have ended");
         });
       },
-      1);
+      preemptions);
 }
 
 // There is room for half of a record, and two tasks have one to send.
 TEST(tls_link_model, a_reader_that_answers_waits_for_its_turn) {
-  expect_answers("tls_answer", plain_engine::question, 1);
+  expect_answers("tls_answer", plain_engine::question, 1, 1);
 }
 
 // There is room for both, and the reader does not wait for the turn: whoever has it sends the answer.
 TEST(tls_link_model, an_answer_goes_although_the_reader_waits_for_no_turn) {
-  expect_answers("tls_remark", plain_engine::remark, 4);
+  expect_answers("tls_remark", plain_engine::remark, 1, 4);
+}
+// The second one is made when the first has been sent: whoever has sent that may still have the turn, and has found nothing more.
+TEST(tls_link_model, an_answer_goes_that_is_made_while_another_one_is_sent) {
+  expect_answers("tls_two_remarks", plain_engine::remark, 2, 4, 2);
 }
 
 /// One that is cancelled, wherever it is; and the same once more after that.

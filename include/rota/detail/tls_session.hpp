@@ -55,8 +55,8 @@ class ROTA_API session {
 
   // See the protocol of link.
   [[nodiscard]] moved handshake() noexcept;
-  [[nodiscard]] bool
-  is_waited_for() noexcept;  // after the handshake: is its last part what the peer waits for?
+  /// After the handshake: is its last part what the peer waits for?
+  [[nodiscard]] bool is_waited_for() noexcept;
   [[nodiscard]] moved read(std::span<std::byte> into) noexcept;
   [[nodiscard]] bool may_write() noexcept;
   [[nodiscard]] moved write(std::span<const std::byte> from) noexcept;

@@ -43,8 +43,8 @@ struct client_config {
   std::vector<identity> own{};      // at most one: shown to a server that asks for it
   std::vector<std::string> alpn{};  // "h2", "http/1.1": the best first; each 1..255 bytes
   version minimum_version = version::tls_1_3;
-  std::size_t remembered_hosts =
-      256;  // whose sessions are kept, to be resumed while the host's certificate is valid; 0..65536
+  // Whose sessions are kept, to be resumed while the host's certificate is valid; 0..65536.
+  std::size_t remembered_hosts = 256;
 };
 
 /// Of clients.
