@@ -35,14 +35,7 @@ result<void> make_one(const std::string& path, unsigned mode) noexcept {
 
 /// Without what says nothing at its end: "a/b/" and "a/b/." are made as "a/b".
 std::string plain_end(std::string path) {
-  while (path.size() > 1) {
-    if (path.ends_with('/'))
-      path.pop_back();
-    else if (path.ends_with("/."))
-      path.resize(path.size() - 2 == 0 ? 1 : path.size() - 2);
-    else
-      break;
-  }
+  while (path.size() > 1 && (path.ends_with('/') || path.ends_with("/."))) path.pop_back();
   return path;
 }
 

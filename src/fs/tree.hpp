@@ -62,8 +62,8 @@ class tree {
   [[nodiscard]] static result<level> look_into(int folder, const awaiting_task* by);
 
   descriptor here_;
-  descriptor
-      before_;  // where the directory that is open was entered from, unless by a link; until it is left, or another one entered
+  // Where the directory that is open was entered from, unless by a link; until it is left, or another one entered.
+  descriptor before_;
   std::vector<level> levels_;
   std::size_t followed_ = 0;
 };

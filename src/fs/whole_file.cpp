@@ -28,8 +28,6 @@ number read_piece(int fd, Bytes& into, std::size_t room) {
   return got;
 }
 
-// A FIFO that is opened with O_NONBLOCK does not wait for its other side, from which nobody could call it back.
-
 /// What it says of its size is a guess: a file of /proc says 0, and others grow meanwhile.
 template <class Bytes>
 result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting_task& by) {

@@ -43,7 +43,8 @@ class ROTA_API temp_dir {
 
   /// Where the process keeps such files.
   [[nodiscard]] static task<result<temp_dir>> create();
-  /// In `folder`: "<prefix>0123456789abcdef"; its path is absolute, also where `folder` is not. ENOENT: `folder` is "". std::errc::invalid_argument: a slash in `prefix`.
+  /// In `folder`: "<prefix>0123456789abcdef"; its path is absolute, also where `folder` is not. ENOENT: `folder` is "".
+  /// std::errc::invalid_argument: a slash in `prefix`.
   [[nodiscard]] static task<result<temp_dir>> create_in(std::string folder, std::string prefix);
 
   /// "": it is empty, was removed, released or moved from.
