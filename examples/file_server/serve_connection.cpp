@@ -45,7 +45,9 @@ rota::task<void> serve_secure(server& s, rota::net::tcp_stream stream, connectio
   if (over == nullptr) co_return;
   session one(s, transport(std::move(over)), here);
   auto serving = one.serve();
-  const auto goodbye = [&one] { return one.say_goodbye(); };
+  // Its frame is there before anything is served: an end has no use for an error of its own.
+  auto last_words = one.say_goodbye();
+  const auto goodbye = [&last_words] { return std::move(last_words); };
   try {
     co_await rota::finally(std::move(serving), goodbye, goodbye_limit);
   } catch (const rota::error& e) {
@@ -76,7 +78,8 @@ rota::task<void> serve_connection(server& s, rota::net::tcp_stream stream, conne
     session one(s, transport(std::move(stream)), here);
     co_await one.serve();
   } catch (const std::bad_alloc&) {
-    // No memory ends this connection, and no other.
+    // This connection, and no other.
+    counters::add(s.counts().out_of_memory, 1);
   }
 }
 

@@ -46,6 +46,7 @@ stats server::snapshot() const {
   s.connections_open = connections_.open();
   s.connections_accepted = counters_.accepted.load();
   s.connections_refused = counters_.refused.load();
+  s.connections_out_of_memory = counters_.out_of_memory.load();
   s.requests = counters_.requests.load();
   s.responses_2xx = counters_.answered_2xx.load();
   s.responses_3xx = counters_.answered_3xx.load();
@@ -201,6 +202,7 @@ void server::turn_away(rota::net::tcp_stream stream) noexcept {
     refusal.detach();
   } catch (const std::bad_alloc&) {
     // The stream has gone with the task that could not begin.
+    counters::add(counters_.out_of_memory, 1);
   }
 }
 
@@ -219,6 +221,7 @@ rota::task<void> server::refuse(rota::net::tcp_stream stream, refusal_place plac
     co_await send_refusal(secure);
   } catch (const std::bad_alloc&) {
     // The client sees its connection closed, and the others go on.
+    counters::add(counters_.out_of_memory, 1);
   }
 }
 

@@ -28,6 +28,7 @@ namespace file_server {
 struct counters {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> out_of_memory{0};
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> answered_2xx{0};
   std::atomic<std::uint64_t> answered_3xx{0};

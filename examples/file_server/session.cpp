@@ -41,11 +41,7 @@ rota::task<void> session::serve() {
 rota::task<void> session::say_goodbye() {
   secure_stream* const secure = over_.secure();
   if (secure == nullptr || is_midway_) co_return;
-  try {
-    static_cast<void>(co_await secure->finish());
-  } catch (const std::bad_alloc&) {
-    // Then the client is not told.
-  }
+  static_cast<void>(co_await secure->finish());
 }
 
 persistence session::offered() const noexcept {

@@ -16,6 +16,7 @@ constexpr std::array entries{
     entry{"connections_open", &stats::connections_open},
     entry{"connections_accepted", &stats::connections_accepted},
     entry{"connections_refused", &stats::connections_refused},
+    entry{"connections_out_of_memory", &stats::connections_out_of_memory},
     entry{"requests", &stats::requests},
     entry{"responses_2xx", &stats::responses_2xx},
     entry{"responses_3xx", &stats::responses_3xx},

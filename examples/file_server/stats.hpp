@@ -12,8 +12,9 @@ struct stats {
   std::uint64_t workers = 0;
   std::uint64_t connections_open = 0;
   std::uint64_t connections_accepted = 0;
-  std::uint64_t connections_refused = 0;  // 503: over the limit
-  std::uint64_t requests = 0;             // complete ones; those that the parser refused are not counted here
+  std::uint64_t connections_refused = 0;        // 503: over the limit
+  std::uint64_t connections_out_of_memory = 0;  // ended by it
+  std::uint64_t requests = 0;  // complete ones; those that the parser refused are not counted here
   std::uint64_t responses_2xx = 0;
   std::uint64_t responses_3xx = 0;
   std::uint64_t responses_4xx = 0;

@@ -3,6 +3,7 @@
 
 #include "file_server/server.hpp"
 #include "support/scratch_folder.hpp"
+#include "unit/file_server/asking.hpp"
 #include "unit/file_server/loopback.hpp"
 
 #include <gtest/gtest.h>
@@ -25,12 +26,6 @@ namespace file_server::testing {
 using rota::net::result;
 using rota::test::scratch_folder;
 using tls_client_stream = rota::tls::stream<rota::net::tcp_stream>;
-
-inline std::string pattern(std::size_t size) {
-  std::string out(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
-  return out;
-}
 
 /// What has come, and how it ended: no error is a close_notify.
 struct heard {
@@ -117,17 +112,6 @@ class https : public ::testing::Test {
     EXPECT_FALSE(all.end) << all.end.message();
     return all.text;
   }
-
-  static std::string get(std::string_view path, std::string_view fields = "", std::string_view verb = "GET") {
-    return std::string(verb) + " " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
-           "\r\n";
-  }
-  static std::string last(std::string_view path,
-                          std::string_view fields = "",
-                          std::string_view verb = "GET") {
-    return get(path, "Connection: close\r\n" + std::string(fields), verb);
-  }
-  static std::string body(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
 
   scratch_folder folder_;
   scratch_folder keys_;

@@ -198,48 +198,43 @@ TEST_F(https, a_drain_ends_handshakes_and_says_goodbye_to_the_idle) {
   join();
 }
 
-TEST_F(https, an_answer_that_is_cut_has_no_good_end) {
-  folder_.write("huge", pattern(huge));
+/// Of an answer that is cut after its first byte has come, by `cut`.
+class https_cut : public https {
+ protected:
+  template <class F>
+  void expect_no_good_end(F cut) {
+    folder_.write("huge", pattern(huge));
+    start();
+    const auto download = [this, &cut](heard& into) -> rota::task<void> {
+      result<tls_client_stream> over = co_await connect();
+      EXPECT_TRUE(over.has_value());
+      const result<std::size_t> sent = co_await send(*over, get("/huge"));
+      EXPECT_TRUE(sent.has_value());
+      std::byte first{};
+      const result<std::size_t> got = co_await over->read(std::span(&first, 1));
+      EXPECT_TRUE(got.has_value());
+      cut();
+      co_await hear(*over, into);
+    };
+    heard all;
+    runtime_->block_on(download(all));
+    EXPECT_EQ(all.end, rota::errc::end_of_stream) << all.end.message();
+    EXPECT_LT(all.text.size(), huge);
+  }
+};
+
+TEST_F(https_cut, at_the_end_of_a_drain) {
   options_.drain_timeout = std::chrono::milliseconds(0);
-  start();
-  const auto download = [this](heard& into) -> rota::task<void> {
-    result<tls_client_stream> over = co_await connect();
-    EXPECT_TRUE(over.has_value());
-    const result<std::size_t> sent = co_await send(*over, get("/huge"));
-    EXPECT_TRUE(sent.has_value());
-    std::byte first{};
-    const result<std::size_t> got = co_await over->read(std::span(&first, 1));
-    EXPECT_TRUE(got.has_value());
+  expect_no_good_end([this] {
     ::raise(SIGTERM);
     wait_for_connections(0);
-    co_await hear(*over, into);
-  };
-  heard all;
-  runtime_->block_on(download(all));
-  EXPECT_EQ(all.end, rota::errc::end_of_stream) << all.end.message();
-  EXPECT_LT(all.text.size(), huge);
+  });
   join();
 }
 
 // The server could say goodbye here, and must not: the client takes all that comes.
-TEST_F(https, a_file_that_shrinks_while_it_is_sent_has_no_good_end) {
-  folder_.write("huge", pattern(huge));
-  start();
-  const auto download = [this](heard& into) -> rota::task<void> {
-    result<tls_client_stream> over = co_await connect();
-    EXPECT_TRUE(over.has_value());
-    const result<std::size_t> sent = co_await send(*over, get("/huge"));
-    EXPECT_TRUE(sent.has_value());
-    std::byte first{};
-    const result<std::size_t> got = co_await over->read(std::span(&first, 1));
-    EXPECT_TRUE(got.has_value());
-    std::filesystem::resize_file(folder_.at("huge"), 1);
-    co_await hear(*over, into);
-  };
-  heard all;
-  runtime_->block_on(download(all));
-  EXPECT_EQ(all.end, rota::errc::end_of_stream) << all.end.message();
-  EXPECT_LT(all.text.size(), huge);
+TEST_F(https_cut, where_the_file_shrinks) {
+  expect_no_good_end([this] { std::filesystem::resize_file(folder_.at("huge"), 1); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <rota/runtime.hpp>
 
 #include "support/scratch_folder.hpp"
+#include "unit/file_server/asking.hpp"
 #include "unit/file_server/loopback.hpp"
 #include "unit/file_server/read_file.hpp"
 
@@ -20,12 +21,6 @@ namespace file_server::testing {
 
 using rota::test::scratch_folder;
 namespace {
-
-std::string pattern(std::size_t size) {
-  std::string out(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
-  return out;
-}
 
 class a_session : public ::testing::Test {
  protected:
@@ -69,17 +64,6 @@ class a_session : public ::testing::Test {
     EXPECT_TRUE(one.receive_all(answers));
     return answers;
   }
-
-  static std::string get(std::string_view path, std::string_view fields = "", std::string_view verb = "GET") {
-    return std::string(verb) + " " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
-           "\r\n";
-  }
-  static std::string last(std::string_view path,
-                          std::string_view fields = "",
-                          std::string_view verb = "GET") {
-    return get(path, "Connection: close\r\n" + std::string(fields), verb);
-  }
-  static std::string body(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
 
   scratch_folder folder_;
   scratch_folder logs_;
