@@ -131,6 +131,7 @@ constexpr bench::one_case cases[] = {
     {"seq_write", "ns", 2048, 128, seq_write},
     {"small_files", "ns", 20'000, 4000, small_files},
     {"tree_files", "ns", 20'000, 4000, tree_files},
+    {"tree_batches", "ns", 20'000, 4000, tree_files},
     {"copy_file", "ns", 2048, 128, copy_file},
     {"copy_stream", "ns", 2048, 128, copy_stream},
 };

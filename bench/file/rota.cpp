@@ -10,12 +10,16 @@
 #include <rota/fs/walk.hpp>
 #include <rota/fs/whole_file.hpp>
 #include <rota/io/copy.hpp>
+#include <rota/join_set.hpp>
 #include <rota/scope.hpp>
+#include <rota/spawn.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <utility>
 
 namespace {
 
@@ -176,6 +180,58 @@ task<void> read_tree(const small_tree& tree, std::uint64_t n) {
   }
 }
 
+using names = std::vector<std::string>;
+
+/// On a thread that may block, with the bare calls.
+void read_batch(const names& batch) {
+  std::vector<std::byte> one(file_load::page_bytes);
+  for (const std::string& path : batch) {
+    const file_load::descriptor from(path, O_RDONLY);
+    small_tree::check(path, std::span(one).first(file_load::read_at(from, one, 0)));
+  }
+}
+
+task<void> read_on_thread(names batch) {
+  auto reading = rota::spawn_blocking([&batch] { read_batch(batch); });
+  co_await reading;
+}
+
+task<void> read_found(rota::fs::walk& found, std::uint64_t most) {
+  constexpr std::size_t files_of_a_batch = 64;
+  constexpr std::size_t most_batches = 4;
+  rota::join_set<void> under_way;
+  std::uint64_t files = 0;
+  names batch;
+  for (bool is_over = false; !is_over;) {
+    const std::optional<rota::fs::walk_entry> each = co_await found.next();
+    if (each.has_value()) require(!each->error, "a directory could not be read");
+    if (each.has_value() && each->type == rota::fs::file_type::regular) batch.push_back(each->path);
+    is_over = !each.has_value() || files + batch.size() == most;
+    if (batch.empty() || (batch.size() < files_of_a_batch && !is_over)) continue;
+    files += batch.size();
+    if (under_way.size() == most_batches) {
+      auto ended = co_await under_way.next();
+      std::move(*ended).value();
+    }
+    under_way.spawn(read_on_thread(std::exchange(batch, {})));
+  }
+  while (!under_way.empty()) {
+    auto ended = co_await under_way.next();
+    std::move(*ended).value();
+  }
+  require(files == most, "a walk has not found all files");
+}
+
+/// The same, 64 files a closure, four closures at a time.
+task<void> read_batches(const small_tree& tree, std::uint64_t n) {
+  while (n != 0) {
+    rota::fs::walk found(tree.root());
+    const std::uint64_t files = std::min<std::uint64_t>(n, file_load::small_files);
+    co_await read_found(found, files);
+    n -= files;
+  }
+}
+
 template <loop_on<small_tree> Work>
 void in_tree(const job& what) {
   const small_tree tree;
@@ -215,6 +271,7 @@ constexpr bench::one_case cases[] = {
     {"random_write_32", "ns", 100'000, 20'000, random_write<32>},
     {"small_files", "ns", 20'000, 4000, in_tree<read_small>},
     {"tree_files", "ns", 20'000, 4000, in_tree<read_tree>},
+    {"tree_batches", "ns", 20'000, 4000, in_tree<read_batches>},
     {"copy_file", "ns", 2048, 128, copies<copy_by_name>},
     {"copy_stream", "ns", 2048, 128, copies<copy_open>},
 };

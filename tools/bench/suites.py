@@ -199,6 +199,7 @@ SUITES = {
         Case("random_write_32", "the same, 32 in flight"),
         Case("small_files", "a file of 4 KiB, read as a whole, of a thousand in ten folders, one after the other"),
         Case("tree_files", "the same, found by a walk"),
+        Case("tree_batches", "the same, found by a walk, 64 handed to a thread at a time; one thread alone has no need of that"),
         Case("copy_file", "a MiB of a file that is copied by its name"),
         Case("copy_stream", "a MiB that is copied from an open file to another"),
     ],
