@@ -85,6 +85,25 @@ length=$(fetch -I "${url}file" | tr -d '\r' | sed -n 's/^Content-Length: //p')
 used=$(fetch -o /dev/null -o /dev/null -w '%{num_connects} ' "${url}file" "${url}file")
 [[ $used == '1 0 ' ]] || fail "new connections for two files: $used"
 
+echo "== a browser"
+browser=$(command -v chromium || command -v chromium-browser || true)
+if [[ -n $browser ]]; then
+  # A page, what it loads, and what its script asks for: over as many connections as the browser likes.
+  cat >"$work/www/index.html" <<'PAGE'
+<!doctype html><title>nothing yet</title><script src="script.js"></script>
+PAGE
+  cat >"$work/www/script.js" <<'SCRIPT'
+Promise.all([1, 2, 3].map(n => fetch(`file?${n}`).then(answer => answer.arrayBuffer())))
+  .then(all => { document.title = "bytes: " + all.reduce((sum, one) => sum + one.byteLength, 0); });
+SCRIPT
+  # --no-sandbox: as root there is none.
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --ignore-certificate-errors \
+    --virtual-time-budget=20000 --dump-dom "$url" >"$work/got" 2>/dev/null || fail "the browser ended with $?"
+  grep -q '<title>bytes: 9000000</title>' "$work/got" || fail "the browser has $(head -c 300 "$work/got")"
+else
+  echo "skipped: there is no chromium"
+fi
+
 echo "== how it begins and ends"
 said=$(openssl s_client -connect "$at" -CAfile "$work/cert.pem" -alpn h2,http/1.1 -verify_return_error </dev/null 2>&1) || fail "s_client"
 grep -q 'ALPN protocol: http/1.1' <<<"$said" || fail "no ALPN"
