@@ -8,6 +8,7 @@
 #include <rota/fs/file.hpp>
 
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <source_location>
@@ -72,10 +73,20 @@ inline std::string numbered(std::size_t size) {
   return made;
 }
 
-/// The threads of runtimes that have gone may keep their descriptors a moment longer. ThreadSanitizer begins one of its own, sooner or later.
+/// By their names: a sanitizer may have threads of its own, which it begins sooner or later.
+inline std::size_t threads_of_runtimes() {
+  std::size_t count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream in(each.path() / "comm");
+    std::string name;
+    if (std::getline(in, name) && name.starts_with("rota-")) ++count;
+  }
+  return count;
+}
+
+/// The threads of runtimes that have gone may keep their descriptors a moment longer.
 inline std::size_t files_alone() {
-  constexpr std::size_t most = sanitized && !with_address_sanitizer ? 2 : 1;
-  wait_until([] { return threads_of_process() <= most; });
+  wait_until([] { return threads_of_runtimes() == 0; });
   return open_files();
 }
 

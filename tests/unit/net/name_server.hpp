@@ -6,6 +6,7 @@
 #include <rota/net/udp_socket.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -188,8 +189,8 @@ class name_server {
   net::udp_socket udp_;
   net::tcp_listener tcp_;
   net::endpoint at_;
-  int questions_ = 0;
-  int by_tcp_ = 0;
+  std::atomic<int> questions_ = 0;  // read by the test while it answers
+  std::atomic<int> by_tcp_ = 0;
 };
 
 }  // namespace rota::test
