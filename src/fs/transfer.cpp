@@ -57,6 +57,11 @@ void parts::limit(std::size_t bytes) noexcept {
   }
 }
 
+task<std::size_t> read_in_memory(int fd, std::span<std::byte> into, std::uint64_t offset) {
+  const parts one(into);
+  co_return co_await cached_read_leaf(fd, one, offset);
+}
+
 task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how) {
   if (how == in_place::tried && offset != sys::no_offset && !into.empty()) {
     const parts one(into.first(std::min(into.size(), most_in_place)));

@@ -47,6 +47,9 @@ class parts {
 /// May a read be tried where the task runs? Not of what is read past the memory of the system (O_DIRECT): it would wait for the disk.
 enum class in_place : unsigned char { tried, never };
 
+/// What is in memory of it, where the task runs; 0: it is not, or there is nothing.
+[[nodiscard]] task<std::size_t> read_in_memory(int fd, std::span<std::byte> into, std::uint64_t offset);
+
 // `offset`: sys::no_offset where there are none.
 [[nodiscard]] task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how);
 [[nodiscard]] task<number> write_some(int fd, std::span<const std::byte> from, std::uint64_t offset);

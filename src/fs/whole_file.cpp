@@ -2,6 +2,7 @@
 
 #include "fs/blocking.hpp"
 #include "fs/information.hpp"
+#include "fs/transfer.hpp"
 
 #include <fcntl.h>
 #include <algorithm>
@@ -57,9 +58,35 @@ result<Bytes> read_all(const std::string& path, std::size_t most, const awaiting
   }
 }
 
+/// Is there nothing at `offset`? Only if that is known at once.
+bool ends_at(int fd, std::uint64_t offset) noexcept {
+  std::byte one{};
+  const iovec place{&one, 1};
+  return sys::read_cached(fd, &place, 1, offset) == std::size_t{0};
+}
+
+/// A small file that is in memory as a whole, where the task runs: to a thread and back takes longer than that. Empty: it must be read otherwise.
+template <class Bytes>
+task<Bytes> read_small(const std::string& path, std::size_t most) {
+  constexpr std::size_t most_in_place = std::size_t{64} << 10U;
+  std::uint64_t size = 0;
+  const sys::result<int> opened = sys::open_cached(path.c_str(), size);
+  if (!opened.has_value()) co_return Bytes();
+  const descriptor file(*opened);
+  if (size == 0 || size > std::min(most, most_in_place)) co_return Bytes();
+  Bytes all;
+  all.resize(static_cast<std::size_t>(size));
+  const std::size_t got =
+      co_await detail::read_in_memory(file.get(), std::as_writable_bytes(std::span(all)), 0);
+  if (got != size || !ends_at(file.get(), size)) co_return Bytes();
+  co_return all;
+}
+
 template <class Bytes>
 task<result<Bytes>> read_it(std::string path, std::size_t most) {
   if (has_zero(path)) co_return bad_argument();
+  Bytes small = co_await read_small<Bytes>(path, most);
+  if (!small.empty()) co_return std::move(small);
   const auto all = [&](const awaiting_task& by) { return read_all<Bytes>(path, most, by); };
   co_return co_await detail::on_thread(all);
 }

@@ -20,6 +20,9 @@ result<void> close_file(int fd) noexcept;
 result<int> open_file(int at, const char* path, int flags, unsigned mode) noexcept;
 /// The same, in `folder`, without a name. EOPNOTSUPP, EISDIR, ENOENT: the file system, or the kernel, has none.
 result<int> open_unnamed(const char* folder, unsigned mode) noexcept;
+/// Of a regular file, to be read; `size`: what it had a moment before. Does not wait: what is on the way to it is in the kernel's memory, and the file
+/// system asks nobody else. Any error means that it must be opened otherwise, and says nothing of the file.
+result<int> open_cached(const char* path, std::uint64_t& size) noexcept;
 /// Of an open one: O_RDONLY, O_APPEND and the like.
 result<int> flags_of(int fd) noexcept;
 

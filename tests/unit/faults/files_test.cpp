@@ -152,6 +152,23 @@ TEST_F(failing_files, an_error_of_one_operation_is_that_operations) {
   }
 }
 
+/// At the first read, at the look for the end, and of a part alone: where it can be tried at all.
+TEST_F(failing_files, a_small_file_that_is_not_in_memory_as_a_whole_is_read_by_a_thread) {
+  folder.write("f", text);
+  by_threads([&]() -> task<> {
+    for (const std::uint64_t nth : {0U, 1U}) {
+      calls::fail(call::read_in_memory, EAGAIN, nth);
+      co_await expect_value(fs::read_to_string(at("f")), text);
+      calls::reset();
+    }
+    for (const std::size_t most : {1U, 4096U, 4999U}) {
+      calls::shorten(most);
+      co_await expect_value(fs::read_to_string(at("f")), text);
+      calls::reset();
+    }
+  });
+}
+
 /// Kernels that cannot be asked, and those that say 0 where there is something.
 TEST_F(failing_files, what_a_read_in_place_says_is_believed_of_bytes_alone) {
   folder.write("f", text);

@@ -1,12 +1,14 @@
 // What the tests of this room share.
 #pragma once
 
+#include "base/sys/files.hpp"
 #include "support/sanitized.hpp"
 #include "support/scratch_folder.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
 #include <rota/fs/file.hpp>
 
+#include <sys/uio.h>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -71,6 +73,13 @@ inline std::string numbered(std::size_t size) {
   std::string made(size, '\0');
   for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<char>(i * 31 + i / 251);
   return made;
+}
+
+/// Is there something in memory that is said to be there? Not every file system can be asked.
+inline bool can_be_read_in_place(int fd) {
+  std::byte first{};
+  const iovec into{&first, 1};
+  return base::sys::read_cached(fd, &into, 1, 0) == std::size_t{1};
 }
 
 /// By their names: a sanitizer may have threads of its own, which it begins sooner or later.
