@@ -114,6 +114,20 @@ std::uint64_t chain::size() const noexcept {
   return tail <= head ? 0 : tail - head;
 }
 
+/// claim_item() has found none. not_now: the chain is empty. Else the item at the head is just being put in, by one that does nothing but
+/// move it: it is waited for.
+look chain::claim_item_in_transit(slot*& place) noexcept {
+  for (unsigned looks = 0;; ++looks) {
+    // acquire. Pairs with claim_item(), before the tail: C6 of the ring.
+    const std::uint64_t head = head_.load(base::order::acquire);
+    // relaxed. At least as new as the head.
+    if ((tail_.load(base::order::relaxed) & ~closed) == head)
+      return has_ended_at(head) ? look::ended : look::not_now;
+    if (const look did = claim_item(place); did != look::not_now) return did;
+    look_again(looks);
+  }
+}
+
 // ---- blocks and rooms
 
 chain_room* chain::make_room() const {

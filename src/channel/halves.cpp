@@ -1,5 +1,7 @@
 #include <rota/detail/channel_core.hpp>
 
+#include "base/thread.hpp"
+
 namespace rota::channel::detail {
 
 using core::on_join;
@@ -11,6 +13,15 @@ namespace {
 halves& self(void* of) noexcept { return *static_cast<halves*>(of); }
 
 }  // namespace
+
+void look_again(unsigned looks) noexcept {
+  constexpr unsigned within_a_moment = 64;
+  if (looks < within_a_moment) {
+    base::cpu_relax();
+  } else {
+    base::yield_thread();
+  }
+}
 
 const core::wait_rules halves::close_rules{
     .what = "channel close",

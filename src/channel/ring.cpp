@@ -114,9 +114,40 @@ channel_stats ring::stats() const noexcept {
           .dropped_newest = dropped_newest_.load(base::order::relaxed)};
 }
 
+// ---- trying
+
+/// claim_place() has found none. not_now: the ring is full. Else the place at the tail is just being emptied, by one that does nothing but move
+/// an item: it is waited for.
+look ring::claim_place_in_transit(slot*& place) noexcept {
+  for (unsigned looks = 0;; ++looks) {
+    // acquire. Pairs with claim_place(), before the head: C6.
+    const std::uint64_t tail = tail_.load(base::order::acquire) & ~closed;
+    // relaxed. At least as new as the tail.
+    if (head_.load(base::order::relaxed) + one_lap_ == tail) return look::not_now;
+    if (const look did = claim_place(place); did != look::not_now) return did;
+    look_again(looks);
+  }
+}
+
+/// The same of an item that is just being put in; not_now: the ring is empty.
+look ring::claim_item_in_transit(slot*& place) noexcept {
+  for (unsigned looks = 0;; ++looks) {
+    // acquire. Pairs with claim_item(), before the tail: C6.
+    const std::uint64_t head = head_.load(base::order::acquire);
+    // relaxed. At least as new as the head.
+    if ((tail_.load(base::order::relaxed) & ~closed) == head)
+      return has_ended_at(head) ? look::ended : look::not_now;
+    if (const look did = claim_item(place); did != look::not_now) return did;
+    look_again(looks);
+  }
+}
+
 // ---- no room
 
+/// What a try found, or a send that does not wait.
 send_status ring::without_room(look why, slot*& place) noexcept {
+  if (why == look::not_now && on_full_ != overflow::drop_oldest) why = claim_place_in_transit(place);
+  if (why == look::got) return send_status::sent;
   if (why == look::ended) return send_status::closed;
   if (on_full_ == overflow::drop_oldest) return make_room(place);
   // relaxed. Counts.
@@ -155,8 +186,8 @@ bool ring::take_oldest(slot*& oldest) noexcept {
   slot& at = slot_of(seen);
   // acquire. Pairs with publish(): the item is there.
   if ((at.turn.load(base::order::acquire) & ~waits) != ((seen << shift) | full)) return false;
-  // relaxed. As in claim_item(). failure: relaxed. Somebody else has taken it.
-  if (!head_.compare_exchange_strong(seen, after(seen), base::order::relaxed, base::order::relaxed))
+  // release. As in claim_item(). failure: relaxed. Somebody else has taken it.
+  if (!head_.compare_exchange_strong(seen, after(seen), base::order::release, base::order::relaxed))
     return false;
   oldest = &at;
   return true;

@@ -1,5 +1,6 @@
 // P11, the unbounded channel: blocks follow one another, serve again, and nobody notices. A block has two places here.
 #include "model/last_receiver.hpp"
+#include "model/tries.hpp"
 #include "model/waiting.hpp"
 
 #include <rota/channel/unbounded.hpp>
@@ -287,6 +288,12 @@ TEST(chain_model, the_halves_go_in_any_order_and_take_the_items_along) {
 task<void> receives(shared& x) {
   const auto got = co_await x.rx->recv();
   if (got.has_value()) x.note(*got);
+}
+
+// One sender is in the middle of its move, and another has gone past it.
+TEST(chain_model, a_try_says_empty_only_of_an_empty_chain) {
+  expect_holds_everywhere("chain_empty",
+                          model::a_try_says_empty_only_of_an_empty_channel([] { return unbounded<item>(); }));
 }
 
 TEST(chain_model, no_item_outlives_the_last_receiver) {

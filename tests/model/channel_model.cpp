@@ -1,5 +1,6 @@
 // P11, the bounded channel: each item goes to one receiver, in order, and nobody waits for what is there, nor after the end.
 #include "model/last_receiver.hpp"
+#include "model/tries.hpp"
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -122,6 +123,41 @@ TEST(channel_model, a_place_is_used_again_by_another) {
   };
   expect_holds(exhaustive("channel_again", 3), body);
   expect_holds(at_random("channel_again random"), body);
+}
+
+// One receiver is in the middle of its move, and another has gone past it: from then on there is at most one item in two places.
+TEST(channel_model, a_try_says_full_only_of_a_full_ring) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(2U);
+    for (const std::uint32_t item : {1U, 2U})
+      check(x.tx->try_send(item) == send_status::sent, "there is room");
+    e.thread("is late", [&x, rx = *x.rx]() mutable {
+      if (const auto got = rx.try_recv()) x.note(*got);
+    });
+    e.thread("goes past", [&x, rx = *x.rx, tx = *x.tx]() mutable {
+      const auto got = rx.try_recv();
+      if (!got.has_value()) return;
+      x.note(*got);
+      const bool both_were_claimed = *got == 2;
+      const send_status how = tx.try_send(4);
+      check(how == send_status::sent || !both_were_claimed, "there is room");
+    });
+    e.thread("fills and empties", [&x, rx = *x.rx, tx = *x.tx]() mutable {
+      static_cast<void>(tx.try_send(8));
+      if (const auto got = rx.try_recv()) x.note(*got);
+      static_cast<void>(tx.try_send(16));
+    });
+  };
+  expect_holds(exhaustive("channel_full"), body);
+  expect_holds(at_random("channel_full random"), body);
+}
+
+// The same of items.
+TEST(channel_model, a_try_says_empty_only_of_an_empty_ring) {
+  const auto body =
+      model::a_try_says_empty_only_of_an_empty_channel([] { return bounded<std::uint32_t>(3); });
+  expect_holds(exhaustive("channel_empty"), body);
+  expect_holds(at_random("channel_empty random"), body);
 }
 
 // Receivers that wait, and one that comes by: each item wakes one that is left.

@@ -1,8 +1,8 @@
 // F3: channels, the semaphore and the cell behave as plain ones would, of which each operation is one step. (Those of which each
 // receiver hears of everything: linear_news_model.cpp.)
 //
-// A limit of theirs that users are told of is part of what is admitted here: a form that does not wait may refuse while another operation
-// is under way beside it. A claim that is being used, a permit that is promised to who waits.
+// A limit of theirs that users are told of is part of what is admitted here: a semaphore may refuse while another operation is under way
+// beside it, since a permit is promised to who waits. A channel's tries may not. A wait that ends late may, beside another.
 #include "model/linear.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -51,14 +51,14 @@ struct queue_state {
   bool admits_send(const operation& o) {
     if (o.got == over) return is_closed;
     if (is_closed) return false;
-    if (o.got != yes) return items.size() == capacity || o.is_beside_another;
+    if (o.got != yes) return items.size() == capacity || (o.got == late && o.is_beside_another);
     if (items.size() == capacity) return false;
     items.push_back(o.given);
     return true;
   }
   bool admits_recv(const operation& o) {
     if (o.got == over) return is_closed && items.empty();
-    if (o.got == no || o.got == late) return items.empty() || o.is_beside_another;
+    if (o.got == no || o.got == late) return items.empty() || (o.got == late && o.is_beside_another);
     if (items.empty() || items.front() != o.got) return false;
     items.erase(items.begin());
     return true;

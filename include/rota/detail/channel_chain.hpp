@@ -33,6 +33,7 @@ namespace rota::channel::detail {
 //             item in or out without any lock, and gives it on by publish() or free().
 //   wait      under the list's lock: as in the ring, with the bit in the block of the head. Who publishes behind one that is still missing
 //             leaves the bit to that one. Items are never bound to who waits: who is called tries again, against whoever comes by.
+//   try       says that there is no item only if head_ and tail_ are the same: as in the ring (C6).
 //   close     sets `closed` in tail_: nothing is claimed after it. It has ended when that is the head's position.
 //   sweep     by who takes the last place of a block, or one of a block that the head has left: from oldest_ on, blocks before the
 //             head's of which each place was taken are done with. Two who end at once may both leave one: it goes with the next.
@@ -104,6 +105,11 @@ class ROTA_API chain {
   /// `sent`: there is a place; `closed`. Throws std::bad_alloc.
   send_status try_place(slot*& place);
   look claim_item(slot*& place) noexcept;
+  /// For who does not wait; not_now: it is empty.
+  look try_item(slot*& place) noexcept {
+    const look did = claim_item(place);
+    return did == look::not_now ? claim_item_in_transit(place) : did;
+  }
   void publish(slot& place) noexcept {
     chain_block& at = *room_of(place).of.get();
     const std::uint64_t bit = std::uint64_t{1} << index_of(place);
@@ -200,6 +206,7 @@ class ROTA_API chain {
   chain_block* find_slowly(std::uint64_t number) noexcept;
   [[nodiscard]] bool was_emptied(chain_room& room) const noexcept;
   void sweep() noexcept;
+  look claim_item_in_transit(slot*& place) noexcept;
 
   look mark_head() noexcept;
   void arm(core::wait_section& section) noexcept;
@@ -274,8 +281,8 @@ inline look chain::claim_item(slot*& place) noexcept {
     chain_block* const at = find(seen >> index_bits_);
     // acquire. Pairs with publish(): the item is there.
     if (at != nullptr && (at->full.load(base::order::acquire) >> (seen & index_mask_) & 1U) != 0) [[likely]] {
-      // relaxed. As in try_place(). failure: relaxed. Again a guess.
-      if (head_.compare_exchange_weak(seen, seen + 1, base::order::relaxed, base::order::relaxed)) {
+      // release. C6 of the ring. failure: relaxed. Again a guess.
+      if (head_.compare_exchange_weak(seen, seen + 1, base::order::release, base::order::relaxed)) {
         place = slots_of(*at->room.get()) + (seen & index_mask_);
         return look::got;
       }

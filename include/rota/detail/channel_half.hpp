@@ -109,6 +109,7 @@ class basic_weak_sender;
 ///               returned, and comes back by item(), if it has a name: auto one = tx.send(std::move(x)); ... x = std::move(one).item().
 ///               A cancelled or late send has put nothing in. Members of an empty half must not be called. A send beside the end of the
 ///               last receiver may say `sent`: then it destroys what nobody can receive any more, its own item, and those behind it.
+///               The move of an item must not use the channel: it may wait for itself.
 /// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
@@ -123,7 +124,8 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
-  /// Never waits. Moves from the item only if it says `sent`. Says `full` also while the place that comes next is being emptied.
+  /// Never waits for room; for another thread that is just moving an item out of the place that comes next, it does. So `full` means that the
+  /// channel was full. Moves from the item only if it says `sent`.
   send_status try_send(T&& item) noexcept(!Core::allocates) { return detail::send_now(*on_, item); }
   send_status try_send(const T& item)
     requires std::is_copy_constructible_v<T>
@@ -265,10 +267,11 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
  public:
   /// co_await it: a std::optional<T>; nothing: closed, and there will be none.
   [[nodiscard]] plain_leaf recv() noexcept { return plain_leaf(*on_); }
-  /// Never waits. Says `empty` also while the item that comes next is being put in.
+  /// Never waits for an item to be sent; for another thread that is just putting in the one that comes next, it does. So `empty` means that
+  /// the channel was empty.
   [[nodiscard]] status_or try_recv() noexcept {
     typename Core::slot* place = nullptr;
-    const detail::look did = on_->claim_item(place);
+    const detail::look did = on_->try_item(place);
     if (did == detail::look::got) [[likely]]
       return detail::take<status_or, T>(*on_, *place);
     return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
@@ -309,12 +312,12 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   [[nodiscard]] auto recv_many(Out& out, std::size_t most) {
     return many_leaf<Out, std::size_t>(*on_, out, most);
   }
-  /// The same without waiting: or `empty`, `closed`.
+  /// The same without waiting, as try_recv(): or `empty`, `closed`.
   template <detail::holds_many<T> Out>
   [[nodiscard]] count_or try_recv_many(Out& out, std::size_t most) {
     detail::make_room(out, most);
     typename Core::slot* place = nullptr;
-    const detail::look did = on_->claim_item(place);
+    const detail::look did = on_->try_item(place);
     if (did == detail::look::got) return detail::take_many<T>(*on_, place, out, most);
     return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
   }

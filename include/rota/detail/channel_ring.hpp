@@ -31,6 +31,8 @@ namespace rota::channel::detail {
 //             full (not yet free), the caller joins the list: the bit stays until the publish (free) of that position sees it. The slot
 //             may still be a lap behind: what was there is on its way out (in). Items are never bound to
 //             who waits: who is called tries again, against whoever comes by.
+//   try       says that the ring is full (empty) only if head_ and tail_ say so. Else whoever claimed what is in the way has not freed (published)
+//             it yet, and others may have gone past: the caller looks again until that one has, a move of one item later.
 //   close     sets `closed` in tail_: nothing is claimed after it. Senders are told at once; receivers when all items have been claimed.
 //
 //   C1  Somebody is in a list: the slot at the head (tail) has the bit, or who changed that slot has seen it and is about to call, or
@@ -44,6 +46,9 @@ namespace rota::channel::detail {
 //   C5  Once the last receiver has gone there is no item, but for what is claimed and not published: the bit is in the slot at the head then, and who
 //       publishes that finds that nobody receives any more, and destroys it, and what is behind it. So no item outlives who could take it,
 //       whoever else keeps the channel.
+//   C6  Who tries and reads tail_, and then a head that is a lap behind it, has seen a full ring: positions only grow, and a tail is never more
+//       than a lap ahead, so both were so when the head was read. Claims release, and the first of the two reads acquires: what the tail's last
+//       claimer had taken out before is in the head then. (Empty: the head first.)
 
 struct ring_slot {
   explicit ring_slot(std::uint64_t empty) noexcept : turn(empty) {}
@@ -92,6 +97,11 @@ class ROTA_API ring {
       call_sender(place);
   }
 
+  /// For who does not wait; not_now: it is empty.
+  look try_item(slot*& place) noexcept {
+    const look did = claim_item(place);
+    return did == look::not_now ? claim_item_in_transit(place) : did;
+  }
   /// A place, or what the policy says instead; `sent`: there is a place.
   send_status try_place(slot*& place) noexcept {
     const look did = claim_place(place);
@@ -166,6 +176,8 @@ class ROTA_API ring {
   bool send_without_room(look why, core::wait_node& me) noexcept;
   send_status make_room(slot*& place) noexcept;
   bool take_oldest(slot*& oldest) noexcept;
+  look claim_place_in_transit(slot*& place) noexcept;
+  look claim_item_in_transit(slot*& place) noexcept;
 
   look mark_head() noexcept;
   look mark_tail() noexcept;
@@ -214,8 +226,8 @@ inline look ring::claim_place(slot*& place) noexcept {
     slot& at = slot_of(seen);
     // acquire. Pairs with free(): what was there before has left.
     if ((at.turn.load(base::order::acquire) & ~waits) == seen << shift) [[likely]] {
-      // relaxed. What is in the place is ordered by its turn. failure: relaxed. Again a guess.
-      if (tail_.compare_exchange_weak(seen, after(seen), base::order::relaxed, base::order::relaxed)) {
+      // release. C6; what is in the place is ordered by its turn. failure: relaxed. Again a guess.
+      if (tail_.compare_exchange_weak(seen, after(seen), base::order::release, base::order::relaxed)) {
         place = &at;
         return look::got;
       }
@@ -235,8 +247,8 @@ inline look ring::claim_item(slot*& place) noexcept {
     slot& at = slot_of(seen);
     // acquire. Pairs with publish(): the item is there.
     if ((at.turn.load(base::order::acquire) & ~waits) == ((seen << shift) | full)) [[likely]] {
-      // relaxed. As in claim_place(). failure: relaxed. Again a guess.
-      if (head_.compare_exchange_weak(seen, after(seen), base::order::relaxed, base::order::relaxed)) {
+      // release. As in claim_place(). failure: relaxed. Again a guess.
+      if (head_.compare_exchange_weak(seen, after(seen), base::order::release, base::order::relaxed)) {
         place = &at;
         return look::got;
       }

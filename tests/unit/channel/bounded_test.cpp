@@ -2,6 +2,7 @@
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
 
 #include <gtest/gtest.h>
@@ -326,6 +327,67 @@ TEST(bounded, senders_that_were_called_in_vain_have_their_places_again) {
 }
 
 // Closed with one item there, which somebody who came by takes from under the one that was called.
+/// Its first move stops until somebody says so.
+struct slow_to_move {
+  explicit slow_to_move(std::atomic<int>& at) noexcept : stop(&at) {}
+  slow_to_move(slow_to_move&& other) noexcept : stop(std::exchange(other.stop, nullptr)) {
+    if (stop == nullptr || stop->load() != armed) return;
+    stop->store(moving);
+    stop->notify_all();
+    while (stop->load() == moving) std::this_thread::yield();
+  }
+  slow_to_move(const slow_to_move&) = delete;
+  ~slow_to_move() = default;
+
+  static constexpr int armed = 1;
+  static constexpr int moving = 2;
+  static constexpr int goes_on = 3;
+  std::atomic<int>* stop;
+};
+
+/// Lets the move go on when `does` has had time to be wrong.
+template <class F>
+auto beside_a_move(std::atomic<int>& stop, F does) {
+  std::jthread helper([&stop] {
+    for (int i = 0; i < 200; ++i) std::this_thread::yield();
+    stop = slow_to_move::goes_on;
+  });
+  return does();
+}
+
+TEST(bounded, a_place_that_another_thread_is_just_emptying_is_room) {
+  for (const overflow on_full : {overflow::wait, overflow::reject, overflow::drop_newest}) {
+    std::atomic<int> stop = 0;
+    auto c = bounded<slow_to_move>(1, {.on_full = on_full});
+    ASSERT_EQ(c.sender.try_send(slow_to_move(stop)), send_status::sent);
+    stop = slow_to_move::armed;
+    const std::jthread receiver([&c] { EXPECT_TRUE(c.receiver.try_recv().has_value()); });
+    stop.wait(slow_to_move::armed);
+    EXPECT_EQ(beside_a_move(stop, [&c, &stop] { return c.sender.try_send(slow_to_move(stop)); }),
+              send_status::sent);
+    EXPECT_EQ(c.sender.stats().refused + c.sender.stats().dropped_newest, 0U);
+  }
+}
+
+template <class Channel>
+void expect_an_item_beside_a_move(Channel c) {
+  std::atomic<int> stop = slow_to_move::armed;
+  const std::jthread sender(
+      [&c, &stop] { EXPECT_EQ(c.sender.try_send(slow_to_move(stop)), send_status::sent); });
+  stop.wait(slow_to_move::armed);
+  // Behind the one that is on its way.
+  EXPECT_EQ(c.sender.try_send(slow_to_move(stop)), send_status::sent);
+  EXPECT_TRUE(beside_a_move(stop, [&c] { return c.receiver.try_recv(); }).has_value());
+  std::vector<slow_to_move> more;
+  EXPECT_EQ(c.receiver.try_recv_many(more, 2).value_or(0), 1U);
+  EXPECT_EQ(c.receiver.try_recv_many(more, 2), std::unexpected(recv_status::empty));
+}
+
+TEST(bounded, an_item_that_another_thread_is_just_putting_in_is_there) {
+  expect_an_item_beside_a_move(bounded<slow_to_move>(2));
+  expect_an_item_beside_a_move(unbounded<slow_to_move>());
+}
+
 TEST(bounded, the_end_reaches_all_who_wait_after_the_last_item) {
   manual_scheduler by;
   auto [tx, rx] = bounded<int>(2);

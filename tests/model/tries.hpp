@@ -1,0 +1,40 @@
+// A try beside another that is in the middle of its move: what channel_model and chain_model have in common.
+#pragma once
+
+#include "model/waiting.hpp"
+
+#include <rota/channel/status.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace rota::model {
+
+/// One sender is in the middle of its move, and another has gone past it. From then on there is an item: either the other's, unless that is the
+/// first to be taken, or what is sent before the second is. `make`: the channel, with three places.
+template <class Make>
+auto a_try_says_empty_only_of_an_empty_channel(Make make) {
+  struct meeting {
+    explicit meeting(decltype(make()) made) : tx(std::move(made.sender)), rx(std::move(made.receiver)) {}
+    decltype(make().sender) tx;
+    decltype(make().receiver) rx;
+    base::cell<bool> was_empty{false};
+    base::cell<std::uint32_t> first{0};
+  };
+  return [make](testing::execution& e) {
+    auto& x = e.make<meeting>(make());
+    e.thread("is late", [&x] { static_cast<void>(x.tx.try_send(1)); });
+    e.thread("goes past", [&x] {
+      testing::check(x.tx.try_send(2) == channel::send_status::sent, "there is room");
+      x.was_empty.set(!x.rx.try_recv().has_value());
+    });
+    e.thread("takes two", [&x] {
+      x.first.set(x.rx.try_recv().value_or(0));
+      static_cast<void>(x.tx.try_send(4));
+      static_cast<void>(x.rx.try_recv());
+    });
+    e.finally([&x] { testing::check(!x.was_empty.get() || x.first.get() == 2, "one was there"); });
+  };
+}
+
+}  // namespace rota::model
