@@ -15,9 +15,6 @@
 #include <rota/spawn.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -276,21 +273,6 @@ constexpr bench::one_case cases[] = {
     {"copy_stream", "ns", 2048, 128, copies<copy_open>},
 };
 
-/// Without the backend that ROTA_IO asks for there is no case to run.
-bool lists_nothing(int argc, char** argv) {
-  if (argc < 2 || std::strcmp(argv[1], "--list") != 0) return false;
-  try {
-    const rota::runtime probe({.workers = 1});
-    return false;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "no such backend: %s\n", e.what());
-    return true;
-  }
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (lists_nothing(argc, argv)) return 0;
-  return bench::run_subject(argc, argv, cases);
-}
+int main(int argc, char** argv) { return bench::run_subject_of_backend(argc, argv, cases); }

@@ -184,6 +184,25 @@ int run_subject(int argc, char** argv, std::span<const one_case> cases) {
   return 0;
 }
 
+namespace {
+
+bool has_backend() {
+  try {
+    const rota::runtime probe({.workers = 1});
+    return true;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "no such backend: %s\n", e.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+int run_subject_of_backend(int argc, char** argv, std::span<const one_case> cases) {
+  const bool lists = argc > 1 && std::strcmp(argv[1], "--list") == 0;
+  return lists && !has_backend() ? 0 : run_subject(argc, argv, cases);
+}
+
 rota::task<spent> measure(loop work, job what) {
   co_await work(what.warm_up);
   const stretch measured;

@@ -71,6 +71,8 @@ void report_value(
 
 /// `main` of a subject: CASE [--workers N] [--scale quick|full] [--operations N] [--allocations 1], or --list.
 int run_subject(int argc, char** argv, std::span<const one_case> cases);
+/// The same, but lists nothing without the backend that ROTA_IO asks for: there is no case to run then.
+int run_subject_of_backend(int argc, char** argv, std::span<const one_case> cases);
 
 /// A loop of so many operations.
 using loop = rota::task<void> (*)(std::uint64_t operations);

@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import count
+import echo_suite
 import http_suite
 import machine
 import micro
@@ -32,6 +33,7 @@ def arguments():
                         help="run nothing: show what an earlier --json has written")
     parser.add_argument("--peers", metavar="A,B", help="install and run these: %s, all, none; otherwise those that "
                         "are installed run" % ", ".join(peers.PEERS))
+    parser.add_argument("--only", metavar="CASE,CASE", help="of the suites, these cases only; * and ? stand for others: 'echo_50_*'")
     parser.add_argument("--quick", action="store_true", help="3 runs instead of 5, and shorter ones")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     parser.add_argument("--count", action="store_true", help="count instructions, read-modify-writes and system calls")
@@ -42,8 +44,13 @@ def arguments():
     options.suites = suites.chosen(options.suites) if not options.count or options.suites else suites.counted()
     if options.accept and not options.count:
         parser.error("--accept goes with --count")
-    if options.source and (options.count or options.list or options.json or options.peers or options.quick):
+    if options.source and (options.count or options.list or options.json or options.peers or options.quick or options.only):
         parser.error("--from runs nothing: it goes with suites and --html")
+    if options.only and options.count:
+        parser.error("--only is for times: --count counts whole suites")
+    if options.only:
+        suites.keep(options.only.split(","))
+        options.suites = [suite for suite in options.suites if suites.SUITES[suite]]
     if options.html and (options.count or options.list):
         parser.error("--html is for times: neither --count nor --list has any")
     return options
@@ -102,6 +109,8 @@ def run_suite(suite, options, programs, with_nginx):
         return micro.run(options.build / "bench", options.quick)
     if suite == "http":
         return http_suite.run(options.build, ROOT, options.quick, with_nginx)
+    if suite == "echo":
+        return echo_suite.run(options.build / "bench/echo_load", subjects_of(suite, options.build, programs), options.quick)
     return interleaved(suite, options, programs)
 
 

@@ -200,7 +200,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(skipped, ["skipped: tokio (librust-tokio-dev is not installed)"])
 
     def test_one_that_there_is_not_is_an_error_that_lists_the_others(self):
-        with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, tbb, std, openmp, rayon, nginx"):
+        with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, tbb, std, openmp, rayon, libuv, nginx"):
             peers.chosen("go,erlang")
 
     def test_none_and_all(self):
@@ -283,6 +283,16 @@ class Report(unittest.TestCase):
             self.assertIn(words, page.text())
         self.assertEqual(page.widths(), [10.0, 100.0])
 
+    def test_a_goal_of_a_part_is_a_goal_of_the_case(self):
+        rows = [a_row("echo_50_64", "rota", 100.0, "echo"), a_row("echo_50_64", "go", 90.0, "echo"),
+                a_row("echo_50_64.p99", "rota", 12.0, "echo"), a_row("echo_50_64.p99", "go", 10.0, "echo")]
+        said = self.page(*rows).text()
+        self.assertIn("Goal: ≥ 1 × best, p99 ≤ 1.1 × best.", said)
+        self.assertIn("1 missed.", said)
+        rows[2]["median"] = 11.0
+        self.assertIn("1 reached.", self.page(*rows).text())
+        self.assertIn("1 not judged.", self.page(*rows[:2]).text())
+
     def test_goals_are_reached_missed_or_not_judged(self):
         said = self.page(a_row("yield_alone", "rota", 20.0), a_row("yield_1000", "rota", 41.0),
                          a_row("spawn_await", "rota", 1.0)).text()
@@ -362,6 +372,18 @@ class Command(WithFolder):
         for case in all_cases("task"):
             self.assertRegex(done.stdout, rf"(?m)^{case} +rota +2 +3\.0 +2\.0 +4\.0 ns ")
 
+    def test_only_some_cases_of_a_suite(self):
+        self.fake("rota", all_cases("task"))
+        out = self.folder / "out.json"
+        done = self.bench("--quick", "--only", "yield_*0,ping_pong", "--peers", "none", "--build", self.folder, "--json", out)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        cases = [row["case"] for row in json.loads(out.read_text())["results"] if not row["case"].endswith(".cpu")]
+        self.assertEqual(cases, ["yield_1000", "ping_pong"])
+        self.assertNotIn("== timer", done.stdout)
+        wrong = self.bench("task", "--only", "yield_alone,nosuch", "--plan")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("there is no case nosuch", wrong.stderr)
+
     def test_a_page_is_made_with_the_run_and_from_its_file(self):
         self.fake("rota", all_cases("task"))
         out, page, later = (self.folder / name for name in ("out.json", "page.html", "later.html"))
@@ -393,7 +415,8 @@ class Command(WithFolder):
         self.assertEqual(self.bench("--from", self.folder / "nowhere.json").returncode, 1)
 
     def test_options_that_do_not_go_together_are_refused(self):
-        for arguments in (["--from", "a.json", "--quick"], ["--from", "a.json", "--count"], ["--html", "a.html", "--list"]):
+        for arguments in (["--from", "a.json", "--quick"], ["--from", "a.json", "--count"], ["--html", "a.html", "--list"],
+                          ["--count", "--only", "mutex"], ["--from", "a.json", "--only", "mutex"]):
             self.assertEqual(self.bench("--plan", *arguments).returncode, 2)
 
     def test_a_suite_that_fails_ends_with_one_and_says_why(self):

@@ -80,6 +80,19 @@ def build_asio(sources, out):
     return [str(program)]
 
 
+def build_libuv(sources, out):
+    program = out / "rota_bench_libuv"
+    if not is_newer(program, sources):
+        make(["g++", *ASIO_FLAGS, "-o", program, *sorted(sources.glob("*.cpp")), "-luv"], sources)
+    return [str(program)]
+
+
+def libuv_version():
+    text = machine.file_text(UV_HEADER)
+    parts = [re.search(rf"#define UV_VERSION_{part} (\d+)", text) for part in ("MAJOR", "MINOR", "PATCH")]
+    return f"libuv {'.'.join(part[1] if part else '?' for part in parts)}, {machine.first_line('g++', '--version')}"
+
+
 def asio_version():
     text = machine.file_text("/usr/include/boost/version.hpp")
     version = next((line.split('"')[1] for line in text.splitlines() if "BOOST_LIB_VERSION \"" in line), "?")
@@ -111,6 +124,7 @@ def tbb_version():
     return f"oneTBB {'.'.join(part[1] if part else '?' for part in parts)}, {clang_and_flags()}"
 
 
+UV_HEADER = pathlib.Path("/usr/include/uv/version.h")
 OMP_HEADER = pathlib.Path("/usr/lib/llvm-19/lib/clang/19/include/omp.h")
 
 PEERS = {peer.name: peer for peer in (
@@ -129,6 +143,7 @@ PEERS = {peer.name: peer for peer in (
          lambda: f"LLVM's runtime, {clang_and_flags()} -fopenmp", build_fork("-fopenmp")),
     Peer("rayon", ("librust-rayon-dev", "cargo", "rustc"),
          lambda: has_crate("rayon"), lambda: crate_version("rayon"), build_crate),
+    Peer("libuv", ("libuv1-dev", "g++"), lambda: has("g++") and UV_HEADER.exists(), libuv_version, build_libuv),
     Peer("nginx", ("nginx-light", "wrk"), lambda: has("nginx", "wrk"), lambda: machine.first_line("nginx", "-v"),
          lambda sources, out: None),
 )}

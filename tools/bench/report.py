@@ -40,13 +40,27 @@ def row_of(rows, subject):
     return next((row for row in rows if row["subject"] == subject), None)
 
 
+def named(rows, name):
+    return [row for row in rows if row["case"] == name]
+
+
+def verdicts(case, rows):
+    """Of the case and of its parts that have a goal: True, False, or None for one that cannot be judged."""
+    own = named(rows, case.name)
+    rota, size = row_of(own, "rota"), row_of(named(rows, case.name + ".bytes"), "rota")
+    yield table.reached(case, rota, own, size) if rota else None
+    for part, _ in case.parts:
+        rows_of_part = named(rows, f"{case.name}.{part}")
+        rota = row_of(rows_of_part, "rota")
+        yield table.part_reached(case, rota, rows_of_part) if rota else None
+
+
 def verdict(case, rows):
-    """In a word, or nothing where there is no goal. `rows`: those of the case, with or without its parts."""
+    """In a word, or nothing where there is no goal. `rows`: those of the case with its parts."""
     if case is None or not case.goal():
         return ""
-    own = [row for row in rows if row["case"] == case.name]
-    rota, size = row_of(own, "rota"), row_of([row for row in rows if row["case"] == case.name + ".bytes"], "rota")
-    return VERDICTS[table.reached(case, rota, own, size) if rota else None]
+    each = set(verdicts(case, rows))
+    return VERDICTS[False if False in each else None if None in each else True]
 
 
 def goal_text(case):
@@ -140,7 +154,7 @@ def case_html(suite, name, rows):
 
 def goal_row(suite, name, rows):
     case = suites.case_of(suite, name)
-    own = [row for row in rows if row["case"] == name]
+    own = named(rows, name)
     rota = row_of(own, "rota")
     link = tag("a", html.escape(f"{suite} {name}"), href="#" + anchor(suite, name))
     median = f'{table.number(rota["median"])} {rota["unit"]}' if rota else ""

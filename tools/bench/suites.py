@@ -1,5 +1,6 @@
 """What there is to measure: the suites, their cases, and what rota is to reach."""
 import dataclasses
+import fnmatch
 import re
 import sys
 
@@ -13,6 +14,7 @@ class Case:
     peer: str = None        # which peer; none: the best
     at_least: bool = False  # more is better, and `ratio` is a lower limit
     bytes: float = None     # rota's goal for what an operation asks of the allocator, beside the others
+    parts: tuple = ()       # pairs: a part, as p99, and rota's goal for it as a share of the best peer's, less being better
     workers: int = 2
     counted: bool = False   # by --count
     exact: bool = True      # counted alike each time: one thread does it all
@@ -27,6 +29,18 @@ class Case:
         return self.says + (f"; work / span = {self.parallelism():,.0f}" if self.parallelism() else "")
 
     def goal(self):
+        """The goals of the case and of its parts."""
+        own = [self.goal_of(self.name)] if self.goal_of(self.name) else []
+        return ", ".join(own + [f"{part} {self.goal_of(f'{self.name}.{part}')}" for part, _ in self.parts])
+
+    def share_of(self, name):
+        """The goal of a part, such as spawn_idle.p99: a share of the best peer's; or None."""
+        return dict(self.parts).get(name.partition(".")[2])
+
+    def goal_of(self, name):
+        """What the row of that name is to reach: the case's own, or that of a part; or nothing."""
+        if name != self.name:
+            return f"<= {self.share_of(name):g} x best" if self.share_of(name) else ""
         parts = [f"<= {self.at_most:g}"] if self.at_most is not None else []
         if self.ratio is not None:
             parts.append(f"{'>=' if self.at_least else '<='} {self.ratio:g} x {self.peer or 'best'}")
@@ -53,7 +67,8 @@ COUNTING_ALLOCATIONS = ("sync", "channel")
 
 # What runs beside rota without being a peer: its name, the program bench/<suite>/<program>.cpp, and what is set in its environment. In
 # such a suite rota itself waits by epoll, whatever the environment says.
-BESIDE = {"file": (("rota_uring", "rota", "ROTA_IO=uring"), ("threads", "threads", ""), ("loop", "loop", ""))}
+BESIDE = {"file": (("rota_uring", "rota", "ROTA_IO=uring"), ("threads", "threads", ""), ("loop", "loop", "")),
+          "echo": (("rota_uring", "rota", "ROTA_IO=uring"), ("epoll", "epoll", ""))}
 
 SUITES = {
     "task": [
@@ -208,6 +223,15 @@ SUITES = {
              ratio=1.0 if (size, connections) == ("1k", 64) else 0.9, peer="nginx", at_least=True)
         for size, words in (("1k", "1 KiB"), ("64k", "64 KiB"), ("1m", "1 MiB")) for connections in (64, 1000)
     ],
+    "echo": [
+        *(Case(f"echo_{connections}_{size}{'_1' if workers == 1 else ''}", f"{words} there and back over "
+               f"{'one connection' if connections == 1 else f'{connections} connections'}" + ", one worker" * (workers == 1),
+               ratio=1.0, at_least=True, parts=(("p99", 1.1),) if connections in (50, 1000) else (), workers=workers)
+          for connections, size, words in ((1, "64", "64 bytes"), (50, "64", "64 bytes"), (1000, "64", "64 bytes"),
+                                           (10000, "64", "64 bytes"), (50, "16k", "16 KiB"), (1000, "16k", "16 KiB"))
+          for workers in (1, 2)),
+        Case("echo_idle_10000", "resident bytes of the server for each of 10000 connections that wait", at_most=1536),
+    ],
     "micro": [],  # programs of their own: bench/micro
 }
 
@@ -218,6 +242,15 @@ def chosen(names):
     if unknown:
         sys.exit(f"bench: there is no suite {', '.join(unknown)}; there are: {', '.join(SUITES)}")
     return [name for name in SUITES if name in names or not names]
+
+
+def keep(names):
+    """Of all suites only the cases whose names match one of these, with * and ?; ends the program for one that matches none."""
+    for name in names:
+        if not any(fnmatch.fnmatchcase(case.name, name) for cases in SUITES.values() for case in cases):
+            sys.exit(f"bench: there is no case {name}; --list says which there are")
+    for suite, cases in SUITES.items():
+        SUITES[suite] = [case for case in cases if any(fnmatch.fnmatchcase(case.name, name) for name in names)]
 
 
 def counted():

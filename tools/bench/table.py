@@ -19,9 +19,14 @@ def is_peer(name):
     return name in peers.PEERS
 
 
+def more_is_better(case, rows):
+    """Of a case's own rows, not of those of its parts."""
+    return case is not None and case.at_least and all(row["case"] == case.name for row in rows)
+
+
 def best_peer(case, rows):
     medians = [row["median"] for row in rows if is_peer(row["subject"])]
-    return (max if case is not None and case.at_least else min)(medians, default=None)
+    return (max if more_is_better(case, rows) else min)(medians, default=None)
 
 
 def ratio_text(median, best):
@@ -47,14 +52,22 @@ def reached(case, rota, rows, bytes_row=None):
     return all(verdicts) if verdicts else None
 
 
+def part_reached(case, part, rows):
+    """The same for the row of a part."""
+    best = best_peer(case, rows)
+    return part["median"] / best <= case.share_of(part["case"]) if best else None
+
+
 def number(value):
     return f"{value:.1f}" if abs(value) < 100_000 else f"{value:.0f}"
 
 
 def goal_text(case, row, rows, bytes_row):
-    if case is None or not case.goal() or case.name != row["case"]:
+    goal = case.goal_of(row["case"]) if case is not None else ""
+    if not goal:
         return ""
-    return f"{case.goal()}: " + {True: "reached", False: "MISSED", None: "not judged"}[reached(case, row, rows, bytes_row)]
+    verdict = reached(case, row, rows, bytes_row) if row["case"] == case.name else part_reached(case, row, rows)
+    return f"{goal}: " + {True: "reached", False: "MISSED", None: "not judged"}[verdict]
 
 
 def columns_of(row, beside):
@@ -82,8 +95,10 @@ def speed_ups(suite, results):
     by_case = {}
     for (name, subject), row in rows.items():
         alone = rows.get((name + "_1", subject))
-        if alone and row["median"]:
-            by_case.setdefault((name, row["workers"]), []).append((subject, alone["median"] / row["median"]))
+        if alone and row["median"] and alone["median"]:
+            times = alone["median"] / row["median"]
+            more = more_is_better(suites.case_of(suite, name), [row])
+            by_case.setdefault((name, row["workers"]), []).append((subject, 1 / times if more else times))
     return by_case
 
 

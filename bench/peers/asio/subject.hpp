@@ -37,6 +37,7 @@ extern const std::span<const one_case> task_cases;
 extern const std::span<const one_case> timer_cases;
 extern const std::span<const one_case> waiting_cases;
 extern const std::span<const one_case> pool_cases;
+extern const std::span<const one_case> echo_cases;
 
 inline double process_cpu_ns() {
   rusage used{};

@@ -44,6 +44,8 @@ var cases = []benchCase{
 	{"sleeps_100k", 100_000, 100_000, sleeps},
 	{"sleeping_task", 1_000_000, 100_000, sleepingTask},
 	{"idle_connection", 4000, 1000, idleConnection},
+	{"echo_64", 1, 1, echoServer(128)},
+	{"echo_16k", 1, 1, echoServer(32768)},
 	{"submit_outside", 1_000_000, 200_000, measured(submitFrom(1))},
 	{"submit_outside_4", 1_000_000, 200_000, measured(submitFrom(4))},
 	{"submit_inside", 1_000_000, 200_000, measured(submitInside)},

@@ -5,6 +5,7 @@
 //           caller), the case is missing.
 mod allocations;
 mod channel;
+mod echo;
 mod file;
 mod gate;
 mod latency;
@@ -119,7 +120,7 @@ fn parse(arguments: &[String], case: &Case) -> Job {
 fn main() {
     let cases: Vec<&Case> = [
         task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES, pool::CASES, sync::CASES, channel::CASES,
-        file::CASES,
+        file::CASES, echo::CASES,
     ]
     .into_iter()
     .flatten()
