@@ -87,13 +87,20 @@ void worker::maintain() noexcept {
   since_driver_ = 0;
   close_books();
   shared_.flush_driver();
-  if (!shared_.poll().try_take()) return;
+  if (leaves_events_where_they_are() || !shared_.poll().try_take()) return;
   ROTA_UNINITIALIZED event_buffer found;
   const driver_port& driver = shared_.around.driver;
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
   shared_.poll().give_back();
   if (events != 0) driver.ops->dispatch(driver.self, found, events);
   shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
+}
+
+/// Events come in order, and wait in order in the driver. What the ring has no room for goes to the injector instead, behind all that
+/// comes later: so a look waits until there is room, but for every fourth one, since tasks that yield fill the ring for ever.
+bool worker::leaves_events_where_they_are() noexcept {
+  if (mine_.free_space() >= ring_capacity / 2 || ++looks_left_out_ == 4) looks_left_out_ = 0;
+  return looks_left_out_ != 0;
 }
 
 void worker::close_books() noexcept {

@@ -119,6 +119,7 @@ class alignas(base::cache_line) worker {
  private:
   void tick() noexcept;
   void maintain() noexcept;
+  [[nodiscard]] bool leaves_events_where_they_are() noexcept;
   void run(core::header& task) noexcept;
   [[nodiscard]] bool lost_role() const noexcept { return current() != this; }
 
@@ -165,6 +166,7 @@ class alignas(base::cache_line) worker {
   std::uint32_t budget_ = polls_per_tick;
   std::uint32_t since_injector_ = 0;
   std::uint32_t since_driver_ = 0;
+  std::uint32_t looks_left_out_ = 0;
   std::uint32_t lifo_polls_ = 0;
   std::uint32_t forks_in_a_row_ = 0;
   std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last

@@ -94,12 +94,18 @@ class stage {
   bool is_prepared = false;
   /// One event is found by the next wait, and prepares something.
   bool has_event = false;
+  /// How often a worker has looked at the driver between its tasks.
+  unsigned looks = 0;
 };
 
 const driver_ops stage::driver_table{
     .wait = [](void* self, base::time_point deadline, event_buffer&) noexcept -> unsigned {
       auto& s = *static_cast<stage*>(self);
-      if (deadline != base::time_point::min()) s.when_idle();
+      if (deadline != base::time_point::min()) {
+        s.when_idle();
+      } else {
+        ++s.looks;
+      }
       return std::exchange(s.has_event, false) ? 1 : 0;
     },
     .dispatch = [](void* self,
@@ -120,6 +126,38 @@ task<> finish(stage& s) {
   co_return;
 }
 task<> nothing() { co_return; }
+
+task<> note_looks(stage& s, std::vector<unsigned>& seen) {
+  seen.push_back(s.looks);
+  co_return;
+}
+
+TEST(scripted_run, events_wait_in_the_driver_until_the_ring_has_room_for_them) {
+  stage s(1);
+  std::vector<unsigned> seen;
+  for (int i = 0; i < 200; ++i) s.spawn_as(0, note_looks(s, seen));
+  s.when_idle = [&] { s.finish(); };
+  s.play();
+  ASSERT_EQ(seen.size(), 200U);
+  print("tasks of 200 that ran before the first look at the driver",
+        static_cast<std::uint64_t>(std::ranges::count(seen, 0U)));
+  EXPECT_GE(std::ranges::count(seen, 0U), 72) << "128 tasks are half of the ring";
+  EXPECT_GE(seen.back(), 1U);
+}
+
+task<> yield_until(stage& s, std::uint64_t polled) {
+  while (s.counts().polled.read() < polled) co_await yield();
+  s.finish();
+}
+
+TEST(scripted_run, tasks_that_yield_do_not_keep_the_driver_from_being_asked) {
+  stage s(1);
+  for (int i = 0; i < 200; ++i) s.spawn_as(0, yield_until(s, 10'000));
+  s.play();
+  print("looks at the driver beside 200 tasks that yield 10,000 times", s.looks);
+  EXPECT_GE(s.looks, 10'000 / (4 * polls_between_driver_looks));
+  EXPECT_LE(s.looks, 10'000 / 128);
+}
 
 // Each link spawns the next, which goes to the LIFO slot.
 task<> link(stage& s, script& book, int left) {
