@@ -119,6 +119,13 @@ def interleaved(suite, options, programs):
         yield from runner.interleave(suite, suites.SUITES[suite], subjects_of(suite, options.build, programs), options.quick)
 
 
+def lack(suite, build):
+    """Why a suite is left out, or nothing."""
+    if suite != "tls" or (build / "bench/tls_rota").exists():
+        return ""
+    return "skipped: tls (rota::tls is not built: libssl-dev is not installed)"
+
+
 def run(options):
     present, skipped = peers.chosen(options.peers)
     programs = []
@@ -128,6 +135,9 @@ def run(options):
     print("\n".join(facts), flush=True)
     rows = []
     for suite in options.suites:
+        if why := lack(suite, options.build):
+            print(f"\n{why}", flush=True)
+            continue
         print(table.heading(suite), flush=True)
         for some in run_suite(suite, options, programs, any(peer.name == "nginx" for peer in present)):
             rows += some

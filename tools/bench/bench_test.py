@@ -138,6 +138,15 @@ class Tables(unittest.TestCase):
         rows[0]["median"] = 4.5
         self.assertRegex(table.rows_text(rows), r"<= 4\.5: reached")
 
+    def test_a_goal_may_be_against_the_better_of_some_peers(self):
+        rows = [self.row("bulk", "rota", 90.0, "tls"), self.row("bulk", "go", 50.0, "tls"),
+                self.row("bulk", "tokio", 100.0, "tls"), self.row("bulk", "asio", 80.0, "tls")]
+        self.assertRegex(table.rows_text(rows), r" 1\.80 +<= 1 x tokio/asio: MISSED")
+        del rows[3]
+        self.assertRegex(table.rows_text(rows), r" 1\.80 +<= 1 x tokio/asio: reached")
+        del rows[2]
+        self.assertRegex(table.rows_text(rows), "not judged")
+
     def test_a_goal_whose_peer_is_not_there_is_not_judged(self):
         self.assertRegex(table.rows_text([self.row("spawn_await", "rota", 50.0)]), "not judged")
 
@@ -172,6 +181,11 @@ class Beside(unittest.TestCase):
                           ("threads", ["b/bench/file_threads"]), ("loop", ["b/bench/file_loop"])])
         self.assertFalse(any(table.is_peer(one.name) for one in own))
 
+    def test_the_bare_library_runs_beside_tls(self):
+        own = bench.subjects_of("tls", pathlib.Path("b"), [])
+        self.assertEqual([(one.name, one.command) for one in own],
+                         [("rota", ["env", "ROTA_IO=epoll", "b/bench/tls_rota"]), ("openssl", ["b/bench/tls_openssl"])])
+
     def test_a_suite_without_has_rota_alone(self):
         (own,) = bench.subjects_of("task", pathlib.Path("b"), [])
         self.assertEqual((own.name, own.command), ("rota", ["b/bench/task_rota"]))
@@ -197,7 +211,12 @@ class Peers(unittest.TestCase):
     def test_one_that_is_not_installed_is_skipped_visibly(self):
         present, skipped = peers.chosen("tokio,go")
         self.assertEqual([peer.name for peer in present], ["go"])
-        self.assertEqual(skipped, ["skipped: tokio (librust-tokio-dev is not installed)"])
+        self.assertEqual(skipped, ["skipped: tokio (not all are installed: librust-tokio-dev, librust-async-channel-dev, "
+                                   "librust-tokio-openssl-dev, cargo, rustc)"])
+
+    def test_one_that_is_a_single_package_is_called_by_it(self):
+        peers.PEERS["go"] = dataclasses.replace(self.there["go"], is_there=lambda: False)
+        self.assertEqual(peers.chosen("go")[1], ["skipped: go (golang-go is not installed)"])
 
     def test_one_that_there_is_not_is_an_error_that_lists_the_others(self):
         with self.assertRaisesRegex(SystemExit, "no peer erlang; there are: tokio, go, asio, tbb, std, openmp, rayon, libuv, nginx"):
@@ -383,6 +402,11 @@ class Command(WithFolder):
         wrong = self.bench("task", "--only", "yield_alone,nosuch", "--plan")
         self.assertEqual(wrong.returncode, 1)
         self.assertIn("there is no case nosuch", wrong.stderr)
+
+    def test_a_suite_whose_programs_could_not_be_built_is_skipped_visibly(self):
+        done = self.bench("tls", "--quick", "--peers", "none", "--build", self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("skipped: tls (rota::tls is not built", done.stdout)
 
     def test_a_page_is_made_with_the_run_and_from_its_file(self):
         self.fake("rota", all_cases("task"))

@@ -24,7 +24,10 @@ class Peer:
 
     def missing(self):
         """Why it is skipped, or nothing."""
-        return "" if self.is_there() else f"{self.packages[0]} is not installed"
+        if self.is_there():
+            return ""
+        first, *others = self.packages
+        return f"not all are installed: {', '.join(self.packages)}" if others else f"{first} is not installed"
 
 
 def has(*programs):
@@ -43,12 +46,12 @@ def is_newer(program, *folders):
         program.stat().st_mtime >= s.stat().st_mtime for folder in folders for s in folder.rglob("*") if s.is_file())
 
 
-def has_crate(name):
-    return pathlib.Path("/usr/bin/cargo").exists() and any(CRATES.glob(name + "-1.*"))
+def has_crate(name, version="1"):
+    return pathlib.Path("/usr/bin/cargo").exists() and any(CRATES.glob(f"{name}-{version}.*"))
 
 
 def crate_version(*names):
-    found = [max(CRATES.glob(name + "-1.*"), default=None) for name in names]
+    found = [max(CRATES.glob(name + "-[0-9]*"), default=None) for name in names]
     return f"{', '.join(one.name if one else '?' for one in found)}, {machine.first_line('/usr/bin/rustc', '--version')}, release"
 
 
@@ -69,6 +72,7 @@ def build_go(sources, out):
     return [str(program)]
 
 
+ASIO_HEADERS = ("boost/asio.hpp", "openssl/ssl.h")
 ASIO_FLAGS = ("-std=c++20", "-O3", "-march=native", "-DNDEBUG", "-pthread")
 
 
@@ -76,7 +80,7 @@ def build_asio(sources, out):
     program = out / "rota_bench_asio"
     bench = sources.parent.parent
     if not is_newer(program, sources, bench / "support"):
-        make(["g++", *ASIO_FLAGS, f"-I{bench}", "-o", program, *sorted(sources.glob("*.cpp"))], sources)
+        make(["g++", *ASIO_FLAGS, f"-I{bench}", "-o", program, *sorted(sources.glob("*.cpp")), "-lssl", "-lcrypto"], sources)
     return [str(program)]
 
 
@@ -129,12 +133,13 @@ OMP_HEADER = pathlib.Path("/usr/lib/llvm-19/lib/clang/19/include/omp.h")
 
 PEERS = {peer.name: peer for peer in (
     # async-channel: Tokio has no channel with several receivers that take from one another.
-    Peer("tokio", ("librust-tokio-dev", "librust-async-channel-dev", "cargo", "rustc"),
-         lambda: has_crate("tokio") and has_crate("async-channel"),
-         lambda: crate_version("tokio", "async-channel"), build_crate),
+    Peer("tokio", ("librust-tokio-dev", "librust-async-channel-dev", "librust-tokio-openssl-dev", "cargo", "rustc"),
+         lambda: has_crate("tokio") and has_crate("async-channel") and has_crate("tokio-openssl", "0.6"),
+         lambda: crate_version("tokio", "async-channel", "tokio-openssl"), build_crate),
     Peer("go", ("golang-go",), lambda: has("go"), lambda: machine.first_line("go", "version"), build_go),
-    Peer("asio", ("libboost1.81-dev", "g++"),
-         lambda: has("g++") and pathlib.Path("/usr/include/boost/asio.hpp").exists(), asio_version, build_asio),
+    Peer("asio", ("libboost1.81-dev", "libssl-dev", "g++"),
+         lambda: has("g++") and all(pathlib.Path("/usr/include", each).exists() for each in ASIO_HEADERS), asio_version,
+         build_asio),
     Peer("tbb", ("libtbb-dev", "clang-19"),
          lambda: has("clang++-19") and pathlib.Path("/usr/include/oneapi/tbb/version.h").exists(), tbb_version,
          build_fork("-ltbb")),

@@ -11,7 +11,7 @@ class Case:
     says: str               # one operation of it
     at_most: float = None   # rota's goal, in the case's unit, on the machine that the peers were first measured on
     ratio: float = None     # rota's goal as a share of a peer's median in the same run
-    peer: str = None        # which peer; none: the best
+    peer: str = None        # which peer, or the better of "one/another"; none: the best
     at_least: bool = False  # more is better, and `ratio` is a lower limit
     bytes: float = None     # rota's goal for what an operation asks of the allocator, beside the others
     parts: tuple = ()       # pairs: a part, as p99, and rota's goal for it as a share of the best peer's, less being better
@@ -62,13 +62,17 @@ def two_shapes(name, says, **more):
 ALONE = {"ratio": 0.67, "peer": "tokio"}
 AMONG = {"ratio": 0.83, "peer": "tokio"}
 
+# What the suite tls is to reach: nothing lost against who uses OpenSSL, too.
+SAME_LIBRARY = {"ratio": 1.0, "peer": "tokio/asio"}
+
 # Of these, the run that warms up says what an operation asks of the allocator.
 COUNTING_ALLOCATIONS = ("sync", "channel")
 
 # What runs beside rota without being a peer: its name, the program bench/<suite>/<program>.cpp, and what is set in its environment. In
 # such a suite rota itself waits by epoll, whatever the environment says.
 BESIDE = {"file": (("rota_uring", "rota", "ROTA_IO=uring"), ("threads", "threads", ""), ("loop", "loop", "")),
-          "echo": (("rota_uring", "rota", "ROTA_IO=uring"), ("epoll", "epoll", ""))}
+          "echo": (("rota_uring", "rota", "ROTA_IO=uring"), ("epoll", "epoll", "")),
+          "tls": (("openssl", "openssl", ""),)}
 
 SUITES = {
     "task": [
@@ -217,6 +221,16 @@ SUITES = {
         Case("tree_batches", "the same, found by a walk, 64 handed to a thread at a time; one thread alone has no need of that"),
         Case("copy_file", "a MiB of a file that is copied by its name"),
         Case("copy_stream", "a MiB that is copied from an open file to another"),
+    ],
+    "tls": [
+        *(Case(name + suffix, says + ", one worker" * (workers == 1), **SAME_LIBRARY, workers=workers)
+          for suffix, workers in (("", 2), ("_1", 1))
+          for name, says in (
+              ("handshake", "a connection: a full handshake, a byte from the server, both goodbyes; 8 at a time"),
+              ("handshake_resumed", "the same, by a ticket of the connection before"),
+              ("echo_1", "64 bytes there and back, one connection"),
+              ("echo_50", "the same, 50 connections at a time"),
+              ("bulk", "a MiB from the client to the server in writes of 16 KiB"))),
     ],
     "http": [
         Case(f"{size}_{connections}", f"a file of {words} over {connections} connections",

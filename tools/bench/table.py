@@ -45,7 +45,8 @@ def reached(case, rota, rows, bytes_row=None):
     if case.at_most is not None:
         verdicts.append(rota["median"] <= case.at_most)
     by_name = {row["subject"]: row["median"] for row in rows}
-    against = by_name.get(case.peer) if case.peer else best_peer(case, rows)
+    named = [by_name[name] for name in case.peer.split("/") if name in by_name] if case.peer else []
+    against = (max if case.at_least else min)(named, default=None) if case.peer else best_peer(case, rows)
     if case.ratio is not None and against:
         share = rota["median"] / against
         verdicts.append(share >= case.ratio if case.at_least else share <= case.ratio)

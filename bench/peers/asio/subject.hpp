@@ -38,6 +38,7 @@ extern const std::span<const one_case> timer_cases;
 extern const std::span<const one_case> waiting_cases;
 extern const std::span<const one_case> pool_cases;
 extern const std::span<const one_case> echo_cases;
+extern const std::span<const one_case> tls_cases;
 
 inline double process_cpu_ns() {
   rusage used{};

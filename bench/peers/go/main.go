@@ -196,7 +196,7 @@ func main() {
 	if len(os.Args) < 2 {
 		fail("CASE [--workers N] [--scale quick|full] [--allocations 1], or --list")
 	}
-	for _, c := range append(append(cases, syncCases...), channelCases...) {
+	for _, c := range append(append(append(cases, syncCases...), channelCases...), tlsCases...) {
 		if os.Args[1] == "--list" {
 			fmt.Println(c.name)
 		} else if c.name == os.Args[1] {

@@ -15,6 +15,7 @@ mod rounds;
 mod sync;
 mod task;
 mod timer;
+mod tls;
 
 use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
@@ -120,7 +121,7 @@ fn parse(arguments: &[String], case: &Case) -> Job {
 fn main() {
     let cases: Vec<&Case> = [
         task::CASES, timer::CASES, gate::CASES, latency::CASES, memory::CASES, pool::CASES, sync::CASES, channel::CASES,
-        file::CASES, echo::CASES,
+        file::CASES, echo::CASES, tls::CASES,
     ]
     .into_iter()
     .flatten()
