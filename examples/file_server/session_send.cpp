@@ -7,8 +7,10 @@
 #include <ctime>
 #include <expected>
 #include <new>
+#include <system_error>
 #include <utility>
 
+#include <rota/error.hpp>
 #include <rota/spawn.hpp>
 #include <rota/time.hpp>
 
@@ -34,6 +36,12 @@ page read_page(const file_source& files, std::string_view path) {
   } catch (const std::bad_alloc&) {
     return std::unexpected(status::unavailable);
   }
+}
+
+/// Of a send that has failed. What a client has not taken that is given up would stay in the kernel, megabytes of it, for as long as the client
+/// likes, and no limit of this program counts it: closing resets the connection instead.
+void leave_nothing(rota::net::tcp_stream& socket, std::error_code why) noexcept {
+  if (why == rota::errc::timed_out) static_cast<void>(socket.reset_on_close());
 }
 
 }  // namespace
@@ -135,6 +143,7 @@ rota::task<session::next> session::send_file(int file, byte_range part) {
     const auto limit = 3 * server_.settings().idle_timeout;
     const rota::net::result<std::size_t> sent =
         co_await rota::timeout(limit, over_.socket().send_file(file, static_cast<std::int64_t>(at), size));
+    if (!sent.has_value()) leave_nothing(over_.socket(), sent.error());
     // Fewer bytes than promised: the file has become shorter, and the client must not wait for the rest.
     if (!sent.has_value() || *sent != size) co_return next::close;
     counters::add(server_.counts().sent, *sent);
@@ -181,7 +190,10 @@ rota::task<session::next> session::flush() {
     sent = co_await rota::timeout(limit, over_.socket().write_all(bytes));
   }
   out_used_ = 0;
-  if (!sent.has_value()) co_return next::close;
+  if (!sent.has_value()) {
+    leave_nothing(over_.socket(), sent.error());
+    co_return next::close;
+  }
   counters::add(server_.counts().sent, *sent);
   co_return next::read_on;
 }
