@@ -146,6 +146,25 @@ foreach(folder IN LISTS _rota_rooms)
   endif()
 endforeach()
 
+# The same programs where the system makes no ring. Not under a sanitizer: it does not like to be traced.
+if(ROTA_HAS_URING AND ROTA_SANITIZE STREQUAL none AND NOT CMAKE_CROSSCOMPILING)
+  foreach(case io:ENOSYS:does_not_ask net:ENOSYS:does_not_ask net:EPERM:does_not_ask driver:ENOSYS:asks driver:ENOMEM:asks)
+    string(REPLACE ":" ";" case "${case}")
+    list(GET case 0 room)
+    list(GET case 1 error)
+    list(GET case 2 asks)
+    if(TARGET unit_${room})
+      add_test(
+        NAME without_ring.unit_${room}.${error}
+        COMMAND "${_rota_tests}/support/without_ring.sh" "$<TARGET_FILE:unit_${room}>" ${error} ${asks}
+      )
+      set_tests_properties(
+        without_ring.unit_${room}.${error} PROPERTIES LABELS unit TIMEOUT ${ROTA_TEST_TIMEOUT} SKIP_RETURN_CODE 77
+      )
+    endif()
+  endforeach()
+endif()
+
 # --- api
 file(GLOB _rota_api CONFIGURE_DEPENDS "${_rota_tests}/api/*.cpp")
 rota_linkable(_rota_api "${_rota_api}")
