@@ -6,7 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -88,6 +92,45 @@ TEST(reports, a_task_that_stays_in_user_code_is_named) {
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("worker 0 has run task "), std::string::npos) << text;
   EXPECT_NE(text.find("its name is 'stubborn', it last awaited at "), std::string::npos) << text;
+}
+
+/// Standard error is another file while it lives; -1: it is closed.
+class standard_error {
+ public:
+  explicit standard_error(int other) : before_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+    std::fflush(stderr);
+    EXPECT_EQ(other == -1 ? ::close(STDERR_FILENO) : ::dup2(other, STDERR_FILENO),
+              other == -1 ? 0 : STDERR_FILENO);
+  }
+  standard_error(const standard_error&) = delete;
+  standard_error& operator=(const standard_error&) = delete;
+  ~standard_error() {
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+  }
+
+ private:
+  int before_;
+};
+
+void fail_with_nobody_to_tell(int other) {
+  runtime_options o = with_workers(2);
+  o.on_unhandled = unhandled_policy::report;
+  runtime rt(o);
+  const standard_error unheard(other);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    rt.spawn(fails()).detach();
+    while (rt.stats().total_unhandled < i) std::this_thread::yield();
+  }
+  EXPECT_EQ(rt.spawn([]() -> task<int> { co_return 3; }).join(), 3) << "workers go on";
+}
+
+TEST(reports, a_standard_error_that_is_full_or_closed_changes_nothing) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_NE(full, -1);
+  fail_with_nobody_to_tell(full);
+  ::close(full);
+  fail_with_nobody_to_tell(-1);
 }
 
 TEST(reports, five_lines_a_minute) {
