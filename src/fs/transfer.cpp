@@ -63,7 +63,9 @@ task<std::size_t> read_in_memory(int fd, std::span<std::byte> into, std::uint64_
 }
 
 task<number> read_some(int fd, std::span<std::byte> into, std::uint64_t offset, in_place how) {
-  if (how == in_place::tried && offset != sys::no_offset && !into.empty()) {
+  // Nobody waits for nothing. A ring would say 0 where the system says an error: EISDIR.
+  if (into.empty() && offset != sys::no_offset) co_return sys::read_at(fd, into, offset);
+  if (how == in_place::tried && offset != sys::no_offset) {
     const parts one(into.first(std::min(into.size(), most_in_place)));
     const std::size_t got = co_await cached_read_leaf(fd, one, offset);
     if (got != 0) co_return got;

@@ -368,6 +368,9 @@ TEST_F(fs_file, a_full_device_and_a_folder_are_told) {
     file directory = must(co_await file::open(folder.root()));
     std::array<std::byte, 4> some;
     co_await fails(directory.read(some), EISDIR);
+    // Of nothing, too; a ring would say 0.
+    co_await fails(directory.read(std::span<std::byte>()), EISDIR);
+    co_await fails(directory.read_at(std::span<std::byte>(), 0), EISDIR);
     co_await fails(file::open("/dev/null/x"), ENOTDIR);
   });
 }
