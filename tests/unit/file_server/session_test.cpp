@@ -35,6 +35,7 @@ class a_session : public ::testing::Test {
     o.listings = feature::on;
     o.access_log = logs_.at("log");
     o.drain_timeout = drain_timeout();
+    o.idle_timeout = idle_timeout(o.idle_timeout);
     runtime_ = std::make_unique<rota::runtime>(rota::runtime_options{.workers = 2});
     server_ = std::make_unique<server>(o, 2);
     served_ = runtime_->spawn(server_->run());
@@ -43,6 +44,9 @@ class a_session : public ::testing::Test {
 
   [[nodiscard]] virtual std::string root() const { return folder_.root(); }
   [[nodiscard]] virtual std::chrono::milliseconds drain_timeout() const { return std::chrono::seconds(10); }
+  [[nodiscard]] virtual std::chrono::milliseconds idle_timeout(std::chrono::milliseconds usual) const {
+    return usual;
+  }
 
   void TearDown() override {
     if (server_) stop();
@@ -209,6 +213,27 @@ TEST_F(a_session, a_client_that_resets_the_connection_is_in_the_log_with_its_add
   stop();
   const std::string line = read_file(logs_.at("log"));
   EXPECT_TRUE(line.starts_with("127.0.0.1 - - [")) << line;
+}
+
+class an_impatient_session : public a_session {
+ protected:
+  [[nodiscard]] std::chrono::milliseconds idle_timeout(std::chrono::milliseconds /*usual*/) const override {
+    return std::chrono::milliseconds(20);
+  }
+};
+
+// What has come so far can be read; the rest is not kept for it.
+TEST_F(an_impatient_session, resets_a_client_that_takes_nothing) {
+  folder_.write("huge", "");
+  std::filesystem::resize_file(folder_.at("huge"), std::size_t{64} << 20U);
+  const client one(port_, 1);
+  char first = 0;
+  ASSERT_TRUE(one.send(get("/huge")) && one.receive_one(first));
+  while (server_->snapshot().log_lines != 1) std::this_thread::yield();
+  stop();
+  std::string rest;
+  EXPECT_FALSE(one.receive_all(rest)) << "it ended as if all had been sent";
+  EXPECT_LT(rest.size(), std::size_t{1} << 20U);
 }
 
 // More than any socket buffers hold: the server is still sending when the file shrinks.
