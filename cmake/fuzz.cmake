@@ -65,7 +65,9 @@ function(rota_fuzz_target name library)
   target_link_libraries(fuzz_${name} PRIVATE ${library})
   add_dependencies(rota_tests_unit fuzz_${name})
   add_test(NAME fuzz.${name} COMMAND fuzz_${name} "${_rota_fuzz_folder}/corpus/${name}")
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS unit TIMEOUT ${ROTA_TEST_TIMEOUT})
+  set_tests_properties(
+    fuzz.${name} PROPERTIES LABELS unit TIMEOUT ${ROTA_TEST_TIMEOUT} SKIP_REGULAR_EXPRESSION "^skipped: "
+  )
 
   if(_rota_can_fuzz)
     add_executable(libfuzzer_${name} EXCLUDE_FROM_ALL "${file}")

@@ -38,8 +38,12 @@ peer::job parse(int argc, char** argv, const peer::one_case& chosen) {
 int main(int argc, char** argv) {
   if (argc < 2) misuse("usage", "CASE [--workers N] [--scale quick|full], or --list");
   const bool lists = std::strcmp(argv[1], "--list") == 0;
-  for (const auto& cases :
-       {peer::task_cases, peer::timer_cases, peer::waiting_cases, peer::pool_cases, peer::echo_cases, peer::tls_cases}) {
+  for (const auto& cases : {peer::task_cases,
+                            peer::timer_cases,
+                            peer::waiting_cases,
+                            peer::pool_cases,
+                            peer::echo_cases,
+                            peer::tls_cases}) {
     for (const peer::one_case& each : cases) {
       if (lists) {
         std::puts(each.name);
