@@ -173,7 +173,7 @@ func handshakes(tickets bool) func(job) {
 	}
 }
 
-func answer(stream *tls.Conn) {
+func answerInPrivate(stream *tls.Conn) {
 	var one [messageBytes]byte
 	for {
 		got, err := stream.Read(one[:])
@@ -207,7 +207,7 @@ func (here *place) connectAll(many int) (streams []*tls.Conn) {
 func tlsEchoes(connections int) func(job) {
 	return func(j job) {
 		here := newPlace(false, 1)
-		go here.serve(answer)
+		go here.serve(answerInPrivate)
 		streams := here.connectAll(connections)
 		measured(func(n int) { atATime(connections, n, func(i, n int) { ask(streams[i], n) }) })(j)
 	}
