@@ -19,7 +19,8 @@ worker::worker(scheduler& shared, unsigned index, std::uint64_t seed) noexcept
       index_(index),
       mine_(ring_.take_owner_end()),
       forks_(queue::best_pop_barrier(), shared),
-      random_(seed + index) {}
+      random_(seed + index),
+      neighbour_(index) {}
 
 void worker::enter_thread() noexcept {
   base::thread_locals& here = base::this_thread_locals();
@@ -57,7 +58,9 @@ void worker::tick() noexcept {
   lifo_polls_ = 0;
   const base::time_point began = shared_.now();
   while (budget_ != 0) {
-    header* const task = next_running();
+    header* task = next_running();
+    // Without any poll this worker searches, or parks.
+    if (task == nullptr && polls_this_tick_ != 0) task = from_neighbour();
     if (task == nullptr) break;
     run(*task);
     if (lost_role()) return;
@@ -92,8 +95,10 @@ void worker::maintain() noexcept {
   const driver_port& driver = shared_.around.driver;
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
   shared_.poll().give_back();
+  newest_goes_ = newest::to_ring_told_later;  // a task is chosen next
   if (events != 0) driver.ops->dispatch(driver.self, found, events);
   shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
+  newest_goes_ = newest::to_slot;
 }
 
 /// Events come in order, and wait in order in the driver. What the ring has no room for goes to the injector instead, behind all that
@@ -236,7 +241,9 @@ header* worker::from_injector() noexcept {
 }
 
 void worker::push_newest(header& task) noexcept {
-  if (to_ring_ || base::chance()) {
+  if (newest_goes_ == newest::to_ring_told_later) {
+    push_last(task);
+  } else if (newest_goes_ == newest::to_ring || base::chance()) {
     push_ring(task);
   } else if (header* const displaced = slot_.put(task)) {
     push_ring(*displaced);
@@ -314,6 +321,19 @@ header* worker::search() noexcept {
     if (header* const task = start(entry)) return task;
   }
   return next_running();
+}
+
+/// Between two looks at the driver, when nothing is left here: who finds events at each of them never comes to search, and the tasks that
+/// a neighbour has left in its ring would stand there until that one has its processor back. One neighbour at a time, each in its turn.
+header* worker::from_neighbour() noexcept {
+  const unsigned n = shared_.workers();
+  neighbour_ = (neighbour_ + 1) % n;
+  if (neighbour_ == index_) neighbour_ = (neighbour_ + 1) % n;
+  worker& other = shared_.at(neighbour_);
+  if (&other == this || !other.thief_end().has_items() || !shared_.idle_.try_search()) return nullptr;
+  header* const task = steal_from(other);
+  leave_behind();
+  return task;
 }
 
 header* worker::steal_from(worker& victim) noexcept {
@@ -451,10 +471,10 @@ void worker::wait_in_driver() noexcept {
   }
   turn.give_back();
   get_up(notified);
-  to_ring_ = true;
+  newest_goes_ = newest::to_ring;
   if (events != 0) driver.ops->dispatch(driver.self, found, events);
   shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
-  to_ring_ = false;
+  newest_goes_ = newest::to_slot;
 }
 
 void worker::drain() noexcept {

@@ -117,6 +117,9 @@ class alignas(base::cache_line) worker {
   }
 
  private:
+  /// Where what is woken now goes: what events and timers bring is for all, and stands in its order.
+  enum class newest : std::uint8_t { to_slot, to_ring, to_ring_told_later };
+
   void tick() noexcept;
   void maintain() noexcept;
   [[nodiscard]] bool leaves_events_where_they_are() noexcept;
@@ -135,6 +138,7 @@ class alignas(base::cache_line) worker {
   void flush_lifo() noexcept;
   void move_to_injector(task_ring::batch& batch) noexcept;
 
+  [[nodiscard]] core::header* from_neighbour() noexcept;
   [[nodiscard]] core::header* search() noexcept;
   [[nodiscard]] core::header* steal_from(worker& victim) noexcept;
   [[nodiscard]] core::header* steal_fork(worker& victim) noexcept;
@@ -171,8 +175,9 @@ class alignas(base::cache_line) worker {
   std::uint32_t forks_in_a_row_ = 0;
   std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last
   std::uint32_t polls_this_tick_ = 0;
+  unsigned neighbour_;  // whose ring is looked at next
   bool searching_ = false;
-  bool to_ring_ = false;    // what is woken now goes where all can take it
+  newest newest_goes_ = newest::to_slot;
   bool owes_look_ = false;  // something went into the ring, and nobody was told
   bool just_woken_ = false;
   bool books_closed_ = false;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,8 @@ class stage {
   bool is_prepared = false;
   /// One event is found by the next wait, and prepares something.
   bool has_event = false;
+  /// What that event does.
+  std::function<void()> on_event = [] {};
   /// How often a worker has looked at the driver between its tasks.
   unsigned looks = 0;
 };
@@ -108,9 +111,12 @@ const driver_ops stage::driver_table{
       }
       return std::exchange(s.has_event, false) ? 1 : 0;
     },
-    .dispatch = [](void* self,
-                   const event_buffer&,
-                   unsigned) noexcept { static_cast<stage*>(self)->is_prepared = true; },
+    .dispatch =
+        [](void* self, const event_buffer&, unsigned) noexcept {
+          auto& s = *static_cast<stage*>(self);
+          s.is_prepared = true;
+          s.on_event();
+        },
     .interrupt = [](void*) noexcept {},
     .flush = [](void* self) noexcept { static_cast<stage*>(self)->is_prepared = false; },
 };
@@ -157,6 +163,47 @@ TEST(scripted_run, tasks_that_yield_do_not_keep_the_driver_from_being_asked) {
   print("looks at the driver beside 200 tasks that yield 10,000 times", s.looks);
   EXPECT_GE(s.looks, 10'000 / (4 * polls_between_driver_looks));
   EXPECT_LE(s.looks, 10'000 / 128);
+}
+
+// The other worker has lost its processor; this one has an event at each look at the driver, and never searches.
+TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) {
+  for (const unsigned workers : {2U, 3U}) {
+    stage s(workers);
+    script order;
+    constexpr int events = 100;
+    int left = events;
+    s.on_event = [&] {
+      s.spawn(note(order, "event"));
+      s.has_event = --left != 0;
+    };
+    s.has_event = true;
+    for (int i = 0; i < 8; ++i) s.spawn_as(workers - 1, note(order, "theirs"));
+    s.spawn_as(0, nothing());
+    s.when_idle = [&] { s.finish(); };
+    s.play();
+    const auto last = std::ranges::find(std::views::reverse(order), "theirs");
+    const auto before = std::count(last, std::views::reverse(order).end(), "event");
+    print("events that came before the last task of the other, of 100", static_cast<std::uint64_t>(before));
+    // The last one is in its slot until the watchdog says that it may be taken.
+    EXPECT_EQ(std::ranges::count(order, "theirs"), 7);
+    EXPECT_LE(before, 20);
+    EXPECT_EQ(std::ranges::count(order, "event"), events);
+  }
+}
+
+// In a look between two tasks, too: the slot is for what a task has woken, and only its worker has that.
+TEST(scripted_run, what_events_wake_is_for_all) {
+  stage s(2);
+  script order;
+  s.on_event = [&] {
+    for (const char* which : {"first", "second", "third"}) s.spawn(note(order, which));
+    EXPECT_TRUE(s.tasks.at(0).slot().is_empty());
+    EXPECT_TRUE(s.tasks.at(0).thief_end().has_items());
+  };
+  s.has_event = true;
+  s.when_idle = [&] { s.finish(); };
+  s.play();
+  EXPECT_EQ(order, (script{"first", "second", "third"}));
 }
 
 // Each link spawns the next, which goes to the LIFO slot.
