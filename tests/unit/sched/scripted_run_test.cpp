@@ -168,10 +168,10 @@ TEST(scripted_run, tasks_that_yield_do_not_keep_the_driver_from_being_asked) {
 // The other worker has lost its processor; this one has an event at each look at the driver, and never searches.
 TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) {
   for (const unsigned workers : {2U, 3U}) {
-    stage s(workers);
-    script order;
     constexpr int events = 100;
     int left = events;
+    script order;  // the stage's end lets the last task of the other run
+    stage s(workers);
     s.on_event = [&] {
       s.spawn(note(order, "event"));
       s.has_event = --left != 0;
@@ -193,8 +193,8 @@ TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) 
 
 // In a look between two tasks, too: the slot is for what a task has woken, and only its worker has that.
 TEST(scripted_run, what_events_wake_is_for_all) {
-  stage s(2);
   script order;
+  stage s(2);
   s.on_event = [&] {
     for (const char* which : {"first", "second", "third"}) s.spawn(note(order, which));
     EXPECT_TRUE(s.tasks.at(0).slot().is_empty());
