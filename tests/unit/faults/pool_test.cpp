@@ -109,7 +109,8 @@ TEST_F(pool_without_threads, the_time_of_a_wait_is_over_all_the_same) {
 // There is no memory for its work: it is tried for again, and whoever waits for the pool waits for it.
 TEST(pool_without_memory, an_item_that_waits_for_it_is_waited_for) {
   thread_pool p({.max_threads = 1});
-  p.submit([] {}).wait();
+  static_cast<void>(p.submit([] {}));
+  p.wait_idle();
   source<int> s(8);
   std::atomic<int> runs{0};
   watch_options how;
