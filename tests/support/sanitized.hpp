@@ -17,4 +17,14 @@ inline constexpr bool with_address_sanitizer = false;
 inline constexpr bool sanitized = false;
 #endif
 
+/// ThreadSanitizer ends a fork that starts threads.
+inline constexpr bool may_start_threads = !sanitized || with_address_sanitizer;
+
+/// g++ 12's AddressSanitizer leaves its allocator's locks to a fork as they are, clang's takes them before.
+#if defined(__clang__)
+inline constexpr bool may_fork_beside_allocations = may_start_threads;
+#else
+inline constexpr bool may_fork_beside_allocations = !sanitized;
+#endif
+
 }  // namespace rota::test

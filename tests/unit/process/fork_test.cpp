@@ -10,16 +10,6 @@
 namespace rota::test {
 namespace {
 
-/// ThreadSanitizer ends a fork that starts threads.
-constexpr bool may_start_threads = !sanitized || with_address_sanitizer;
-
-/// g++ 12's AddressSanitizer leaves its allocator's locks to a fork as they are, clang's takes them before.
-#if defined(__clang__)
-constexpr bool may_fork_beside_allocations = may_start_threads;
-#else
-constexpr bool may_fork_beside_allocations = !sanitized;
-#endif
-
 /// Runs `body` in a fork, which is ended if it hangs; what it returns is a bit for each thing that was not as it should be.
 template <class F>
 int code_of_fork(F body) {
