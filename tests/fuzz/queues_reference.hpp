@@ -130,8 +130,9 @@ class queue_reference {
       return of_->closed_ || !of_->items_.empty();
     }
     void arrive(player who, number /*how*/) override { turns_.add({who}); }
+    /// The end, too, is told by one to the next: who was called for the last item, and finds that another has it, tells those behind it.
     [[nodiscard]] bool must(player who) const override {
-      return of_->items_.empty() ? of_->closed_ : turns_.must(who);
+      return (of_->closed_ || !of_->items_.empty()) && turns_.must(who);
     }
     [[nodiscard]] bool may(player who, players awake) const override {
       return of_->items_.empty() ? of_->closed_ : turns_.may(who, awake);
