@@ -292,10 +292,10 @@ TEST(name_servers, are_forgotten_when_the_question_is_cancelled) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
     const int before = open_descriptors();
-    for (int i = 0; i < 10; ++i) {
-      const int asked = server.questions();
+    constexpr int each = 2;  // for the addresses of either kind
+    for (int asked = server.questions() + each; asked <= 10 * each; asked += each) {
       auto asking = spawn(net::resolve("silent.test", 1, by(server)));
-      while (server.questions() == asked) co_await yield();
+      while (server.questions() < asked) co_await yield();
       EXPECT_GT(open_descriptors(), before);
       asking.cancel();
       const auto end = co_await asking.result();
