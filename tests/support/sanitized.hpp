@@ -17,6 +17,13 @@ inline constexpr bool with_address_sanitizer = false;
 inline constexpr bool sanitized = false;
 #endif
 
+/// UndefinedBehaviorSanitizer asks the kernel by a pipe whether an object can be read: without a free descriptor none can.
+#if defined(__has_feature)
+inline constexpr bool needs_descriptors_itself = __has_feature(undefined_behavior_sanitizer);
+#else
+inline constexpr bool needs_descriptors_itself = false;
+#endif
+
 /// ThreadSanitizer ends a fork that starts threads.
 inline constexpr bool may_start_threads = !sanitized || with_address_sanitizer;
 
