@@ -75,7 +75,8 @@ template <class... C>
 // tasks, and do not compile here; for a limit there is the _for of each. They throw as select does.
 
 /// Never waits; nothing: no case is ready. Needs no runtime. What is not ready is in its line for a moment: a try_acquire(), or another try,
-/// that comes just then finds somebody waiting, and may say `empty`.
+/// that comes just then finds somebody waiting, and may say `empty`. An item that another thread is just putting in, and a place that one is
+/// just emptying, are not ready; a try_recv(), or a try_send(), waits for that move.
 template <class... C>
   requires(sizeof...(C) > 0)
 [[nodiscard]] auto try_select(C&&... cases) {
