@@ -6,7 +6,7 @@ namespace rota::fs {
 
 namespace {
 
-constexpr unsigned wanted = STATX_BASIC_STATS | STATX_BTIME;
+constexpr unsigned statx_mask = STATX_BASIC_STATS | STATX_BTIME;
 
 file_info::time_point time_of(const statx_timestamp& t) noexcept {
   using clock = std::chrono::system_clock;
@@ -60,7 +60,7 @@ file_info info_of(const struct statx& from) noexcept {
 
 result<file_info> look_at(int at, const char* path, int flags) noexcept {
   struct statx found{};
-  const result<void> asked = sys::info(at, path, flags, wanted, found);
+  const result<void> asked = sys::info(at, path, flags, statx_mask, found);
   if (!asked.has_value()) return std::unexpected(asked.error());
   return info_of(found);
 }
@@ -69,9 +69,9 @@ task<result<file_info>> information(int at, std::string path, int flags) {
   if (has_zero(path)) co_return bad_argument();
   struct statx found{};
   const auto prepare = [&](sys::ring_request& r) noexcept {
-    sys::prepare_info(r, at, path.c_str(), flags, wanted, &found);
+    sys::prepare_info(r, at, path.c_str(), flags, statx_mask, &found);
   };
-  const auto make = [&]() noexcept { return sys::info(at, path.c_str(), flags, wanted, found); };
+  const auto make = [&]() noexcept { return sys::info(at, path.c_str(), flags, statx_mask, found); };
   const system_call call("file information", sys::ring_call::info, prepare, make);
   const number asked = co_await perform(call);
   if (!asked.has_value()) co_return std::unexpected(asked.error());

@@ -17,7 +17,7 @@ using detail::descriptor;
 using detail::has_zero;
 namespace sys = detail::sys;
 
-constexpr int most_tries = 100;
+constexpr int most_names = 100;
 
 std::string usual_folder() {
   const char* const said = ::secure_getenv("TMPDIR");
@@ -37,7 +37,7 @@ result<descriptor> make_named_for_a_moment(const std::string& folder) {
       const result<void> unnamed = sys::remove_name(AT_FDCWD, path.c_str(), 0);
       if (!unnamed.has_value()) return std::unexpected(unnamed.error());
     }
-    if (made.has_value() || made.error() != std::errc::file_exists || i == most_tries) return made;
+    if (made.has_value() || made.error() != std::errc::file_exists || i == most_names) return made;
   }
 }
 
@@ -65,7 +65,7 @@ result<std::string> make_folder(const std::string& start) {
     std::string path = start + detail::unique_digits();
     const result<void> made = sys::make_folder(AT_FDCWD, path.c_str(), 0700);
     if (made.has_value()) return path;
-    if (made.error() != std::errc::file_exists || i == most_tries) return std::unexpected(made.error());
+    if (made.error() != std::errc::file_exists || i == most_names) return std::unexpected(made.error());
   }
 }
 

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t waiting = 0;
 constexpr std::uint32_t begun = 1;
 constexpr std::uint32_t withdrawn = 2;
-constexpr std::uint32_t done = 3;
-constexpr std::uint32_t closed = 4;
+constexpr std::uint32_t phase_done = 3;
+constexpr std::uint32_t phase_closed = 4;
 constexpr std::uint32_t phase = 7;
 constexpr std::uint32_t listens = 8;
 
@@ -49,7 +49,7 @@ bool reply_core::listen(waker by) noexcept {
   asker_ = std::move(by);
   // acq_rel. release: pairs with end(), which takes the waker; acquire: with end(), if that came first.
   const std::uint32_t before = word_.fetch_or(listens, base::order::acq_rel);
-  if ((before & phase) < done) return true;
+  if ((before & phase) < phase_done) return true;
   asker_ = waker();
   return false;
 }
@@ -67,14 +67,14 @@ bool reply_core::give_up() noexcept {
       return true;
     }
   }
-  if ((seen & phase) >= done) return true;
+  if ((seen & phase) >= phase_done) return true;
   stop();
   return false;
 }
 
 bool reply_core::is_over() const noexcept {
   // acquire. Pairs with end().
-  return (word_.load(base::order::acquire) & phase) >= done;
+  return (word_.load(base::order::acquire) & phase) >= phase_done;
 }
 
 bool reply_core::was_withdrawn() const noexcept {
@@ -99,12 +99,12 @@ bool reply_core::wait_for(mailbox_core& box, std::chrono::nanoseconds limit) noe
 void reply_core::sleep_until(base::time_point deadline) noexcept {
   // acquire. Pairs with end().
   const std::uint32_t seen = word_.load(base::order::acquire);
-  if ((seen & phase) < done) static_cast<void>(base::futex_wait(word_, seen, deadline));
+  if ((seen & phase) < phase_done) static_cast<void>(base::futex_wait(word_, seen, deadline));
 }
 
 void reply_core::demand_reply() const {
   // relaxed. It is over, as the caller has seen.
-  if ((word_.load(base::order::relaxed) & phase) == closed)
+  if ((word_.load(base::order::relaxed) & phase) == phase_closed)
     throw error(errc::closed, "an actor has ended before it replied");
 }
 
@@ -121,7 +121,7 @@ bool reply_core::begin() noexcept {
 
 void reply_core::finish() noexcept {
   drop_function();
-  end(done);
+  end(phase_done);
 }
 
 void reply_core::abandon() noexcept {
@@ -131,7 +131,7 @@ void reply_core::abandon() noexcept {
   // As if it began: the asker leaves the function alone from now on.
   if (seen == waiting && !begin()) return;
   drop_function();
-  end(closed);
+  end(phase_closed);
 }
 
 void reply_core::end(std::uint32_t how) noexcept {

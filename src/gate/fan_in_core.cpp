@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_producers = std::size_t{signal_waker::words} * signal_word::bits;
 constexpr std::size_t most_items = std::size_t{1} << 24U;
-constexpr std::uint32_t most_budget = 65'536;
+constexpr std::uint32_t most_fan_in_budget = 65'536;
 
 void check(const char* field, std::size_t found, std::size_t most) {
   if (found != 0 && found <= most) return;
@@ -53,7 +53,7 @@ struct fan_in_core::parts {
 std::uint64_t fan_in_core::checked(const fan_in_options& options) {
   check("producers", options.producers, most_producers);
   check("segment", options.segment, most_items);
-  check("budget", options.budget, most_budget);
+  check("budget", options.budget, most_fan_in_budget);
   return std::bit_ceil(options.segment) - 1;
 }
 

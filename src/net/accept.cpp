@@ -15,7 +15,7 @@ namespace sys = base::sys;
 namespace {
 
 constexpr std::chrono::milliseconds shortest(10);
-constexpr std::chrono::milliseconds longest(1000);
+constexpr std::chrono::milliseconds longest_back_off(1000);
 
 enum class on_error : unsigned char { skip, pause, fail };
 
@@ -64,7 +64,7 @@ socket_leaf::attempt accept_core::try_once() noexcept {
 
 socket_leaf::attempt accept_core::pause(const std::error_code& why) noexcept {
   const std::chrono::milliseconds wait = std::max(by_->back_off, shortest);
-  by_->back_off = std::min(2 * wait, longest);
+  by_->back_off = std::min(2 * wait, longest_back_off);
   result_ = std::unexpected(why);
   timer_.arm(task(), timing::now_for(task()) + wait, make_waker());
   return attempt::paused;
@@ -74,7 +74,7 @@ bool accept_core::pause_is_over() noexcept {
   if (!timer_.has_fired()) return false;
   // By the machine's clock: a report is for somebody's log, whatever time the runtime has.
   const auto now = base::now();
-  if (now - by_->last_report >= longest) {
+  if (now - by_->last_report >= longest_back_off) {
     by_->last_report = now;
     tells_ = true;
   }

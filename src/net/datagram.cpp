@@ -16,12 +16,7 @@ namespace sys = base::sys;
 namespace {
 
 /// So many at a time.
-constexpr std::size_t most_at_once = 64;
-
-template <class T>
-bool would_block(const result<T>& did) noexcept {
-  return !did.has_value() && sys::would_block(did.error());
-}
+constexpr std::size_t most_datagrams = 64;
 
 iovec part_of(std::span<const std::byte> bytes) noexcept {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -29,9 +24,9 @@ iovec part_of(std::span<const std::byte> bytes) noexcept {
 
 /// What the system's calls for several datagrams take.
 struct batch {
-  mmsghdr messages[most_at_once];
-  iovec parts[most_at_once];
-  sockaddr_storage addresses[most_at_once];
+  mmsghdr messages[most_datagrams];
+  iovec parts[most_datagrams];
+  sockaddr_storage addresses[most_datagrams];
 
   void set(std::size_t i, std::span<const std::byte> bytes, std::size_t address_size) noexcept {
     parts[i] = part_of(bytes);
@@ -60,7 +55,7 @@ socket_leaf::attempt receive_leaf::try_once() noexcept {
   message.msg_name = &from;
   message.msg_namelen = sizeof from;
   result_ = sys::receive_message(descriptor(), message, then_ == read_leaf::what_then::stays ? MSG_PEEK : 0);
-  if (would_block(result_)) return attempt::would_block;
+  if (sys::would_block(result_)) return attempt::would_block;
   if (result_.has_value()) note_sender(&from, message.msg_namelen);
   return attempt::done;
 }
@@ -84,7 +79,7 @@ socket_leaf::attempt send_leaf::try_once() noexcept {
     message.msg_namelen = static_cast<socklen_t>(size);
   }
   result_ = sys::send_message(descriptor(), message);
-  return would_block(result_) ? attempt::would_block : attempt::done;
+  return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
 
 template <class Endpoint>
@@ -107,12 +102,12 @@ socket_leaf::attempt unix_send_to_leaf::try_once() noexcept {
 }
 
 socket_leaf::attempt receive_batch_leaf::try_once() noexcept {
-  const std::size_t count = std::min(into_.size(), most_at_once);
+  const std::size_t count = std::min(into_.size(), most_datagrams);
   if (count == 0) return attempt::done;
   batch all;
   for (std::size_t i = 0; i < count; ++i) all.set(i, into_[i].bytes, sizeof all.addresses[i]);
   result_ = sys::receive_messages(descriptor(), all.messages, count);
-  if (would_block(result_)) return attempt::would_block;
+  if (sys::would_block(result_)) return attempt::would_block;
   for (std::size_t i = 0; i < result_.value_or(0); ++i) {
     const msghdr& each = all.messages[i].msg_hdr;
     into_[i].size = all.messages[i].msg_len;
@@ -123,7 +118,7 @@ socket_leaf::attempt receive_batch_leaf::try_once() noexcept {
 }
 
 socket_leaf::attempt send_batch_leaf::try_once() noexcept {
-  const std::size_t count = std::min(from_.size(), most_at_once);
+  const std::size_t count = std::min(from_.size(), most_datagrams);
   if (count == 0) return attempt::done;
   const bool has_peer = is_connected(descriptor());
   batch all;
@@ -131,7 +126,7 @@ socket_leaf::attempt send_batch_leaf::try_once() noexcept {
     all.set(i, from_[i].bytes, has_peer ? 0 : from_[i].peer.to_native(&all.addresses[i]));
   }
   result_ = sys::send_messages(descriptor(), all.messages, count);
-  return would_block(result_) ? attempt::would_block : attempt::done;
+  return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
 
 result<std::size_t> try_receive(const socket_ref& s, std::span<std::byte> into) noexcept {

@@ -38,11 +38,6 @@ class parts {
   std::size_t size_ = 0;
 };
 
-template <class T>
-bool would_block(const result<T>& did) noexcept {
-  return !did.has_value() && sys::would_block(did.error());
-}
-
 std::unexpected<std::error_code> closed() noexcept { return std::unexpected(make_error_code(errc::closed)); }
 
 result<std::size_t> try_to_read(const socket_ref& s, std::span<std::byte> into) noexcept {
@@ -68,7 +63,7 @@ socket_leaf::attempt read_leaf::try_once() noexcept {
   result_ = peeks ? sys::peek(descriptor(), into_.data(), into_.size())
                   : sys::receive(descriptor(), into_.data(), into_.size());
   if (!peeks && result_.has_value()) note_read(*result_ < into_.size());
-  return would_block(result_) ? attempt::would_block : attempt::done;
+  return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
 
 bool read_v_leaf::reads_all() const noexcept {
@@ -84,7 +79,7 @@ socket_leaf::attempt read_v_leaf::try_once() noexcept {
   if (all.count() == 0) return attempt::done;
   result_ = sys::receive_vector(descriptor(), all.get(), all.count());
   if (result_.has_value()) note_read(*result_ < all.size());
-  return would_block(result_) ? attempt::would_block : attempt::done;
+  return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
 
 socket_leaf::attempt write_leaf::try_once() noexcept {

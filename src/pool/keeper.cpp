@@ -5,7 +5,7 @@
 namespace rota::pool::detail {
 
 namespace {
-constexpr unsigned at_once = 64;
+constexpr unsigned timers_at_once = 64;
 }
 
 void keeper::ensure_thread() noexcept {
@@ -62,7 +62,7 @@ void keeper::serve() noexcept {
       const base::lock_guard guard(lock_);
       if (stopping_) return;
     }
-    if (shard_.poll(base::now(), at_once) != 0) continue;
+    if (shard_.poll(base::now(), timers_at_once) != 0) continue;
     static_cast<void>(base::futex_wait(word_, seen, shard_.earliest()));
   }
 }

@@ -32,13 +32,13 @@ constexpr scheduler_ops none_ops{
     .freed = [](scheduler&) noexcept {},
 };
 
-constinit scheduler nobody{&none_ops};
+constinit scheduler no_scheduler{&none_ops};
 
 entered& entered_of(header& task) noexcept { return static_cast<entered&>(*task.owner); }
 
 }  // namespace
 
-scheduler& no_services() noexcept { return nobody; }
+scheduler& no_services() noexcept { return no_scheduler; }
 
 const scheduler_ops entered::ops_table{
     .admit = [](scheduler&) noexcept { return true; },

@@ -4,6 +4,7 @@
 #include "task/harness.hpp"
 
 #include <rota/detail/fork_group.hpp>
+#include <rota/detail/spawn_on.hpp>
 
 #include <bit>
 #include <cstdlib>

@@ -39,10 +39,10 @@ class context {
   bool at_end_ = false;
   const void* bottom_ = nullptr;
   std::size_t size_ = 0;
-  void* fake_stack_ = nullptr;  // ASan's
-  context* left_ = nullptr;     // whoever switched to this context last
-  void* tsan_fibre_ = nullptr;
-  bool owns_tsan_fibre_ = false;
+  [[maybe_unused]] void* fake_stack_ = nullptr;  // ASan's
+  context* left_ = nullptr;                      // whoever switched to this context last
+  [[maybe_unused]] void* tsan_fibre_ = nullptr;
+  [[maybe_unused]] bool owns_tsan_fibre_ = false;
 };
 
 }  // namespace rota::testing::detail

@@ -18,7 +18,7 @@ namespace detail {
 
 namespace {
 
-const std::string config = "client_config";
+const std::string client_field = "client_config";
 constexpr std::size_t most_hosts = 65536;
 
 class client_context final : public context {
@@ -36,20 +36,21 @@ class client_context final : public context {
 };
 
 client_context::client_context(const client_config& from)
-    : ctx_(make_ssl_ctx(side::client, from.minimum_version, config)),
+    : ctx_(make_ssl_ctx(side::client, from.minimum_version, client_field)),
       verify_(from.verify),
       sessions_(from.remembered_hosts) {
-  if (from.remembered_hosts > most_hosts) refuse(config + ".remembered_hosts", "more than 65536");
+  if (from.remembered_hosts > most_hosts) refuse(client_field + ".remembered_hosts", "more than 65536");
   const trust_sources sources{from.ca_file, from.ca_folder, from.ca_pem};
-  trust(ctx_.get(), sources, config);
+  trust(ctx_.get(), sources, client_field);
   if (from.trust_system == system_trust::always ||
       (from.trust_system == system_trust::unless_others && sources.is_empty()))
-    trust_the_system(ctx_.get(), config);
+    trust_the_system(ctx_.get(), client_field);
   SSL_CTX_set_verify(
       ctx_.get(), verify_ == verification::required ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-  if (from.own.size() > 1) refuse(config + ".own", "more than one");
-  for (const identity& own : from.own) use(ctx_.get(), load(own, config + ".own[0]"), config + ".own[0]");
-  const std::string protocols = protocols_of(from.alpn, config);
+  if (from.own.size() > 1) refuse(client_field + ".own", "more than one");
+  for (const identity& own : from.own)
+    use(ctx_.get(), load(own, client_field + ".own[0]"), client_field + ".own[0]");
+  const std::string protocols = protocols_of(from.alpn, client_field);
   const auto* const wire = reinterpret_cast<const unsigned char*>(protocols.data());
   // 0 is success here.
   if (!protocols.empty() &&

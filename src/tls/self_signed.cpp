@@ -19,7 +19,7 @@ namespace detail {
 
 namespace {
 
-constexpr std::size_t most_hosts = 100;
+constexpr std::size_t most_names = 100;
 constexpr int most_days = 3650;
 constexpr long seconds_of_a_day = 86'400;
 /// Clocks differ.
@@ -35,7 +35,7 @@ void demand(bool good) {
 }
 
 void demand_arguments(const std::vector<std::string>& hosts, int days) {
-  if (hosts.empty() || hosts.size() > most_hosts)
+  if (hosts.empty() || hosts.size() > most_names)
     throw std::invalid_argument("tls::self_signed: not 1 to 100 hosts");
   if (days < 1 || days > most_days) throw std::invalid_argument("tls::self_signed: not 1 to 3650 days");
   for (const std::string& each : hosts) {

@@ -20,7 +20,7 @@ namespace detail {
 
 namespace {
 
-const std::string config = "server_config";
+const std::string server_field = "server_config";
 constexpr std::size_t most_identities = 1000;
 constexpr unsigned char id_of_sessions[] = {'r', 'o', 't', 'a'};
 
@@ -63,9 +63,9 @@ class server_context final : public context {
 };
 
 server_context::server_context(const server_config& from)
-    : ctx_(make_ssl_ctx(side::server, from.minimum_version, config)),
+    : ctx_(make_ssl_ctx(side::server, from.minimum_version, server_field)),
       unknown_(from.unknown),
-      protocols_(protocols_of(from.alpn, config)) {
+      protocols_(protocols_of(from.alpn, server_field)) {
   load_identities(from);
   ask_clients(from);
   if (!protocols_.empty()) SSL_CTX_set_alpn_select_cb(ctx_.get(), choose_protocol, this);
@@ -80,7 +80,7 @@ server_context::server_context(const server_config& from)
 }
 
 void server_context::load_identities(const server_config& from) {
-  const std::string field = config + ".identities";
+  const std::string field = server_field + ".identities";
   if (from.identities.empty() || from.identities.size() > most_identities) refuse(field, "not 1 to 1000");
   for (std::size_t i = 0; i < from.identities.size(); ++i)
     identities_.push_back(load(from.identities[i], field + "[" + std::to_string(i) + "]"));
@@ -93,8 +93,8 @@ void server_context::ask_clients(const server_config& from) {
   const trust_sources sources{from.ca_file, from.ca_folder, from.ca_pem};
   const bool asks = from.from_clients != client_certificates::none;
   if (asks && sources.is_empty())
-    refuse(config + ".ca_file", "certificates of clients are wanted, and none is trusted");
-  trust(ctx_.get(), sources, config);
+    refuse(server_field + ".ca_file", "certificates of clients are wanted, and none is trusted");
+  trust(ctx_.get(), sources, server_field);
   SSL_CTX_set_verify(ctx_.get(), verify_mode(from.from_clients), nullptr);
 }
 

@@ -14,5 +14,9 @@ using result = std::expected<T, std::error_code>;
 [[nodiscard]] inline bool would_block(const std::error_code& e) noexcept {
   return e.category() == std::generic_category() && (e.value() == EAGAIN || e.value() == EWOULDBLOCK);
 }
+template <class T>
+[[nodiscard]] bool would_block(const result<T>& did) noexcept {
+  return !did.has_value() && would_block(did.error());
+}
 
 }  // namespace rota::base::sys
