@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rota::base {
+namespace rota::base::chaos_test {
 namespace {
 
 constexpr std::uint64_t longest = chaos::waits.back();
@@ -67,4 +67,4 @@ TEST(chaos, a_thread_gives_way_once_in_128_points) {
 }
 
 }  // namespace
-}  // namespace rota::base
+}  // namespace rota::base::chaos_test

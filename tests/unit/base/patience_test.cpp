@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace rota::base {
+namespace rota::base::patience_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -113,4 +113,4 @@ TEST(patience, two_threads_that_wait_for_each_other_lose_no_turn) {
 }
 
 }  // namespace
-}  // namespace rota::base
+}  // namespace rota::base::patience_test

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace rota::base {
+namespace rota::base::process_id_test {
 namespace {
 
 /// What `body` returns in a fork.
@@ -51,4 +51,4 @@ TEST(process_id, a_fork_with_the_number_of_its_parent_has_another) {
 }
 
 }  // namespace
-}  // namespace rota::base
+}  // namespace rota::base::process_id_test

@@ -9,6 +9,7 @@
 
 #include "support/scratch_folder.hpp"
 
+namespace build_log_test {
 namespace {
 
 using namespace build;
@@ -71,3 +72,4 @@ TEST(build_log, says_when_it_cannot_be_written) {
 }
 
 }  // namespace
+}  // namespace build_log_test

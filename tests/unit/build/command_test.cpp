@@ -19,6 +19,7 @@
 #include "build/process_groups.hpp"
 #include "support/scratch_folder.hpp"
 
+namespace command_test {
 namespace {
 
 using namespace build;
@@ -189,3 +190,4 @@ TEST(build_command, a_pause_stops_what_runs_and_nothing_starts) {
 }
 
 }  // namespace
+}  // namespace command_test

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+namespace parser_test {
 namespace {
 
 using build::complaint;
@@ -206,3 +207,4 @@ TEST(build_parser, a_good_file_with_a_byte_changed_ends_in_a_manifest_or_a_compl
 }
 
 }  // namespace
+}  // namespace parser_test

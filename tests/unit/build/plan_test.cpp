@@ -11,6 +11,7 @@
 #include "build/graph.hpp"
 #include "build/parser.hpp"
 
+namespace plan_test {
 namespace {
 
 using namespace build;
@@ -204,3 +205,4 @@ TEST(build_plan, chains_and_what_comes_before) {
 }
 
 }  // namespace
+}  // namespace plan_test

@@ -16,6 +16,7 @@
 #include "build/parser.hpp"
 #include "support/scratch_folder.hpp"
 
+namespace runner_test {
 namespace {
 
 using namespace build;
@@ -194,3 +195,4 @@ TEST(build_runner, nothing_but_names_is_nothing_to_wait_for) {
 }
 
 }  // namespace
+}  // namespace runner_test

@@ -15,6 +15,7 @@
 #include "build/screen.hpp"
 #include "build/trace.hpp"
 
+namespace shown_test {
 namespace {
 
 using namespace build;
@@ -102,3 +103,4 @@ TEST(build_options, are_refused) {
 }
 
 }  // namespace
+}  // namespace shown_test

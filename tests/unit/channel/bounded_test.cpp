@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::bounded_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -635,4 +635,4 @@ TEST(bounded, drops_beside_receivers_add_up) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::bounded_test

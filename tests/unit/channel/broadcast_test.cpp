@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::broadcast_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -68,8 +68,8 @@ int said(const std::expected<T, no_item>& got) {
 }
 
 template <class T>
-class broadcast_of : public testing::Test {};
-using both = testing::Types<int, fussy>;  // in words, and in nodes
+class broadcast_of : public ::testing::Test {};
+using both = ::testing::Types<int, fussy>;  // in words, and in nodes
 TYPED_TEST_SUITE(broadcast_of, both);
 
 template <class T>
@@ -353,8 +353,8 @@ struct several_node : several {
 static_assert(detail::lies_in_words<several> && !detail::lies_in_words<several_node>);
 
 template <class T>
-class broadcast_whole : public testing::Test {};
-using whole = testing::Types<several, several_node>;
+class broadcast_whole : public ::testing::Test {};
+using whole = ::testing::Types<several, several_node>;
 TYPED_TEST_SUITE(broadcast_whole, whole);
 
 template <class T>
@@ -510,4 +510,4 @@ TEST(broadcast, a_value_that_was_received_meanwhile_does_not_end_a_wait) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::broadcast_test

@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::closed_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,8 +56,8 @@ task<bool> waits_for(Sender& tx, manual_scheduler& by, bool until) {
 }
 
 template <class T>
-class closed_of : public testing::Test {};
-using all_kinds = testing::Types<of_bounded, of_unbounded, of_oneshot, of_watch, of_broadcast>;
+class closed_of : public ::testing::Test {};
+using all_kinds = ::testing::Types<of_bounded, of_unbounded, of_oneshot, of_watch, of_broadcast>;
 TYPED_TEST_SUITE(closed_of, all_kinds);
 
 TYPED_TEST(closed_of, is_told_when_the_last_receiver_goes) {
@@ -145,8 +145,8 @@ TYPED_TEST(closed_of, is_a_case_of_a_select) {
 }
 
 template <class T>
-class closed_by : public testing::Test {};
-using who_close = testing::Types<of_bounded, of_unbounded, of_oneshot>;
+class closed_by : public ::testing::Test {};
+using who_close = ::testing::Types<of_bounded, of_unbounded, of_oneshot>;
 TYPED_TEST_SUITE(closed_by, who_close);
 
 TYPED_TEST(closed_by, a_receiver_that_stays) {
@@ -160,8 +160,8 @@ TYPED_TEST(closed_by, a_receiver_that_stays) {
 }
 
 template <class T>
-class closed_news : public testing::Test {};
-using news_kinds = testing::Types<of_watch, of_broadcast>;
+class closed_news : public ::testing::Test {};
+using news_kinds = ::testing::Types<of_watch, of_broadcast>;
 TYPED_TEST_SUITE(closed_news, news_kinds);
 
 TYPED_TEST(closed_news, receivers_come_and_go) {
@@ -224,4 +224,4 @@ TEST(closed, both_ends_of_a_oneshot_wait) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::closed_test

@@ -15,7 +15,7 @@
 #include <memory>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::item_back_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -189,4 +189,4 @@ TEST(item_back, from_a_oneshot) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::item_back_test

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::last_receiver_test {
 namespace {
 
 /// Does something while it is moved into its place.
@@ -35,8 +35,8 @@ struct without_limit {
 };
 
 template <class Channel>
-class last_receiver : public testing::Test {};
-using channels = testing::Types<with_limit, without_limit>;
+class last_receiver : public ::testing::Test {};
+using channels = ::testing::Types<with_limit, without_limit>;
 TYPED_TEST_SUITE(last_receiver, channels);
 
 // What a sender has claimed and not given away yet is no item of the receivers', and they may go meanwhile.
@@ -55,4 +55,4 @@ TYPED_TEST(last_receiver, an_item_that_is_on_its_way_when_it_goes_is_destroyed) 
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::last_receiver_test

@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -171,4 +171,4 @@ TEST(line, who_gives_up_is_forgotten_by_a_channel) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::line_test

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::oneshot_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -125,4 +125,4 @@ TEST(oneshot, threads_meet) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::oneshot_test

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::recv_many_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,7 +40,7 @@ struct of_unbounded {
 };
 
 template <class T>
-class recv_many_of : public testing::Test {
+class recv_many_of : public ::testing::Test {
  protected:
   using item = std::unique_ptr<int>;
   decltype(T::template make<item>()) made = T::template make<item>();
@@ -55,7 +55,7 @@ class recv_many_of : public testing::Test {
     return all;
   }
 };
-using kinds = testing::Types<of_bounded, of_unbounded>;
+using kinds = ::testing::Types<of_bounded, of_unbounded>;
 TYPED_TEST_SUITE(recv_many_of, kinds);
 
 TYPED_TEST(recv_many_of, takes_what_is_there_up_to_so_many) {
@@ -294,4 +294,4 @@ TEST(recv_many, threads_share_what_comes) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::recv_many_test

@@ -15,7 +15,7 @@
 
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::reentrant_test {
 namespace {
 
 using test::manual_scheduler;
@@ -169,4 +169,4 @@ TEST(reentrant, forty_who_hear_of_news_wait_for_more_inside_of_the_send) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::reentrant_test

@@ -20,7 +20,7 @@
 #include <string>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::select_cases_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -424,4 +424,4 @@ TEST(select_cases, cancelled_while_its_turn_is_given_up_its_tasks_have_ended) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::select_cases_test

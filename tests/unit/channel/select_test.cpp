@@ -20,7 +20,7 @@
 #include <string>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::select_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -318,4 +318,4 @@ TEST(select, a_leaf_of_ones_own_can_be_a_case) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::select_test

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::select_thread_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -213,4 +213,4 @@ TEST(select_of_threads, on_a_testing_runtime_a_wait_with_a_limit_is_over_at_once
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::select_thread_test

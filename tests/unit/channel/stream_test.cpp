@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::stream {
+namespace rota::stream::stream_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -363,4 +363,4 @@ TEST(stream, buffered_wants_a_limit) {
 }
 
 }  // namespace
-}  // namespace rota::stream
+}  // namespace rota::stream::stream_test

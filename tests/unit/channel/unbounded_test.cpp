@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::unbounded_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,8 +87,8 @@ struct of_size {
   std::uint64_t check;
 };
 template <class T>
-class unbounded_of : public testing::Test {};
-using sizes = testing::Types<of_size<1>, of_size<100>, of_size<5'000>>;
+class unbounded_of : public ::testing::Test {};
+using sizes = ::testing::Types<of_size<1>, of_size<100>, of_size<5'000>>;
 TYPED_TEST_SUITE(unbounded_of, sizes);
 
 TYPED_TEST(unbounded_of, blocks_follow_one_another) {
@@ -204,4 +204,4 @@ TEST(unbounded, two_and_two_threads) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::unbounded_test

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::watch_modify_test {
 namespace {
 
 template <class T>
-class watch_modified : public testing::Test {};
+class watch_modified : public ::testing::Test {};
 TYPED_TEST_SUITE(watch_modified, both);
 
 TYPED_TEST(watch_modified, a_modification_is_made_on_a_copy) {
@@ -223,7 +223,7 @@ TYPED_TEST(watch_modified, a_receiver_may_say_what_it_has_seen) {
 }
 
 template <class T>
-class watch_modified_whole : public testing::Test {};
+class watch_modified_whole : public ::testing::Test {};
 TYPED_TEST_SUITE(watch_modified_whole, whole);
 
 TYPED_TEST(watch_modified_whole, modifications_by_several_are_all_made) {
@@ -261,4 +261,4 @@ TYPED_TEST(watch_modified_whole, replacements_by_several_give_each_value_once) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::watch_modify_test

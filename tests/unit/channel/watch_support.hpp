@@ -37,7 +37,7 @@ struct fussy {
 inline int number_of(const fussy& f) { return f.value; }
 inline int number_of(int n) { return n; }
 
-using both = testing::Types<int, fussy>;  // in words, and in nodes
+using both = ::testing::Types<int, fussy>;  // in words, and in nodes
 
 /// Seven words that belong together.
 struct several {
@@ -51,6 +51,6 @@ struct several_node : several {
 };
 static_assert(detail::lies_in_words<several> && !detail::lies_in_words<several_node>);
 
-using whole = testing::Types<several, several_node>;
+using whole = ::testing::Types<several, several_node>;
 
 }  // namespace rota::channel

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,7 +34,7 @@ task<int> hears(watch_receiver<T>& of) {
 }
 
 template <class T>
-class watch_of : public testing::Test {};
+class watch_of : public ::testing::Test {};
 TYPED_TEST_SUITE(watch_of, both);
 
 TYPED_TEST(watch_of, gives_the_last_value_and_says_once_that_it_is_new) {
@@ -289,7 +289,7 @@ TEST(watch, values_may_need_more_alignment_than_memory_has) {
 }
 
 template <class T>
-class watch_whole : public testing::Test {};
+class watch_whole : public ::testing::Test {};
 TYPED_TEST_SUITE(watch_whole, whole);
 
 TYPED_TEST(watch_whole, no_value_is_torn_and_none_goes_back) {
@@ -391,4 +391,4 @@ TEST(watch, a_change_that_was_seen_meanwhile_is_no_news) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::watch_test

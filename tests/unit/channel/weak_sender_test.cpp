@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::channel {
+namespace rota::channel::weak_sender_test {
 namespace {
 
 using item = std::shared_ptr<int>;
@@ -24,8 +24,8 @@ struct of_unbounded {
 };
 
 template <class T>
-class weak_sender_of : public testing::Test {};
-using kinds = testing::Types<of_bounded, of_unbounded>;
+class weak_sender_of : public ::testing::Test {};
+using kinds = ::testing::Types<of_bounded, of_unbounded>;
 TYPED_TEST_SUITE(weak_sender_of, kinds);
 
 TYPED_TEST(weak_sender_of, holds_nothing_open) {
@@ -120,4 +120,4 @@ TEST(same_channel, of_every_kind) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::weak_sender_test

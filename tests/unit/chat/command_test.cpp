@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace chat {
+namespace chat::command_test {
 namespace {
 
 TEST(parse, what_has_no_slash_is_said) {
@@ -38,4 +38,4 @@ TEST(parse, other_words_are_unknown) {
 }
 
 }  // namespace
-}  // namespace chat
+}  // namespace chat::command_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace chat {
+namespace chat::line_buffer_test {
 namespace {
 
 void put(line_buffer& into, std::string_view text) {
@@ -74,4 +74,4 @@ TEST(line_buffer, has_room_until_a_line_is_too_long) {
 }
 
 }  // namespace
-}  // namespace chat
+}  // namespace chat::line_buffer_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace chat {
+namespace chat::options_test {
 namespace {
 
 std::expected<options, early_end> parsed(std::vector<const char*> arguments) {
@@ -68,4 +68,4 @@ TEST(options, help_is_no_error) {
 }
 
 }  // namespace
-}  // namespace chat
+}  // namespace chat::options_test

@@ -7,7 +7,7 @@
 
 #include "unit/chat/server_fixture.hpp"
 
-namespace chat::testing {
+namespace chat::testing::server_test {
 namespace {
 
 TEST_F(a_chat, two_in_a_room_see_the_same_lines_in_the_same_order) {
@@ -223,4 +223,4 @@ TEST_F(a_chat, two_hundred_clients) {
 }
 
 }  // namespace
-}  // namespace chat::testing
+}  // namespace chat::testing::server_test

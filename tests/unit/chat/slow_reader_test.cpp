@@ -6,7 +6,7 @@
 
 #include "unit/chat/server_fixture.hpp"
 
-namespace chat::testing {
+namespace chat::testing::slow_reader_test {
 namespace {
 
 /// What the kernel keeps for a client who does not read is little.
@@ -169,4 +169,4 @@ TEST_F(a_chat, ends_although_somebody_does_not_read) {
 }
 
 }  // namespace
-}  // namespace chat::testing
+}  // namespace chat::testing::slow_reader_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace chat {
+namespace chat::text_test {
 namespace {
 
 const std::string bad = "\xEF\xBF\xBD";  // U+FFFD
@@ -62,4 +62,4 @@ TEST(check_name, bad_ones) {
 TEST(folded, has_no_capitals) { EXPECT_EQ(folded("AZaz09-_@["), "azaz09-_@["); }
 
 }  // namespace
-}  // namespace chat
+}  // namespace chat::text_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rota::base {
+namespace rota::base::event_fd_test {
 namespace {
 
 TEST(event_fd, one_signal_is_one_event_although_it_is_read) {
@@ -26,4 +26,4 @@ TEST(event_fd, one_signal_is_one_event_although_it_is_read) {
 }
 
 }  // namespace
-}  // namespace rota::base
+}  // namespace rota::base::event_fd_test

@@ -15,7 +15,7 @@
 #include <array>
 #include <cstdint>
 
-namespace rota::driver {
+namespace rota::driver::io_driver_test {
 namespace {
 
 /// Two ends of a TCP connection.
@@ -186,4 +186,4 @@ TEST_F(io_driver_test, a_child_takes_nothing_away_from_its_parent) {
 }
 
 }  // namespace
-}  // namespace rota::driver
+}  // namespace rota::driver::io_driver_test

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 
-namespace rota::driver {
+namespace rota::driver::probe_test {
 namespace {
 
 /// From now on io_uring_setup fails with `error` in this process.
@@ -55,4 +55,4 @@ TEST(probe, a_ring_that_the_kernel_refuses_is_its_error_for_who_asked_and_epoll_
 }
 
 }  // namespace
-}  // namespace rota::driver
+}  // namespace rota::driver::probe_test

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::driver {
+namespace rota::driver::ring_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -305,4 +305,4 @@ TEST_F(ring_test, a_descriptor_that_nobody_takes_is_closed) {
 }
 
 }  // namespace
-}  // namespace rota::driver
+}  // namespace rota::driver::ring_test

@@ -97,7 +97,7 @@ void until_clean(Attempt attempt) {
   for (std::size_t nth = 0; nth < far_too_many; ++nth) {
     SCOPED_TRACE("allocation " + std::to_string(nth));
     const std::size_t failed = attempt(nth);
-    if (testing::Test::HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
     if (failed == 0) {
       EXPECT_GT(nth, 0U) << "nothing was allocated: this tests nothing";
       return;

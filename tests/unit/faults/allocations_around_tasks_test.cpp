@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota {
+namespace rota::allocations_around_tasks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -192,4 +192,4 @@ TEST_P(allocations_of_a_runtime, fail_in_a_refused_option) {
 INSTANTIATE_TEST_SUITE_P(once_and_three_times, allocations_of_a_runtime, ::testing::Values(1, 3));
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::allocations_around_tasks_test

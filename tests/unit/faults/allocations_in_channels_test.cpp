@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace rota::channel {
+namespace rota::channel::allocations_in_channels_test {
 namespace {
 
 using test::guest;
@@ -107,7 +107,7 @@ const call calls[] = {
      }},
 };
 
-class allocations_in_channels : public testing::TestWithParam<call> {
+class allocations_in_channels : public ::testing::TestWithParam<call> {
  protected:
   static std::size_t attempt(std::size_t nth) {
     const long before = memory::live();
@@ -130,7 +130,7 @@ TEST_P(allocations_in_channels, fail_one_after_the_other) {
 
 INSTANTIATE_TEST_SUITE_P(each_channel,
                          allocations_in_channels,
-                         testing::ValuesIn(calls),
+                         ::testing::ValuesIn(calls),
                          [](const auto& which) { return std::string(which.param.name); });
 
 // Rooms go with their items, however many there were; 64 bytes for 32 of them stay.
@@ -154,4 +154,4 @@ TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {
 }
 
 }  // namespace
-}  // namespace rota::channel
+}  // namespace rota::channel::allocations_in_channels_test

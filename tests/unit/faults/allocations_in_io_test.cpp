@@ -22,7 +22,7 @@
 #include <string>
 #include <utility>
 
-namespace rota {
+namespace rota::allocations_in_io_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(each_call,
                          });
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::allocations_in_io_test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::allocations_in_tasks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -266,7 +266,7 @@ const call calls[] = {
 
 enum class place : unsigned char { caller, worker };
 
-class allocations_in_tasks : public testing::TestWithParam<std::tuple<call, place, std::size_t>> {
+class allocations_in_tasks : public ::testing::TestWithParam<std::tuple<call, place, std::size_t>> {
  protected:
   /// A runtime of its own for each attempt: when it has gone, everything must have gone.
   static std::size_t attempt(std::size_t nth) {
@@ -298,7 +298,7 @@ TEST_P(allocations_in_tasks, fail_one_after_the_other) {
   test::until_clean(attempt);
 }
 
-std::string name_of(const testing::TestParamInfo<allocations_in_tasks::ParamType>& info) {
+std::string name_of(const ::testing::TestParamInfo<allocations_in_tasks::ParamType>& info) {
   const auto& [what, where, in_a_row] = info.param;
   return std::string(what.name) + (where == place::caller ? "_on_the_caller" : "_on_a_worker") +
          (in_a_row == 1 ? "_one" : "_three_in_a_row");
@@ -306,10 +306,10 @@ std::string name_of(const testing::TestParamInfo<allocations_in_tasks::ParamType
 
 INSTANTIATE_TEST_SUITE_P(each_call,
                          allocations_in_tasks,
-                         testing::Combine(testing::ValuesIn(calls),
-                                          testing::Values(place::caller, place::worker),
-                                          testing::Values(1, 3)),
+                         ::testing::Combine(::testing::ValuesIn(calls),
+                                            ::testing::Values(place::caller, place::worker),
+                                            ::testing::Values(1, 3)),
                          name_of);
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::allocations_in_tasks_test

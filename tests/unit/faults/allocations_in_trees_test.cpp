@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::fs {
+namespace rota::fs::allocations_in_trees_test {
 namespace {
 
 using test::memory;
@@ -121,4 +121,4 @@ TEST(allocations_in_trees, a_directory_gives_every_name_once) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::allocations_in_trees_test

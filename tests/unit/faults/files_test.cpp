@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::files_test {
 namespace {
 
 namespace call = test::call;
@@ -268,4 +268,4 @@ TEST_F(failing_files, a_tree_that_cannot_be_removed_stays_as_far_as_it_was) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::files_test

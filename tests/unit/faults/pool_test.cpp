@@ -14,6 +14,7 @@
 #include <new>
 #include <vector>
 
+namespace pool_test {
 namespace {
 
 using namespace rota;
@@ -166,3 +167,4 @@ TEST(pool_without_memory, what_the_body_of_a_loop_throws_is_thrown) {
 }
 
 }  // namespace
+}  // namespace pool_test

@@ -9,7 +9,7 @@
 #include <optional>
 #include <semaphore>
 
-namespace rota {
+namespace rota::regress_memory_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,4 +95,4 @@ TEST(regress_memory, a_shutdown_during_a_shortage_of_threads) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::regress_memory_test

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::ring_test {
 namespace {
 
 namespace call = test::call;
@@ -199,4 +199,4 @@ TEST_F(failing_ring, that_takes_nothing_with_a_full_queue_loses_nothing) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::ring_test

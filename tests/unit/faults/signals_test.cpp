@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::signals_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -209,4 +209,4 @@ TEST_F(signal_storm, on_threads_that_block_and_in_a_shutdown) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::signals_test

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::small_stacks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -146,4 +146,4 @@ TEST_F(small_stacks, carry_sockets_and_reports) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::small_stacks_test

@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::sockets_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -365,4 +365,4 @@ TEST_F(few_descriptors, leave_no_half_of_a_runtime) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::sockets_test

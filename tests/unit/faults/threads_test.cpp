@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-namespace rota {
+namespace rota::threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -98,4 +98,4 @@ TEST_F(missing_threads, for_good_do_not_hold_a_shutdown_up) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::threads_test

@@ -16,6 +16,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace access_log_test {
 namespace {
 
 TEST(access_log, that_cannot_be_opened_is_named) {
@@ -120,4 +121,5 @@ TEST(access_log, takes_lines_from_many_threads) {
 }
 
 }  // namespace
+}  // namespace access_log_test
 }  // namespace file_server::testing

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace file_server::testing {
+namespace file_server::testing::byte_ranges_test {
 namespace {
 
 /// "0+5 7+3": first and size of each; or the verdict.
@@ -149,4 +149,4 @@ TEST(byte_ranges, are_forgotten_when_others_are_selected) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::byte_ranges_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::conditional_answer_test {
 namespace {
 
 // §8.8.2, §8.8.3, §14.3
@@ -67,4 +67,4 @@ TEST_F(a_representation, that_is_missing_is_404_whatever_the_conditions) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::conditional_answer_test

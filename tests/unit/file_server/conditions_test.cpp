@@ -8,7 +8,7 @@
 #include "file_server/entity_tag.hpp"
 #include "file_server/http_date.hpp"
 
-namespace file_server::testing {
+namespace file_server::testing::conditions_test {
 namespace {
 
 constexpr std::int64_t now = 784'111'777;  // Sun, 06 Nov 1994 08:49:37 GMT
@@ -176,4 +176,4 @@ TEST(if_range, takes_no_date_of_a_second_that_goes_on) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::conditions_test

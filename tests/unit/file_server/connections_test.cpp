@@ -6,7 +6,7 @@
 #include <rota/runtime.hpp>
 #include <rota/task.hpp>
 
-namespace file_server::testing {
+namespace file_server::testing::connections_test {
 namespace {
 
 TEST(connections, a_session_that_ends_before_its_spawner_knows_it_stays_until_then) {
@@ -66,4 +66,4 @@ TEST(connections, who_waits_for_the_last_one_is_woken_by_either) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::connections_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-namespace file_server::testing {
+namespace file_server::testing::descriptor_limit_test {
 namespace {
 
 class descriptor_limit : public ::testing::Test {
@@ -37,4 +37,4 @@ TEST_F(descriptor_limit, is_left_alone_if_it_is_high_enough) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::descriptor_limit_test

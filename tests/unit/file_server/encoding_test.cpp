@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-namespace file_server::testing {
+namespace file_server::testing::encoding_test {
 namespace {
 
 accepted_codings accepted(std::initializer_list<std::string_view> lines) {
@@ -82,4 +82,4 @@ TEST(accept_encoding, the_plain_file_is_acceptable_unless_it_is_excluded) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::encoding_test

@@ -15,7 +15,7 @@
 #include "support/scratch_folder.hpp"
 #include "unit/file_server/loopback.hpp"
 
-namespace file_server::testing {
+namespace file_server::testing::encryption_with_tls_test {
 namespace {
 
 class encryption_of_files : public ::testing::Test {
@@ -86,4 +86,4 @@ TEST_F(encryption_of_files, that_is_of_no_use_leaves_no_log_and_no_listener) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::encryption_with_tls_test

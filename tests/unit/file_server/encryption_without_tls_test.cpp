@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::encryption_without_tls_test {
 namespace {
 
 TEST(encryption, that_is_not_in_this_program_is_an_error_of_the_option) {
@@ -20,4 +20,4 @@ TEST(encryption, that_is_not_in_this_program_is_an_error_of_the_option) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::encryption_without_tls_test

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::entity_tag_test {
 namespace {
 
 constexpr file_identity identity{
@@ -97,4 +97,4 @@ TEST(entity_tag_list, strong_comparison_goes_on_after_a_weak_one) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::entity_tag_test

@@ -26,6 +26,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace file_source_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -338,4 +339,5 @@ TEST(file_source, without_openat2_it_walks) {
 }
 
 }  // namespace
+}  // namespace file_source_test
 }  // namespace file_server::testing

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::http_date_test {
 namespace {
 
 constexpr std::int64_t when = 784'111'777;
@@ -97,4 +97,4 @@ TEST(http_date_parser, a_year_of_two_digits_is_at_most_50_years_ahead) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::http_date_test

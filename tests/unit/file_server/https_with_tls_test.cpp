@@ -10,7 +10,7 @@
 #include <rota/error.hpp>
 #include <rota/tls/error.hpp>
 
-namespace file_server::testing {
+namespace file_server::testing::https_with_tls_test {
 namespace {
 
 /// More than any socket buffers hold.
@@ -238,4 +238,4 @@ TEST_F(https_cut, where_the_file_shrinks) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::https_with_tls_test

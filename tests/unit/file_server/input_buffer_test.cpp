@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::input_buffer_test {
 namespace {
 
 void put(input_buffer& b, std::string_view text) {
@@ -87,4 +87,4 @@ TEST(input_buffer, is_a_queue_of_bytes) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::input_buffer_test

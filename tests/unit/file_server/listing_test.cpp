@@ -15,6 +15,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace listing_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,4 +192,5 @@ TEST(listing_page, sizes_are_for_people) {
 }
 
 }  // namespace
+}  // namespace listing_test
 }  // namespace file_server::testing

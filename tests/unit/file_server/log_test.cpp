@@ -18,6 +18,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace log_test {
 namespace {
 
 constexpr std::int64_t now = 784'111'777;
@@ -227,4 +228,5 @@ TEST(log_file, is_made_anew_when_somebody_has_renamed_it) {
 }
 
 }  // namespace
+}  // namespace log_test
 }  // namespace file_server::testing

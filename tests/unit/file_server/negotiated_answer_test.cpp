@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::negotiated_answer_test {
 namespace {
 
 // §12.5.3, §8.8.3.3
@@ -60,4 +60,4 @@ TEST_F(a_representation, a_location_that_is_too_long_is_414) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::negotiated_answer_test

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace file_server::testing {
+namespace file_server::testing::options_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -211,4 +211,4 @@ TEST(options, explain_themselves) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::options_test

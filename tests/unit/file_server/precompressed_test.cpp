@@ -12,6 +12,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace precompressed_test {
 namespace {
 
 constexpr accepted_codings both{1, 1000, 1000};
@@ -118,4 +119,5 @@ TEST_F(precompressed, a_name_that_has_no_room_for_the_suffix_is_served_plain) {
 }
 
 }  // namespace
+}  // namespace precompressed_test
 }  // namespace file_server::testing

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace file_server::testing {
+namespace file_server::testing::range_answer_test {
 namespace {
 
 // §14.2, §15.3.7.1
@@ -116,4 +116,4 @@ TEST_F(a_representation, conditions_come_before_ranges) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::range_answer_test

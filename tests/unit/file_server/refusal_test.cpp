@@ -15,6 +15,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace refusal_test {
 namespace {
 
 TEST(refusal, one_connection_too_many_reads_503_and_no_reset) {
@@ -113,4 +114,5 @@ TEST(drain, new_clients_are_refused_by_the_kernel_and_the_old_one_gets_its_answe
 }
 
 }  // namespace
+}  // namespace refusal_test
 }  // namespace file_server::testing

@@ -7,7 +7,7 @@
 
 #include "transcript.hpp"
 
-namespace file_server::testing {
+namespace file_server::testing::request_parser_test {
 namespace {
 
 std::string get(std::string_view fields, std::string_view version = "1.1") {
@@ -291,4 +291,4 @@ TEST(request_parser_limits, a_limit_out_of_range_is_named_with_its_range) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::request_parser_test

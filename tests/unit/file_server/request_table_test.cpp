@@ -11,6 +11,7 @@ namespace file_server::testing {
 
 void PrintTo(const request_row& row, std::ostream* to) { *to << row.name; }
 
+namespace request_table_test {
 namespace {
 
 class request_table_row : public ::testing::TestWithParam<request_row> {};
@@ -62,4 +63,5 @@ INSTANTIATE_TEST_SUITE_P(all, request_table_row, ::testing::ValuesIn(request_tab
 });
 
 }  // namespace
+}  // namespace request_table_test
 }  // namespace file_server::testing

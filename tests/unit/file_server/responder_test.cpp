@@ -15,6 +15,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace responder_test {
 namespace {
 
 constexpr std::int64_t now = 784'111'777;
@@ -209,4 +210,5 @@ TEST_F(file_responder, head_of_statistics_has_no_body) {
 }
 
 }  // namespace
+}  // namespace responder_test
 }  // namespace file_server::testing

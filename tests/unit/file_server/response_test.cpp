@@ -11,7 +11,7 @@
 #include "file_server/http_date.hpp"
 #include "file_server/mime.hpp"
 
-namespace file_server::testing {
+namespace file_server::testing::response_test {
 namespace {
 
 constexpr std::int64_t now = 784'111'777;
@@ -272,4 +272,4 @@ TEST(status, each_has_a_reason_and_a_body) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::response_test

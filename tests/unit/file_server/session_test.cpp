@@ -21,6 +21,7 @@
 namespace file_server::testing {
 
 using rota::test::scratch_folder;
+namespace session_test {
 namespace {
 
 class a_session : public ::testing::Test {
@@ -336,4 +337,5 @@ TEST_F(a_session, counts_answers_by_their_class) {
 }
 
 }  // namespace
+}  // namespace session_test
 }  // namespace file_server::testing

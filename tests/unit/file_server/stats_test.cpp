@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace file_server::testing {
+namespace file_server::testing::stats_test {
 namespace {
 
 TEST(stats, are_one_line_of_json_in_the_documented_order) {
@@ -51,4 +51,4 @@ TEST(stats, are_read_back_by_a_json_parser) {
 }
 
 }  // namespace
-}  // namespace file_server::testing
+}  // namespace file_server::testing::stats_test

@@ -18,6 +18,7 @@ struct path_row {
 
 void PrintTo(const path_row& row, std::ostream* to) { *to << row.name; }
 
+namespace target_test {
 namespace {
 
 constexpr path_row table[] = {
@@ -219,4 +220,5 @@ TEST(target, the_other_forms_are_not_for_get) {
 }
 
 }  // namespace
+}  // namespace target_test
 }  // namespace file_server::testing

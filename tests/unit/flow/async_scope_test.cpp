@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+namespace async_scope_test {
 namespace {
 
 using namespace rota;
@@ -199,3 +200,4 @@ TEST(async_scope_death, outside_of_a_task_it_takes_nothing) {
 }
 
 }  // namespace
+}  // namespace async_scope_test

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+namespace finally_test {
 namespace {
 
 using namespace rota;
@@ -418,3 +419,4 @@ TEST_P(finally_in_order, leaves_the_shields_as_they_were) {
 }
 
 }  // namespace
+}  // namespace finally_test

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 /// Both orders of running, children that do or do not run inside whoever awaits them, and forks that are tasks from the start or
 /// run in their parent's place.
-class in_every_order : public testing::TestWithParam<std::tuple<bool, bool, bool>> {
+class in_every_order : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> {
  protected:
   in_every_order() {
     s.lifo = std::get<0>(GetParam());
@@ -31,16 +31,16 @@ class in_every_order : public testing::TestWithParam<std::tuple<bool, bool, bool
   manual_scheduler s;
 };
 
-inline std::string name_of_order(const testing::TestParamInfo<std::tuple<bool, bool, bool>>& info) {
+inline std::string name_of_order(const ::testing::TestParamInfo<std::tuple<bool, bool, bool>>& info) {
   const std::string order = std::get<0>(info.param) ? "newest_first" : "oldest_first";
   return order + (std::get<1>(info.param) ? "_with_claims" : "_without_claims") +
          (std::get<2>(info.param) ? "_in_place" : "");
 }
 
-#define ROTA_IN_EVERY_ORDER(fixture)                                                            \
-  INSTANTIATE_TEST_SUITE_P(orders,                                                              \
-                           fixture,                                                             \
-                           testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()), \
+#define ROTA_IN_EVERY_ORDER(fixture)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(orders,                                                                      \
+                           fixture,                                                                     \
+                           ::testing::Combine(::testing::Bool(), ::testing::Bool(), ::testing::Bool()), \
                            ::rota::test::name_of_order)
 
 /// Waits until the task is cancelled.

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+namespace fork_test {
 namespace {
 
 using namespace rota;
@@ -504,3 +505,4 @@ TEST_P(fork_on, an_exception_that_nobody_sees_is_counted) {
 }
 
 }  // namespace
+}  // namespace fork_test

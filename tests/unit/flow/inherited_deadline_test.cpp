@@ -11,7 +11,7 @@
 #include <rota/detail/under_deadline.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::inherited_deadline_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -232,4 +232,4 @@ TEST(inherited_deadline, of_a_child_of_a_shield_is_not_before_the_limit_of_the_s
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::inherited_deadline_test

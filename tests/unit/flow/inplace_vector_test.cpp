@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+namespace inplace_vector_test {
 namespace {
 
 using namespace rota;
@@ -223,3 +224,4 @@ TEST(when_in_place_of_a_runtime, a_tree) {
 }
 
 }  // namespace
+}  // namespace inplace_vector_test

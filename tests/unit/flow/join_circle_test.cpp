@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+namespace join_circle_test {
 namespace {
 
 using namespace rota;
@@ -181,3 +182,4 @@ TEST_P(join_circle, a_chain_that_is_no_circle_ends_from_its_end) {
 }
 
 }  // namespace
+}  // namespace join_circle_test

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+namespace join_set_test {
 namespace {
 
 using namespace rota;
@@ -368,3 +369,4 @@ TEST_P(join_set_in_order, a_scheduler_that_takes_no_more_gives_cancelled_outcome
 }
 
 }  // namespace
+}  // namespace join_set_test

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+namespace parallel_sort_test {
 namespace {
 
 using namespace rota;
@@ -226,3 +227,4 @@ TEST(parallel_sort, no_order_of_the_elements_makes_it_quadratic) {
 }
 
 }  // namespace
+}  // namespace parallel_sort_test

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+namespace parallel_test {
 namespace {
 
 using namespace rota;
@@ -417,3 +418,4 @@ TEST(loops, a_failure_is_heard_between_loops_of_one_chunk) {
 }
 
 }  // namespace
+}  // namespace parallel_test

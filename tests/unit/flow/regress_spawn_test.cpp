@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+namespace regress_spawn_test {
 namespace {
 
 using namespace rota;
@@ -180,3 +181,4 @@ TEST(spawn_regressions, a_when_is_awaited_once) {
 }
 
 }  // namespace
+}  // namespace regress_spawn_test

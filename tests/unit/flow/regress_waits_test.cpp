@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+namespace regress_waits_test {
 namespace {
 
 using namespace rota;
@@ -224,3 +225,4 @@ TEST(wait_regressions, a_close_that_is_cancelled_counts_what_it_would_have_throw
 }
 
 }  // namespace
+}  // namespace regress_waits_test

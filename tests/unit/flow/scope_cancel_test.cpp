@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+namespace scope_cancel_test {
 namespace {
 
 using namespace rota;
@@ -473,3 +474,4 @@ TEST_P(cancelled_scope, a_scheduler_that_takes_no_more_cancels_what_is_spawned) 
 }
 
 }  // namespace
+}  // namespace scope_cancel_test

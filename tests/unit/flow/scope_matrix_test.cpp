@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+namespace scope_matrix_test {
 namespace {
 
 using namespace rota;
@@ -190,3 +191,4 @@ TEST_P(matrix, runs_out_of_time) {
 }
 
 }  // namespace
+}  // namespace scope_matrix_test

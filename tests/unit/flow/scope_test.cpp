@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+namespace scope_test {
 namespace {
 
 using namespace rota;
@@ -404,3 +405,4 @@ TEST_P(scope_in_order, a_body_that_does_not_wait_any_more_wins_over_nothing) {
 }
 
 }  // namespace
+}  // namespace scope_test

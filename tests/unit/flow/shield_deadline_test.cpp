@@ -11,7 +11,7 @@
 #include <rota/cancel.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::shield_deadline_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -393,4 +393,4 @@ TEST(shield, moves_the_deadline_that_the_task_knows_to_its_own_limit) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::shield_deadline_test

@@ -11,7 +11,7 @@
 #include <rota/cancel.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::shield_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -281,4 +281,4 @@ TEST(shield, the_limit_of_the_outer_one_counts_when_the_inner_one_has_gone) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::shield_test

@@ -12,7 +12,7 @@
 #include <rota/stop_token.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::stop_token_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -281,4 +281,4 @@ TEST(stop_link, to_its_own_token_changes_nothing) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::stop_token_test

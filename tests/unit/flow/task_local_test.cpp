@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+namespace task_local_test {
 namespace {
 
 using namespace rota;
@@ -218,7 +219,7 @@ TEST(task_local_death, bound_by_a_generator_across_a_co_yield) {
       what_is_wrong);
 }
 TEST(task_local_death, bound_by_a_generator_across_a_co_yield_in_place) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto parent = []() -> task<> {
     static_cast<void>(co_await when_all(consumes(binds_across()), consumes(binds_across())));
   };
@@ -226,3 +227,4 @@ TEST(task_local_death, bound_by_a_generator_across_a_co_yield_in_place) {
 }
 
 }  // namespace
+}  // namespace task_local_test

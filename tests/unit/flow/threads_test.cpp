@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+namespace threads_test {
 namespace {
 
 using namespace rota;
@@ -282,3 +283,4 @@ TEST(threads, inherited_values_go_once) {
 }
 
 }  // namespace
+}  // namespace threads_test

@@ -12,7 +12,7 @@
 #include <rota/cancel.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::timeout_nesting_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -416,4 +416,4 @@ TEST(with_deadline, is_over_where_its_co_await_is) {
 TEST(with_deadline, outside_of_a_task_there_is_none) { EXPECT_EQ(this_task::deadline(), time_point::max()); }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::timeout_nesting_test

@@ -12,7 +12,7 @@
 #include <rota/cancel.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::timeout_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -493,4 +493,4 @@ TEST(timeout, of_a_slow_leaf_waits_until_it_has_ended) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::timeout_test

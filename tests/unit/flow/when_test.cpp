@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+namespace when_test {
 namespace {
 
 using namespace rota;
@@ -509,3 +510,4 @@ TEST_P(when_in_order, inside_a_scope_that_fails) {
 }
 
 }  // namespace
+}  // namespace when_test

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::fs {
+namespace rota::fs::file_cancel_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -283,4 +283,4 @@ TEST_F(fs_cancel, no_place_in_the_pool_is_an_error_and_not_an_end) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::file_cancel_test

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::fs {
+namespace rota::fs::file_test {
 namespace {
 
 using test::as_bytes_of;
@@ -542,4 +542,4 @@ TEST_F(fs_file, many_tasks_share_one_file_by_offsets) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::file_test

@@ -15,7 +15,7 @@
 extern "C" [[gnu::weak]] void
 __ubsan_handle_dynamic_type_cache_miss();  // NOLINT(bugprone-reserved-identifier)
 
-namespace rota::fs {
+namespace rota::fs::limits_test {
 namespace {
 
 using test::as_bytes_of;
@@ -112,4 +112,4 @@ TEST_F(fs_limits, without_descriptors_all_that_opens_says_so_and_goes_on_later) 
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::limits_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace rota::fs {
+namespace rota::fs::options_test {
 namespace {
 
 using test::content_of;
@@ -131,4 +131,4 @@ TEST_F(fs_options, adopt_takes_what_is_there_and_says_what_is_not) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::options_test

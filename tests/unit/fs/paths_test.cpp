@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <string>
 
-namespace rota::fs {
+namespace rota::fs::paths_test {
 namespace {
 
 using test::content_of;
@@ -160,4 +160,4 @@ TEST_F(fs_paths, what_a_ring_can_do_it_does) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::paths_test

@@ -23,7 +23,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::fs {
+namespace rota::fs::shield_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -204,4 +204,4 @@ TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::shield_test

@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-namespace rota::fs {
+namespace rota::fs::small_file_test {
 namespace {
 
 namespace sys = base::sys;
@@ -122,4 +122,4 @@ TEST_F(fs_small, a_file_that_grows_and_is_cut_meanwhile_is_read_as_it_was) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::small_file_test

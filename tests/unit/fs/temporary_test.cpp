@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <string>
 
-namespace rota::fs {
+namespace rota::fs::temporary_test {
 namespace {
 
 using test::as_bytes_of;
@@ -225,4 +225,4 @@ TEST_F(fs_mapping, what_cannot_be_mapped_says_why) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::temporary_test

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::fs {
+namespace rota::fs::tree_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -385,4 +385,4 @@ TEST_F(fs_tree, a_walk_that_is_late_goes_on_where_it_was) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::tree_test

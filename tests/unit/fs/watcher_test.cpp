@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <string>
 
-namespace rota::fs {
+namespace rota::fs::watcher_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -99,4 +99,4 @@ TEST_F(fs_watcher, what_cannot_be_watched_is_told) {
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::watcher_test

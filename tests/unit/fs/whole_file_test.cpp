@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::fs {
+namespace rota::fs::whole_file_test {
 namespace {
 
 using test::as_bytes_of;
@@ -320,4 +320,4 @@ TEST_F(fs_whole, holes_are_read_as_zeroes_and_more_than_there_is_memory_for_is_n
 }
 
 }  // namespace
-}  // namespace rota::fs
+}  // namespace rota::fs::whole_file_test

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::actor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -636,4 +636,4 @@ TEST(mailboxes, may_have_handlers_that_cannot_be_copied) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::actor_test

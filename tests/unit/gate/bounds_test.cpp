@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::bounds_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST(a_bounded_mailbox, drops_what_sends_to_it_again) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::bounds_test

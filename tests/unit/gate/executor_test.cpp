@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::executor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -233,4 +233,4 @@ TEST(an_executor, accounts_for_every_message) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::executor_test

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::fan_in_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -432,4 +432,4 @@ TEST(a_close, beside_producers_keeps_their_accounts) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::fan_in_test

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::mailbox_task_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -167,4 +167,4 @@ TEST(mailboxes_and_tasks, those_of_a_mailbox_that_was_moved_from) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::mailbox_task_test

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::mailbox_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -298,4 +298,4 @@ TEST(a_mailbox, takes_several_at_a_time) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::mailbox_test

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::runtime_executor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -640,4 +640,4 @@ TEST(executors_on_a_runtime, that_is_gone_hold_up_nobody) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::runtime_executor_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::signal_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -260,4 +260,4 @@ TEST(gates, many_and_many_producers) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::signal_test

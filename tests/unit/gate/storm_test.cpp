@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::gate {
+namespace rota::gate::storm_test {
 namespace {
 
 /// Where senders find mailboxes that their owner makes and destroys meanwhile.
@@ -179,4 +179,4 @@ TEST(two_consumers, share_one_waker) {
 }
 
 }  // namespace
-}  // namespace rota::gate
+}  // namespace rota::gate::storm_test

@@ -10,7 +10,7 @@
 
 #include "http_get/url.hpp"
 
-namespace http_get {
+namespace http_get::answer_test {
 namespace {
 
 constexpr std::string_view chunked_head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -110,4 +110,4 @@ TEST(file_name, is_the_end_of_the_path) {
 }
 
 }  // namespace
-}  // namespace http_get
+}  // namespace http_get::answer_test

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::buffers_test {
 namespace {
 
 using io::buffered_reader;
@@ -319,4 +319,4 @@ TEST(a_cancelled_line, is_read_by_the_next_one) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::buffers_test

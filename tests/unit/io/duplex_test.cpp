@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::duplex_test {
 namespace {
 
 using io::duplex_end;
@@ -322,4 +322,4 @@ TEST(limits, end_a_reader_early) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::duplex_test

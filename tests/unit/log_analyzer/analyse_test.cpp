@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace log_analyzer {
+namespace log_analyzer::analyse_test {
 namespace {
 
 /// What a file in memory has been written to.
@@ -70,4 +70,4 @@ TEST(generated, is_the_same_for_a_seed) {
 }
 
 }  // namespace
-}  // namespace log_analyzer
+}  // namespace log_analyzer::analyse_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace log_analyzer {
+namespace log_analyzer::log_line_test {
 namespace {
 
 TEST(log_line, a_request) {
@@ -60,4 +60,4 @@ TEST(log_line, what_is_none) {
 }
 
 }  // namespace
-}  // namespace log_analyzer
+}  // namespace log_analyzer::log_line_test

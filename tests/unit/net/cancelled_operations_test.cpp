@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::cancelled_operations_test {
 namespace {
 
 using net::result;
@@ -206,4 +206,4 @@ TEST(sockets, are_counted_while_they_are_watched) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::cancelled_operations_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::close_test {
 namespace {
 
 using net::endpoint;
@@ -196,4 +196,4 @@ TEST(close, leaves_the_number_alone_until_the_last_owner_goes) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::close_test

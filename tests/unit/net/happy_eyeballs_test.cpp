@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::happy_eyeballs_test {
 namespace {
 
 using net::endpoint;
@@ -166,4 +166,4 @@ TEST(connect_by_name, a_refused_connection_is_its_error) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::happy_eyeballs_test

@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::resolve_test {
 namespace {
 
 using net::address_family;
@@ -331,4 +331,4 @@ TEST(name_servers, are_asked_for_a_connection) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::resolve_test

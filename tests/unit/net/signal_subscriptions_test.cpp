@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::signal_subscriptions_test {
 namespace {
 
 constexpr int kept_by_libc = 32;
@@ -59,4 +59,4 @@ TEST(signal_subscriptions, descriptors_are_used_again_however_many_lived_at_once
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::signal_subscriptions_test

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-namespace rota::test {
+namespace rota::test::tcp_options_test {
 namespace {
 
 using net::address_family;
@@ -154,4 +154,4 @@ TEST(tcp_options, of_the_builder_tell_the_first_failure_at_the_end) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::tcp_options_test

@@ -13,7 +13,7 @@
 #include <array>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::tcp_stream_test {
 namespace {
 
 using net::endpoint;
@@ -286,4 +286,4 @@ TEST(a_listener, tries_and_is_adopted) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::tcp_stream_test

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::udp_test {
 namespace {
 
 using net::datagram;
@@ -311,4 +311,4 @@ TEST(udp, halves_share_a_socket_that_can_be_adopted_and_released) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::udp_test

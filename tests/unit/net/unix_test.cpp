@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::unix_test {
 namespace {
 
 using net::result;
@@ -379,4 +379,4 @@ TEST(unix_endpoints, are_paths_or_names_or_none) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::unix_test

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace rota::pool::detail {
+namespace rota::pool::detail::custom_queue_test {
 namespace {
 
 using ids = std::vector<std::uint64_t>;
@@ -330,4 +330,4 @@ TEST(custom_queue_death, a_work_that_was_never_put_in) {
 }
 
 }  // namespace
-}  // namespace rota::pool::detail
+}  // namespace rota::pool::detail::custom_queue_test

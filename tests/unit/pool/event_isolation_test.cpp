@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+namespace event_isolation_test {
 namespace {
 
 using namespace rota;
@@ -128,7 +129,7 @@ std::vector<work_status> scene(thread_pool& p, const listening& witness, gate& l
   return how;
 }
 
-class event_isolation : public testing::TestWithParam<event> {};
+class event_isolation : public ::testing::TestWithParam<event> {};
 
 TEST_P(event_isolation, a_handler_that_throws_disturbs_nobody) {
   const event bad = GetParam();
@@ -192,8 +193,8 @@ std::vector<event> all_events() {
   for (std::size_t i = 0; i < kinds; ++i) all.push_back(static_cast<event>(i));
   return all;
 }
-std::string name_of(const testing::TestParamInfo<event>& which) { return names[at(which.param)]; }
-INSTANTIATE_TEST_SUITE_P(of_each, event_isolation, testing::ValuesIn(all_events()), name_of);
+std::string name_of(const ::testing::TestParamInfo<event>& which) { return names[at(which.param)]; }
+INSTANTIATE_TEST_SUITE_P(of_each, event_isolation, ::testing::ValuesIn(all_events()), name_of);
 
 TEST(event_isolation_of_others, what_callbacks_hooks_and_filters_throw_is_told) {
   std::vector<error_from> told;
@@ -287,3 +288,4 @@ TEST(running_changed, a_thread_that_goes_on_at_once_is_told_of_once) {
 }
 
 }  // namespace
+}  // namespace event_isolation_test

@@ -6,7 +6,7 @@
 #include <memory_resource>
 #include <new>
 
-namespace rota::pool::detail {
+namespace rota::pool::detail::failure_book_test {
 namespace {
 
 using enum work_status;
@@ -81,4 +81,4 @@ TEST(failure_book, what_is_not_known_counts_as_failed_for_as_long_as_it_would_be
 }
 
 }  // namespace
-}  // namespace rota::pool::detail
+}  // namespace rota::pool::detail::failure_book_test

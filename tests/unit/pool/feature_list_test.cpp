@@ -57,6 +57,7 @@
 
 #include <optional>
 
+namespace feature_list_test {
 namespace {
 
 using namespace rota;
@@ -320,3 +321,4 @@ TEST(feature_list, a_guard_takes_back_or_waits) {
 }
 
 }  // namespace
+}  // namespace feature_list_test

@@ -3,13 +3,14 @@
 
 #include "unit/pool/pool_support.hpp"
 
+namespace fetch_if_test {
 namespace {
 
 using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-class fetch_if_test : public testing::Test {
+class fetch_if_test : public ::testing::Test {
  protected:
   fetch_if_test() {
     for (int i = 0; i < 6; ++i) {
@@ -124,3 +125,4 @@ TEST(fetch_if_race, each_is_fetched_once) {
 }
 
 }  // namespace
+}  // namespace fetch_if_test

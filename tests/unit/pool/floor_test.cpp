@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+namespace floor_test {
 namespace {
 
 using namespace rota;
@@ -34,7 +35,7 @@ void occupy(thread_pool& p, unsigned threads) {
   for (const auto& each : works) each.wait();
 }
 
-class floor_of : public testing::TestWithParam<std::chrono::nanoseconds> {};
+class floor_of : public ::testing::TestWithParam<std::chrono::nanoseconds> {};
 
 TEST_P(floor_of, threads_is_exact_when_all_above_it_leave_at_once) {
   constexpr unsigned floor = 3;
@@ -57,10 +58,10 @@ TEST_P(floor_of, threads_is_exact_when_all_above_it_leave_at_once) {
   EXPECT_GE(seen.left, 9U);
   seen.whom = nullptr;
 }
-std::string name_of(const testing::TestParamInfo<std::chrono::nanoseconds>& time) {
+std::string name_of(const ::testing::TestParamInfo<std::chrono::nanoseconds>& time) {
   return "for_" + std::to_string(time.param.count()) + "_ns";
 }
-INSTANTIATE_TEST_SUITE_P(kept, floor_of, testing::Values(0ns, 1ns, 50'000ns, 1'000'000ns), name_of);
+INSTANTIATE_TEST_SUITE_P(kept, floor_of, ::testing::Values(0ns, 1ns, 50'000ns, 1'000'000ns), name_of);
 
 TEST(floor_of_threads, moves_while_they_leave) {
   lookout seen;
@@ -119,3 +120,4 @@ TEST(ceiling_of_threads, works_that_wait_survive_that_it_comes_down) {
 }
 
 }  // namespace
+}  // namespace floor_test

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+namespace graph_test {
 namespace {
 
 using namespace rota;
@@ -115,3 +116,4 @@ TEST(submit_bulk, is_many_at_once) {
 }
 
 }  // namespace
+}  // namespace graph_test

@@ -4,7 +4,7 @@
 
 #include <new>
 
-namespace rota::pool::detail {
+namespace rota::pool::detail::groups_test {
 namespace {
 
 using namespace rota::pool::test;
@@ -66,4 +66,4 @@ TEST(groups, who_leaves_tells_only_those_that_are_waited_for) {
 }
 
 }  // namespace
-}  // namespace rota::pool::detail
+}  // namespace rota::pool::detail::groups_test

@@ -41,6 +41,7 @@
 #include <optional>
 #include <string>
 
+namespace options_test {
 namespace {
 
 using namespace rota;
@@ -217,3 +218,4 @@ TEST(options, a_pause_is_never_longer_than_the_longest) {
 }
 
 }  // namespace
+}  // namespace options_test

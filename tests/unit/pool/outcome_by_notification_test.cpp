@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+namespace outcome_by_notification_test {
 namespace {
 
 using namespace rota;
@@ -385,7 +386,7 @@ kind kind_of(const outcome<int>& o) {
   return o.has_exception() ? kind::exception : kind::cancelled;
 }
 
-class outcome_by_notification : public testing::TestWithParam<row> {};
+class outcome_by_notification : public ::testing::TestWithParam<row> {};
 
 TEST_P(outcome_by_notification, is_as_the_table_says) {
   const row& expected = GetParam();
@@ -439,8 +440,9 @@ TEST_P(outcome_by_notification, is_as_the_table_says) {
   EXPECT_EQ(now.waiting, 0U);
 }
 
-std::string name_of(const testing::TestParamInfo<row>& each) { return each.param.name; }
-INSTANTIATE_TEST_SUITE_P(runs, outcome_by_notification, testing::ValuesIn(rows_of_runs()), name_of);
-INSTANTIATE_TEST_SUITE_P(others, outcome_by_notification, testing::ValuesIn(rows_of_others()), name_of);
+std::string name_of(const ::testing::TestParamInfo<row>& each) { return each.param.name; }
+INSTANTIATE_TEST_SUITE_P(runs, outcome_by_notification, ::testing::ValuesIn(rows_of_runs()), name_of);
+INSTANTIATE_TEST_SUITE_P(others, outcome_by_notification, ::testing::ValuesIn(rows_of_others()), name_of);
 
 }  // namespace
+}  // namespace outcome_by_notification_test

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+namespace parallel_test {
 namespace {
 
 using namespace rota;
@@ -194,3 +195,4 @@ TEST(pool_loop, returns_when_the_bodies_of_those_that_were_given_up_have) {
 }
 
 }  // namespace
+}  // namespace parallel_test

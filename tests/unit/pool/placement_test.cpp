@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+namespace placement_test {
 namespace {
 
 using namespace rota;
@@ -31,7 +32,7 @@ class counting_queue : public sorted_deque {
 };
 
 /// Two threads, two queues; both threads run a work that does not end before it may.
-class placement_of : public testing::Test {
+class placement_of : public ::testing::Test {
  protected:
   placement_of() {
     counting_queue::begin();
@@ -190,3 +191,4 @@ TEST(placement_of_a_thief, takes_half_of_another_queue_or_one) {
 }
 
 }  // namespace
+}  // namespace placement_test

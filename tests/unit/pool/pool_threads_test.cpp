@@ -5,6 +5,7 @@
 
 #include <vector>
 
+namespace pool_threads_test {
 namespace {
 
 using namespace rota;
@@ -41,3 +42,4 @@ TEST(pool_threads, of_others_stay_as_they_are) {
 }
 
 }  // namespace
+}  // namespace pool_threads_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace rota::pool {
+namespace rota::pool::queue_contract_test {
 namespace {
 
 using testing::check_queue;
@@ -279,4 +279,4 @@ TEST(queue_contract_planted, a_call_throws) {
 }
 
 }  // namespace
-}  // namespace rota::pool
+}  // namespace rota::pool::queue_contract_test

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+namespace regress_cancel_test {
 namespace {
 
 using namespace rota;
@@ -234,3 +235,4 @@ TEST(regress_stop, a_stop_that_comes_with_the_first_attempt_is_heard) {
 }
 
 }  // namespace
+}  // namespace regress_cancel_test

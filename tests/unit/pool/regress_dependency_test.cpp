@@ -3,6 +3,7 @@
 
 #include <rota/error.hpp>
 
+namespace regress_dependency_test {
 namespace {
 
 using namespace rota;
@@ -320,3 +321,4 @@ TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_
 }
 
 }  // namespace
+}  // namespace regress_dependency_test

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+namespace regress_end_test {
 namespace {
 
 using namespace rota;
@@ -343,3 +344,4 @@ TEST(regress_end, timers_that_are_left_go) {
 }
 
 }  // namespace
+}  // namespace regress_end_test

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 
+namespace regress_force_test {
 namespace {
 
 using namespace rota;
@@ -237,3 +238,4 @@ TEST(regress_force, a_coroutine_that_waits_is_cancelled) {
 }
 
 }  // namespace
+}  // namespace regress_force_test

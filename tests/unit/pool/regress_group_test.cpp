@@ -3,6 +3,7 @@
 
 #include <rota/error.hpp>
 
+namespace regress_group_test {
 namespace {
 
 using namespace rota;
@@ -217,3 +218,4 @@ TEST(regress_long, raise_the_number_of_threads_for_as_long_as_they_are_there) {
 }
 
 }  // namespace
+}  // namespace regress_group_test

@@ -4,6 +4,7 @@
 #include <rota/error.hpp>
 #include <rota/this_task.hpp>
 
+namespace regress_idle_test {
 namespace {
 
 using namespace rota;
@@ -189,3 +190,4 @@ TEST(regress_idle, the_end_of_a_result_may_wait_for_it) {
   }
 }
 }  // namespace
+}  // namespace regress_idle_test

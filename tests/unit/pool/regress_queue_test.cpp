@@ -2,6 +2,7 @@
 #include "unit/pool/pool_support.hpp"
 #include "unit/pool/user_queues.hpp"
 
+namespace regress_queue_test {
 namespace {
 
 using namespace rota;
@@ -30,3 +31,4 @@ TEST(regress_queue, that_throws_at_thieves) { run_behind_a_busy_thread<throws_at
 TEST(regress_queue, that_hides_from_thieves) { run_behind_a_busy_thread<hides_from_thieves>(); }
 
 }  // namespace
+}  // namespace regress_queue_test

@@ -7,6 +7,7 @@
 
 #include <deque>
 
+namespace regress_reject_test {
 namespace {
 
 using namespace rota;
@@ -381,3 +382,4 @@ TEST(regress_reject, works_that_come_back_are_never_refused) {
 }
 
 }  // namespace
+}  // namespace regress_reject_test

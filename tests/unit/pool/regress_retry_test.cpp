@@ -10,13 +10,14 @@
 #include <string_view>
 #include <vector>
 
+namespace regress_retry_test {
 namespace {
 
 using namespace rota;
 using namespace rota::pool;
 using namespace rota::pool::test;
 
-class regress_retry : public testing::TestWithParam<retry_where> {};
+class regress_retry : public ::testing::TestWithParam<retry_where> {};
 
 TEST_P(regress_retry, a_limit_of_five_is_six_attempts) {
   thread_pool p({.max_threads = 1});
@@ -153,7 +154,7 @@ TEST_P(regress_retry, the_time_counts_over_all_attempts) {
 
 INSTANTIATE_TEST_SUITE_P(both,
                          regress_retry,
-                         testing::Values(retry_where::immediately, retry_where::requeued),
+                         ::testing::Values(retry_where::immediately, retry_where::requeued),
                          [](const auto& each) {
                            return std::string(each.param == retry_where::requeued ? "requeued"
                                                                                   : "immediately");
@@ -271,3 +272,4 @@ TEST(regress_timeout, goes_on_while_it_is_paused) {
 }
 
 }  // namespace
+}  // namespace regress_retry_test

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+namespace regress_submit_test {
 namespace {
 
 using namespace rota;
@@ -118,3 +119,4 @@ TEST(regress_submit, what_is_stopped_while_it_is_submitted_is_cancelled) {
 }
 
 }  // namespace
+}  // namespace regress_submit_test

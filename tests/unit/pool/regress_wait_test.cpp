@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+namespace regress_wait_test {
 namespace {
 
 using namespace rota;
@@ -246,3 +247,4 @@ TEST(regress_wait, a_chain_of_waits_is_longer_than_a_stack) {
 }
 
 }  // namespace
+}  // namespace regress_wait_test

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+namespace regress_watch_test {
 namespace {
 
 using namespace rota;
@@ -163,3 +164,4 @@ TEST(regress_watch, its_body_stays_for_who_is_inside_of_it) {
 }
 
 }  // namespace
+}  // namespace regress_watch_test

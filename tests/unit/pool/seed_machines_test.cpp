@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace rota::pool {
+namespace rota::pool::seed_machines_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -406,4 +406,4 @@ TEST(seed_machines, all_nine_are_there) {
 }
 
 }  // namespace
-}  // namespace rota::pool
+}  // namespace rota::pool::seed_machines_test

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+namespace source_test {
 namespace {
 
 using namespace rota;
@@ -85,3 +86,4 @@ TEST(source, a_move_that_throws_changes_nothing) {
 }
 
 }  // namespace
+}  // namespace source_test

@@ -11,6 +11,7 @@
 #include <optional>
 #include <tuple>
 
+namespace state_by_operation_test {
 namespace {
 
 using namespace rota;
@@ -284,7 +285,7 @@ void stage::set_up_inside_of_another() {
   until([&] { return begun_.load(); });
 }
 
-class state_by_operation : public testing::TestWithParam<std::tuple<state, operation>> {
+class state_by_operation : public ::testing::TestWithParam<std::tuple<state, operation>> {
  protected:
   static bool act(stage& on, operation what) {
     switch (what) {
@@ -346,30 +347,30 @@ TEST_P(state_by_operation, is_as_the_table_says) {
 
 INSTANTIATE_TEST_SUITE_P(cells,
                          state_by_operation,
-                         testing::Combine(testing::Values(state::reserved,
-                                                          state::blocked,
-                                                          state::held_until_start,
-                                                          state::parked_by_its_group,
-                                                          state::backing_off,
-                                                          state::queued,
-                                                          state::running_function,
-                                                          state::running_segment,
-                                                          state::between_segments,
-                                                          state::paused_function,
-                                                          state::paused_coroutine,
-                                                          state::run_by_its_waiter,
-                                                          state::run_by_a_helper,
-                                                          state::run_by_its_caller,
-                                                          state::finished_with_handle,
-                                                          state::finished_and_stored,
-                                                          state::finished_and_forgotten),
-                                          testing::Values(operation::cancel,
-                                                          operation::stop,
-                                                          operation::force_stop,
-                                                          operation::pause,
-                                                          operation::resume,
-                                                          operation::wait,
-                                                          operation::fetch)),
+                         ::testing::Combine(::testing::Values(state::reserved,
+                                                              state::blocked,
+                                                              state::held_until_start,
+                                                              state::parked_by_its_group,
+                                                              state::backing_off,
+                                                              state::queued,
+                                                              state::running_function,
+                                                              state::running_segment,
+                                                              state::between_segments,
+                                                              state::paused_function,
+                                                              state::paused_coroutine,
+                                                              state::run_by_its_waiter,
+                                                              state::run_by_a_helper,
+                                                              state::run_by_its_caller,
+                                                              state::finished_with_handle,
+                                                              state::finished_and_stored,
+                                                              state::finished_and_forgotten),
+                                            ::testing::Values(operation::cancel,
+                                                              operation::stop,
+                                                              operation::force_stop,
+                                                              operation::pause,
+                                                              operation::resume,
+                                                              operation::wait,
+                                                              operation::fetch)),
                          [](const auto& cell) {
                            return std::string(
                                       names_of_states[static_cast<unsigned>(std::get<0>(cell.param))]) +
@@ -380,3 +381,4 @@ INSTANTIATE_TEST_SUITE_P(cells,
 static_assert(std::size(table) == std::size(names_of_states));
 
 }  // namespace
+}  // namespace state_by_operation_test

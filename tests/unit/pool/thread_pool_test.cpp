@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+namespace thread_pool_test {
 namespace {
 
 using namespace rota;
@@ -347,3 +348,4 @@ TEST(thread_pool, two_that_resume_at_once_are_not_none) {
 }
 
 }  // namespace
+}  // namespace thread_pool_test

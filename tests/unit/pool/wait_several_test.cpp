@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+namespace wait_several_test {
 namespace {
 
 using namespace rota;
@@ -220,3 +221,4 @@ TEST(thread_counts, are_of_each_thread_and_add_up) {
 }
 
 }  // namespace
+}  // namespace wait_several_test

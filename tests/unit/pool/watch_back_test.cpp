@@ -3,6 +3,7 @@
 
 #include <optional>
 
+namespace watch_back_test {
 namespace {
 
 using namespace rota;
@@ -222,3 +223,4 @@ TEST(watch_back, what_comes_back_needs_no_room) {
 }
 
 }  // namespace
+}  // namespace watch_back_test

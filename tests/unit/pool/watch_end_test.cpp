@@ -3,6 +3,7 @@
 
 #include <optional>
 
+namespace watch_end_test {
 namespace {
 
 using namespace rota;
@@ -388,3 +389,4 @@ TEST(watch_end, a_watch_that_comes_after_it_serves_what_it_puts_back) {
 }
 
 }  // namespace
+}  // namespace watch_end_test

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+namespace watch_test {
 namespace {
 
 using namespace rota;
@@ -351,3 +352,4 @@ TEST(pool_watch, options_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
+}  // namespace watch_test

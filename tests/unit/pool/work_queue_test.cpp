@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace rota::pool::detail {
+namespace rota::pool::detail::work_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -434,4 +434,4 @@ TEST(work_queue_death, a_queue_is_emptied_before_it_goes) {
 #endif
 
 }  // namespace
-}  // namespace rota::pool::detail
+}  // namespace rota::pool::detail::work_queue_test

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace rota::pool::detail {
+namespace rota::pool::detail::work_rules_test {
 namespace {
 
 using enum work_status;
@@ -225,4 +225,4 @@ TEST(work_rules, flags_of_what_has_not_ended) {
 }
 
 }  // namespace
-}  // namespace rota::pool::detail
+}  // namespace rota::pool::detail::work_rules_test

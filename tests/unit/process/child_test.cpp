@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::child_test {
 namespace {
 
 template <class F>
@@ -324,4 +324,4 @@ TEST(child, a_thousand_at_once_leave_nothing_behind) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::child_test

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::closing_test {
 namespace {
 
 template <class F>
@@ -106,4 +106,4 @@ TEST(closing, what_was_closed_does_not_close_its_number_again) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::closing_test

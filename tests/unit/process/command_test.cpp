@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::command_test {
 namespace {
 
 template <class F>
@@ -229,4 +229,4 @@ TEST(command, outside_of_a_task_there_are_no_pipes) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::command_test

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-namespace rota::test {
+namespace rota::test::fork_test {
 namespace {
 
 /// Runs `body` in a fork, which is ended if it hangs; what it returns is a bit for each thing that was not as it should be.
@@ -182,4 +182,4 @@ TEST_F(reaper_in_a_fork, does_not_find_its_lock_taken) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::fork_test

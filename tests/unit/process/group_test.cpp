@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-namespace rota::test {
+namespace rota::test::group_test {
 namespace {
 
 /// Those who have the writing end: the test waits until none is left, and each may say something.
@@ -141,4 +141,4 @@ TEST_F(group, is_signalled_by_its_number_where_the_kernel_has_nothing_better) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::group_test

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-namespace rota::test {
+namespace rota::test::limits_test {
 namespace {
 
 std::atomic<int> ends_heard{0};
@@ -117,4 +117,4 @@ TEST_F(limits, who_loses_the_last_number_to_another_leaves_nothing_behind) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::limits_test

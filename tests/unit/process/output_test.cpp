@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-namespace rota::test {
+namespace rota::test::output_test {
 namespace {
 
 using process::output_options;
@@ -178,4 +178,4 @@ TEST(output, may_be_cancelled_at_any_time) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::output_test

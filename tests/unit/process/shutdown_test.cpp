@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::shutdown_test {
 namespace {
 
 task<io::result<graceful_shutdown>> opens() { co_return graceful_shutdown::open({SIGUSR1, SIGTERM}); }
@@ -149,4 +149,4 @@ TEST_F(graceful, a_deadline_of_the_place_is_not_its_own) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::shutdown_test

@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-namespace rota::test {
+namespace rota::test::standard_descriptors_test {
 namespace {
 
 /// Runs `body` in a fork that has none of the three; what it returns says what was not as it should be.
@@ -93,4 +93,4 @@ TEST(standard_descriptors, are_not_what_a_pipe_of_this_process_s_lies_on) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::standard_descriptors_test

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::queue {
+namespace rota::queue::bitmap_test {
 namespace {
 
 using maybe = std::optional<std::uint32_t>;
@@ -221,4 +221,4 @@ TEST(bitmap_threads, words_and_single_numbers_are_taken_once) {
 }
 
 }  // namespace
-}  // namespace rota::queue
+}  // namespace rota::queue::bitmap_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::queue {
+namespace rota::queue::fork_deque_test {
 
 namespace {
 
@@ -138,4 +138,4 @@ TEST_P(fork_deque_of, each_item_goes_to_one_of_the_owner_and_two_thieves) {
 }
 
 }  // namespace
-}  // namespace rota::queue
+}  // namespace rota::queue::fork_deque_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::queue {
+namespace rota::queue::injector_test {
 namespace {
 
 struct item {
@@ -245,4 +245,4 @@ TEST(injector_threads, close_loses_nothing_that_was_accepted) {
 }
 
 }  // namespace
-}  // namespace rota::queue
+}  // namespace rota::queue::injector_test

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::queue {
+namespace rota::queue::ring_test {
 
 namespace {
 
@@ -322,4 +322,4 @@ TEST(ring, a_thief_with_little_room_takes_what_fits) {
 }
 
 }  // namespace
-}  // namespace rota::queue
+}  // namespace rota::queue::ring_test

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::queue {
+namespace rota::queue::ring_threads_test {
 namespace {
 
 using access = ring_test_access;
@@ -161,4 +161,4 @@ TEST(ring_threads, a_publish_and_a_park_do_not_miss_each_other) {
 }
 
 }  // namespace
-}  // namespace rota::queue
+}  // namespace rota::queue::ring_threads_test

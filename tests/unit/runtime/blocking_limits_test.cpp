@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::blocking_limits_test {
 namespace {
 
 using pool::rejection;
@@ -355,4 +355,4 @@ TEST(blocking_limits, a_region_outside_of_works_does_nothing) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::blocking_limits_test

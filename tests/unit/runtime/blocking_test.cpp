@@ -6,7 +6,7 @@
 #include <latch>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::blocking_test {
 namespace {
 
 task<int> number(int n) { co_return n; }
@@ -79,9 +79,9 @@ TEST(blocking, a_role_that_was_lent_is_not_reported_as_stuck) {
     }
     static task<> doze() { co_await sleep_for(2ms); }
   };
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   rt.spawn(body::blocked(rt)).join();
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(rt.stats().total_stalls, 0U);
 }
 
@@ -277,7 +277,7 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   runtime_options o = with_workers(2);
   o.watchdog = 1ms;
   runtime rt(o);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   struct body {
     static task<> timer() { co_await sleep_for(1ms); }
     static task<> stuck(std::latch& both, runtime& r) {
@@ -293,7 +293,7 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   first.join();
   second.join();
   rt.shutdown(1h);
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("worker 0 has run task"), std::string::npos) << said;
   EXPECT_NE(said.find("worker 1 has run task"), std::string::npos) << said;
 }
@@ -312,4 +312,4 @@ TEST(blocking, an_idle_runtime_does_not_wake_up) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::blocking_test

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::options_test {
 namespace {
 
 void expect_refused(const runtime_options& o, const std::string& field, const std::string& range) {
@@ -209,4 +209,4 @@ TEST(runtime_options, zero_workers_means_as_many_as_there_are_processors) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::options_test

@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota {
+namespace rota::regress_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -316,4 +316,4 @@ TEST(regress, a_task_that_blocked_in_place_has_gone_when_its_runtime_has) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::regress_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-namespace rota {
+namespace rota::reports_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -144,4 +144,4 @@ TEST(reports, five_lines_a_minute) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::reports_test

@@ -12,14 +12,14 @@
 #include <stdexcept>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::shutdown_test {
 namespace {
 
 task<int> number(int n) { co_return n; }
 
-class threadsafe_deaths : public testing::Test {
+class threadsafe_deaths : public ::testing::Test {
  protected:
-  threadsafe_deaths() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+  threadsafe_deaths() { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 };
 using shutdown_death_test = threadsafe_deaths;
 
@@ -33,7 +33,7 @@ TEST_F(shutdown_death_test, a_runtime_destroyed_on_its_own_worker_says_so) {
     auto* rt = new runtime(with_workers(2));
     rt->spawn(destroy(rt)).join();
   };
-  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
+  EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
 TEST_F(shutdown_death_test, and_in_a_task_whose_worker_has_lent_its_role) {
@@ -48,7 +48,7 @@ TEST_F(shutdown_death_test, and_in_a_task_whose_worker_has_lent_its_role) {
     };
     rt->spawn(body::lend_and_destroy(rt)).join();
   };
-  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
+  EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
 TEST_F(shutdown_death_test, and_in_the_root_of_its_own_block_on) {
@@ -56,7 +56,7 @@ TEST_F(shutdown_death_test, and_in_the_root_of_its_own_block_on) {
     auto* rt = new runtime(with_workers(1));
     rt->block_on(destroy(rt));
   };
-  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
+  EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
 task<> throws() {
@@ -70,7 +70,7 @@ TEST_F(shutdown_death_test, an_exception_that_nobody_takes_ends_the_program) {
     rt.spawn(throws()).detach();
     wait_until([] { return false; });
   };
-  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "unhandled exception in task .*nobody takes me");
+  EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "unhandled exception in task .*nobody takes me");
 }
 
 TEST_F(shutdown_death_test, a_hook_of_a_thread_that_throws_ends_the_program) {
@@ -80,18 +80,18 @@ TEST_F(shutdown_death_test, a_hook_of_a_thread_that_throws_ends_the_program) {
     runtime rt(o);
     wait_until([] { return false; });
   };
-  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "a hook threw");
+  EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "a hook threw");
 }
 
 TEST(unhandled, with_the_policy_report_workers_go_on) {
   runtime_options o = with_workers(1);
   o.on_unhandled = unhandled_policy::report;
   runtime rt(o);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   rt.spawn(throws()).detach();
   wait_until([&rt] { return rt.stats().total_unhandled == 1; });
   EXPECT_EQ(rt.spawn(number(5)).join(), 5);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("nobody takes me"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("nobody takes me"), std::string::npos);
 }
 
 TEST(unhandled, an_exception_that_is_taken_is_not_counted) {
@@ -301,4 +301,4 @@ TEST(shutdown, a_child_process_is_refused_and_ends_quietly) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::shutdown_test

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota {
+namespace rota::virtual_clock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -193,4 +193,4 @@ TEST(runtime_on_a_virtual_clock, sockets_work_beside_it) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::virtual_clock_test

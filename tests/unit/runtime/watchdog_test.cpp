@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-namespace rota::detail {
+namespace rota::detail::watchdog_test {
 namespace {
 
 /// One worker, which the test's thread plays, and its watchdog.
@@ -67,4 +67,4 @@ TEST(watchdog, flushes_what_was_prepared_in_a_poll_that_goes_on) {
 }
 
 }  // namespace
-}  // namespace rota::detail
+}  // namespace rota::detail::watchdog_test

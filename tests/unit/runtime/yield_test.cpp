@@ -9,7 +9,7 @@
 #include <rota/this_task.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::yield_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -200,4 +200,4 @@ TEST(yield, inside_of_a_join_that_keeps_the_role_leaves_the_task_to_others) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::yield_test

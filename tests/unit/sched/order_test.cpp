@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota {
+namespace rota::order_test {
 namespace {
 
 runtime_options with_workers(unsigned n) {
@@ -254,4 +254,4 @@ TEST(order, what_a_worker_counts) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::order_test

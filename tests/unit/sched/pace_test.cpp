@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rota::sched {
+namespace rota::sched::pace_test {
 namespace {
 
 TEST(pace, the_interval_is_a_millisecond_in_tasks) {
@@ -189,4 +189,4 @@ TEST(lifo_slot, the_owner_withdraws_the_permission) {
 }
 
 }  // namespace
-}  // namespace rota::sched
+}  // namespace rota::sched::pace_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rota::sched {
+namespace rota::sched::regress_stamp_test {
 namespace {
 
 TEST(regress_stamp, a_poll_that_began_after_the_look_is_another_one) {
@@ -23,4 +23,4 @@ TEST(regress_stamp, a_poll_that_began_after_the_look_is_another_one) {
 }
 
 }  // namespace
-}  // namespace rota::sched
+}  // namespace rota::sched::regress_stamp_test

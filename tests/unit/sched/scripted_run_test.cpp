@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::sched {
+namespace rota::sched::scripted_run_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -473,4 +473,4 @@ TEST(scripted_run, every_counter_of_a_worker) {
 }
 
 }  // namespace
-}  // namespace rota::sched
+}  // namespace rota::sched::scripted_run_test

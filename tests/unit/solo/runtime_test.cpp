@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::runtime_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -252,4 +252,4 @@ TEST(solo, two_of_them_and_a_real_one_live_side_by_side) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::runtime_test

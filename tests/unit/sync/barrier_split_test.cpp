@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::barrier_split_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -177,4 +177,4 @@ TEST(barrier_split, threads_meet_in_each_round) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::barrier_split_test

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::barrier_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -290,4 +290,4 @@ TEST(barrier_death, destroyed_while_somebody_waits) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::barrier_test

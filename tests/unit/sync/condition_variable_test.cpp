@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::condition_variable_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -427,4 +427,4 @@ TEST(condition_variable_death, destroyed_while_somebody_waits) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::condition_variable_test

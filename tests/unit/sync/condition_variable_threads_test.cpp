@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-namespace rota::sync {
+namespace rota::sync::condition_variable_threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ TEST(condition_variable, a_shutdown_ends_it) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::condition_variable_threads_test

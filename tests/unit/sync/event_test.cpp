@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::event_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -208,4 +208,4 @@ TEST(event_death, destroyed_while_somebody_waits) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::event_test

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::latch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -186,4 +186,4 @@ TEST(latch_death, destroyed_while_somebody_waits) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::latch_test

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::mutex_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -242,4 +242,4 @@ TEST(mutex, a_task_whose_budget_is_spent_has_not_taken_it_when_it_is_cancelled) 
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::mutex_test

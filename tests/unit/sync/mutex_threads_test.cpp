@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::mutex_threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -192,4 +192,4 @@ TEST(mutex, is_destroyed_by_who_unlocks_last) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::mutex_threads_test

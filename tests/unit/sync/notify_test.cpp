@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::notify_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -312,4 +312,4 @@ TEST(notify_death, destroyed_while_somebody_waits) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::notify_test

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::once_cell_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -314,4 +314,4 @@ TEST(once_cell_death, destroyed_in_use) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::once_cell_test

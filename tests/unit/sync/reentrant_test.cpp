@@ -18,7 +18,7 @@
 
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::reentrant_test {
 namespace {
 
 using test::manual_scheduler;
@@ -309,4 +309,4 @@ TEST(reentrant, a_strand) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::reentrant_test

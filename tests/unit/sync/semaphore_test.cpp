@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::semaphore_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -289,4 +289,4 @@ TEST(semaphore, is_destroyed_by_who_was_granted) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::semaphore_test

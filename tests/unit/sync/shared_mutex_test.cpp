@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::sync {
+namespace rota::sync::shared_mutex_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -306,4 +306,4 @@ TEST(shared_mutex, a_grant_that_comes_with_the_deadline_wins) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::shared_mutex_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::sync {
+namespace rota::sync::shared_mutex_threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -132,4 +132,4 @@ TEST(shared_mutex, a_task_is_cancelled_while_it_waits_on_a_testing_runtime) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::shared_mutex_threads_test

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace rota::sync {
+namespace rota::sync::strand_ends_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -175,4 +175,4 @@ TEST(strand, captures_and_arguments_end_in_the_turn) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::strand_ends_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::sync {
+namespace rota::sync::strand_limits_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -179,4 +179,4 @@ TEST(strand, a_join_with_a_limit_closes) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::strand_limits_test

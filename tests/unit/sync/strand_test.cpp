@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace rota::sync {
+namespace rota::sync::strand_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ TEST(strand, a_post_outside_of_a_task_says_so_and_takes_no_place) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::strand_test

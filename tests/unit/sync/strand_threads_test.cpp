@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-namespace rota::sync {
+namespace rota::sync::strand_threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -126,4 +126,4 @@ TEST(strand, works_on_a_testing_runtime_and_in_a_scope) {
 }
 
 }  // namespace
-}  // namespace rota::sync
+}  // namespace rota::sync::strand_threads_test

@@ -25,7 +25,7 @@
 
 #if !defined(NDEBUG)
 
-namespace rota {
+namespace rota::unguarded_test {
 namespace {
 
 constexpr const char* what_it_says = "under the lock of a primitive";
@@ -166,6 +166,6 @@ TEST(unguarded_death, functions) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::unguarded_test
 
 #endif

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota::core {
+namespace rota::core::wait_list_test {
 namespace {
 
 void link(wait_list& list, wait_node& node, waker wake) {
@@ -181,4 +181,4 @@ TEST(wait_list, a_thread_that_is_late_has_left) {
 }
 
 }  // namespace
-}  // namespace rota::core
+}  // namespace rota::core::wait_list_test

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tail {
+namespace tail::last_lines_test {
 namespace {
 
 class tail_last_lines : public ::testing::Test {
@@ -49,4 +49,4 @@ TEST_F(tail_last_lines, a_file_that_has_become_shorter_is_read_from_its_start) {
 }
 
 }  // namespace
-}  // namespace tail
+}  // namespace tail::last_lines_test

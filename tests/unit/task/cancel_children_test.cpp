@@ -8,7 +8,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::cancel_children_test {
 namespace {
 
 using test::counted;
@@ -357,4 +357,4 @@ TEST(cancel_death, a_destructor_that_throws_ends_the_program) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::cancel_children_test

@@ -8,7 +8,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::cancel_test {
 namespace {
 
 using test::counted;
@@ -334,4 +334,4 @@ TEST(cancel, a_loop_that_is_always_ready_can_be_cancelled) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::cancel_test

@@ -9,7 +9,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::combinations_test {
 namespace {
 
 using test::counted;
@@ -200,4 +200,4 @@ INSTANTIATE_TEST_SUITE_P(all, combination, ::testing::ValuesIn(all_shapes()), []
 TEST(combinations, there_are_256) { EXPECT_EQ(all_shapes().size(), 4U * 4U * 4U * 2U * 2U); }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::combinations_test

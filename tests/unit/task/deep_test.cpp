@@ -7,7 +7,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::deep_test {
 namespace {
 
 using test::event;
@@ -267,4 +267,4 @@ TEST(deep, a_chain_of_joins_that_suspends_and_is_cancelled) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::deep_test

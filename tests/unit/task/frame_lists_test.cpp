@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::base {
+namespace rota::base::frame_lists_test {
 namespace {
 
 using test::allocations;
@@ -93,4 +93,4 @@ TEST_F(frame_lists_of_a_thread, without_lists_everything_is_the_heaps) {
 }
 
 }  // namespace
-}  // namespace rota::base
+}  // namespace rota::base::frame_lists_test

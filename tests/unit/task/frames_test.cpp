@@ -11,7 +11,7 @@
 #include "unit/task/counting_new.hpp"
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::frames_test {
 namespace {
 
 using test::allocations;
@@ -372,4 +372,4 @@ TEST(frames, every_frame_is_destroyed_once_however_it_ends) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::frames_test

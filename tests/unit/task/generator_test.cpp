@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace rota {
+namespace rota::generator_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -423,4 +423,4 @@ TEST(async_generator_death, asked_twice_at_once) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::generator_test

@@ -8,7 +8,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::harness_test {
 namespace {
 
 using test::after;
@@ -571,4 +571,4 @@ TEST(harness, a_task_of_another_scheduler_can_be_awaited_here) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::harness_test

@@ -11,7 +11,7 @@
 #include "base/tls_slot.hpp"
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::join_end_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -286,4 +286,4 @@ TEST(join, cancel_completion_and_drop_race_to_one_end) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::join_end_test

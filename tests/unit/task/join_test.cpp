@@ -11,7 +11,7 @@
 #include "base/tls_slot.hpp"
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::join_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -330,4 +330,4 @@ TEST(join, nor_for_a_task_that_waits_for_it_here) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::join_test

@@ -5,7 +5,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::leaf_test {
 namespace {
 
 using test::event;
@@ -327,4 +327,4 @@ TEST(leaf, wakes_from_other_threads_are_never_lost) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::leaf_test

@@ -7,7 +7,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::outcome_test {
 namespace {
 
 using test::counted;
@@ -116,4 +116,4 @@ TEST(outcome, errors_have_words) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::outcome_test

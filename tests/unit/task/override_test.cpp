@@ -9,7 +9,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::override_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -130,4 +130,4 @@ TEST(override, a_task_behind_a_passed_shield_does_not_spin) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::override_test

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+namespace regress_join_test {
 namespace {
 
 using namespace rota;
@@ -45,3 +46,4 @@ TEST(join_regressions, a_reason_that_is_given_stands) {
 }
 
 }  // namespace
+}  // namespace regress_join_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace rota::core {
+namespace rota::core::state_test {
 namespace {
 
 // Run under TSan: `data` is a plain int and `woken` is relaxed, so only the task word can order them.
@@ -190,4 +190,4 @@ TEST_F(task_state_aborts, when_a_transition_is_not_allowed) {
 }
 
 }  // namespace
-}  // namespace rota::core
+}  // namespace rota::core::state_test

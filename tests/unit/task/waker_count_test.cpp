@@ -6,7 +6,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::waker_count_test {
 namespace {
 
 using test::event;
@@ -61,4 +61,4 @@ TEST_F(waker_count, a_wake_near_the_limit_still_queues_the_task) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::waker_count_test

@@ -9,7 +9,7 @@
 
 #include "unit/task/task_support.hpp"
 
-namespace rota {
+namespace rota::waker_test {
 namespace {
 
 using test::event;
@@ -243,4 +243,4 @@ TEST(waker, the_task_may_end_while_its_waker_is_still_inside_schedule) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::waker_test

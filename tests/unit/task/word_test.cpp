@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-namespace rota::core {
+namespace rota::core::word_test {
 namespace {
 
 constexpr std::array lifecycles{
@@ -514,4 +514,4 @@ TEST(task_word, every_rule_was_tried_on_every_legal_word) {
 }
 
 }  // namespace
-}  // namespace rota::core
+}  // namespace rota::core::word_test

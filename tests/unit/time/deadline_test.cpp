@@ -7,6 +7,7 @@
 
 #include <rota/detail/deadline.hpp>
 
+namespace deadline_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,3 +95,4 @@ TEST(deadline, a_time_point_in_another_unit_becomes_a_deadline) {
 }
 
 }  // namespace
+}  // namespace deadline_test

@@ -9,6 +9,7 @@
 
 #include "shard_support.hpp"
 
+namespace shard_race_test {
 namespace {
 
 using namespace time_test;
@@ -183,3 +184,4 @@ TEST(timer_race, what_was_written_before_arming_is_seen_by_who_is_woken) {
 }
 
 }  // namespace
+}  // namespace shard_race_test

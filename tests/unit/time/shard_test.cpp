@@ -9,6 +9,7 @@
 
 #include "shard_support.hpp"
 
+namespace shard_test {
 namespace {
 
 using namespace time_test;
@@ -273,7 +274,7 @@ TEST(timer_shard, many_shards_are_polled_from_the_one_that_is_named_and_share_th
   EXPECT_EQ(counts.cancelled, 0U);
 }
 
-using timer_death_test = testing::Test;
+using timer_death_test = ::testing::Test;
 
 TEST(timer_death_test, a_timer_that_is_destroyed_while_armed_stops_the_program) {
   EXPECT_DEATH(
@@ -298,3 +299,4 @@ TEST(timer_death_test, a_shard_that_is_destroyed_with_timers_armed_stops_the_pro
 }
 
 }  // namespace
+}  // namespace shard_test

@@ -12,7 +12,7 @@
 
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::sleep_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -578,4 +578,4 @@ static_assert(next_tick(at(10), time_point::max() - 1ns, 10ns, missed_tick::skip
               time_point::max() - 10ns);
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::sleep_test

@@ -11,7 +11,7 @@
 #include <rota/testing/virtual_clock.hpp>
 #include <rota/time.hpp>
 
-namespace rota {
+namespace rota::virtual_clock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -117,4 +117,4 @@ TEST(virtual_clock, moved_by_many_threads_ends_at_the_latest_time) {
 }
 
 }  // namespace
-}  // namespace rota
+}  // namespace rota::virtual_clock_test

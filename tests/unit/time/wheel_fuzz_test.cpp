@@ -6,6 +6,7 @@
 
 #include "wheel_duel.hpp"
 
+namespace wheel_fuzz_test {
 namespace {
 
 using namespace time_test;
@@ -120,7 +121,7 @@ class game {
   wheel_duel duel_;
 };
 
-class wheel_fuzz : public testing::TestWithParam<spread> {};
+class wheel_fuzz : public ::testing::TestWithParam<spread> {};
 
 TEST_P(wheel_fuzz, agrees_with_a_sorted_set) {
   std::uint64_t seed = 100 * static_cast<std::uint64_t>(GetParam());
@@ -131,13 +132,14 @@ TEST_P(wheel_fuzz, agrees_with_a_sorted_set) {
 
 INSTANTIATE_TEST_SUITE_P(spreads,
                          wheel_fuzz,
-                         testing::Values(spread::nanoseconds_,
-                                         spread::one_millisecond,
-                                         spread::seconds_,
-                                         spread::hours_,
-                                         spread::years_,
-                                         spread::every_magnitude,
-                                         spread::slot_edges,
-                                         spread::same));
+                         ::testing::Values(spread::nanoseconds_,
+                                           spread::one_millisecond,
+                                           spread::seconds_,
+                                           spread::hours_,
+                                           spread::years_,
+                                           spread::every_magnitude,
+                                           spread::slot_edges,
+                                           spread::same));
 
 }  // namespace
+}  // namespace wheel_fuzz_test

@@ -10,6 +10,7 @@
 
 #include "wheel_support.hpp"
 
+namespace wheel_test {
 namespace {
 
 using namespace time_test;
@@ -404,3 +405,4 @@ TEST(wheel, removing_from_every_place_leaves_the_others) {
 }
 
 }  // namespace
+}  // namespace wheel_test

@@ -9,7 +9,7 @@
 #include <array>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::cancel_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -320,4 +320,4 @@ TEST(cancelled_ends, stay_an_end) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::cancel_test

@@ -9,7 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
-namespace rota::test {
+namespace rota::test::config_test {
 namespace {
 
 using tls::config_error;
@@ -168,4 +168,4 @@ TEST(client_certificates, need_somebody_who_is_trusted) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::config_test

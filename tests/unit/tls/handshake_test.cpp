@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rota::test {
+namespace rota::test::handshake_test {
 namespace {
 
 using tls::alert;
@@ -280,4 +280,4 @@ TEST(client_certificates, of_a_stranger_end_it) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::handshake_test

@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::hostile_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -307,4 +307,4 @@ TEST(stalled_peers, have_one_second_and_no_more) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::hostile_test

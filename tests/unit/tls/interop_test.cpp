@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::interop_test {
 namespace {
 
 using io::result;
@@ -338,4 +338,4 @@ TEST(interop, a_server_talks_to_curl) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::interop_test

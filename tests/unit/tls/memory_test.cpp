@@ -10,7 +10,7 @@
 
 #include <openssl/crypto.h>
 
-namespace rota::test {
+namespace rota::test::memory_test {
 namespace {
 
 /// The source file of OpenSSL's whose allocations fail; null: none do.
@@ -86,4 +86,4 @@ TEST(streams_below, that_say_more_than_they_did_end_the_program) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::memory_test

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <utility>
 
-namespace rota::test {
+namespace rota::test::sessions_test {
 namespace {
 
 /// A connection in which the server says a word, so that the client has read the tickets.
@@ -175,4 +175,4 @@ TEST(sessions, are_none_if_either_side_says_so) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::sessions_test

@@ -10,7 +10,7 @@
 #include <array>
 #include <vector>
 
-namespace rota::test {
+namespace rota::test::streams_test {
 namespace {
 
 std::vector<std::byte> numbered(std::size_t size, unsigned seed) {
@@ -280,4 +280,4 @@ TEST(streams, may_be_copied_like_all_others) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::streams_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rota::test {
+namespace rota::test::versions_test {
 namespace {
 
 using tls::alert;
@@ -245,4 +245,4 @@ TEST(writes, end_after_the_second_half_of_a_message) {
 }
 
 }  // namespace
-}  // namespace rota::test
+}  // namespace rota::test::versions_test

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::options_test {
 namespace {
 
 std::expected<options, early_end> parse(std::initializer_list<const char*> arguments) {
@@ -71,4 +71,4 @@ TEST(options, explain_themselves) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::options_test

@@ -22,7 +22,7 @@
 #include "tree_hash/output.hpp"
 #include "tree_hash/run.hpp"
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::pipeline_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -309,4 +309,4 @@ TEST(an_output, takes_lines_of_any_length) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::pipeline_test

@@ -10,7 +10,7 @@
 #include "common/unique_fd.hpp"
 #include "tree_hash/screen.hpp"
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::progress_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,4 +108,4 @@ TEST(a_screen, erases_the_line_before_a_message_and_at_the_end) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::progress_line_test

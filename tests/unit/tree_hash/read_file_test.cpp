@@ -9,7 +9,7 @@
 
 #include "scratch_tree.hpp"
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::read_file_test {
 namespace {
 
 constexpr const char* sum_of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -96,4 +96,4 @@ TEST_F(a_file, that_became_a_link_is_not_followed) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::read_file_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::report_test {
 namespace {
 
 digest sum_of(std::string_view text) {
@@ -120,4 +120,4 @@ TEST(a_report, forgets_what_was_taken) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::report_test

@@ -7,7 +7,7 @@
 
 #include "tree_hash/lines.hpp"
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::sha256_test {
 namespace {
 
 std::string hex_of(std::string_view text) {
@@ -57,4 +57,4 @@ TEST(a_message, has_no_control_characters) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::sha256_test

@@ -17,7 +17,7 @@
 #include "scratch_tree.hpp"
 #include "tree_hash/descriptors.hpp"
 
-namespace tree_hash::testing {
+namespace tree_hash::testing::walk_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -215,4 +215,4 @@ TEST(descriptors, are_shared_out) {
 }
 
 }  // namespace
-}  // namespace tree_hash::testing
+}  // namespace tree_hash::testing::walk_test
