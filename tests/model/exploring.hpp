@@ -1,7 +1,8 @@
 // How far the models of this folder are explored. A test gives options for a short search; every search is done in each memory,
 // and `./dev model` makes them longer:
 //
-//   ROTA_MODEL_BRIEF    shorter: one preemption and 5000 executions, 500 of each random search
+//   ROTA_MODEL_BRIEF    much shorter: one preemption and 5000 executions, 500 of each random search
+//   ROTA_MODEL_QUICK    shorter: each search ends after 10000 executions, each random one after 2000; `./dev test` sets it
 //   ROTA_MODEL_RUNS     executions of each random search
 //   ROTA_MODEL_SECONDS  of each random search, and of each depth-first one beyond the test's own bound, at most
 //   ROTA_MODEL_HISTORIES  of each structure, of linear_model: instead of 10^6
@@ -58,6 +59,13 @@ namespace detail {
 
 /// A first look at a mutant: one preemption, and few random executions.
 inline bool is_brief() { return std::getenv("ROTA_MODEL_BRIEF") != nullptr; }
+/// A short run of all models. What it cuts short is explored whole without it.
+inline bool is_quick() { return std::getenv("ROTA_MODEL_QUICK") != nullptr; }
+/// How many executions, or histories, a run is limited to: of `whole`, the number of a run without limits.
+inline std::uint64_t limited(std::uint64_t whole, std::uint64_t quick, std::uint64_t brief) {
+  if (is_brief()) return std::min(whole, brief);
+  return is_quick() ? std::min(whole, quick) : whole;
+}
 
 inline void expect_holds(const testing::report& r, const testing::options& o, bool all) {
   EXPECT_FALSE(r.failed) << o.name << ": " << to_string(r);
@@ -67,11 +75,9 @@ inline void expect_holds(const testing::report& r, const testing::options& o, bo
 
 template <class Body>
 void search_all(testing::options o, const Body& body) {
-  if (is_brief()) {
-    o.preemptions = std::min(o.preemptions, 1U);
-    o.max_runs = 5'000;
-    return expect_holds(testing::explore(o, body), o, false);
-  }
+  if (is_brief()) o.preemptions = std::min(o.preemptions, 1U);
+  o.max_runs = limited(o.max_runs, 10'000, 5'000);
+  if (is_brief() || is_quick()) return expect_holds(testing::explore(o, body), o, false);
   const auto bound = static_cast<unsigned>(asked_for("ROTA_MODEL_BOUND", 0));
   expect_holds(testing::explore(o, body), o, true);
   // A replay may be of an exploration that only a larger bound has.
@@ -86,8 +92,7 @@ void search_all(testing::options o, const Body& body) {
 
 template <class Body>
 void search_at_random(testing::options o, const Body& body) {
-  o.max_runs =
-      is_brief() ? std::min<std::uint64_t>(o.max_runs, 500) : asked_for("ROTA_MODEL_RUNS", o.max_runs);
+  o.max_runs = limited(asked_for("ROTA_MODEL_RUNS", o.max_runs), 2'000, 500);
   o.seconds = static_cast<unsigned>(asked_for("ROTA_MODEL_SECONDS", 0));
   expect_holds(testing::explore(o, body), o, false);
 }

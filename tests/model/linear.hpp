@@ -111,7 +111,8 @@ void expect_linear(std::string_view name, Arguments... arguments) {
       testing::check(seen.is_linear(scene.before()), "no order explains what they gave");
     });
   };
-  const std::uint64_t histories = detail::is_brief() ? 20'000 : asked_for("ROTA_MODEL_HISTORIES", 1'000'000);
+  const std::uint64_t histories =
+      detail::limited(asked_for("ROTA_MODEL_HISTORIES", 1'000'000), 50'000, 20'000);
   testing::options o = at_random(name, histories / 2);
   o.stale_reads = 0;
   o.early_timeouts = 1;
