@@ -7,6 +7,8 @@ option(ROTA_INSTALL "Make install rules for rota" ${PROJECT_IS_TOP_LEVEL})
 option(ROTA_WERROR "Warnings in rota's own files are errors" ${PROJECT_IS_TOP_LEVEL})
 option(ROTA_HARDEN "Compile rota's own targets with the hardening flags of release builds" OFF)
 
+option(ROTA_UNITY "Compile several of rota's own source files to one translation unit" ${PROJECT_IS_TOP_LEVEL})
+option(ROTA_OPTIMISE_TESTS "Compile tests and examples with the flags of the build type, not at -O0" ON)
 option(ROTA_CHAOS "Threads wait or give way now and then, by a seed: for stress tests" OFF)
 
 set(ROTA_SANITIZE none CACHE STRING "address (with clang: and undefined) | thread | undefined | none")

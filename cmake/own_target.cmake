@@ -1,5 +1,8 @@
-# rota_own_target(<target> [AS_USERS]): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none of them.
-# AS_USERS: not compiled with the hardening flags, as the program of somebody who did not ask for them.
+# rota_own_target(<target> [AS_USERS | AS_TEST]): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none
+# of them.
+# AS_USERS: compiled without the hardening flags, as a user's program is by default.
+# AS_TEST: with ROTA_OPTIMISE_TESTS=OFF, compiled at -O0 and with line numbers only, in less than half of the time. The library that
+# it calls is compiled as ever.
 #
 # Deliberately absent: -fcoro-aligned-allocation. It changes which operator new a coroutine frame uses, g++ has nothing
 # like it, and rota aligns what lives in its own objects, never locals of coroutines.
@@ -82,7 +85,9 @@ function(rota_own_target target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_features(${target} PUBLIC cxx_std_23)
   target_compile_options(${target} PRIVATE ${_rota_warnings} ${_rota_sanitize_compile})
-  if(NOT AS_USERS IN_LIST ARGN)
+  if(AS_TEST IN_LIST ARGN AND NOT ROTA_OPTIMISE_TESTS)
+    target_compile_options(${target} PRIVATE -O0 -g1)
+  elseif(NOT AS_USERS IN_LIST ARGN)
     target_compile_options(${target} PRIVATE ${_rota_harden_compile})
   endif()
   if(_rota_asserted)
@@ -94,5 +99,13 @@ function(rota_own_target target)
   target_link_options(${target} PRIVATE ${_rota_linker} ${_rota_sanitize_link} ${_rota_harden_link})
   if(type STREQUAL EXECUTABLE)
     target_link_options(${target} PRIVATE ${_rota_harden_program})
+  endif()
+endfunction()
+
+# rota_unity(<target> <batch>): compiles <batch> source files to a translation unit, so that headers are read and templates are
+# instantiated once for all of them. With ROTA_UNITY=OFF each source file is a translation unit.
+function(rota_unity target batch)
+  if(ROTA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
 endfunction()
