@@ -14,6 +14,11 @@ if(TARGET rota_tls)
   list(APPEND _rota_targets rota_tls)
 endif()
 
+# Everything that the install rules copy and the build makes: `cmake --build . --target rota_installables` comes before
+# `cmake --install`.
+add_custom_target(rota_installables)
+add_dependencies(rota_installables ${_rota_targets})
+
 install(
   TARGETS ${_rota_targets}
   EXPORT rota

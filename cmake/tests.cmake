@@ -310,12 +310,7 @@ if(ROTA_INSTALL)
     COMMAND "${_rota_tests}/outside/run.sh" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}" ${_rota_sanitize_link}
   )
   set_tests_properties(outside.installed_and_used PROPERTIES LABELS api TIMEOUT 180)
-  add_dependencies(rota_tests_api rota) # what is installed
-  foreach(library rota_model rota_tls)
-    if(TARGET ${library})
-      add_dependencies(rota_tests_api ${library})
-    endif()
-  endforeach()
+  add_dependencies(rota_tests_api rota_installables)
 endif()
 add_test(
   NAME outside.subdirectory_leaks_nothing
