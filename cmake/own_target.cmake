@@ -15,6 +15,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # At -O0 it takes a coroutine's own operator delete for that of another operator new: see docs/compilers.md.
   list(APPEND _rota_warnings -Wno-mismatched-new-delete)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
+  # At -O3 and with some -march g++ 12 takes an assignment to a std::string, or a sum of two, for a copy onto itself (GCC bugs
+  # 105329, 105651).
+  list(APPEND _rota_warnings -Wno-restrict)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT ROTA_SANITIZE STREQUAL none)
   # GCC's manual: with -fsanitize these two report what the instrumented code seems to do.
   list(APPEND _rota_warnings -Wno-maybe-uninitialized -Wno-stringop-overflow)
