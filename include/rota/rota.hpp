@@ -1,5 +1,4 @@
-// Everything but stop_token.hpp and the folders: net/ (tcp_listener.hpp, tcp_stream.hpp, endpoint.hpp), testing/
-// (virtual_clock.hpp).
+// The headers of this folder but graceful_shutdown.hpp, process.hpp and stop_token.hpp, and none of its subfolders.
 #pragma once
 
 #include <rota/async_generator.hpp>
