@@ -92,6 +92,44 @@ CASES += [
 ]
 
 
+README_TABLE = "| want | `#include <rota/...>` | example |\n|---|---|---|\n| tasks | `task.hpp` | |\n"
+README_SAYS = "\n`rota.hpp` includes the headers of `include/rota/` but `time.hpp`, and not the folder `sync/`.\n"
+README_ROWS = "| time | `time.hpp` | |\n| locks | `sync/*.hpp` ([which?](docs/which.md)) | |\n"
+
+
+def readme(table=README_ROWS, says=README_SAYS, **other):
+    """A tree of three public headers, two of them in include/rota/ and one in a folder, and two rooms; `other` replaces files."""
+    files = {"README.md": README_TABLE + table + says, "docs/which.md": "a `sync::mutex`\n",
+             "docs/design.md": "| room | holds |\n|---|---|\n| task, sync | all |\n",
+             "include/rota/rota.hpp": "// But time.hpp.\n#pragma once\n#include <rota/task.hpp>\n",
+             "include/rota/task.hpp": "", "include/rota/time.hpp": "", "include/rota/sync/mutex.hpp": "",
+             "src/task/a.cpp": "", "src/sync/a.cpp": ""}
+    return {**files, **{name.replace("__", "/") + ".md": text for name, text in other.items()}}
+
+
+CASES += [
+    ("check_readme", None, readme()),
+    ("check_readme", "there is no README.md", {"a.md": ""}),
+    ("check_readme", "time.hpp: no row", readme(README_ROWS.partition("\n")[2])),
+    ("check_readme", "sync/mutex.hpp: no row", readme(README_ROWS.partition("\n")[0] + "\n")),
+    ("check_readme", "sync/mutex.hpp: no row", readme(docs__which="a mutex, which is no word of code here\n")),
+    ("check_readme", None, readme(README_ROWS + "| locks | `sync/mutex.hpp` | |\n", docs__which="\n")),
+    ("check_readme", "clock.hpp: there is no such header", readme(README_ROWS + "| a | `clock.hpp` | |\n")),
+    ("check_readme", "no such folder", readme(README_ROWS + "| a | `net/*.hpp` | |\n")),
+    ("check_readme", "there is no such file", readme(README_ROWS + "| a | `time.hpp` | [a](examples/a.cpp) |\n")),
+    ("check_readme", "no sentence begins with", readme(says="\n")),
+    ("check_readme", "does not include sync/", readme(says=README_SAYS.replace("`sync/`", "`gate`"))),
+    ("check_readme", "does not include time.hpp, and", readme(says=README_SAYS.replace("`time.hpp`", "few"))),
+    ("check_readme", "does not include task.hpp, and it does", readme(says=README_SAYS.replace("time", "task"))),
+    ("check_readme", "include/rota/rota.hpp: rota.hpp does not include", {**readme(), "include/rota/rota.hpp": "#include <rota/task.hpp>\n"}),
+    ("check_readme", "lacks src/sync", readme(docs__design="| room | holds |\n|---|---|\n| task | all |\n")),
+    ("check_readme", "no folder src/gate", readme(docs__design="| room | holds |\n|---|---|\n| task, sync, gate | all |\n")),
+    ("check_readme", "sync is called planned", readme(docs__a="| sync   (planned) |\n")),
+    ("check_readme", "time.hpp is called planned", readme(docs__a="Not yet written: `time.hpp`.\n")),
+    ("check_readme", None, readme(docs__a="A room for colours is planned.\n")),
+]
+
+
 def complaint(check, expected, files):
     """What the check does wrong on this tree, or None."""
     with tempfile.TemporaryDirectory() as folder:
