@@ -121,12 +121,48 @@ CASES += [
     ("check_readme", "does not include sync/", readme(says=README_SAYS.replace("`sync/`", "`gate`"))),
     ("check_readme", "does not include time.hpp, and", readme(says=README_SAYS.replace("`time.hpp`", "few"))),
     ("check_readme", "does not include task.hpp, and it does", readme(says=README_SAYS.replace("time", "task"))),
-    ("check_readme", "include/rota/rota.hpp: rota.hpp does not include", {**readme(), "include/rota/rota.hpp": "#include <rota/task.hpp>\n"}),
+    ("check_readme", "include/rota/rota.hpp: rota.hpp does not include",
+     {**readme(), "include/rota/rota.hpp": "#include <rota/task.hpp>\n"}),
     ("check_readme", "lacks src/sync", readme(docs__design="| room | holds |\n|---|---|\n| task | all |\n")),
     ("check_readme", "no folder src/gate", readme(docs__design="| room | holds |\n|---|---|\n| task, sync, gate | all |\n")),
     ("check_readme", "sync is called planned", readme(docs__a="| sync   (planned) |\n")),
     ("check_readme", "time.hpp is called planned", readme(docs__a="Not yet written: `time.hpp`.\n")),
     ("check_readme", None, readme(docs__a="A room for colours is planned.\n")),
+]
+
+
+def commands(*lines, **other):
+    """A README.md with these lines in a block of code; other files by their names, in which `__` stands for a slash."""
+    text = "\n".join(["# A", "", FENCE, *lines, FENCE, ""])
+    return {"README.md": text, **{name.replace("__", "/"): words for name, words in other.items()}}
+
+
+HELP_OF_DEV = "cat <<'END'\nFor all\n  {}   does it\nEND\n"
+
+CASES += [
+    ("check_commands", None, commands("./dev docs    where to read   ./dev help    all", "ROTA_CXX=g++ ./dev install PREFIX # so")),
+    ("check_commands", None, commands("./dev sanitize asan|tsan|all", "./dev stress [--seconds N] [--build dev|tsan]")
+     | {"tests/stress/ledger.cpp": ""}),
+    ("check_commands", None, {"README.md": "`./dev` alone, `ROTA_CXX=g++`, `build/dev`, `src/dev.cpp` are no commands.\n"}),
+    ("check_commands", "README.md:5: ./dev instal: there is no such command", commands("./dev docs", "./dev instal PREFIX")),
+    ("check_commands", "README.md:2: ./dev dance", {"README.md": "Say\n`./dev dance` and\n"}),
+    ("check_commands", "README.md:1: ./dev dance", {"README.md": "Say `./dev\ndance` and\n"}),
+    ("check_commands", "src/task/README.md:1: ./dev dance", {"src/task/README.md": "`./dev dance`"}),
+    ("check_commands", "has no option --fast", commands("./dev test --fast")),
+    ("check_commands", "has no option --fast", commands("./dev test [--fast]")),
+    ("check_commands", "takes 0 to 0 arguments, not 1", commands("./dev test now")),
+    ("check_commands", "takes 1 to 1 arguments, not 0", commands("./dev install")),
+    ("check_commands", "nothing is known to stand for PLACE", commands("./dev install PLACE")),
+    ("check_commands", "there is no attic", commands("./dev spin attic")),
+    ("check_commands", None, commands("./dev spin attic") | {"src/sched/models/attic.pml": ""}),
+    ("check_commands", "there is no attic", commands("./dev bench attic")),
+    ("check_commands", "there is no attic", commands("./dev stress --build attic")),
+    ("check_commands", "needs a number", commands("./dev fuzz --seconds many")),
+    ("check_commands", "needs a value", commands("./dev fuzz --seconds")),
+    ("check_commands", "there is no preset attic", commands("cmake --preset attic")),
+    ("check_commands", "there is no suite attic", commands("build/bench/bench/attic_rota CASE --workers 1")),
+    ("check_commands", None, commands(dev=HELP_OF_DEV.format("docs"))),
+    ("check_commands", "dev:3: ./dev dance", commands(dev=HELP_OF_DEV.format("dance [NAME]"))),
 ]
 
 
