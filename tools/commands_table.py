@@ -108,7 +108,7 @@ AFTER = [
 # Programs that go on until they are told to end.
 ENDED = [(re.compile(r"build/dev/examples/tail"), "timeout --preserve-status -s INT 3 ")]
 
-# Packages that a reader has who builds without ./dev, or looks at a program with a tool: only for a bare system.
+# What commands need that are not ./dev commands, and so install nothing: only for a bare system.
 PACKAGES = ("cmake ninja-build clang-19 lld-19 pkg-config python3 liburing-dev libc-ares-dev libssl-dev libgtest-dev "
             "nlohmann-json3-dev libboost1.81-dev libcli11-dev libbenchmark-dev curl openssl strace valgrind")
 
