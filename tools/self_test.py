@@ -4,6 +4,7 @@
     CASES: (check, what it must say, or None if all is right, {path: text})
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -192,6 +193,14 @@ def misuse(expected_code, expected, *arguments):
     return None
 
 
+def tests_of_tools():
+    """What the tests beside this file print: their failures, or None, and how many there are."""
+    done = subprocess.run([sys.executable, "-B", "-m", "unittest", "discover", "-s", HERE, "-p", "*_test.py"],
+                          capture_output=True, text=True, check=False)
+    ran = re.search(r"^Ran (\d+) tests?", done.stderr, re.MULTILINE)
+    return done.stdout + done.stderr if done.returncode != 0 or not ran else None, ran[1] if ran else "0"
+
+
 def main():
     complaints = [said for case in CASES if (said := complaint(*case))]
     calls = [(0, "usage:", "--help"), (2, "cannot read nowhere.cpp: No such file", "nowhere.cpp"),
@@ -201,7 +210,9 @@ def main():
                              capture_output=True, text=True, check=False)
     if planted.returncode != 0:
         complaints.append(planted.stdout + planted.stderr)
-    print("\n".join(complaints) or f"{len(CASES)} small trees; {planted.stdout.strip()}")
+    failures, ran = tests_of_tools()
+    complaints += [failures] * bool(failures)
+    print("\n".join(complaints) or f"{len(CASES)} small trees; {ran} tests of tools; {planted.stdout.strip()}")
     sys.exit(bool(complaints))
 
 
