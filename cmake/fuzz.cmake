@@ -1,12 +1,13 @@
 # tests/fuzz/<name>_fuzz.cpp is a target of libFuzzer; `./dev fuzz` runs it.
 #
-#   fuzz_<name>       runs the committed inputs, tests/fuzz/corpus/<name>/, once: a unit test, with every compiler
+#   fuzz_<name>       runs the committed inputs, tests/fuzz/corpus/<name>.tar.xz, once: a unit test, with every compiler
 #   libfuzzer_<name>  the fuzzer itself, with AddressSanitizer and UBSan; only with clang, and only when it is asked for
 #
 # A target that includes "file_server/..." fuzzes the parsers of that example, and is left out where what they need is missing;
 # one that includes <rota/tls/...> fuzzes librota_tls, where that is built; every other one fuzzes rooms of librota. These two may
 # include src/.
 
+include("${CMAKE_CURRENT_LIST_DIR}/corpus.cmake")
 set(_rota_fuzz_folder "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(_rota_fuzz_flags -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 set(_rota_can_fuzz OFF)
@@ -63,7 +64,16 @@ function(rota_fuzz_target name library)
   target_include_directories(fuzz_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(fuzz_${name} PRIVATE ${library})
   add_dependencies(rota_tests_unit fuzz_${name})
-  add_test(NAME fuzz.${name} COMMAND fuzz_${name} "${_rota_fuzz_folder}/corpus/${name}")
+  set(inputs "${PROJECT_BINARY_DIR}/tests/fuzz/corpus/${name}")
+  set(archive "${_rota_fuzz_folder}/corpus/${name}.tar.xz")
+  if(archive IN_LIST _rota_fuzz_archives)
+    rota_unpack(corpus_${name} "${archive}" "${inputs}")
+  else()
+    # A new target: the test fails until it has inputs, which `./dev fuzz` finds and `./dev fuzz --merge` stores.
+    add_custom_target(corpus_${name} COMMAND "${CMAKE_COMMAND}" -E make_directory "${inputs}")
+  endif()
+  add_dependencies(fuzz_${name} corpus_${name})
+  add_test(NAME fuzz.${name} COMMAND fuzz_${name} "${inputs}")
   set_tests_properties(
     fuzz.${name} PROPERTIES LABELS unit TIMEOUT ${ROTA_TEST_TIMEOUT} SKIP_REGULAR_EXPRESSION "^skipped: "
   )
@@ -73,9 +83,11 @@ function(rota_fuzz_target name library)
     set_target_properties(libfuzzer_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/libfuzzer")
     target_include_directories(libfuzzer_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(libfuzzer_${name} PRIVATE ${library}_instrumented)
+    add_dependencies(libfuzzer_${name} corpus_${name})
   endif()
 endfunction()
 
+file(GLOB _rota_fuzz_archives CONFIGURE_DEPENDS "${_rota_fuzz_folder}/corpus/*.tar.xz")
 file(GLOB _rota_fuzz_files CONFIGURE_DEPENDS "${_rota_fuzz_folder}/*_fuzz.cpp")
 foreach(file IN LISTS _rota_fuzz_files)
   cmake_path(GET file STEM name)
