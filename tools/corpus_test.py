@@ -176,7 +176,7 @@ class Corpus(unittest.TestCase):
         while not (self.programs / "began").exists():
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(20), 130)
+        self.assertEqual(process.wait(60), 130)
         self.assertEqual(self.archive.read_bytes(), before)
 
     def test_cmake_unpacks_again_what_has_changed(self):

@@ -16,7 +16,7 @@ LISTED = re.compile(r"^ *Test +#\d+: (.*)$", re.MULTILINE)
 SUMMARY = re.compile(r"^\t *\d+ - (.*) \(([^()]*)\)$", re.MULTILINE)
 TESTED = re.compile(r"^\d+/\d+ Test: ", re.MULTILINE)
 RECORDS = ("LastTest.log", "LastTestsFailed.log")
-STALE = 5  # seconds: a run that fails writes both records at its end
+STALE = 10  # seconds: a run that fails writes both records at its end
 
 BURN = """
 import os, sys, time
