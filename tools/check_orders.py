@@ -9,6 +9,7 @@ A bare load() or store() may belong to a class of ours that states the order ins
 """
 import re
 
+import cxx_scopes
 import project
 
 SEAM = ("include/rota/detail/base_native.hpp", "include/rota/detail/base_model.hpp", "include/rota/testing/shared.hpp",
@@ -20,15 +21,6 @@ OPERATION = re.compile(
     r"(load|store|exchange|fetch_add|fetch_sub|fetch_or|fetch_and|fetch_xor|compare_exchange_weak|"
     r"compare_exchange_strong|test_and_set)\s*\(")
 FORBIDDEN = re.compile(r"\bmemory_order(?:_\w+)?\b|\b__atomic_\w+|\b__sync_\w+|\bconsume\b(?=\s*[,)])")
-
-
-def closing(text, at):
-    """The index after the bracket that closes the one before `at`."""
-    depth = 1
-    while at < len(text) and depth:
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        at += 1
-    return at
 
 
 class Source:
@@ -69,7 +61,7 @@ def check(path):
     source = Source(path)
     covered = []
     for hit in OPERATION.finditer(source.code):
-        end = closing(source.code, hit.end())
+        end = cxx_scopes.closing(source.code, hit.end())
         covered.append((hit.start(), end))
         yield from check_operation(source, hit[1], hit.start(), end)
     for hit in ORDER.finditer(source.code):

@@ -47,6 +47,11 @@ def code_only(text):
     return _TOKEN.sub(_blank, text)
 
 
+def without_comments(text):
+    """The text with comments blanked; every line keeps its number and its columns."""
+    return _TOKEN.sub(lambda match: _blank(match) if match[0].startswith(("//", "/*")) else match[0], text)
+
+
 def comments_only(text):
     """The text with everything but comments blanked."""
     kept = [re.sub(r"[^\n]", " ", text[:0])]
