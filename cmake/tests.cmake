@@ -4,7 +4,7 @@
 #   tests/api/*.cpp           api      one program a file; public headers only; `testing` in the name: on the model
 #   tests/api/*_test.sh       api      one script for an example that is a folder, with its program
 #   tests/model/*.cpp         model    one program a file, on the model
-#   tests/mutants/*.diff      mutants  one test for all: sources broken on purpose; only with `ctest -C mutants -L mutants`
+#   tests/mutants/*.mutants   mutants  one test for all: sources broken on purpose; only with `ctest -C mutants -L mutants`
 #   tests/compile/*.cpp       compile  what must (*_ok.cpp) and must not (*_fails.cpp) compile
 #   tests/stress/*.cpp        stress   one program a file, without GoogleTest; only with `ctest -C stress`, `./dev stress`
 #
@@ -242,12 +242,16 @@ if(TARGET rota_model)
   set_tests_properties(scale.says_the_same_each_time PROPERTIES LABELS model TIMEOUT ${ROTA_TEST_TIMEOUT})
   add_dependencies(rota_tests_model bench_scale)
 
-  add_test(
-    NAME mutants.all
-    COMMAND "${_rota_tests}/mutants/run.sh" --compiler "${CMAKE_CXX_COMPILER}" --work "${PROJECT_BINARY_DIR}/mutants"
-    CONFIGURATIONS mutants
-  )
-  set_tests_properties(mutants.all PROPERTIES LABELS mutants TIMEOUT 7200 PROCESSORS 2)
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(Python3_Interpreter_FOUND)
+    add_test(
+      NAME mutants.all
+      COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tools/mutants.py" --compiler "${CMAKE_CXX_COMPILER}"
+              --work "${PROJECT_BINARY_DIR}/mutants"
+      CONFIGURATIONS mutants
+    )
+    set_tests_properties(mutants.all PROPERTIES LABELS mutants TIMEOUT 7200 PROCESSORS 2)
+  endif()
 endif()
 
 # --- stress

@@ -92,6 +92,63 @@ CASES += [
     ("check_names", "event is also in tests/support/b.hpp", helpers("class event {\n};\n", "struct event final : x {\n};\n")),
 ]
 
+BROKEN_BARRIER = """// A barrier.
+class barrier {
+ public:
+  int arrive() { return count_ + 1; }
+  int arrive(int n) { return count_ + n; }
+  void drop() {
+    arrive();  // Counts.
+    /* Twice. */ arrive();
+    count_ = 0;
+  }
+
+ private:
+  int count_ = 1;
+};
+"""
+
+
+def mutants(text):
+    """A model, the file that it is about, and its mutants."""
+    return {"tests/model/a_model.cpp": "", "src/sync/a.hpp": BROKEN_BARRIER, "tests/mutants/a_model.mutants": text}
+
+
+def mutant(place, *lines):
+    return mutants("\n".join(["# Mutants.", "", "mutant one", f"in {place}", *lines, ""]))
+
+
+DROP = "src/sync/a.hpp: barrier::drop"
+
+CASES += [
+    ("check_mutants", None, mutant(DROP, "- arrive(); arrive();", "+ arrive();", "- count_ = 0;")),
+    ("check_mutants", None, mutant("src/sync/a.hpp: barrier", "- int count_ = 1", "+ int count_ = 2")),
+    ("check_mutants", None, mutant("src/sync/a.hpp: barrier::arrive", "- count_ + n", "+ count_")),
+    ("check_mutants", None, mutant("src/sync/a.hpp", "- class barrier {", "+ class barrier {", "+   int more_;")),
+    ("check_mutants", "a_model__one: src/sync/a.hpp: barrier::drop does not contain: count_ = 2;",
+     mutant(DROP, "- count_ = 2;")),
+    ("check_mutants", "does not contain: count", mutant(DROP, "- count")),
+    ("check_mutants", "a_model__one: src/sync/a.hpp: barrier::drop contains 2 times: arrive();",
+     mutant(DROP, "- arrive();")),
+    ("check_mutants", "src/sync/a.hpp: barrier::arrive contains 2 times: return count_ +",
+     mutant("src/sync/a.hpp: barrier::arrive", "- return count_ +", "+ return")),
+    ("check_mutants", "src/sync/a.hpp has no function or class barrier::leave; looked there for: arrive();",
+     mutant("src/sync/a.hpp: barrier::leave", "- arrive();")),
+    ("check_mutants", "there is no src/sync/b.hpp", mutant("src/sync/b.hpp: barrier::drop", "- count_ = 0;")),
+    ("check_mutants", "changes nothing", mutant(DROP, "- count_ = 0;", "+ count_ = 0;")),
+    ("check_mutants", "overlap", mutant(DROP, "- count_ = 0;", "+ x();", "- count_ =", "+ y =")),
+    ("check_mutants", "a_model.mutants:5: a comment in the old text", mutant(DROP, "- count_ = 0;  // Why?")),
+    ("check_mutants", "a_model.mutants:6: unknown key 'with'", mutant(DROP, "- count_ = 0;", "with count_ = 1;")),
+    ("check_mutants", "one: new text without old text", mutant(DROP, "+ x();")),
+    ("check_mutants", "a_model.mutants:3: one: replaces nothing", mutant(DROP)),
+    ("check_mutants", "a_model.mutants:1: text before the first `in`", mutants("- x();\n")),
+    ("check_mutants", "a_model.mutants:1: a mutant's name is one word", mutants("mutant a barrier\n")),
+    ("check_mutants", "one: this name is used twice",
+     mutants(f"mutant one\nin {DROP}\n- count_ = 0;\nmutant one\nin {DROP}\n- count_ = 0;\n")),
+    ("check_mutants", "there is no tests/model/a_model.cpp", {"tests/mutants/a_model.mutants": ""}),
+    ("check_mutants", "neither README.md nor a file of mutants", {"tests/mutants/a_model__one.diff": ""}),
+]
+
 
 README_TABLE = "| want | `#include <rota/...>` | example |\n|---|---|---|\n| tasks | `task.hpp` | |\n"
 README_SAYS = "\n`rota.hpp` includes the headers of `include/rota/` but `time.hpp`, and not the folder `sync/`.\n"
