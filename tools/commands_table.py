@@ -14,7 +14,7 @@ import suites  # noqa: E402
 # What stands for a placeholder. {scratch} is a new folder beside the clone.
 FILLED = {
     "PREFIX": "{scratch}/prefix", "DIR": "docs", "FILE": "{scratch}/results", "JSON": "{scratch}/results.json",
-    "N": "2", "S": "7", "PRESET": "dev", "REGEX": "docs", "TASKS": "2000", "WORKERS": "32", "SUITE": "task", "CASES": "child_await", "A,B": "tokio,go",
+    "FOLDER": "tests/unit", "REASON": "why", "N": "2", "S": "7", "PRESET": "dev", "REGEX": "docs", "TASKS": "2000", "WORKERS": "32", "SUITE": "task", "CASES": "child_await", "A,B": "tokio,go",
     "MODEL": "gate", "LINES": "3", "NEW_FOLDER": "{scratch}/inputs",
     # The first execution of the exploration `latch_by`: the hash of that name, a bound of two preemptions, no further choice.
     "HEX": "174902",
@@ -41,17 +41,18 @@ NUMBER = "N"
 FORMS = {
     "help": Form(),
     "demo": Form({"--check": None}, "folder", most=1, short=("--check",)),
-    "test": Form(),
+    "test": Form({"--all": None}),
     "install": Form(names="new folder", least=1, most=1),
     "check": Form({"--all": None, "--weight": None, "--strangers": None, "--bare": None, "--ci": None, "--list": None, "--keep": None,
-                   "--ccache": None, "--draw": NUMBER, "--only": "REGEX", "--seed": "S", "--skip-done": "FILE"}),
+                   "--ccache": None, "--draw": NUMBER, "--only": "REGEX", "--seed": "S", "--skip-done": "FILE",
+                   "--accept": None, "--raise": "FOLDER"}, "a reason", most=1),
     "model": Form({"--runs": NUMBER, "--seconds": NUMBER, "--bound": NUMBER, "--replay": "HEX", "--mutants": None,
                    "--branches": None, "--bounded": None, "--draw": NUMBER, "--seed": "S"},
                   "tests/model/NAME_model.cpp", most=1, short=("--runs", "100"), narrow=("latch",)),
     "spin": Form(names="src/*/models/NAME.pml", most=99),
     "stress": Form({"--seconds": NUMBER, "--seed": "S", "--build": ("dev", "release", "asan", "tsan", "chaos")},
                    "tests/stress/NAME.*", most=1, short=("--seconds", "1"), narrow=("ledger",)),
-    "fuzz": Form({"--seconds": NUMBER, "--seed": "S"}, "tests/fuzz/NAME_fuzz.cpp", most=1, short=("--seconds", "1"),
+    "fuzz": Form({"--seconds": NUMBER, "--seed": "S", "--merge": None}, "tests/fuzz/NAME_fuzz.cpp", most=1, short=("--seconds", "1"),
                  narrow=("bitmaps",)),
     "flaky": Form({"--all": None, "--runs": NUMBER, "--load": NUMBER, "--build": "PRESET"}, "tests", most=1,
                   short=("unit_queue",)),
