@@ -125,6 +125,7 @@ COSTS = [
 CI = re.compile(r"^\./dev demo --check$|^(ROTA_CXX=\S+ )?\./dev install ")
 # After so many seconds a command counts as hung.
 LIMITS = {"quick": 600, "medium": 1800, "long": 4 * 3600}
+INSTALLING = 1800  # more on a bare system, where packages are installed first
 
 
 def cost_of(words):

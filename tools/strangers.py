@@ -201,7 +201,7 @@ def run(place, number_of_it, command):
     path = LOGS / f"{number_of_it:03}.log"
     if sys.stdout.isatty():
         print(f"        {command.words} ...", flush=True)
-    limit = commands_table.LIMITS[command.cost]
+    limit = commands_table.LIMITS[command.cost] + (commands_table.INSTALLING if place.base else 0)
     began, used, why = time.monotonic(), processor_seconds(), ""
     with place.clone(number_of_it) as own, open(path, "wb") as log:
         log.write(f"{command.script()}\n".encode())
