@@ -16,8 +16,8 @@ FILLED = {
     "PREFIX": "{scratch}/prefix", "DIR": "docs", "FILE": "{scratch}/results", "JSON": "{scratch}/results.json",
     "FOLDER": "tests/unit", "REASON": "why", "N": "2", "S": "7", "PRESET": "dev", "REGEX": "docs", "TASKS": "2000", "WORKERS": "32", "SUITE": "task", "CASES": "child_await", "A,B": "tokio,go",
     "MODEL": "gate", "LINES": "3", "NEW_FOLDER": "{scratch}/inputs",
-    # The first execution of the exploration `latch_by`: the hash of that name, a bound of two preemptions, no further choice.
-    "HEX": "174902",
+    # The first execution of the exploration `latch_by random`: the hash of that name, no bound, no further choice.
+    "HEX": "685dff",
 }
 # The same, where a command wants something else.
 FILLED_FOR = {
