@@ -4,6 +4,7 @@ The unmodified objects are CMake's. For a changed file, its dependents are those
 files. They are compiled with a folder of changed files in front of the include path, and linked in front of the archive of the
 unmodified objects, so that the linker takes them instead.
 """
+import functools
 import json
 import os
 import pathlib
@@ -149,12 +150,13 @@ class Build:
 
     def _read_dependencies(self):
         said = _checked(["ninja", "-t", "deps"], self.folder, self.folder / "deps.log")
+        # Thousands of objects name the same files.
+        from_root = functools.cache(lambda file: os.path.relpath(os.path.join(self.folder, file), self.root))
         for block in said.split("\n\n"):
             first, *files = block.splitlines() or [""]
             output = first.partition(": #deps")[0]
             for file in files if output in self.commands else []:
-                path = os.path.relpath(os.path.join(self.folder, file.strip()), self.root)
-                self.users.setdefault(path, set()).add(output)
+                self.users.setdefault(from_root(file.strip()), set()).add(output)
 
     def _make_archive(self):
         """The library's objects by names that tell them apart: the linker names members without their folders."""
@@ -212,13 +214,19 @@ class Build:
             wanted = (self._members_in(said) & self.dependents(changes)) - set(made)
         return folder / "run"
 
-    def compile(self, output, changes, folder):
+    def compile(self, output, changes, folder, more=()):
         """An object like the unmodified `output`, with the changes that write_changes() has put into the folder."""
         words, source = self.commands[output]
         file = os.path.relpath(source, self.root)
         made = folder / "objects" / output
         front = [f"-I{folder / name}" for name in INCLUDED if (folder / name).is_dir()]
-        self._compile([words[0], *front, *words[1:]], folder / file if file in changes else source, made)
+        self._compile([words[0], *front, *words[1:], *more], folder / file if file in changes else source, made)
+        return made
+
+    def compile_beside(self, source, model, more, folder):
+        """An object from one more source, compiled like this model's test."""
+        made = folder / "objects" / (source.name + ".o")
+        self._compile([*self.commands[self._test_object(model)][0], *more], source, made)
         return made
 
     def _compile(self, words, source, made):

@@ -8,6 +8,7 @@ import project
 
 FOLDER = "tests/mutants"
 SUFFIX = ".mutants"
+EXEMPT = FOLDER + "/exempt.orders"
 
 
 class Fault(Exception):
@@ -32,12 +33,29 @@ class Mutant(NamedTuple):
         return f"{self.model}__{self.name}"
 
 
+class Listed(NamedTuple):
+    """An order that may be weakened without a test that fails."""
+    kind: str  # "equivalent": it is as good as the stronger one; "unsettled": it is not known whether it is
+    name: str  # as weakened_orders.Variant.name
+    reason: str
+    line: int
+
+
+class Content(NamedTuple):
+    """What a file says."""
+    model: str
+    mutants: list
+    orders: list  # files whose memory orders this model answers for
+    listed: list
+
+
 class _Reader:
     """Reads one file line by line. A replacement ends where another one, another place or another mutant begins."""
 
     def __init__(self, path):
         self.path = path
-        self.mutants = []
+        self.mutants, self.orders, self.listed = [], [], []
+        self.waiting = None  # an order that waits for its reason
         self.name, self.line, self.place = None, 0, None
         self.old, self.new, self.done = [], [], []
 
@@ -85,6 +103,16 @@ class _Reader:
         else:
             self.new.append(line[2:])
 
+    def expect_reason(self, number):
+        if self.waiting:
+            raise self.fault(number, f"no `because` for {self.waiting.name}")
+
+    def reason(self, number, rest):
+        if not self.waiting or not rest:
+            raise self.fault(number, "`because` stands behind `equivalent` or `unsettled`, and says why")
+        self.listed.append(self.waiting._replace(reason=rest))
+        self.waiting = None
+
     def read_line(self, number, line):
         word, _, rest = line.partition(" ")
         if line[:2] in ("- ", "+ ") or line in ("-", "+"):
@@ -92,27 +120,56 @@ class _Reader:
         elif not line.strip() or line.startswith("#"):
             self.end_replacement(number)
         elif word == "mutant":
+            self.expect_reason(number)
             self.begin_mutant(number, rest.strip())
+        elif word == "orders":
+            self.expect_reason(number)
+            self.end_mutant(number)
+            self.orders += rest.split()
+        elif word in ("equivalent", "unsettled"):
+            self.end_mutant(number)
+            self.expect_reason(number)
+            self.waiting = Listed(word, rest.strip(), "", number)
+        elif word == "because":
+            self.reason(number, rest.strip())
         elif word == "in":
             self.begin_place(number, rest)
         else:
-            raise self.fault(number, f"unknown key '{word}': a line begins with mutant, in, -, + or #")
+            raise self.fault(number, f"unknown key '{word}': a line begins with mutant, in, -, +, orders, equivalent, unsettled, because or #")
 
     def read(self):
         lines = self.path.read_text().splitlines()
         for number, line in enumerate(lines, 1):
             self.read_line(number, line)
         self.end_mutant(len(lines))
+        self.expect_reason(len(lines))
         names = [m.name for m in self.mutants]
         for mutant in self.mutants:
             if names.count(mutant.name) > 1:
                 raise self.fault(mutant.line, f"{mutant.name}: this name is used twice")
-        return self.mutants
+        return Content(self.path.stem, self.mutants, self.orders, self.listed)
 
 
 def read(path):
-    """The mutants of one file."""
     return _Reader(path).read()
+
+
+def read_exempt(root):
+    """{file whose orders no model answers for: why}"""
+    path, found, file = root / EXEMPT, {}, None
+    for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
+        word, _, rest = line.partition(" ")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if (word == "exempt") == (file is None) and word in ("exempt", "because") and rest.strip():
+            if word == "because":
+                found[file] = rest.strip()
+            file = rest.strip() if word == "exempt" else None
+        else:
+            raise Fault(f"{EXEMPT}:{number}: `exempt FILE` is followed by `because REASON`, not '{line}'")
+    if file is not None:
+        raise Fault(f"{EXEMPT}: no `because` for {file}")
+    return found
 
 
 def paths(root):

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Breaks the sources on purpose, one mutant at a time, and expects a model test to fail.
 
-  mutants.py [--compiler CXX] [--jobs N] [--limit SECONDS] [--draw N] [--seed TEXT] [--work FOLDER] [NAME-PART...]
+  mutants.py [--compiler CXX] [--jobs N] [--limit SECONDS] [--draw N] [--seed TEXT] [--work FOLDER]
+             [--listed] [NAME-PART...]
 
-The mutants are those of tests/mutants/*.mutants. The model library and the model tests are built once, unmodified, and each of these
-tests must pass. For a mutant, the translation units that depend on its files are compiled again and linked with the rest. The test
-must fail within the limit: first all its explorations are run briefly, then fully.
+The mutants are those of tests/mutants/*.mutants, and each memory order of the source files that these name, weakened by one step.
+The model library and the model tests are built once, unmodified, and each of these tests must pass. For a mutant, the translation
+units that depend on its files are compiled again and linked with the rest. The test must fail within the limit: first all its
+explorations are run briefly, then fully.
 
 A row of the table: how many executions the explorations had made when one of them failed, the seconds, the test and the exploration
 that failed; `-` if the program ended before it could say. Then, for each model: how many mutants, and how long they took.
 
-  NAME-PART   only mutants whose name contains one of these; a name is <model>__<mutant>
+  NAME-PART   only mutants whose name contains one of these; a name is <model>__<mutant> or <model>__<order>
   --draw      only N of them, chosen by --seed
+  --listed    also those orders that are listed as equivalent or unsettled; a test that fails for one of them is an error
   --work      build here, and keep it: a second run builds only what has changed. Otherwise in a temporary folder
 
 Exit: 0 all killed; 1 one survived, or reached the limit; 2 one does not apply or compile, or an unmodified test fails.
@@ -19,6 +22,7 @@ Exit: 0 all killed; 1 one survived, or reached the limit; 2 one does not apply o
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import random
@@ -35,6 +39,7 @@ import model_build
 import model_table
 import mutant_files
 import project
+import weakened_orders
 
 ROOT = project.HERE
 Verdict = collections.namedtuple("Verdict", "word executions seconds by")
@@ -64,9 +69,11 @@ def all_executions(table):
     return str(sum(int(line.split("\t")[5]) for line in table.read_text().splitlines()))
 
 
-def run_program(program, folder, limit, **environment):
-    """Its exit status, None if it took longer than the limit; a negative one is a signal. What it prints is added to folder/log."""
-    command = [program, "--gtest_fail_fast", "--gtest_brief=1"]
+def run_program(program, folder, limit, tests=(), **environment):
+    """Its exit status, None if it took longer than the limit; a negative one is a signal. What it prints is added to folder/log.
+
+    `tests`: only these, if there are any."""
+    command = [program, "--gtest_fail_fast", "--gtest_brief=1", *([f"--gtest_filter={':'.join(tests)}"] if tests else [])]
     with open(folder / "log", "ab") as log:
         return model_build.run(command, folder, log, limit, {"ROTA_MODEL_TABLE": str(folder / "table"), **environment})
 
@@ -88,16 +95,24 @@ def verdict_of(status, seconds, folder):
     return Verdict("killed", executions, seconds, f"{killer or '-'} died with status {status}")
 
 
-def try_program(program, folder, limit):
-    """Most mutants fail at once; the others have the whole search."""
+def try_programs(programs, folder, limit):
+    """Until one fails: all of them briefly, since most mutants fail at once, then the whole search of each.
+
+    `programs`: (program, the tests to run or none, environment)"""
     begin = time.monotonic()
-    status = run_program(program, folder, limit, ROTA_MODEL_BRIEF="1")
-    if status == 0:
-        status = run_program(program, folder, limit)
-    return verdict_of(status, time.monotonic() - begin, folder)
+    is_late = False
+    for brief in ({"ROTA_MODEL_BRIEF": "1"}, {}):
+        for program, tests, environment in programs:
+            status = run_program(program, folder, limit, tests, **brief, **environment)
+            if status not in (0, None):
+                return verdict_of(status, time.monotonic() - begin, folder)
+            is_late = is_late or status is None
+        if is_late:
+            break
+    return verdict_of(None if is_late else 0, time.monotonic() - begin, folder)
 
 
-# --- the mutants
+# --- what is broken
 
 class Session:
     """What all mutants of a run share."""
@@ -106,43 +121,79 @@ class Session:
         self.options = options
         self.tree = mutant_files.Tree(ROOT)
         self.build = model_build.Build(ROOT, work, options.compiler, options.jobs)
+        self.weakened = None  # the programs whose orders can be weakened
+        self.weakened_models = []
         self.scratch = work / "scratch"
+        self.passed = work / "passed"
         self.printing = threading.Lock()
+
+    def prepare(self, mutants, variants):
+        """Builds the unmodified programs, and the ones for the variants. Returns the models."""
+        self.weakened_models = sorted({model for v in variants for model in v.models})
+        models = sorted({m.model for m in mutants} | set(self.weakened_models))
+        self.build.prepare(models)
+        if variants:
+            self.weakened = weakened_orders.Programs(self.build, ROOT, variants, self.scratch / "orders")
+            self.weakened.prepare(self.weakened_models, self.options.jobs)
+        return models
 
     def row(self, name, verdict):
         with self.printing:
             print(ROW.format(name, verdict.word, verdict.executions, f"{verdict.seconds:.2f}", verdict.by).rstrip(), flush=True)
 
     def folder(self, name):
-        folder = self.scratch / name
+        folder = self.scratch / re.sub(r"[^\w.-]+", "_", name)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return folder
 
-    def run_mutant(self, mutant):
-        folder = self.folder(mutant.full_name)
+    def run_unmodified(self, model):
+        """Also finds out which tests use which orders. A program that has passed before is not run again."""
+        can_weaken = model in self.weakened_models
+        program = self.weakened.program(model) if can_weaken else self.build.program(model)
+        passed = self.passed / model
+        stamp = hashlib.sha256(program.read_bytes()).hexdigest()
+        begin = time.monotonic()
+        if (passed / stamp).exists():
+            self.row(f"{model}, unmodified", Verdict("passed", all_executions(passed / "table"), 0, "in an earlier run"))
+        else:
+            shutil.rmtree(passed, ignore_errors=True)
+            passed.mkdir(parents=True)
+            status = run_program(program, passed, self.options.limit * 5, ROTA_USED_ORDERS=str(passed / "uses"))
+            seconds = time.monotonic() - begin
+            if status != 0:
+                self.row(f"{model}, unmodified", Verdict("BROKEN", "-", seconds, "it fails unmodified"))
+                sys.stderr.write((passed / "log").read_text(errors="replace"))
+                return model, False
+            (passed / stamp).touch()
+            self.row(f"{model}, unmodified", Verdict("passed", all_executions(passed / "table"), seconds, ""))
+        if can_weaken:
+            self.weakened.read_uses(model, passed / "uses")
+        return model, True
+
+    def run(self, one):
+        """The verdict on a mutant or a variant."""
+        folder = self.folder(one.full_name)
+        verdict = (self.try_mutant if isinstance(one, mutant_files.Mutant) else self.try_variant)(one, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        self.row(one.full_name, verdict)
+        return one, verdict
+
+    def try_mutant(self, mutant, folder):
         try:
             program = self.build.changed_program(mutant.model, self.tree.mutated(mutant), folder)
-            verdict = try_program(program, folder, self.options.limit)
         except (mutant_files.Fault, model_build.BuildError) as error:
             first = str(error).strip().splitlines()[0]
-            verdict = Verdict("BROKEN", "-", 0, f"does not apply or compile: {first}")
-        shutil.rmtree(folder, ignore_errors=True)
-        self.row(mutant.full_name, verdict)
-        return mutant, verdict
+            return Verdict("BROKEN", "-", 0, f"does not apply or compile: {first}")
+        return try_programs([(program, (), {})], folder, self.options.limit)
 
-    def run_unmodified(self, model):
-        folder = self.folder(model)
-        begin = time.monotonic()
-        status = run_program(self.build.program(model), folder, self.options.limit * 5)
-        seconds = time.monotonic() - begin
-        if status == 0:
-            self.row(f"{model}, unmodified", Verdict("passed", all_executions(folder / "table"), seconds, ""))
-        else:
-            self.row(f"{model}, unmodified", Verdict("BROKEN", "-", seconds, "it fails unmodified"))
-            sys.stderr.write((folder / "log").read_text(errors="replace"))
-        shutil.rmtree(folder, ignore_errors=True)
-        return model, status == 0
+    def try_variant(self, variant, folder):
+        environment = self.weakened.environment(variant)
+        programs = [(self.weakened.program(model), tests, environment)
+                    for model in variant.models if (tests := self.weakened.tests_of(variant, model))]
+        if not programs:
+            return Verdict("SURVIVED", "-", 0, f"no test of {', '.join(variant.models)} uses this order")
+        return try_programs(programs, folder, self.options.limit)
 
 
 def in_parallel(jobs, work, items):
@@ -159,21 +210,38 @@ def in_parallel(jobs, work, items):
             raise
 
 
-def chosen_mutants(options):
+# --- which of them
+
+def read_all():
+    """(mutants, the plan of the orders)"""
     try:
-        mutants = [m for path in mutant_files.paths(ROOT) for m in mutant_files.read(path)]
+        contents = [mutant_files.read(path) for path in mutant_files.paths(ROOT)]
+        plan = weakened_orders.plan(ROOT, contents)
     except mutant_files.Fault as fault:
         fail(fault)
-    for mutant in mutants:
-        if not (ROOT / f"tests/model/{mutant.model}.cpp").exists():
-            fail(f"{mutant.full_name}: there is no tests/model/{mutant.model}.cpp")
-    if options.parts:
-        mutants = [m for m in mutants if any(part in m.full_name for part in options.parts)]
-    if not mutants:
+    if plan.complaints:
+        fail("\n".join(plan.complaints))
+    for content in contents:
+        if not (ROOT / f"tests/model/{content.model}.cpp").exists():
+            fail(f"there is no tests/model/{content.model}.cpp")
+    return [m for content in contents for m in content.mutants], plan
+
+
+def chosen(options):
+    """(mutants, variants, those that are listed and not run) that the options ask for."""
+    mutants, plan = read_all()
+    names = lambda one: [one.full_name] if isinstance(one, mutant_files.Mutant) else one.names
+    every = [one for one in [*mutants, *plan.variants]
+             if not options.parts or any(part in name for part in options.parts for name in names(one))]
+    listed = [plan.listed[v.name] for v in every if isinstance(v, weakened_orders.Variant) and v.name in plan.listed]
+    if not options.listed:
+        every = [one for one in every if getattr(one, "name", "") not in {entry.name for entry in listed}]
+    if not every:
         fail("no mutant has such a name")
-    if 0 < options.draw < len(mutants):
-        mutants = random.Random(options.seed).sample(mutants, options.draw)
-    return mutants
+    if 0 < options.draw < len(every):
+        every = random.Random(options.seed).sample(every, options.draw)
+    mutants = [one for one in every if isinstance(one, mutant_files.Mutant)]
+    return mutants, [one for one in every if not isinstance(one, mutant_files.Mutant)], listed
 
 
 # --- the summary
@@ -182,43 +250,61 @@ def middle_and_most(numbers):
     return (statistics.median_low(numbers), max(numbers)) if numbers else (0, 0)
 
 
+def print_group(name, protocols, verdicts):
+    killed = [v for v in verdicts if v.word == "killed"]
+    middle, most = middle_and_most([int(v.executions) for v in killed if v.executions != "-"])
+    seconds, slowest = middle_and_most([v.seconds for v in killed])
+    print(SUMMARY.format(name, protocols, len(verdicts), len(killed), middle, most, f"{seconds:.2f}", f"{slowest:.2f}",
+                         sum(v.seconds > 10 for v in killed)))
+
+
 def print_summary(results):
     print()
     print(SUMMARY.format("model", "protocols", "mutants", "killed", "median exec.", "most exec.", "median s", "slowest s",
                          "over 10 s"))
     of_model = collections.defaultdict(list)
-    for mutant, verdict in results:
-        of_model[mutant.model].append(verdict)
+    for one, verdict in results:
+        of_model[one.model if isinstance(one, mutant_files.Mutant) else ""].append(verdict)
+    orders = of_model.pop("", [])
     for model in sorted(of_model):
-        verdicts = of_model[model]
-        killed = [v for v in verdicts if v.word == "killed"]
-        middle, most = middle_and_most([int(v.executions) for v in killed if v.executions != "-"])
-        seconds, slowest = middle_and_most([v.seconds for v in killed])
-        print(SUMMARY.format(model, model_table.protocols_of(ROOT / f"tests/model/{model}.cpp"), len(verdicts), len(killed),
-                             middle, most, f"{seconds:.2f}", f"{slowest:.2f}", sum(v.seconds > 10 for v in killed)))
+        print_group(model, model_table.protocols_of(ROOT / f"tests/model/{model}.cpp"), of_model[model])
+    if orders:
+        print_group("weakened orders", "", orders)
 
 
 def run_all(options, work):
     begin = time.monotonic()
-    mutants = chosen_mutants(options)
-    models = sorted({m.model for m in mutants})
+    mutants, variants, listed = chosen(options)
     session = Session(options, work)
     try:
-        session.build.prepare(models)
+        models = session.prepare(mutants, variants)
+        print(ROW.format("mutant", "verdict", "executions", "seconds", "by"))
+        broken = [model for model, passed in in_parallel(options.jobs, session.run_unmodified, models) if not passed]
+        results = list(in_parallel(options.jobs, session.run, [*mutants, *variants]))
     except model_build.BuildError as error:
         fail(error)
-    print(ROW.format("mutant", "verdict", "executions", "seconds", "by"))
-    try:
-        broken = [model for model, passed in in_parallel(options.jobs, session.run_unmodified, models) if not passed]
-        results = list(in_parallel(options.jobs, session.run_mutant, mutants))
     finally:
         shutil.rmtree(session.scratch, ignore_errors=True)
     print_summary(results)
+    return conclude(results, broken, listed, time.monotonic() - begin)
+
+
+def conclude(results, broken, listed, seconds):
+    """Prints the totals. Returns the exit status."""
+    kinds = collections.Counter(entry.kind for entry in listed)
+    if listed:
+        print(f"mutants: {kinds['equivalent']} weaker orders are listed as equivalent, {kinds['unsettled']} as unsettled")
     words = collections.Counter(verdict.word for _, verdict in results)
-    print(f"mutants: {words['killed']} of {len(mutants)} killed in {time.monotonic() - begin:.0f} seconds, builds included")
+    print(f"mutants: {words['killed']} of {len(results)} killed in {seconds:.0f} seconds, builds included")
     if broken:
         fail(f"these fail unmodified: {' '.join(sorted(broken))}")
-    return 2 if words["BROKEN"] else int(words["killed"] < len(mutants))
+    names = {entry.name: entry for entry in listed}
+    wrong = [one.name for one, verdict in results
+             if isinstance(one, weakened_orders.Variant) and one.name in names and verdict.word == "killed"]
+    if wrong:
+        fail("these are listed, and a test fails: " + "; ".join(wrong))
+    survived = [one for one, verdict in results if verdict.word != "killed" and getattr(one, "name", "") not in names]
+    return 2 if words["BROKEN"] else int(bool(survived))
 
 
 def arguments():
@@ -228,6 +314,7 @@ def arguments():
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("--draw", type=int, default=0)
     parser.add_argument("--seed", default="rota")
+    parser.add_argument("--listed", action="store_true")
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("parts", nargs="*")
     options = parser.parse_args()

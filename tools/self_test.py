@@ -149,6 +149,46 @@ CASES += [
     ("check_mutants", "neither README.md nor a file of mutants", {"tests/mutants/a_model__one.diff": ""}),
 ]
 
+LATCH = """// acq_rel. Both. failure: acquire. Again.
+bool latch::drop() {
+  return word_.fetch_sub(1, base::order::acq_rel) != 1 && word_.load(base::order::relaxed) != 0 &&
+         word_.load(base::order::acquire) != 0 && word_.load(base::order::acquire) != 0;
+}
+"""
+NAME = "src/sync/latch.cpp: latch::drop: word_"
+
+
+def orders(*lines, exempt=""):
+    """A file with four orders that can be weaker, and what its model says of them."""
+    return {"tests/model/a_model.cpp": "", "src/sync/latch.cpp": LATCH, "tests/mutants/exempt.orders": exempt,
+            "tests/mutants/a_model.mutants": "\n".join([*lines, ""])}
+
+
+ANSWERED = "orders src/sync/latch.cpp"
+
+CASES += [
+    ("check_mutants", None, orders(ANSWERED)),
+    ("check_mutants", None, orders(exempt="exempt src/sync/latch.cpp\nbecause The model replaces it.\n")),
+    ("check_mutants", None, orders(ANSWERED, f"equivalent {NAME}.fetch_sub: acq_rel -> release", "because It is.",
+                                   f"unsettled {NAME}.load #2: acquire -> relaxed", "because We do not know.")),
+    ("check_mutants", "src/sync/latch.cpp has orders, and no model answers for them", orders()),
+    ("check_mutants", "exempt.orders names it, but a_model answers for it",
+     orders(ANSWERED, exempt="exempt src/sync/latch.cpp\nbecause The model replaces it.\n")),
+    ("check_mutants", "src/sync/gone.cpp: tests/mutants names it for its orders, and there are none",
+     orders(ANSWERED + " src/sync/gone.cpp")),
+    ("check_mutants", "a_model names it twice", orders(ANSWERED, ANSWERED)),
+    ("check_mutants", "a_model.mutants:2: equivalent: the sources have no such order",
+     orders(ANSWERED, f"equivalent {NAME}.load #3: acquire -> relaxed", "because It was.")),
+    ("check_mutants", "the sources have no such order",
+     orders(ANSWERED, f"equivalent {NAME}.fetch_sub: acq_rel -> relaxed", "because Two steps are none.")),
+    ("check_mutants", "listed twice", orders(ANSWERED, *[f"equivalent {NAME}.load: acquire -> relaxed", "because It is."] * 2)),
+    ("check_mutants", "a_model.mutants:3: no `because` for",
+     orders(ANSWERED, f"equivalent {NAME}.load: acquire -> relaxed", "mutant one")),
+    ("check_mutants", "no `because` for", orders(ANSWERED, f"equivalent {NAME}.load: acquire -> relaxed")),
+    ("check_mutants", "`because` stands behind", orders(ANSWERED, "because Why not?")),
+    ("check_mutants", "exempt.orders:1: `exempt FILE` is followed by", orders(ANSWERED, exempt="because Why not?\n")),
+]
+
 
 README_TABLE = "| want | `#include <rota/...>` | example |\n|---|---|---|\n| tasks | `task.hpp` | |\n"
 README_SAYS = "\n`rota.hpp` includes the headers of `include/rota/` but `time.hpp`, and not the folder `sync/`.\n"

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 namespace rota::queue {
 namespace {
@@ -90,6 +91,27 @@ auto posted(int all, std::array<int, 3> each, bool chains) {
       check(p.taken == all, "what was appended is taken");
     });
   };
+}
+
+/// Links that their producers make: to append behind one is to store into what another thread has made.
+struct fresh_post {
+  std::array<std::optional<item>, 2> items;
+  mpsc_taker taker;
+  mpsc_appender appender{taker};
+};
+
+void two_fresh_links(execution& e) {
+  auto& p = e.make<fresh_post>();
+  for (std::optional<item>& place : p.items) {
+    e.thread("producer", [&p, &place] {
+      item& mine = place.emplace();
+      p.appender.append(mine, mine);
+    });
+  }
+}
+
+TEST(mpsc_list_model, a_producer_appends_behind_a_link_that_another_has_made) {
+  expect_holds(exhaustive("mpsc_fresh", 3), two_fresh_links);
 }
 
 TEST(mpsc_list_model, two_producers) { expect_holds(exhaustive("mpsc_two", 3), posted(4, {2, 2, 0}, false)); }
