@@ -34,6 +34,7 @@ is_gone() { ! kill -0 "$1" 2>/dev/null || fail "process $1 is left"; }
 start() {
   local folder=$1
   shift
+  : >"$work/out" # not by the process alone: the caller looks at once, and an earlier one has written here
   (cd "$folder" && exec env --default-signal=INT,TSTP "$program" "$@" >"$work/out" 2>"$work/errors" </dev/null) &
   child=$!
 }

@@ -14,6 +14,8 @@ fail() {
   exit 1
 }
 start() {
+  # Emptied here: the background process may open the file after the caller has looked at what an earlier one wrote.
+  : >"$work/out"
   "$tail" "$@" >"$work/out" 2>"$work/err" &
   pid=$!
 }
