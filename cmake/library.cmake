@@ -23,14 +23,18 @@ list(APPEND ROTA_SIMULATED_SOURCES "${PROJECT_SOURCE_DIR}/src/testing/context.cp
 
 # Source files that stay translation units of their own. The files of channel and sync each have their own version of the same small
 # functions. The others are what a static link takes only if it needs it: the guard, and what calls another library.
-set(_rota_alone "/src/(channel|sync)/|/src/base/guard\\.cpp$|/src/base/linux/uring\\.cpp$|/src/net/resolve_ares\\.cpp$")
+set(_rota_alone "/src/(channel|sync)/|/src/base/guard\\.cpp$|/src/base/linux/uring\\.cpp$|/src/net/resolve(_ares)?\\.cpp$")
 set(_rota_alone_files "${_rota_sources}")
 list(FILTER _rota_alone_files INCLUDE REGEX "${_rota_alone}")
 set_source_files_properties(${_rota_alone_files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 function(rota_library_target target)
   rota_own_target(${target})
-  rota_unity(${target} 12)
+  # Under a sanitizer each source file is a translation unit: an include that is missing is found, and so is a wrong order of
+  # initialisation between files.
+  if(ROTA_SANITIZE STREQUAL none)
+    rota_unity(${target} 12)
+  endif()
   target_include_directories(
     ${target}
     PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>"

@@ -119,6 +119,7 @@ COSTS = [
     (re.compile(r"--(build|mutants)\b"), "long"),
     (re.compile(r"^\./dev (help|docs|format)$|^\./dev$|^\./dev (bench|check) .*--list"), "quick"),
     (re.compile(r"^cmake --preset \S+( -D\S+)?$"), "quick"),
+    (re.compile(r"^(ROTA_CXX=\S+ )?\./dev install "), "medium"),
     (re.compile(r"^\./dev (demo|scale|fuzz bitmaps|model latch|model --bounded latch|stress ledger)\b"), "medium"),
 ]
 # What CI runs, each time; `./dev test` is a step of its own there.

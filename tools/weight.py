@@ -22,7 +22,7 @@ UNITS = ("files", "lines", "bytes")
 
 # The kind of a build step, by the name of its target, or by the path of what it makes. The first that matches.
 KINDS = (
-    ("fuzz", r"^(?:lib)?fuzz_|^libfuzzer_|^rota_fuzzed|_instrumented$|^tests/(?:lib)?fuzz"),
+    ("fuzz", r"^(?:lib)?fuzz_|^libfuzzer_|_instrumented$|^tests/(?:lib)?fuzz"),
     ("unit", r"^unit_|^tests/unit/"),
     ("api", r"^api_|^tests/api/|^tests_echo_load|^outside_"),
     ("model", r"^model_|^tests/model/"),
