@@ -42,7 +42,8 @@ if(ROTA_BUILD_EXAMPLES)
   rota_example_lacks(_rota_fuzz_lacks file_server)
 endif()
 if(NOT _rota_fuzz_lacks)
-  # What reads bytes of a client knows nothing of the runtime.
+  # What reads bytes of a client knows nothing of the runtime: the fuzzers are built of these files alone. The programs that run the
+  # committed inputs link all parts of the server, which are compiled anyway.
   rota_example_parts(_rota_fuzzed file_server)
   list(FILTER _rota_fuzzed EXCLUDE REGEX "/(access_log|connections|encryption_[a-z_]+|options|serve_connection|server|session|session_send|transport)\\.cpp$")
   add_library(rota_fuzzed INTERFACE)

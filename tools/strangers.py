@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs every command that a document names, each in a fresh clone of the current commit in which nothing has been built.
 
-So each is tried as by a reader who has just cloned the repository, and begins there. Placeholders are filled, and what runs for
-long by design is made short, as tools/commands_table.py says; --list shows how. A command that names what does not exist is a
-failure of the document. The order is drawn by the hash of the commit.
+A command that works only after another one fails here. tools/commands_table.py fills placeholders, and shortens the commands that
+run for long by design; --list shows the result. A command that names what does not exist is a failure of the document. The hash of
+the commit decides the order.
 
 With --bare each runs in a Debian 12 of its own, in which nothing but git is installed: then a command that forgets to install a
 package fails. Prints a line for each: ok or FAILED, seconds, seconds of processors, the place in the document. Of a failure the

@@ -40,7 +40,7 @@ class context {
   const void* bottom_ = nullptr;
   std::size_t size_ = 0;
   [[maybe_unused]] void* fake_stack_ = nullptr;  // ASan's
-  context* left_ = nullptr;                      // whoever switched to this context last
+  context* left_ = nullptr;                      // the context that switched to this one last
   [[maybe_unused]] void* tsan_fibre_ = nullptr;
   [[maybe_unused]] bool owns_tsan_fibre_ = false;
 };
