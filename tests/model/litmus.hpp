@@ -91,9 +91,11 @@ struct finding {
   testing::report report;
 };
 
-inline finding explored(const program& p, testing::memory_mode mode, unsigned stale_reads, ending e) {
+inline finding explored(
+    const program& p, testing::memory_mode mode, unsigned stale_reads, ending e, unsigned preemptions = 100) {
   finding found;
-  const testing::options o{.preemptions = 100, .memory = mode, .stale_reads = stale_reads, .replay_every = 0};
+  const testing::options o{
+      .preemptions = preemptions, .memory = mode, .stale_reads = stale_reads, .replay_every = 0};
   found.report = testing::explore(o, [&](testing::execution& run) {
     auto& b = run.make<bench>(p.size());
     for (std::size_t i = 0; i < p.size(); ++i) {
