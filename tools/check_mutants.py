@@ -5,6 +5,7 @@ Every file with memory orders has a model that answers for them, or says why not
 """
 import mutant_files
 import project
+import switched_sources
 import weakened_orders
 
 
@@ -19,7 +20,7 @@ def check_mutants(path, content, tree):
 def strangers(root):
     """Files that no tool would look at."""
     known = {"README.md", *(file.rpartition("/")[2] for file in
-                            (mutant_files.EXEMPT, weakened_orders.HEADER, weakened_orders.SOURCE))}
+                            (mutant_files.EXEMPT, switched_sources.HEADER, switched_sources.SOURCE))}
     for path in sorted((root / mutant_files.FOLDER).glob("*")):
         if path.name not in known and path.suffix != mutant_files.SUFFIX:
             yield f"{path}: neither README.md nor a file of mutants, *{mutant_files.SUFFIX}"

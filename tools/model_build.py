@@ -1,8 +1,8 @@
 """Builds model tests, and the same tests with some files changed, of which it compiles only what depends on them.
 
-The unmodified objects are CMake's. For a changed file, its dependents are those that ninja knows from the compiler's dependency
+The first objects are CMake's. For a changed file, its dependents are those that ninja knows from the compiler's dependency
 files. They are compiled with a folder of changed files in front of the include path, and linked in front of the archive of the
-unmodified objects, so that the linker takes them instead.
+first objects, so that the linker takes them instead.
 """
 import functools
 import json
@@ -17,9 +17,7 @@ import threading
 
 CMAKE_OPTIONS = {
     # An unknown build type has no flags of its own.
-    "CMAKE_BUILD_TYPE": "Mutants", "CMAKE_CXX_FLAGS": "-O1", "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
-    # Each source file is a translation unit, so that few depend on what a mutant changes.
-    "ROTA_UNITY": "OFF",
+    "CMAKE_BUILD_TYPE": "Mutants", "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
     # A mutant may leave a variable unused.
     "ROTA_WERROR": "OFF", "ROTA_BUILD_EXAMPLES": "OFF", "ROTA_BUILD_BENCH": "OFF",
     "ROTA_URING": "off", "ROTA_CARES": "off", "ROTA_TLS": "off",
@@ -90,8 +88,10 @@ def _checked(command, folder, log):
 # --- building
 
 class Build:
-    def __init__(self, root, work, compiler, jobs):
+    def __init__(self, root, work, compiler, jobs, header):
+        """`header`: included in front of each translation unit."""
         self.root = root
+        self.header = header
         self.folder = work / "build"
         self.archive = work / "members.a"
         self.programs = work / "programs"
@@ -101,13 +101,14 @@ class Build:
         self.commands = {}  # of each object, without its output and its source: (words, source)
         self.users = {}  # of each source and header: the objects that depend on it
         self.linked = {}  # of each model: the objects in its program
+        self.beside = None  # an object that is linked to all programs
         self.member = {}  # of each object of the library: its name in the archive
         self.linker = []
 
-    # The unmodified programs
+    # The programs without changes
 
-    def prepare(self, models):
-        """Builds the unmodified programs of these models."""
+    def prepare(self, models, source, more):
+        """Builds the programs of these models. `source` is one more file of all of them, and compiled with the options `more`."""
         for tool in ("cmake", "ninja", "ar"):
             if not shutil.which(tool):
                 raise BuildError(f"needs {tool}")
@@ -116,10 +117,12 @@ class Build:
         self._configure()
         self._read_commands()
         objects = [self._test_object(model) for model in models]
-        _checked(["ninja", f"-j{self.jobs}", "rota_model", *objects], self.folder, self.folder / "build.log")
+        _checked(["ninja", f"-j{self.jobs}", "-k0", "rota_model", *objects], self.folder, self.folder / "build.log")
         self._read_dependencies()
         self._make_archive()
         self._read_linker(models[0])
+        self.beside = self.folder / "beside.o"
+        self._compile([*self.commands[objects[0]][0], *more], source, self.beside)
         for model in models:
             said = self.link(model, {}, self.programs / model, self.programs / f"{model}.log")
             self.linked[model] = self._members_in(said) | {self._test_object(model)}
@@ -128,7 +131,7 @@ class Build:
         return self.programs / model
 
     def _configure(self):
-        options = {**CMAKE_OPTIONS, "CMAKE_CXX_COMPILER": self.compiler}
+        options = {**CMAKE_OPTIONS, "CMAKE_CXX_COMPILER": self.compiler, "CMAKE_CXX_FLAGS": f"-O1 -include {self.header}"}
         words = [f"-D{key}={value}" for key, value in options.items()]
         _checked(["cmake", "-S", self.root, "-B", self.folder, "-G", "Ninja", *words], self.root, self.folder / "configure.log")
 
@@ -143,10 +146,10 @@ class Build:
                 self.commands[output] = ([w for w in words[:at] if w != "-Werror"] + ["-w"], entry["file"])
 
     def _test_object(self, model):
-        name = f"CMakeFiles/model_{model}.dir/tests/model/{model}.cpp.o"
-        if name not in self.commands:
-            raise BuildError(f"CMake knows no model test {model}")
-        return name
+        found = [output for output in self.commands if output.startswith(f"CMakeFiles/model_{model}.dir/")]
+        if len(found) != 1:
+            raise BuildError(f"CMake knows {len(found)} objects of the model test {model}, not one")
+        return found[0]
 
     def _read_dependencies(self):
         said = _checked(["ninja", "-t", "deps"], self.folder, self.folder / "deps.log")
@@ -172,7 +175,7 @@ class Build:
 
     def _members_in(self, said):
         """The members of the archive that the linker has taken."""
-        taken = set(re.findall(r"src\.[\w.]+\.cpp\.o", said))
+        taken = set(re.findall(r"[\w.]+\.o\b", said))
         return {output for output, name in self.member.items() if name in taken}
 
     def _read_linker(self, model):
@@ -184,7 +187,7 @@ class Build:
         """What the linker prints. `made`: objects by the names of those that they replace."""
         test = self._test_object(model)
         objects = [made.get(test, test), *(path for output, path in made.items() if output != test)]
-        return _checked([self.compiler, "-pthread", *self.linker, *objects, self.archive, "-lgtest", "-lgtest_main", "-Wl,-t,-t",
+        return _checked([self.compiler, "-pthread", *self.linker, *objects, self.beside, self.archive, "-lgtest", "-lgtest_main", "-Wl,-t,-t",
                          "-o", program], self.folder, log)
 
     # Programs with changes: {file: text}
@@ -214,20 +217,27 @@ class Build:
             wanted = (self._members_in(said) & self.dependents(changes)) - set(made)
         return folder / "run"
 
-    def compile(self, output, changes, folder, more=()):
-        """An object like the unmodified `output`, with the changes that write_changes() has put into the folder."""
+    def compile(self, output, changes, folder):
+        """An object like the first `output`, with the changes that write_changes() has put into the folder."""
         words, source = self.commands[output]
-        file = os.path.relpath(source, self.root)
         made = folder / "objects" / output
         front = [f"-I{folder / name}" for name in INCLUDED if (folder / name).is_dir()]
-        self._compile([words[0], *front, *words[1:], *more], folder / file if file in changes else source, made)
+        self._compile([words[0], *front, *words[1:]], self._changed_source(pathlib.Path(source), changes, folder), made)
         return made
 
-    def compile_beside(self, source, model, more, folder):
-        """An object from one more source, compiled like this model's test."""
-        made = folder / "objects" / (source.name + ".o")
-        self._compile([*self.commands[self._test_object(model)][0], *more], source, made)
-        return made
+    def _changed_source(self, source, changes, folder):
+        """The source of an object: a changed file, or one that CMake has made and that includes a changed file."""
+        if (file := os.path.relpath(source, self.root)) in changes:
+            return folder / file
+        if not source.is_relative_to(self.folder):
+            return source
+        text = source.read_text()
+        for file in changes:
+            text = text.replace(f'"{self.root / file}"', f'"{folder / file}"')
+        changed = folder / "made" / source.name
+        changed.parent.mkdir(exist_ok=True)
+        changed.write_text(text)
+        return changed
 
     def _compile(self, words, source, made):
         made.parent.mkdir(parents=True, exist_ok=True)

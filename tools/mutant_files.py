@@ -197,7 +197,8 @@ class Source:
     def __init__(self, text):
         self.text = text
         self.code = project.without_comments(text)
-        self.scopes = cxx_scopes.of_file(text)
+        self.bare = project.code_only(text)
+        self.scopes = cxx_scopes.scopes(self.bare)
 
     def extents(self, function):
         return cxx_scopes.named(self.scopes, function) if function else [(0, len(self.text))]

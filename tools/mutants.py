@@ -5,9 +5,9 @@
              [--listed] [NAME-PART...]
 
 The mutants are those of tests/mutants/*.mutants, and each memory order of the source files that these name, weakened by one step.
-The model library and the model tests are built once, unmodified, and each of these tests must pass. For a mutant, the translation
-units that depend on its files are compiled again and linked with the rest. The test must fail within the limit: first all its
-explorations are run briefly, then fully.
+A copy of the sources is built once, with all mutants in it (switched_sources.py). A program is told which one it has when it starts;
+with none it must pass. With one, the tests that reach it must fail within the limit: first all their explorations run briefly, then
+fully. A mutant that cannot be switched, and one that survives so, is compiled alone.
 
 A row of the table: how many executions the explorations had made when one of them failed, the seconds, the test and the exploration
 that failed; `-` if the program ended before it could say. Then, for each model: how many mutants, and how long they took.
@@ -39,6 +39,7 @@ import model_build
 import model_table
 import mutant_files
 import project
+import switched_sources
 import weakened_orders
 
 ROOT = project.HERE
@@ -84,35 +85,58 @@ def killer_of(folder):
 
 
 def verdict_of(status, seconds, folder):
+    """Of a program that failed."""
     executions, exploration = executions_until(folder / "table")
     killer = killer_of(folder)
-    if status == 0:
-        return Verdict("SURVIVED", "-", seconds, "")
-    if status is None:
-        return Verdict("LIMIT", "-", seconds, "no check failed in time")
     if status == 1:
         return Verdict("killed", executions, seconds, killer + (f": {exploration}" if exploration else ""))
     return Verdict("killed", executions, seconds, f"{killer or '-'} died with status {status}")
 
 
-def try_programs(programs, folder, limit):
-    """Until one fails: all of them briefly, since most mutants fail at once, then the whole search of each.
-
-    `programs`: (program, the tests to run or none, environment)"""
-    begin = time.monotonic()
-    is_late = False
-    for brief in ({"ROTA_MODEL_BRIEF": "1"}, {}):
-        for program, tests, environment in programs:
-            status = run_program(program, folder, limit, tests, **brief, **environment)
-            if status not in (0, None):
-                return verdict_of(status, time.monotonic() - begin, folder)
-            is_late = is_late or status is None
-        if is_late:
-            break
-    return verdict_of(None if is_late else 0, time.monotonic() - begin, folder)
-
-
 # --- what is broken
+
+BRIEF, FULL = {"ROTA_MODEL_BRIEF": "1"}, {}
+
+
+class Unmodified:
+    """The program of a model, and how it behaves without a mutant: briefly and in full."""
+
+    def __init__(self, session, model):
+        self.session, self.model = session, model
+        self.program = session.build.program(model)
+        self.stamp = hashlib.sha256(self.program.read_bytes()).hexdigest()
+        self.uses = {}
+        self.lock = threading.Lock()
+
+    def reaching(self, number, how):
+        """The tests that reach this mutant or order; None if one of all tests fails."""
+        with self.lock:
+            if name_of(how) not in self.uses:
+                self.uses[name_of(how)] = self._run(how)
+            uses = self.uses[name_of(how)]
+        return None if uses is None else uses.get(number, [])
+
+    def _run(self, how):
+        """A program that has passed before is not run again."""
+        name = name_of(how)
+        passed = self.session.passed / f"{self.model}.{name}"
+        begin = time.monotonic()
+        title = f"{self.model}, unmodified, {name}"
+        if (passed / self.stamp).exists():
+            self.session.row(title, Verdict("passed", all_executions(passed / "table"), 0, "in an earlier run"))
+        else:
+            shutil.rmtree(passed, ignore_errors=True)
+            passed.mkdir(parents=True)
+            status = run_program(self.program, passed, self.session.options.limit * 5, ROTA_USED=str(passed / "uses"), **how)
+            seconds = time.monotonic() - begin
+            if status != 0:
+                self.session.row(title, Verdict("BROKEN", "-", seconds, "it fails unmodified"))
+                sys.stderr.write((passed / "log").read_text(errors="replace"))
+                return None
+            (passed / self.stamp).touch()
+            self.session.row(title, Verdict("passed", all_executions(passed / "table"), seconds, ""))
+        return switched_sources.read_uses(passed / "uses")
+
 
 class Session:
     """What all mutants of a run share."""
@@ -120,22 +144,34 @@ class Session:
     def __init__(self, options, work):
         self.options = options
         self.tree = mutant_files.Tree(ROOT)
-        self.build = model_build.Build(ROOT, work, options.compiler, options.jobs)
-        self.weakened = None  # the programs whose orders can be weakened
-        self.weakened_models = []
+        self.copy = work / "tree"
+        self.build = model_build.Build(self.copy, work, options.compiler, options.jobs, self.copy / switched_sources.HEADER)
+        self.switches = None
+        self.unmodified = {}  # of each model
         self.scratch = work / "scratch"
         self.passed = work / "passed"
         self.printing = threading.Lock()
 
-    def prepare(self, mutants, variants):
-        """Builds the unmodified programs, and the ones for the variants. Returns the models."""
-        self.weakened_models = sorted({model for v in variants for model in v.models})
-        models = sorted({m.model for m in mutants} | set(self.weakened_models))
-        self.build.prepare(models)
-        if variants:
-            self.weakened = weakened_orders.Programs(self.build, ROOT, variants, self.scratch / "orders")
-            self.weakened.prepare(self.weakened_models, self.options.jobs)
-        return models
+    def prepare(self, models, every, sites):
+        """Builds the tests of these models, with `every` mutant and all orders of `sites`."""
+        self.switches = switched_sources.Switches(ROOT, every, sites)
+        while not self._is_built(models):
+            pass
+        self.unmodified = {model: Unmodified(self, model) for model in models}
+
+    def _is_built(self, models):
+        """Leaves out the mutants that the compiler complains about, if it does."""
+        self.switches.write(self.copy)
+        try:
+            self.build.prepare(models, self.copy / switched_sources.SOURCE, [f"-DROTA_NUMBERS={self.switches.last}"])
+        except model_build.BuildError as error:
+            wrong = switched_sources.named_in(str(error)) & set(self.switches.bodies)
+            if not wrong:
+                raise
+            print(f"mutants: compiled alone, since together with others they do not compile: {' '.join(sorted(wrong))}", flush=True)
+            self.switches.leave_out(wrong)
+            return False
+        return True
 
     def row(self, name, verdict):
         with self.printing:
@@ -147,53 +183,69 @@ class Session:
         folder.mkdir(parents=True)
         return folder
 
-    def run_unmodified(self, model):
-        """Also finds out which tests use which orders. A program that has passed before is not run again."""
-        can_weaken = model in self.weakened_models
-        program = self.weakened.program(model) if can_weaken else self.build.program(model)
-        passed = self.passed / model
-        stamp = hashlib.sha256(program.read_bytes()).hexdigest()
-        begin = time.monotonic()
-        if (passed / stamp).exists():
-            self.row(f"{model}, unmodified", Verdict("passed", all_executions(passed / "table"), 0, "in an earlier run"))
-        else:
-            shutil.rmtree(passed, ignore_errors=True)
-            passed.mkdir(parents=True)
-            status = run_program(program, passed, self.options.limit * 5, ROTA_USED_ORDERS=str(passed / "uses"))
-            seconds = time.monotonic() - begin
-            if status != 0:
-                self.row(f"{model}, unmodified", Verdict("BROKEN", "-", seconds, "it fails unmodified"))
-                sys.stderr.write((passed / "log").read_text(errors="replace"))
-                return model, False
-            (passed / stamp).touch()
-            self.row(f"{model}, unmodified", Verdict("passed", all_executions(passed / "table"), seconds, ""))
-        if can_weaken:
-            self.weakened.read_uses(model, passed / "uses")
-        return model, True
-
     def run(self, one):
         """The verdict on a mutant or a variant."""
         folder = self.folder(one.full_name)
-        verdict = (self.try_mutant if isinstance(one, mutant_files.Mutant) else self.try_variant)(one, folder)
+        try:
+            verdict = self.verdict_on(one, folder)
+        except (mutant_files.Fault, model_build.BuildError) as error:
+            first = str(error).strip().splitlines()[0]
+            verdict = Verdict("BROKEN", "-", 0, f"does not apply or compile: {first}")
         shutil.rmtree(folder, ignore_errors=True)
         self.row(one.full_name, verdict)
         return one, verdict
 
-    def try_mutant(self, mutant, folder):
-        try:
-            program = self.build.changed_program(mutant.model, self.tree.mutated(mutant), folder)
-        except (mutant_files.Fault, model_build.BuildError) as error:
-            first = str(error).strip().splitlines()[0]
-            return Verdict("BROKEN", "-", 0, f"does not apply or compile: {first}")
-        return try_programs([(program, (), {})], folder, self.options.limit)
+    def verdict_on(self, one, folder):
+        is_order = isinstance(one, weakened_orders.Variant)
+        if not is_order and one.full_name in self.switches.alone:
+            return self.try_alone(one, folder)
+        name, order, models = (one.site.name, one.to, one.models) if is_order else (one.full_name, None, (one.model,))
+        verdict = self.try_switched(models, name, order, folder)
+        if verdict.word == "SURVIVED" and not is_order:
+            return self.try_alone(one, folder)  # it is not in force in constant expressions
+        return verdict
 
-    def try_variant(self, variant, folder):
-        environment = self.weakened.environment(variant)
-        programs = [(self.weakened.program(model), tests, environment)
-                    for model in variant.models if (tests := self.weakened.tests_of(variant, model))]
-        if not programs:
-            return Verdict("SURVIVED", "-", 0, f"no test of {', '.join(variant.models)} uses this order")
-        return try_programs(programs, folder, self.options.limit)
+    def try_switched(self, models, name, order, folder):
+        """Until one fails: all tests briefly, since most mutants fail at once, then the whole search of each."""
+        environment = self.switches.environment(name, order)
+        seconds, is_late, is_reached = 0, False, False
+        for how in (BRIEF, FULL):
+            for model in models:
+                tests = self.unmodified[model].reaching(self.switches.numbers[name], how)
+                if tests is None:
+                    return Verdict("BROKEN", "-", 0, f"{model} fails unmodified")
+                if not tests:
+                    continue
+                begin = time.monotonic()
+                status = run_program(self.unmodified[model].program, folder, self.options.limit, tests, **how, **environment)
+                seconds += time.monotonic() - begin
+                if status not in (0, None):
+                    return verdict_of(status, seconds, folder)
+                is_late, is_reached = is_late or status is None, True
+            if is_late:
+                break
+        return survivor(seconds, is_late, "" if is_reached else f"no test of {', '.join(models)} reaches it")
+
+    def try_alone(self, mutant, folder):
+        program = self.build.changed_program(mutant.model, self.tree.mutated(mutant), folder)
+        seconds = 0
+        for how in (BRIEF, FULL):
+            if self.unmodified[mutant.model].reaching(0, how) is None:
+                return Verdict("BROKEN", "-", 0, f"{mutant.model} fails unmodified")
+            begin = time.monotonic()
+            status = run_program(program, folder, self.options.limit, **how)
+            seconds += time.monotonic() - begin
+            if status != 0:
+                return survivor(seconds, True, "") if status is None else verdict_of(status, seconds, folder)
+        return survivor(seconds, False, "")
+
+
+def name_of(how):
+    return "brief" if how is BRIEF else "full"
+
+
+def survivor(seconds, is_late, words):
+    return Verdict("LIMIT", "-", seconds, "no check failed in time") if is_late else Verdict("SURVIVED", "-", seconds, words)
 
 
 def in_parallel(jobs, work, items):
@@ -228,7 +280,7 @@ def read_all():
 
 
 def chosen(options):
-    """(mutants, variants, those that are listed and not run) that the options ask for."""
+    """(mutants and variants that the options ask for, those that are listed and not run, all mutants, all orders)"""
     mutants, plan = read_all()
     names = lambda one: [one.full_name] if isinstance(one, mutant_files.Mutant) else one.names
     every = [one for one in [*mutants, *plan.variants]
@@ -240,8 +292,7 @@ def chosen(options):
         fail("no mutant has such a name")
     if 0 < options.draw < len(every):
         every = random.Random(options.seed).sample(every, options.draw)
-    mutants = [one for one in every if isinstance(one, mutant_files.Mutant)]
-    return mutants, [one for one in every if not isinstance(one, mutant_files.Mutant)], listed
+    return every, listed, mutants, plan.sites
 
 
 # --- the summary
@@ -274,30 +325,30 @@ def print_summary(results):
 
 def run_all(options, work):
     begin = time.monotonic()
-    mutants, variants, listed = chosen(options)
+    which, listed, *all_of_it = chosen(options)
+    models = sorted({model for one in which for model in getattr(one, "models", ()) or (one.model,)})
     session = Session(options, work)
     try:
-        models = session.prepare(mutants, variants)
+        session.prepare(models, *all_of_it)
+        print(f"mutants: built in {time.monotonic() - begin:.0f} seconds: {len(models)} models with "
+              f"{len(session.switches.bodies)} mutants; {len(session.switches.alone)} are compiled alone", flush=True)
         print(ROW.format("mutant", "verdict", "executions", "seconds", "by"))
-        broken = [model for model, passed in in_parallel(options.jobs, session.run_unmodified, models) if not passed]
-        results = list(in_parallel(options.jobs, session.run, [*mutants, *variants]))
+        results = list(in_parallel(options.jobs, session.run, which))
     except model_build.BuildError as error:
         fail(error)
     finally:
         shutil.rmtree(session.scratch, ignore_errors=True)
     print_summary(results)
-    return conclude(results, broken, listed, time.monotonic() - begin)
+    return conclude(results, listed, time.monotonic() - begin)
 
 
-def conclude(results, broken, listed, seconds):
+def conclude(results, listed, seconds):
     """Prints the totals. Returns the exit status."""
     kinds = collections.Counter(entry.kind for entry in listed)
     if listed:
         print(f"mutants: {kinds['equivalent']} weaker orders are listed as equivalent, {kinds['unsettled']} as unsettled")
     words = collections.Counter(verdict.word for _, verdict in results)
     print(f"mutants: {words['killed']} of {len(results)} killed in {seconds:.0f} seconds, builds included")
-    if broken:
-        fail(f"these fail unmodified: {' '.join(sorted(broken))}")
     names = {entry.name: entry for entry in listed}
     wrong = [one.name for one, verdict in results
              if isinstance(one, weakened_orders.Variant) and one.name in names and verdict.word == "killed"]
