@@ -67,6 +67,13 @@ class Flaky(unittest.TestCase):
         self.build({"good": "true"})
         self.assertEqual(self.row(self.flaky("good", "--runs", "5", code=0), "good")[:3], ["0 of 5", "0 of 3", "0 of 2"])
 
+    def test_a_skipped_test_is_no_failure(self):
+        folder = self.build({"skipped": "exit 77", "good": "true"})
+        with open(folder / "CTestTestfile.cmake", "a") as tests:
+            tests.write("set_tests_properties(skipped PROPERTIES SKIP_RETURN_CODE 77)\n")
+        self.assertIn("run 1 of 1: 0 of 2 tests failed", self.flaky("--all", "--runs", "1", code=0))
+        self.assertEqual(self.row(self.flaky("skipped", "--runs", "2", code=0), "skipped")[:3], ["0 of 2", "0 of 1", "0 of 1"])
+
     def test_a_failure_that_does_not_come_back_stays_a_failure(self):
         self.build({"once": COUNTED.format("count", "1", "first"), "good": "true"})
         self.suite()
