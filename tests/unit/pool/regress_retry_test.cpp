@@ -176,13 +176,17 @@ TEST(regress_retry_of_one, its_group_lets_others_go_between_attempts) {
 TEST(regress_retry_of_one, a_pause_holds_the_attempt_that_is_due) {
   thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
   std::atomic<int> runs{0};
+  std::atomic<bool> is_paused{false};
   auto w = p.submit(
       [&] {
-        if (++runs == 1) throw std::runtime_error("again");
+        if (++runs > 1) return;
+        until([&] { return is_paused.load(); });
+        throw std::runtime_error("again");
       },
       {.retry = {.limit = 1, .backoff = 1ms, .where = retry_where::requeued}});
   until([&] { return runs == 1; });
   w.pause();
+  is_paused = true;
   until([&] { return w.status() == work_status::suspended || w.is_done(); });
   w.resume();
   w.wait();
