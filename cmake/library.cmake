@@ -7,12 +7,18 @@ find_package(Threads REQUIRED)
 set(ROTA_NATIVE_ONLY base/linux driver net fs process tls)
 set(ROTA_MODEL_ONLY testing simulated)
 
-# Sets `out` to those of `files` that lie in none of the folders.
+# Sets `out` to those of `files` that lie in none of the folders. The path of the project may have characters that mean something in
+# a regular expression.
 function(rota_without_folders out files folders)
-  foreach(folder IN LISTS folders)
-    list(FILTER files EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/${folder}/")
+  set(kept)
+  string(REPLACE ";" "|" folders "${folders}")
+  foreach(file IN LISTS files)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE in_src)
+    if(NOT in_src MATCHES "^(${folders})/")
+      list(APPEND kept "${file}")
+    endif()
   endforeach()
-  set(${out} "${files}" PARENT_SCOPE)
+  set(${out} "${kept}" PARENT_SCOPE)
 endfunction()
 
 file(GLOB_RECURSE _rota_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cpp")
@@ -23,10 +29,12 @@ list(APPEND ROTA_SIMULATED_SOURCES "${PROJECT_SOURCE_DIR}/src/testing/context.cp
 
 # Source files that stay translation units of their own. The files of channel and sync each have their own version of the same small
 # functions. The others are what a static link takes only if it needs it: the guard, and what calls another library.
-set(_rota_alone "/src/(channel|sync)/|/src/base/guard\\.cpp$|/src/base/linux/uring\\.cpp$|/src/net/resolve(_ares)?\\.cpp$")
-set(_rota_alone_files "${_rota_sources}")
-list(FILTER _rota_alone_files INCLUDE REGEX "${_rota_alone}")
-set_source_files_properties(${_rota_alone_files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+foreach(_rota_file IN LISTS _rota_sources)
+  cmake_path(RELATIVE_PATH _rota_file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE _rota_in_src)
+  if(_rota_in_src MATCHES "^((channel|sync)/|base/guard\\.cpp$|base/linux/uring\\.cpp$|net/resolve(_ares)?\\.cpp$)")
+    set_source_files_properties("${_rota_file}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endforeach()
 
 function(rota_library_target target)
   rota_own_target(${target})
