@@ -173,6 +173,9 @@ TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
     }
     ::close(fd);
   });
+  // A write to a FIFO that nobody reads fails. Who opens it like this fails until the reader is there.
+  int early = -1;
+  wait_until([&] { return (early = ::open(at("fifo").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
   runtime_options o = with_workers(2);
   o.shutdown_grace = 1h;
   {
@@ -196,6 +199,7 @@ TEST_F(fs_shielded, a_closure_that_has_begun_when_the_runtime_shuts_down) {
     // The last one to be enrolled is told of it last: the closure has been cancelled by then, or is a moment later.
     static_cast<void>(rt.spawn(writes));
     wait_until([&] { return begun.load(); });
+    ::close(early);
     static_cast<void>(rt.spawn(sees));
     wait_until([&] { return sees_it.load(); });
   }
