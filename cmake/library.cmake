@@ -10,7 +10,7 @@ set(ROTA_MODEL_ONLY testing simulated)
 # Sets `out` to those of `files` that lie in none of the folders. The path of the project may have characters that mean something in
 # a regular expression.
 function(rota_without_folders out files folders)
-  set(kept)
+  set(kept "")
   string(REPLACE ";" "|" folders "${folders}")
   foreach(file IN LISTS files)
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE in_src)

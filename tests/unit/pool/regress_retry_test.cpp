@@ -187,7 +187,17 @@ TEST(regress_retry_of_one, a_pause_holds_the_attempt_that_is_due) {
   until([&] { return runs == 1; });
   w.pause();
   is_paused = true;
-  until([&] { return w.status() == work_status::suspended || w.is_done(); });
+  until(w, work_status::suspended);
+  // The second attempt of `later` is due after that of `w`: if it has run, that of `w` is held.
+  std::atomic<int> runs_of_later{0};
+  auto later = p.submit(
+      [&] {
+        if (++runs_of_later == 1) throw std::runtime_error("again");
+      },
+      {.retry = {.limit = 1, .backoff = 20ms, .where = retry_where::requeued}});
+  later.wait();
+  EXPECT_EQ(runs_of_later, 2);
+  EXPECT_EQ(runs, 1);
   w.resume();
   w.wait();
   EXPECT_EQ(runs, 2);
