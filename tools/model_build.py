@@ -38,12 +38,15 @@ _stopped = False
 
 
 def run(command, folder, output, limit=None, environment=()):
-    """The exit status; None if the limit is reached. The program and all its children are ended then."""
+    """The exit status; None if the limit is reached. The program and all its children are ended then.
+
+    Of the variables that begin with ROTA_ it has only those of `environment`: the caller's would change what a test does."""
     with _lock:
         if _stopped:
             raise KeyboardInterrupt
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
         process = subprocess.Popen([str(word) for word in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.STDOUT, env={**os.environ, **dict(environment)}, start_new_session=True)
+                                   stderr=subprocess.STDOUT, env={**inherited, **dict(environment)}, start_new_session=True)
         _running.add(process)
     try:
         status = process.wait(limit)
@@ -187,8 +190,8 @@ class Build:
         """What the linker prints. `made`: objects by the names of those that they replace."""
         test = self._test_object(model)
         objects = [made.get(test, test), *(path for output, path in made.items() if output != test)]
-        return _checked([self.compiler, "-pthread", *self.linker, *objects, self.beside, self.archive, "-lgtest", "-lgtest_main", "-Wl,-t,-t",
-                         "-o", program], self.folder, log)
+        return _checked([self.compiler, "-pthread", *self.linker, *objects, self.beside, self.archive, "-lgtest", "-lgtest_main",
+                         "-Wl,-t,-t", "-o", program], self.folder, log)
 
     # Programs with changes: {file: text}
 
@@ -222,10 +225,10 @@ class Build:
         words, source = self.commands[output]
         made = folder / "objects" / output
         front = [f"-I{folder / name}" for name in INCLUDED if (folder / name).is_dir()]
-        self._compile([words[0], *front, *words[1:]], self._changed_source(pathlib.Path(source), changes, folder), made)
+        self._compile([words[0], *front, *words[1:]], self._changed_source(output, pathlib.Path(source), changes, folder), made)
         return made
 
-    def _changed_source(self, source, changes, folder):
+    def _changed_source(self, output, source, changes, folder):
         """The source of an object: a changed file, or one that CMake has made and that includes a changed file."""
         if (file := os.path.relpath(source, self.root)) in changes:
             return folder / file
@@ -233,7 +236,10 @@ class Build:
             return source
         text = source.read_text()
         for file in changes:
-            text = text.replace(f'"{self.root / file}"', f'"{folder / file}"')
+            included = f'"{self.root / file}"'
+            if file.endswith(".cpp") and output in self.users[file] and included not in text:
+                raise BuildError(f"{source} does not include {included}")
+            text = text.replace(included, f'"{folder / file}"')
         changed = folder / "made" / source.name
         changed.parent.mkdir(exist_ok=True)
         changed.write_text(text)

@@ -7,7 +7,7 @@
 The mutants are those of tests/mutants/*.mutants, and each memory order of the source files that these name, weakened by one step.
 A copy of the sources is built once, with all mutants in it (switched_sources.py). A program is told which one it has when it starts;
 with none it must pass. With one, the tests that reach it must fail within the limit: first all their explorations run briefly, then
-fully. A mutant that cannot be switched, and one that survives so, is compiled alone.
+fully. A written mutant that cannot be switched, and one that survives so, is compiled alone.
 
 A row of the table: how many executions the explorations had made when one of them failed, the seconds, the test and the exploration
 that failed; `-` if the program ended before it could say. Then, for each model: how many mutants, and how long they took.
@@ -17,7 +17,8 @@ that failed; `-` if the program ended before it could say. Then, for each model:
   --listed    also those orders that are listed as equivalent or unsettled; a test that fails for one of them is an error
   --work      build here, and keep it: a second run builds only what has changed. Otherwise in a temporary folder
 
-Exit: 0 all killed; 1 one survived, or reached the limit; 2 one does not apply or compile, or an unmodified test fails.
+Exit: 0 all killed; 1 one survived, or reached the limit; 2 one does not apply or compile, a program could not run, or an unmodified
+test fails.
 """
 import argparse
 import collections
@@ -85,9 +86,11 @@ def killer_of(folder):
 
 
 def verdict_of(status, seconds, folder):
-    """Of a program that failed."""
+    """Of a program that failed. One that could not start, or that the system has ended for want of memory, says nothing of a mutant."""
     executions, exploration = executions_until(folder / "table")
     killer = killer_of(folder)
+    if status in (-signal.SIGKILL, 126, 127) or status == 1 and not killer:
+        return Verdict("BROKEN", "-", seconds, f"status {status}, and no test failed")
     if status == 1:
         return Verdict("killed", executions, seconds, killer + (f": {exploration}" if exploration else ""))
     return Verdict("killed", executions, seconds, f"{killer or '-'} died with status {status}")
@@ -130,7 +133,8 @@ class Unmodified:
             status = run_program(self.program, passed, self.session.options.limit * 5, ROTA_USED=str(passed / "uses"), **how)
             seconds = time.monotonic() - begin
             if status != 0:
-                self.session.row(title, Verdict("BROKEN", "-", seconds, "it fails unmodified"))
+                why = f"status {status}" if status is not None else f"not done after {self.session.options.limit * 5:.0f} s"
+                self.session.row(title, Verdict("BROKEN", "-", seconds, f"it does not pass unmodified: {why}"))
                 sys.stderr.write((passed / "log").read_text(errors="replace"))
                 return None
             (passed / self.stamp).touch()
@@ -144,7 +148,7 @@ class Session:
     def __init__(self, options, work):
         self.options = options
         self.tree = mutant_files.Tree(ROOT)
-        self.copy = work / "tree"
+        self.work, self.copy = work, work / "tree"
         self.build = model_build.Build(self.copy, work, options.compiler, options.jobs, self.copy / switched_sources.HEADER)
         self.switches = None
         self.unmodified = {}  # of each model
@@ -161,7 +165,7 @@ class Session:
 
     def _is_built(self, models):
         """Leaves out the mutants that the compiler complains about, if it does."""
-        self.switches.write(self.copy)
+        self.switches.write(self.work)
         try:
             self.build.prepare(models, self.copy / switched_sources.SOURCE, [f"-DROTA_NUMBERS={self.switches.last}"])
         except model_build.BuildError as error:
@@ -208,9 +212,11 @@ class Session:
     def try_switched(self, models, name, order, folder):
         """Until one fails: all tests briefly, since most mutants fail at once, then the whole search of each."""
         environment = self.switches.environment(name, order)
-        seconds, is_late, is_reached = 0, False, False
+        seconds, late, is_reached = 0, set(), False
         for how in (BRIEF, FULL):
             for model in models:
+                if model in late:
+                    continue  # briefly it took too long
                 tests = self.unmodified[model].reaching(self.switches.numbers[name], how)
                 if tests is None:
                     return Verdict("BROKEN", "-", 0, f"{model} fails unmodified")
@@ -221,10 +227,9 @@ class Session:
                 seconds += time.monotonic() - begin
                 if status not in (0, None):
                     return verdict_of(status, seconds, folder)
-                is_late, is_reached = is_late or status is None, True
-            if is_late:
-                break
-        return survivor(seconds, is_late, "" if is_reached else f"no test of {', '.join(models)} reaches it")
+                late |= {model} if status is None else set()
+                is_reached = True
+        return survivor(seconds, bool(late), "" if is_reached else f"no test of {', '.join(models)} reaches it")
 
     def try_alone(self, mutant, folder):
         program = self.build.changed_program(mutant.model, self.tree.mutated(mutant), folder)
@@ -384,7 +389,7 @@ def main():
             options.work.mkdir(parents=True, exist_ok=True)
             return run_all(options, options.work.resolve())
         with tempfile.TemporaryDirectory(prefix="rota_mutants.") as work:
-            return run_all(options, pathlib.Path(work))
+            return run_all(options, pathlib.Path(work).resolve())
     except KeyboardInterrupt:
         fail("interrupted")
     except OSError as error:

@@ -8,7 +8,8 @@ one. This is mutant schemata (Untch, Offutt, Harrold, 1993). A function with two
 and an order in the remaining body becomes `weakened(7, order::acquire)`. tests/mutants/switch.hpp has both functions; switch.cpp reads
 the environment and records for each test which functions with mutants it has called, and which orders it has used.
 
-A mutant that changes more than bodies of functions cannot be switched: it is compiled alone.
+A mutant that changes more than bodies of functions cannot be switched: it is compiled alone. In a constant expression no mutant and no
+weaker order is in force.
 """
 import collections
 import re
@@ -24,7 +25,8 @@ PLACE = "mutant/"
 # As the compilers number the orders.
 ORDERS = {"relaxed": 0, "acquire": 2, "release": 3, "acq_rel": 4}
 _QUALIFIER = re.compile(r"(?:\w+\s*::\s*)*$")
-# Numbers of a file begin at a multiple of this, so that another mutant of one file does not change the others.
+# The numbers of a file begin one above a multiple of this. So a mutant more seldom changes the numbers in other files, which would be
+# compiled again.
 STEP = 64
 
 
@@ -76,7 +78,7 @@ class Switches:
         for mutant in mutants:
             try:
                 self.bodies[mutant.full_name] = _changed_bodies(self.tree, mutant)
-            except _Alone:
+            except (_Alone, mutant_files.Fault):  # compiled alone, it is an error that names the mutant
                 self.alone.add(mutant.full_name)
         self.numbers, self.last = {}, 0  # of each mutant's name and each order's
         self._number()
@@ -120,8 +122,9 @@ class Switches:
             edits.append((end, end, "}"))
         return mutant_files.apply_edits(text, edits)
 
-    def write(self, folder):
-        """Brings the copy up to date. A file that has not changed keeps its time."""
+    def write(self, work):
+        """Brings the copy in work/tree up to date, without what lies in `work`. A file that has not changed keeps its time."""
+        folder = work / "tree"
         of_files = collections.defaultdict(lambda: collections.defaultdict(list))
         for name, bodies in sorted(self.bodies.items()):
             for (file, start, end), body in bodies.items():
@@ -129,6 +132,8 @@ class Switches:
         switched = {file: self._text(file, of_files[file]) for file in sorted({*of_files, *self.sites})}
         kept = set()
         for path in project.all_files(self.root):
+            if path.is_relative_to(work):
+                continue
             file = path.relative_to(self.root).as_posix()
             kept.add(folder / file)
             _put(folder / file, switched[file].encode() if file in switched else path.read_bytes())

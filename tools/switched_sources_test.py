@@ -22,7 +22,8 @@ class SwitchedSources(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name) / "root"
-        self.copy = pathlib.Path(folder.name) / "copy"
+        self.work = self.root / "work"  # in the tree, as a build folder is that git does not ignore
+        self.copy = self.work / "tree"
         (self.root / "src/sync").mkdir(parents=True)
         (self.root / FILE).write_text(TEXT)
 
@@ -34,7 +35,7 @@ class SwitchedSources(unittest.TestCase):
         return switched_sources.Switches(self.root, mutant_files.read(path).mutants, order_sites.weakenable(self.root))
 
     def text(self, switches):
-        switches.write(self.copy)
+        switches.write(self.work)
         return (self.copy / FILE).read_text()
 
     def test_each_mutant_of_a_function_has_its_body_and_the_last_has_none(self):
@@ -53,6 +54,10 @@ class SwitchedSources(unittest.TestCase):
                                  (CLOSE, "noexcept { return", "{ return"), (CLOSE, "return", "return 1 +"))
         self.assertEqual(switches.alone, {"a_model__m1", "a_model__m2", "a_model__m3"})
 
+    def test_one_that_does_not_apply_is_left_to_be_compiled_alone(self):
+        switches = self.switches((CLOSE, "gone_", "there_"), (CLOSE, "+ count_", "- count_"))
+        self.assertEqual((switches.alone, set(switches.bodies)), ({"a_model__m1"}, {"a_model__m2"}))
+
     def test_one_that_does_not_compile_is_named_and_left_out(self):
         switches = self.switches((CLOSE, "+ count_", "+ counts_"))
         said = "In file included from x.cpp:\nmutant/a_model__m1:1:10: error: use of undeclared identifier 'counts_'\n"
@@ -67,3 +72,4 @@ class SwitchedSources(unittest.TestCase):
         self.text(self.switches((CLOSE, "+ count_", "- count_")))
         self.assertEqual((self.copy / FILE).stat().st_mtime_ns, before)
         self.assertFalse((self.copy / "src/old.hpp").exists())
+        self.assertFalse((self.copy / "work").exists())

@@ -1,4 +1,4 @@
-"""What tests/mutants/*.mutants says of the memory orders of the sources: who answers for them, and which may be weaker."""
+"""What tests/mutants/*.mutants says of the memory orders of the sources: which models answer for them, and which may be weaker."""
 import collections
 from typing import NamedTuple
 
