@@ -15,16 +15,20 @@ KEPT = ("http_proxy", "https_proxy", "no_proxy")
 # Of /etc/apt: not auth.conf, since nothing of this system is secret.
 OF_APT = ("sources.list", "sources.list.d", "apt.conf", "apt.conf.d", "preferences", "preferences.d", "keyrings", "trusted.gpg",
           "trusted.gpg.d")
-# $1: the base, $2: a folder with the clone and a scratch folder. The rest is the command.
+# $1: the base, $2: a folder with the clone and a scratch folder, $3: the compilers' cache or nothing. The rest is the command.
 INSIDE = """
 set -e
-base=$1 own=$2
-shift 2
+base=$1 own=$2 cache=$3
+shift 3
 mkdir -p "$own/upper" "$own/work" "$own/root"
 mount -t overlay overlay -o "lowerdir=$base,upperdir=$own/upper,workdir=$own/work" "$own/root"
 mkdir -p "$own/root/rota" "$own/root/scratch"
 mount --bind "$own/clone" "$own/root/rota"
 mount --bind "$own/scratch" "$own/root/scratch"
+if [ -n "$cache" ]; then
+  mkdir -p "$own/root/ccache"
+  mount --bind "$cache" "$own/root/ccache"
+fi
 mount -t proc proc "$own/root/proc"
 mount --rbind /sys "$own/root/sys"
 mount --rbind /dev "$own/root/dev"
@@ -92,13 +96,18 @@ def make(base, log):
     policy = base / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)
+    # The system is gone after one command: nothing that is installed need reach the disk.
+    (base / "etc/dpkg/dpkg.cfg.d/fast").write_text("force-unsafe-io\n")
 
 
-def command(base, own, script, variables):
-    """The words that run the script in a new copy of the base; `own` has the clone, in which it begins, and a scratch folder."""
+def command(base, own, script, variables, cache=None):
+    """The words that run the script in a new copy of the base; `own` has the clone, in which it begins, and a scratch folder.
+
+    A cache of compilers, if there is one, is the folder /ccache in it.
+    """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     given = {"HOME": "/root", "PATH": PATH, "LANG": "C.UTF-8", **kept, **variables}
     inside = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in given.items()),
               "bash", "-c", f"set -eo pipefail; cd /rota; {script}"]
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
-            "bash", "-c", INSIDE, "bash", str(base), str(own), *inside]
+            "bash", "-c", INSIDE, "bash", str(base), str(own), str(cache or ""), *inside]

@@ -50,7 +50,7 @@ def arguments():
     parser.add_argument("--only", type=pattern, metavar="REGEX", help="only those in which this is found")
     parser.add_argument("--list", action="store_true", help="show what would be run, and run nothing")
     parser.add_argument("--keep", action="store_true", help="keep the clones, and say where they are")
-    parser.add_argument("--ccache", action="store_true", help="let compilers use the cache; without, every file is compiled")
+    parser.add_argument("--ccache", action="store_true", help="let compilers use the cache, that of bare systems is in build/strangers; without, every file is compiled")
     parser.add_argument("--seed", metavar="S", help="the order, and what --draw takes; otherwise the commit's hash")
     parser.add_argument("--skip-done", type=pathlib.Path, metavar="FILE",
                         help="leave out the commands that are lines of this file, and add to it each that has passed")
@@ -128,6 +128,7 @@ class Place:
     base: pathlib.Path | None
     keep: bool
     ccache: bool
+    cache: pathlib.Path | None  # of bare systems: kept from command to command
 
     @contextlib.contextmanager
     def clone(self, number_of_it):
@@ -148,6 +149,8 @@ class Place:
     def variables(self, own):
         if not self.ccache:
             return {"CCACHE_DISABLE": "1"}
+        if self.base:
+            return {"CCACHE_DIR": "/ccache"}
         # The clones lie in different folders, and compile the same.
         return {"CCACHE_BASEDIR": str(own / "clone"), "CCACHE_NOHASHDIR": "1"}
 
@@ -157,7 +160,7 @@ class Place:
         if self.base:
             installs = "" if OF_DEV.match(command.words) else INSTALL
             script = installs + script.replace("{scratch}", "/scratch")
-            words = bare_system.command(self.base, own, script, {"CCACHE_DISABLE": "1"})
+            words = bare_system.command(self.base, own, script, self.variables(own), self.cache)
         else:
             words = ["bash", "-c", "set -eo pipefail; " + script.replace("{scratch}", shlex.quote(str(own / "scratch")))]
         return subprocess.Popen(words, cwd=own / "clone", env={**ENVIRONMENT, **self.variables(own)}, stdin=subprocess.DEVNULL,
@@ -278,7 +281,10 @@ def try_all(options, chosen, commit):
             base = work / "base"
             print(f"making a bare Debian 12: {LOGS}/debootstrap.log", flush=True)
             bare_system.make(base, LOGS / "debootstrap.log")
-        place = Place(commit, work, base, options.keep, options.ccache or options.ci)
+        cache = LOGS / "ccache" if options.bare and options.ccache else None
+        if cache:
+            cache.mkdir(exist_ok=True)
+        place = Place(commit, work, base, options.keep, options.ccache or options.ci, cache)
         return run_all(place, chosen, options.skip_done)
 
 
