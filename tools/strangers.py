@@ -300,6 +300,7 @@ def main():
     for complaint in complaints:
         print(f"FAILED  {complaint}")
     if options.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--list | head` is no failure
         show(found, chosen)
         sys.exit(bool(complaints))
     if git("status", "--porcelain"):
