@@ -77,6 +77,10 @@ TEST(bitmap_model, a_setter_beside_a_clearer) {
     e.finally([&b] { b.check_end(); });
   };
   expect_holds(exhaustive("bitmap_pair", 4), body);
+  // The second look must see the bit of the setter whose mark it has taken away.
+  testing::options stale = exhaustive("bitmap_pair_stale", 3);
+  stale.stale_reads = 1;
+  expect_holds(stale, body);
 }
 
 // Idle workers, as the scheduler has them: they park (set), and are claimed (take) or find work themselves

@@ -167,6 +167,9 @@ TEST(injector_model, a_push_and_a_park_do_not_miss_each_other) {
     e.finally([&p] { check(p.producer_saw || p.parker_saw, "one of the two sees the other"); });
   };
   expect_holds(exhaustive("injector_park", 3), body);
+  testing::options stale = exhaustive("injector_park_stale", 3);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
 }
 
 void push_until_closed(workshop& w, std::size_t producer, const bool& closed) {
