@@ -254,6 +254,83 @@ TEST_P(gate_model, a_round_after_that_of_another) {
   expect_holds(exhaustive(name, 2), body);
 }
 
+// A look at an idle gate sees what its last round did.
+TEST(gate_flags_model, an_idle_gate_shows_what_its_last_round_did) {
+  const auto body = [](execution& e) {
+    auto& flags = e.make<gate_flags>();
+    auto& done = e.make<base::cell<int>>(0);
+    check(flags.schedule() == on_schedule::publish, "it was idle");
+    e.thread("round", [&] {
+      flags.begin(0);
+      done.set(1);
+      check(!flags.finish(0), "no other schedules it");
+    });
+    e.thread("looks", [&] {
+      if (flags.is_idle()) check(done.get() == 1, "the round is over");
+    });
+  };
+  expect_holds(exhaustive("gate_idle"), body);
+}
+
+// The publisher of an idle gate writes its link, which the round before has used.
+TEST(gate_flags_model, a_schedule_of_an_idle_gate_comes_after_its_last_round) {
+  const auto body = [](execution& e) {
+    auto& flags = e.make<gate_flags>();
+    auto& link = e.make<base::cell<int>>(0);
+    check(flags.schedule() == on_schedule::publish, "it was idle");
+    e.thread("round", [&] {
+      flags.begin(0);
+      link.set(0);
+      if (flags.finish(0)) link.set(1);
+    });
+    e.thread("producer", [&] {
+      if (flags.schedule() == on_schedule::publish) link.set(2);
+    });
+  };
+  expect_holds(exhaustive("gate_link"), body);
+}
+
+// A round that gives way looks around before it publishes: it sees what came before each schedule that has found it executing.
+TEST(gate_flags_model, a_round_that_gives_way_sees_what_came_before_a_schedule) {
+  const auto body = [](execution& e) {
+    auto& flags = e.make<gate_flags>();
+    auto& order = e.make<base::atomic<int>>(0);
+    check(flags.schedule() == on_schedule::publish, "it was idle");
+    flags.begin(0);
+    bool& executing = e.make<bool>(false);
+    bool& seen = e.make<bool>(false);
+    e.thread("round", [&] {
+      flags.finish_and_schedule(0);
+      // relaxed. What came before a schedule is in it.
+      seen = order.load(base::order::relaxed) == 1;
+    });
+    e.thread("gives an order", [&] {
+      // relaxed. The schedule releases it.
+      order.store(1, base::order::relaxed);
+      executing = flags.schedule() == on_schedule::executing;
+    });
+    e.finally([&] { check(seen || !executing, "the round has seen the order"); });
+  };
+  testing::options stale = exhaustive("gate_order_stale");
+  stale.stale_reads = 1;
+  expect_holds(stale, body);
+}
+
+TEST(gate_waker_model, what_comes_before_a_mark_comes_before_its_take) {
+  const auto body = [](execution& e) {
+    auto& waker = e.make<signal_waker>();
+    auto& before = e.make<base::cell<int>>(0);
+    e.thread("producer", [&] {
+      before.set(1);
+      waker.mark_active(3);
+    });
+    e.thread("consumer", [&] {
+      if (waker.try_take()) check(before.get() == 1, "what was done before the mark is seen");
+    });
+  };
+  expect_holds(exhaustive("gate_mark"), body);
+}
+
 // The consumer that gives up at a deadline beside a producer: the mark is taken now or later, and not lost.
 TEST(gate_waker_model, a_deadline_beside_a_mark) {
   const auto body = [](execution& e) {
