@@ -134,6 +134,37 @@ TEST(poller_model, an_unpark_reaches_the_driver) {
   expect_holds_everywhere("poller_unpark_timer", body, 3);
 }
 
+// Nothing is asked but the parker's word, or but the driver's: either brings what the claimer did before.
+TEST(poller_model, an_unpark_and_an_interrupt_each_bring_what_came_before_them) {
+  const auto of_parker = [](execution& e) {
+    auto& bed = e.make<parker>();
+    auto& before = e.make<base::cell<int>>(0);
+    e.thread("worker", [&] {
+      if (bed.enter_driver() == on_enter::notified || bed.leave_driver())
+        check(before.get() == 1, "what the claimer did is seen");
+    });
+    e.thread("claimer", [&] {
+      before.set(1);
+      static_cast<void>(bed.unpark());
+    });
+  };
+  expect_holds(exhaustive("poller_leave"), of_parker);
+  const auto of_driver = [](execution& e) {
+    auto& driver = e.make<sleep_driver>();
+    auto& before = e.make<base::cell<int>>(0);
+    e.thread("poller", [&] {
+      event_buffer found;
+      static_cast<void>(driver.port().ops->wait(driver.port().self, base::never, found));
+      check(before.get() == 1, "what the interrupter did is seen");
+    });
+    e.thread("interrupter", [&] {
+      before.set(1);
+      driver.port().ops->interrupt(driver.port().self);
+    });
+  };
+  expect_holds(exhaustive("poller_interrupt"), of_driver);
+}
+
 // The same on the parker's own word.
 TEST(poller_model, an_unpark_reaches_a_sleeper) {
   const auto body = [](execution& e) {
