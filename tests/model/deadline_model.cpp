@@ -369,5 +369,31 @@ TEST(deadline_model, a_cancellation_and_a_new_hook_find_each_other) {
       3);
 }
 
+/// A value of a task_local that two tasks share.
+struct shared_local : local_node {
+  base::cell<int> value{1};
+  bool is_destroyed = false;
+};
+
+// The last of two tasks destroys the value, after the other has looked at it.
+TEST(deadline_model, a_shared_local_ends_after_the_last_look_of_each_task) {
+  expect_holds_everywhere("deadline_local", [](execution& e) {
+    auto& local = e.make<shared_local>();
+    local.destroy = [](local_node* self) noexcept {
+      auto& mine = *static_cast<shared_local*>(self);
+      mine.value.set(0);
+      mine.is_destroyed = true;
+    };
+    static_cast<void>(share(&local));
+    for (int i = 0; i < 2; ++i) {
+      e.thread("task", [&local] {
+        check(local.value.get() == 1, "it is there");
+        unshare(&local);
+      });
+    }
+    e.finally([&local] { check(local.is_destroyed, "the last one has destroyed it"); });
+  });
+}
+
 }  // namespace
 }  // namespace rota::core
