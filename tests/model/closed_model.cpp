@@ -47,6 +47,31 @@ TEST(closed_model, a_close_is_told_to_who_sends) {
   expect_told_by_close("closed_oneshot", +[] { return oneshot<int>(); });
 }
 
+/// It does not wait, but looks.
+template <class Halves>
+void expect_seen_to_be_closed(const char* name, Halves (*make)()) {
+  struct scene {
+    explicit scene(Halves&& made) : halves(std::move(made)) {}
+    Halves halves;
+    base::cell<int> before;
+  };
+  expect_holds_everywhere(name, [make](execution& e) {
+    auto& x = e.make<scene>(make());
+    e.thread("sender", [&x] {
+      if (x.halves.sender.is_closed()) check(x.before.get() == 1, "what was done before is seen");
+    });
+    e.thread("closer", [&x] {
+      x.before.set(1);
+      x.halves.receiver.close();
+    });
+  });
+}
+
+TEST(closed_model, a_look_at_a_closed_channel_sees_what_came_before_the_close) {
+  expect_seen_to_be_closed("closed_look_bounded", +[] { return bounded<int>(1); });
+  expect_seen_to_be_closed("closed_look_unbounded", +[] { return unbounded<int>(); });
+}
+
 // The last receiver goes; the channel is freed by the one of the two that leaves last.
 template <class Halves>
 void expect_told_by_the_end(const char* name, Halves (*make)()) {
@@ -100,6 +125,29 @@ TEST(closed_model, two_receivers_that_go_and_two_senders_that_wait) {
         auto gone = std::move(tx);
       });
     e.thread("receiver", [rx = std::move(x.halves.receiver)]() mutable { auto gone = std::move(rx); });
+  });
+}
+
+// Two senders go, and a receiver waits for the end: it sees what both did.
+TEST(closed_model, two_senders_that_go_and_a_receiver_that_waits) {
+  struct scene {
+    pair_of<watch_sender<int>, watch_receiver<int>> halves = watch(0);
+    base::cell<int> before[2];
+  };
+  expect_holds_everywhere("closed_two_senders", [](execution& e) {
+    auto& x = e.make<scene>();
+    for (int i = 0; i < 2; ++i)
+      e.thread("sender", [&x, i, tx = x.halves.sender]() mutable {
+        x.before[i].set(1);
+        auto gone = std::move(tx);
+      });
+    {
+      auto gone = std::move(x.halves.sender);
+    }
+    e.thread("receiver", [&x] {
+      if (x.halves.receiver.is_closed())
+        check(x.before[0].get() == 1 && x.before[1].get() == 1, "what both did is seen");
+    });
   });
 }
 
