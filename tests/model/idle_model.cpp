@@ -271,6 +271,49 @@ void publish_and_park(std::string_view name, Publish publish, See see) {
   expect_holds(o, body);
 }
 
+/// The watchdog announces that it sleeps, and then looks whether all are parked; the first worker that gets up looks for the watchdog.
+template <class GetUp>
+void sleep_and_get_up(std::string_view name, GetUp get_up) {
+  struct board {
+    queue::idle sleepers{1};
+    base::atomic<std::uint32_t> watchdog_sleeps{0};
+    bool told = false;
+    bool saw = false;
+  };
+  const auto body = [get_up](execution& e) {
+    auto& b = e.make<board>();
+    b.sleepers.announce_park(0, false);
+    e.thread("watchdog", [&b] {
+      // seq_cst. As watchdog::sleep().
+      b.watchdog_sleeps.exchange(1, base::order::seq_cst);
+      b.saw = !b.sleepers.all_parked();
+    });
+    e.thread("first", [&b, get_up] {
+      check(get_up(b.sleepers), "all were parked");
+      // seq_cst. As watchdog::first_awake().
+      b.told = b.watchdog_sleeps.load(base::order::seq_cst) != 0;
+    });
+    e.finally([&b] { check(b.told || b.saw, "one of the two sees the other"); });
+  };
+  testing::options o = exhaustive(name, 3);
+  o.stale_reads = 2;
+  expect_holds(o, body);
+}
+
+TEST(idle_model, a_watchdog_and_the_first_worker_that_is_claimed_do_not_miss_each_other) {
+  sleep_and_get_up("idle_watchdog_claim", [](queue::idle& sleepers) {
+    const auto whom = sleepers.after_injector();
+    return whom.has_value() && whom->first_awake;
+  });
+}
+
+TEST(idle_model, a_watchdog_and_the_first_worker_that_rises_do_not_miss_each_other) {
+  sleep_and_get_up("idle_watchdog_rise", [](queue::idle& sleepers) {
+    bool first_awake = false;
+    return sleepers.rise(0, first_awake) == queue::idle::on_rise::alone && first_awake;
+  });
+}
+
 TEST(idle_model, a_task_in_a_ring_and_a_parker_do_not_miss_each_other) {
   publish_and_park(
       "idle_ring",
