@@ -294,6 +294,22 @@ task<void> receives(shared& x) {
 TEST(chain_model, a_try_says_empty_only_of_an_empty_chain) {
   expect_holds_everywhere("chain_empty",
                           model::a_try_says_empty_only_of_an_empty_channel([] { return unbounded<item>(); }));
+  model::expect_one_is_always_there(
+      "chain_never_empty", [] { return unbounded<item>(); }, model::sends_and_receives);
+}
+
+// It comes by the pointer to a block that has served meanwhile, and serves again: it sees the block as it is now, and empty.
+TEST(chain_model, a_late_receiver_sees_a_block_that_serves_again_empty) {
+  testing::options stale = model::exhaustive("chain_again_stale", 2);
+  stale.stale_reads = 2;
+  model::expect_holds(stale, [](execution& e) {
+    auto& x = e.make<shared>();
+    e.thread("goes round", [&x] { goes_round(x, 4); });
+    e.thread("receiver", [&x, rx = *x.rx]() mutable {
+      if (const auto got = rx.try_recv()) x.note(*got);
+    });
+    e.finally([&x] { x.expect_all(); });
+  });
 }
 
 TEST(chain_model, no_item_outlives_the_last_receiver) {

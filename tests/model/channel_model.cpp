@@ -158,6 +158,15 @@ TEST(channel_model, a_try_says_empty_only_of_an_empty_ring) {
       model::a_try_says_empty_only_of_an_empty_channel([] { return bounded<std::uint32_t>(3); });
   expect_holds(exhaustive("channel_empty"), body);
   expect_holds(at_random("channel_empty random"), body);
+  model::expect_one_is_always_there(
+      "channel_never_empty", [] { return bounded<std::uint32_t>(2); }, model::sends_and_receives);
+  model::expect_one_is_always_there(
+      "channel_drops_never_empty",
+      [] { return bounded<std::uint32_t>(2, {.on_full = overflow::drop_oldest}); },
+      [](auto& tx, auto& /*rx*/) {
+        for (const std::uint32_t item : {2U, 4U})
+          check(tx.try_send(item) == send_status::sent, "the oldest goes");
+      });
 }
 
 // Receivers that wait, and one that comes by: each item wakes one that is left.

@@ -6,6 +6,7 @@
 #include <rota/channel/status.hpp>
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace rota::model {
@@ -36,5 +37,28 @@ auto a_try_says_empty_only_of_an_empty_channel(Make make) {
     e.finally([&x] { testing::check(!x.was_empty.get() || x.first.get() == 2, "one was there"); });
   };
 }
+
+/// One item is there from the beginning, and another is sent before that one goes: a try beside it finds an item. `make`: the channel,
+/// with two places. `goes_on`: sends the other item, and then takes one out.
+template <class Make, class GoesOn>
+void expect_one_is_always_there(std::string_view name, Make make, GoesOn goes_on) {
+  testing::options stale = exhaustive(name);
+  stale.stale_reads = 3;  // of the slot, and twice of the tail
+  expect_holds(stale, [make, goes_on](testing::execution& e) {
+    auto made = make();
+    testing::check(made.sender.try_send(1) == channel::send_status::sent, "there is room");
+    e.thread("goes on",
+             [goes_on, tx = std::move(made.sender), rx = made.receiver]() mutable { goes_on(tx, rx); });
+    e.thread("tries", [rx = std::move(made.receiver)]() mutable {
+      testing::check(rx.try_recv().has_value(), "one was there");
+    });
+  });
+}
+
+/// A `goes_on`: receives.
+inline constexpr auto sends_and_receives = [](auto& tx, auto& rx) {
+  testing::check(tx.try_send(2) == channel::send_status::sent, "there is room");
+  static_cast<void>(rx.try_recv());
+};
 
 }  // namespace rota::model
