@@ -1,5 +1,6 @@
 // Actors: one reply for each asker, or word that there will be none; askers that give up; handlers that rest and are made anew.
 #include "base/thread.hpp"
+#include "gate/executor_core.hpp"
 #include "model/whole.hpp"
 
 #include <rota/gate/actor.hpp>
@@ -269,6 +270,79 @@ TEST(actor_model, an_actor_goes_while_it_rests) {
           fails.join();
         }
       }
+    });
+  });
+}
+
+/// A question without an actor.
+class answered final : public detail::reply<int> {
+ public:
+  std::optional<task<void>> run(detail::mailbox_core& /*box*/, void* /*state*/) final { return std::nullopt; }
+  void answer() {
+    if (!begin()) return;
+    written_.set(1);
+    finish();
+  }
+  [[nodiscard]] int written() const { return written_.get(); }
+
+ private:
+  void drop_function() noexcept final {}
+
+  base::cell<int> written_{0};
+};
+
+/// It gives up, and finds that the reply has just come.
+TEST(actor_model, an_asker_that_gives_up_too_late_sees_the_reply) {
+  expect_holds(model::exhaustive("actor_too_late"), [](execution& e) {
+    auto& question = e.make<answered>();
+    e.thread("actor", [&question] { question.answer(); });
+    e.thread("asker", [&question] {
+      if (question.give_up() && !question.was_withdrawn())
+        check(question.written() == 1, "the reply is there");
+    });
+  });
+}
+
+/// What was done before a call is seen after the sleep: the claim is counted.
+TEST(actor_model, a_call_of_a_bed_brings_what_came_before_it) {
+  expect_holds(model::exhaustive("actor_bed"), [](execution& e) {
+    auto& bed = e.make<detail::bed>();
+    auto& before = e.make<base::cell<int>>(0);
+    e.thread("caller", [&] {
+      before.set(1);
+      bed.call();
+    });
+    e.thread("sleeper", [&] {
+      static_cast<void>(bed.sleep());
+      check(before.get() == 1, "what the caller did is seen");
+    });
+  });
+}
+
+/// Before the caller's wake: the consumer runs for another reason, and lies down again.
+TEST(actor_model, a_task_that_sees_its_call_has_its_bed_again) {
+  expect_holds(model::exhaustive("actor_task_bed"), [](execution& e) {
+    auto& bed = e.make<detail::task_bed>();
+    bed.lie_down(noop_waker());
+    e.thread("caller", [&] { bed.call(); });
+    e.thread("consumer", [&] {
+      if (!bed.was_called()) return;
+      bed.answer();
+      bed.lie_down(noop_waker());
+    });
+  });
+}
+
+TEST(actor_model, a_message_that_is_counted_as_served_has_been_handled) {
+  expect_holds(model::exhaustive("actor_served"), [](execution& e) {
+    auto& served = e.make<detail::served_counter>();
+    auto& handled = e.make<base::cell<int>>(0);
+    e.thread("round", [&] {
+      handled.set(1);
+      served.add(1);
+    });
+    e.thread("reader", [&] {
+      if (served.read() == 1) check(handled.get() == 1, "what the handler did is seen");
     });
   });
 }

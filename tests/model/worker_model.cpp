@@ -101,6 +101,25 @@ task<> gather(gathering& all) {
   co_return;
 }
 
+// The watchdog asks for the task of a poll that it has seen, and never gets the task of a later one.
+TEST(worker_model, the_task_of_a_poll_is_not_that_of_a_later_one) {
+  const auto body = [](execution& e) {
+    auto& h = e.make<house>(1U);
+    const std::uint64_t before = h.tasks.at(0).poll_stamp();
+    e.thread("worker", [&h] {
+      h.tasks.at(0).note_poll(1);
+      h.tasks.at(0).note_poll(2);
+    });
+    e.thread("watchdog", [&h, before] {
+      const std::uint64_t stamp = h.tasks.at(0).poll_stamp();
+      check(h.tasks.at(0).task_of_poll(stamp) <= stamp - before, "it belongs to this poll, or to one before");
+    });
+  };
+  testing::options stale = exhaustive("worker_poll_stale");
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+}
+
 house& furnish(execution& e, unsigned workers) {
   house& h = e.make<house>(workers);
   for (unsigned i = 0; i < workers; ++i) {
