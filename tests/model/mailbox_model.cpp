@@ -471,6 +471,37 @@ TEST(mailbox_model, an_executor_that_goes_beside_a_sender) {
   expect_whole("mailbox_executor_gone", body);
 }
 
+// The sender has scheduled its mailbox, and pushes it after the last consumer has gone: the sweep sees the push, or the sender sweeps.
+TEST(mailbox_model, an_executor_that_goes_while_a_sender_publishes) {
+  const auto body = [](execution& e) {
+    auto& begun = e.make<signal>();
+    house<int>::inhabit(
+        e,
+        1,
+        [](house<int>& h) {
+          auto made = serving()(h);
+          h.to = made.address();
+          return made;
+        },
+        [&begun](house<int>& h) {
+          begun.wait();
+          h.threads.reset();
+        },
+        [&begun](house<int>& h) {
+          begun.set();
+          if (h.to.send(2) == send_status::sent) h.sent.fetch_add(1, base::order::relaxed);
+        },
+        [](house<int>& h) {
+          const mailbox_stats s = h.box->stats();
+          check(static_cast<int>(s.served + s.dropped) == h.count_sent(), "served or destroyed");
+          h.to = {};
+        });
+  };
+  testing::options stale = model::exhaustive("mailbox_executor_gone_stale", 1);
+  stale.stale_reads = 1;
+  expect_holds(stale, body);
+}
+
 // What the one settles must not look to the other as if nothing waited.
 TEST(mailbox_model, two_drains_of_one_that_is_paused) {
   const auto body = [](execution& e) {
@@ -565,6 +596,24 @@ TEST(mailbox_model, a_handler_that_throws_closes_it) {
         });
   };
   expect_whole("mailbox_throws", body);
+}
+
+// A thread that finds the error, and has not joined, sees what the handler did.
+TEST(mailbox_model, a_look_at_the_error_sees_what_the_handler_did) {
+  const auto body = [](execution& e) {
+    e.thread("owner", [] {
+      account served;
+      executor threads(1);
+      auto box = threads.make_mailbox<int>([&served](int) {
+        served.serve();
+        throw std::runtime_error("it fails");
+      });
+      static_cast<void>(box.send(1));
+      while (box.error() == nullptr) base::yield_thread();
+      check(served.count() == 1, "it was called");
+    });
+  };
+  expect_holds(model::exhaustive("mailbox_error", 1), body);
 }
 
 // It asks the second mailbox first, before it knows of anything that the first one's handler has done but that it was called.
