@@ -134,8 +134,9 @@ class office final : public crew_client {
     job& j = *static_cast<job*>(which);
     check(j.content.get() == 1 && ++j.runs == 1, "it is run once");
     check(++running_ <= at_once_, "no more threads than there may be");
-    // relaxed. As pool_core::run().
-    here.job.store(&j, base::order::relaxed);
+    noted_[here.index].set(j.runs);
+    // release. As pool_core::run(). Pairs with lose(), for loses().
+    here.job.store(&j, base::order::release);
     // relaxed. It is this thread's.
     j.now.store(job::running, base::order::relaxed);
     play(here, j);
@@ -152,6 +153,7 @@ class office final : public crew_client {
     return on_run::done;
   }
   void begins(seat& here) noexcept override { check(crew::here() == &here, "it has its seat"); }
+  void loses(seat& here) noexcept override { check(noted_[here.index].get() == 1, "what the thread noted"); }
   void ends(seat& /*here*/) noexcept override { ++ended; }
   void gone(void* which) noexcept override {
     check(static_cast<job*>(which)->runs == 1 && crew::here() == nullptr, "it belongs to nobody");
@@ -215,6 +217,7 @@ class office final : public crew_client {
   unsigned length_ = 0;          // as well
   base::atomic<unsigned> waiting_{0};
   base::atomic<std::uint32_t> missing_{0};
+  std::array<base::cell<int>, 4> noted_;  // by each thread, before its seat names the job
   unsigned running_ = 0;
   int gone_ = 0;
   bool leaves_ = false;

@@ -154,5 +154,36 @@ TEST(oneshot_model, a_call_without_a_limit_reaches_the_next) {
       1);
 }
 
+TEST(oneshot_model, a_sender_that_sees_the_close_sees_what_was_done_before) {
+  expect_holds_everywhere("oneshot_seen_closed", [](execution& e) {
+    auto& before = e.make<base::cell<int>>();
+    auto made = oneshot<int>();
+    e.thread("receiver", [&before, rx = std::move(made.receiver)]() mutable {
+      before.set(1);
+      auto gone = std::move(rx);
+    });
+    e.thread("sender", [&before, tx = std::move(made.sender)]() mutable {
+      if (tx.is_closed()) check(before.get() == 1, "it was done before the close");
+      auto gone = std::move(tx);
+    });
+  });
+}
+
+TEST(oneshot_model, a_sender_that_waits_for_the_close_sees_what_was_done_before) {
+  expect_holds_everywhere("oneshot_waits_for_close", [](execution& e) {
+    auto& before = e.make<base::cell<int>>();
+    auto made = oneshot<int>();
+    e.thread("receiver", [&before, rx = std::move(made.receiver)]() mutable {
+      before.set(1);
+      auto gone = std::move(rx);
+    });
+    e.thread("sender", [&before, tx = std::move(made.sender)]() mutable {
+      tx.blocking_closed();
+      check(before.get() == 1, "it was done before the close");
+      auto gone = std::move(tx);
+    });
+  });
+}
+
 }  // namespace
 }  // namespace rota::channel

@@ -528,5 +528,32 @@ TEST(operation_model, nobody_is_woken_or_dropped_under_the_lock) {
   expect_holds(exhaustive("operation_lock"), body);
 }
 
+/// Writes down that it was woken.
+struct noted : world {
+  noted() : world(1) {}
+  base::cell<int> buffer;
+  base::cell<int> told;
+  static void wake(void* self) noexcept { static_cast<noted*>(self)->told.set(1); }
+  static void* clone(void* self) noexcept { return self; }
+  static void drop(void* /*self*/) noexcept {}
+  static constexpr waker_vtable vtable{wake, wake, clone, drop};
+};
+
+TEST(operation_model, none_in_flight_means_that_what_the_wakers_did_is_seen) {
+  const auto body = [](execution& e) {
+    auto& s = e.make<noted>();
+    operation* const op = s.office.take();
+    ask(*op, {false, &s.buffer});
+    s.office.start(*op, {&s, &noted::vtable});
+    check(s.office.flush(), "the kernel has it");
+    e.thread("kernel", [&s] { s.serve(1); });
+    e.thread("looks", [&s] {
+      if (s.office.in_flight() == 0) check(s.told.get() == 1, "its waker was woken");
+    });
+    e.finally([&s, op] { s.office.give_back(*op); });
+  };
+  expect_holds(exhaustive("operation_in_flight"), body);
+}
+
 }  // namespace
 }  // namespace rota::driver

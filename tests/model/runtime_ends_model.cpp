@@ -1,6 +1,8 @@
 // P16: how a runtime ends. With a grace, with shields that hold out, with a closure that does not return, with exceptions that
 // nobody takes, and while tasks go on spawning.
+#include "base/futex.hpp"
 #include "model/whole.hpp"
+#include "sched/ledger.hpp"
 
 #include <rota/rota.hpp>
 #include <rota/testing/explore.hpp>
@@ -8,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -371,6 +374,75 @@ TEST(runtime_ends_model, a_clock_that_jumps_ends_with_its_runtime) {
     e.finally([&clock] { check(clock.now() >= testing::virtual_clock::beginning + 48h, "not less"); });
   };
   expect_holds(whole("ends_clock"), body);
+}
+
+/// Two tasks that are counted, and a thread that waits until both have ended.
+struct two_counted {
+  sched::ledger books{0};
+  std::array<base::cell<int>, 2> done;
+  two_counted() {
+    books.spawned();
+    books.spawned();
+  }
+  void check_done() { check(done[0].get() + done[1].get() == 2, "what both did is seen"); }
+};
+
+void expect_ends_are_seen(testing::options o, base::nanoseconds span) {
+  expect_holds(o, [span](execution& e) {
+    auto& x = e.make<two_counted>();
+    for (auto& mine : x.done) {
+      e.thread("task", [&x, &mine] {
+        mine.set(1);
+        x.books.ended();
+      });
+    }
+    e.thread("waits", [&x, span] {
+      if (x.books.wait_until_none(detail::saturating_deadline(base::now(), span))) x.check_done();
+    });
+  });
+}
+
+TEST(runtime_ends_model, no_task_alive_means_that_what_all_did_is_seen) {
+  expect_ends_are_seen(model::exhaustive("ends_none_alive"), 24h);
+  testing::options late = model::exhaustive("ends_none_alive_late");
+  late.early_timeouts = 1;
+  expect_ends_are_seen(late, 1ms);
+}
+
+TEST(runtime_ends_model, a_time_of_a_virtual_clock_shows_what_was_done_before_it) {
+  struct scene {
+    testing::virtual_clock clock;
+    base::cell<int> before;
+  };
+  expect_holds(model::exhaustive("ends_clock_time"), [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("mover", [&x] {
+      x.before.set(1);
+      x.clock.advance(1h);
+    });
+    e.thread("looks", [&x] {
+      if (x.clock.now() > testing::virtual_clock::beginning) check(x.before.get() == 1, "it was before");
+    });
+  });
+}
+
+TEST(runtime_ends_model, a_virtual_clock_tells_nobody_who_has_ceased_to_listen) {
+  struct scene {
+    testing::virtual_clock clock;
+    base::cell<int> told;
+    void listens() {
+      clock.listen({[](void* self) noexcept { static_cast<scene*>(self)->told.set(1); }, this});
+    }
+  };
+  expect_holds(model::exhaustive("ends_clock_listener"), [](execution& e) {
+    auto& x = e.make<scene>();
+    x.listens();
+    e.thread("mover", [&x] { x.clock.advance(1h); });
+    e.thread("listener", [&x] {
+      x.clock.listen({});
+      x.told.set(2);
+    });
+  });
 }
 
 }  // namespace

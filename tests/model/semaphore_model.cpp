@@ -352,5 +352,23 @@ TEST(semaphore_model, who_leaves_last_destroys_it_though_many_are_woken) {
   expect_holds(at_random("semaphore_crowd random"), body);
 }
 
+TEST(semaphore_model, a_semaphore_that_is_seen_closed_shows_what_was_done_before) {
+  struct scene : shared {
+    scene() : shared(0) {}
+    base::cell<int> before;
+  };
+  const auto body = [](execution& e) {
+    auto& x = e.make<scene>();
+    e.thread("closer", [&x] {
+      x.before.set(1);
+      x.sem->close();
+    });
+    e.thread("looks", [&x] {
+      if (x.sem->is_closed()) check(x.before.get() == 1, "it was done before the close");
+    });
+  };
+  expect_holds(exhaustive("semaphore_seen_closed"), body);
+}
+
 }  // namespace
 }  // namespace rota::sync

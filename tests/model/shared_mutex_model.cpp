@@ -249,6 +249,22 @@ TEST(shared_mutex_model, a_downgrade_lets_the_readers_in_and_keeps_writers_out) 
   });
 }
 
+// The reader in the line makes the downgrade take the list's lock; the one that comes by takes no lock but the word.
+TEST(shared_mutex_model, a_reader_that_comes_by_after_a_downgrade_sees_what_was_written) {
+  expect_holds_everywhere("shared_downgrade_by", [](execution& e) {
+    auto& x = e.make<shared>();
+    e.thread("downgrades", [&x] {
+      auto alone = x.m->blocking_lock();
+      x.write();
+      const auto beside = shared_mutex::downgrade(std::move(alone));
+    });
+    e.thread("reader", [&x] { x.reads(); });
+    e.thread("comes by", [&x] {
+      if (const auto held = x.m->try_lock_shared()) x.read();
+    });
+  });
+}
+
 // The last to leave destroys it, while another may still be inside of its unlock, or of its way out of the line.
 TEST(shared_mutex_model, who_leaves_last_destroys_it) {
   struct scene : shared {

@@ -113,6 +113,19 @@ TEST(strand_model, who_is_cancelled_before_its_turn_leaves_the_line) {
   });
 }
 
+// The one in the line leaves it as the turn ends, so that the turn is nobody's; a thread comes by later.
+TEST(strand_model, who_comes_after_one_that_has_left_the_line_sees_the_turn_before) {
+  expect_holds_everywhere("strand_comes_after", [](execution& e) {
+    auto& x = e.make<shared>();
+    auto& task_in_line = e.make<watched<void>>(x.s, runs(x));
+    auto& of_it = e.make<canceller>(task_in_line.header());
+    add_workers(e, x.s, 1);
+    for (int i = 0; i < 2; ++i) e.thread("thread", [&x] { x.blocks(); });
+    e.thread("canceller", [&of_it] { of_it.cancel(); });
+    e.finally([&x, &task_in_line] { x.check_end(task_in_line.was_cancelled() ? 2 : 3); });
+  });
+}
+
 // The tasks may begin in any order.
 TEST(strand_model, posts_take_their_places_in_order) {
   struct scene : shared {

@@ -28,6 +28,17 @@ using model::watched;
 using testing::check;
 using testing::execution;
 
+// Of two owners the last one destroys what the other one has used.
+TEST(tls_link_model, the_last_owner_destroys_what_the_other_one_has_used) {
+  struct counted final : detail::shared_part {};
+  const auto body = [](execution& e) {
+    auto* const both = new counted;
+    both->retain();
+    for (int i = 0; i < 2; ++i) e.thread("owner", [both] { both->release(); });
+  };
+  expect_holds_everywhere("tls_last_owner", body);
+}
+
 /// A record is its mark and a byte. A message that is no data is two bytes, and between them no record may be made.
 class plain_engine {
  public:
