@@ -209,6 +209,9 @@ TEST(plain_work_model, a_coroutine_that_goes_on_and_is_given_up_leaves_nothing_o
     e.finally([&w] { check(w.pool.stats().outstanding == 0, "nor less"); });
   };
   expect_holds(pool_exhaustive("plain_segment"), body);
+  testing::options late = pool_exhaustive("plain_segment late");
+  late.stale_reads = 1;
+  expect_holds(late, body);
   expect_holds(pool_at_random("plain_segment pct"), body);
 }
 
@@ -272,6 +275,57 @@ TEST(plain_work_model, submitted_by_each_other) {
   };
   expect_holds(pool_exhaustive("plain_inside", 0), body);
   expect_holds(pool_at_random("plain_inside pct"), body);
+}
+
+TEST(plain_work_model, the_last_waker_destroys_the_callback_that_the_other_one_has_called) {
+  expect_holds(model::exhaustive("plain_callback"), [](execution& e) {
+    auto& calls = e.make<base::atomic<int>>(0);
+    // relaxed. A count of the model's.
+    waker first = callback_waker([&calls]() noexcept { calls.fetch_add(1, base::order::relaxed); });
+    for (waker* each : {&e.make<waker>(first.clone()), &e.make<waker>(std::move(first))})
+      e.thread("owner", [each] { each->wake(); });
+    // relaxed. All have ended.
+    e.finally([&calls] { check(calls.load(base::order::relaxed) == 2, "both have called"); });
+  });
+}
+
+// Two works that come as the pool starts, one of them in the long way: neither begins before the start.
+TEST(plain_work_model, what_is_submitted_as_the_pool_starts_sees_what_was_done_before) {
+  const auto body = [](execution& e) {
+    pool_options held = watched_threads(1);
+    held.start = start_mode::suspended;
+    held.min_threads = 1;  // it is there before the start, and need not take the pool's lock after it
+    auto& w = e.make<world>(std::move(held));
+    auto& before = e.make<base::cell<int>>();
+    e.thread("starter", [&w, &before] {
+      before.set(1);
+      w.pool.start();
+    });
+    e.thread("submitter", [&w, &before] {
+      work_options named;
+      named.name = "long way";
+      w.pool.submit([&before] { check(before.get() == 1, "it was done before the start"); }, named).wait();
+    });
+    e.thread("submitter", [&w, &before] {
+      w.pool.submit([&before] { check(before.get() == 1, "it was done before the start"); }).wait();
+    });
+  };
+  expect_holds(pool_exhaustive("plain_start", 0), body);
+  expect_holds(pool_at_random("plain_start pct"), body);
+}
+
+// The deadline passes as the last work ends.
+TEST(plain_work_model, a_wait_that_is_late_and_finds_the_pool_idle_sees_what_the_works_did) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(watched_threads(1));
+    w.pool | w.of[0].function();
+    e.thread("waiter", [&w] {
+      if (w.pool.wait_idle(std::chrono::milliseconds(1))) check(w.of[0].done.get() == 7, "it has run");
+    });
+  };
+  testing::options o = pool_exhaustive("plain_idle_late");
+  o.early_timeouts = 1;
+  expect_holds(o, body);
 }
 
 }  // namespace

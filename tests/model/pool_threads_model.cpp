@@ -2,14 +2,18 @@
 // pool leaves behind at its end. What was submitted is run while somebody waits for it; nobody waits for what does not come back.
 #include "model/pool_world.hpp"
 
+#include <rota/pool/this_work.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/event.hpp>
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace rota::pool {
 namespace {
@@ -35,6 +39,35 @@ struct world {
 
 void refuse(testing::options& o, unsigned threads) { o.thread_failures = threads; }
 
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+// A work that was submitted, and has begun, just before the end is asked to stop, and need not be forced.
+TEST(pool_threads_model, the_pools_end_reaches_what_was_submitted_just_before) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(1);
+    how.min_threads = 1;
+    auto& w = e.make<world>(how);
+    record& r = w.of[0];
+    e.thread("submitter", [&w, &r] {
+      try {
+        r.handle = w.pool.submit(
+            [] {
+              this_work::sleep_for(48h);
+              return 7;
+            },
+            r.options());
+      } catch (const error& refused) {
+        check(refused.code() == errc::shut_down, "it says why");
+      }
+    });
+    e.thread("manager", [&w] { static_cast<void>(w.pool.shutdown(24h)); });
+    e.finally([&r] { check(r.told != work_status::force_stopped, "it was asked to stop"); });
+  };
+  testing::options o = pool_exhaustive("threads_end_reaches", 0);
+  o.stale_reads = 1;
+  expect_holds(o, body);
+}
+
 // ---- refused --------------------------------------------------------------------------------------------------------
 
 // Up to three: that of the work, the keeper's, and the first that the waiter asks for.
@@ -56,29 +89,32 @@ TEST(pool_threads_model, who_waits_tries_for_a_thread) {
   expect_holds(o, body);
 }
 
-// Who sleeps already, on a word, or until the pool is idle, is told.
+// A thread that sleeps already, on a word, on a bell, or until the pool is idle, is told.
 TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
-  for (const bool idle : {false, true}) {
-    const auto body = [idle](execution& e) {
+  enum class on : std::uint8_t { word, bell, epoch };
+  for (const auto& [what, name] : {std::pair(on::word, "threads_told"),
+                                   std::pair(on::bell, "threads_told_any"),
+                                   std::pair(on::epoch, "threads_told_idle")}) {
+    const auto body = [sleeps = what](execution& e) {
       pool_options how = few_threads(1);
       how.start = start_mode::suspended;
       auto& w = e.make<world>(how);
       record& r = w.of[0];
       r.handle = w.pool.submit(r.function(), r.options());
-      e.thread("waiter", [&w, &r, idle] {
-        if (idle) {
-          w.pool.wait_idle();
-        } else {
-          r.handle.wait();
-        }
+      e.thread("waiter", [&w, &r, sleeps] {
+        const work_id all[]{r.handle.id()};
+        if (sleeps == on::word) r.handle.wait();
+        if (sleeps == on::bell) static_cast<void>(w.pool.wait_any(all));
+        if (sleeps == on::epoch) w.pool.wait_idle();
         r.check_end();
       });
       e.thread("starter", [&w] { w.pool.start(); });
     };
-    testing::options o = pool_exhaustive(idle ? "threads_told_idle" : "threads_told");
+    testing::options o = pool_exhaustive(name);
     refuse(o, 2);
     expect_holds(o, body);
-    o = pool_at_random(idle ? "threads_told_idle pct" : "threads_told pct");
+    const std::string random = std::string(name) + " pct";
+    o = pool_at_random(random);
     refuse(o, 2);
     expect_holds(o, body);
   }

@@ -90,6 +90,45 @@ watch_options at_most(unsigned most) {
   return how;
 }
 
+// A work waits for a watch whose item goes on; its grace is longer than anything here takes.
+TEST(pool_watch_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_watch) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(2);
+    how.force_grace = 1h;
+    auto& w = e.make<world>(how);
+    w.one.emplace(watch_source(w.pool, w.items, [&w](parcel& /*each*/) { w.go.wait(); }, at_most(1)));
+    w.push(0);
+    auto& waits = e.make<work<void>>(w.pool.submit([&w] { w.one->wait(); }));
+    e.thread("stopper", [&w, &waits] {
+      static_cast<void>(waits.force_stop());
+      waits.wait();
+      check(waits.status() != work_status::abandoned, "it was got out");
+      w.go.raise();
+      w.one->wait();
+    });
+  };
+  expect_holds(pool_at_random("watch_force_wait pct", 6'000), body);
+}
+
+// The system refuses the thread of the item, and that of the clock, when the pool starts: the waiter is told, and tries.
+TEST(pool_watch_model, a_waiter_for_a_watch_is_told_that_threads_are_missing) {
+  const auto body = [](execution& e) {
+    pool_options how = few_threads(1);
+    how.start = start_mode::suspended;
+    auto& w = e.make<world>(how);
+    w.begin();
+    w.push(0);
+    e.thread("waiter", [&w] {
+      w.one->wait();
+      w.check_all(1, 1);
+    });
+    e.thread("starter", [&w] { w.pool.start(); });
+  };
+  testing::options o = pool_at_random("watch_refused pct", 4'000);
+  o.thread_failures = 2;
+  expect_holds(o, body);
+}
+
 // One is pushed while another one ends: somebody takes the one that waited, and whoever waits for the group, or for the pool, waits for that.
 TEST(pool_watch_model, nobody_returns_before_what_was_pushed_has_run) {
   for (const bool idle : {false, true}) {

@@ -426,7 +426,7 @@ TEST(runtime_ends_model, a_time_of_a_virtual_clock_shows_what_was_done_before_it
   });
 }
 
-TEST(runtime_ends_model, a_virtual_clock_tells_nobody_who_has_ceased_to_listen) {
+TEST(runtime_ends_model, a_virtual_clock_tells_no_listener_that_has_ceased_to_listen) {
   struct scene {
     testing::virtual_clock clock;
     base::cell<int> told;

@@ -120,6 +120,21 @@ TEST(select_model, a_thread_takes_one_and_the_other_stays) {
   expect_holds_for_each_order("select_thread", body);
 }
 
+// One wake: a thread that has read it and misses the change would sleep for ever.
+TEST(select_model, a_thread_that_is_told_once_sees_what_has_changed) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>();
+    e.thread("selects", [&x] {
+      auto first = blocking_select(x.a.receiver.recv(), x.b.receiver.recv());
+      note(x, first);
+    });
+    e.thread("to a", [&x] { x.send_to_a(1); });
+  };
+  testing::options o = exhaustive("select_told_once");
+  o.stale_reads = 1;
+  expect_holds(o, body);
+}
+
 TEST(select_model, what_a_threads_loser_was_called_for_reaches_the_next) {
   const auto body = [](execution& e) {
     auto& x = e.make<shared>(2U);

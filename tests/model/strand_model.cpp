@@ -113,8 +113,8 @@ TEST(strand_model, who_is_cancelled_before_its_turn_leaves_the_line) {
   });
 }
 
-// The one in the line leaves it as the turn ends, so that the turn is nobody's; a thread comes by later.
-TEST(strand_model, who_comes_after_one_that_has_left_the_line_sees_the_turn_before) {
+// The task leaves the line as the turn ends, so that the turn is not handed over; a thread takes it later.
+TEST(strand_model, a_turn_after_one_that_was_left_in_the_line_sees_the_turn_before) {
   expect_holds_everywhere("strand_comes_after", [](execution& e) {
     auto& x = e.make<shared>();
     auto& task_in_line = e.make<watched<void>>(x.s, runs(x));

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 namespace rota::pool {
@@ -30,8 +31,38 @@ struct world {
   explicit world(pool_options how) : pool(std::move(how)) {}
   std::array<record, 4> of;
   signal go;
+  std::optional<thread_pool> other;
   thread_pool pool;
 };
+
+// ---- memory -----------------------------------------------------------------------------------------------------------
+
+// Two threads drop handles of ended works after the pool has gone: the last one frees its memory.
+TEST(work_word_model, handles_that_outlive_the_pool_free_its_memory_together) {
+  const auto body = [](execution& e) {
+    auto& handles = e.make<std::array<work<void>, 2>>();
+    {
+      thread_pool p(few_threads(1));
+      for (auto& each : handles) each = p.submit([] {});
+      p.wait_idle();
+    }
+    for (auto& each : handles) e.thread("owner", [&each] { each = work<void>(); });
+  };
+  expect_holds(pool_exhaustive("pool_memory"), body);
+}
+
+// An id that was never given out is looked up as the first slots are made.
+TEST(work_word_model, an_id_that_is_guessed_finds_slots_as_they_are_made) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("submitter", [&w] { w.of[0].handle = w.pool.submit(w.of[0].function(), w.of[0].options()); });
+    e.thread("guesses", [&w] {
+      const work_id guess{(std::uint64_t{9} << 24U) | 1U};
+      check(w.pool.status(guess) == work_status::created, "there was no such work");
+    });
+  };
+  expect_holds(pool_exhaustive("slot_guess", 0), body);
+}
 
 // ---- one end --------------------------------------------------------------------------------------------------------
 
@@ -492,6 +523,101 @@ TEST(work_word_model, a_reserved_id_and_the_pools_end) {
   };
   expect_holds(pool_exhaustive("pool_end_reserved", 0), body);
   expect_holds(pool_at_random("pool_end_reserved pct"), body);
+}
+
+// The thread that has got the id waits for it; the pool's end must find the reservation.
+TEST(work_word_model, an_id_that_is_reserved_as_the_pool_ends_is_given_up) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("reserver", [&w] {
+      try {
+        static_cast<void>(w.pool.wait(w.pool.reserve()));
+      } catch (const error& refused) {
+        check(refused.code() == errc::shut_down, "it says why");
+      }
+    });
+    e.thread("manager", [&w] { static_cast<void>(w.pool.shutdown(0ns)); });
+  };
+  expect_holds(pool_exhaustive("pool_end_reserves"), body);
+  expect_holds(pool_at_random("pool_end_reserves pct"), body);
+}
+
+// It waits for another one, and is found by its name: its time is counted from now on, or it is over and no timer is left.
+TEST(work_word_model, a_cancel_as_the_time_begins_to_be_counted_leaves_no_timer) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    const work_id first = (w.of[0].handle = w.pool.submit(w.of[0].function(), w.of[0].options())).id();
+    e.thread("submitter", [&w, first] {
+      work_options how = w.of[1].options();
+      how.name = "late";
+      how.after = {first};
+      how.timeout = {1h, on_timeout::stop, timeout_from::submit};
+      w.of[1].handle = w.pool.submit(w.of[1].function(), how);
+      w.of[1].handle.wait();
+    });
+    e.thread("canceller", [&w] { static_cast<void>(w.pool.cancel(w.pool.find("late"))); });
+  };
+  expect_holds(pool_exhaustive("time_cancel", 0), body);
+  expect_holds(pool_at_random("time_cancel pct", 4'000), body);
+}
+
+// ---- force, while it waits ------------------------------------------------------------------------------------------
+
+/// A work waits for what does not come before it has ended, and is force stopped; its grace is longer than anything here takes.
+void force_out(std::string_view name, void (*waits)(world&), pool_options how) {
+  how.force_grace = 1h;
+  const auto body = [waits, how](execution& e) {
+    auto& w = e.make<world>(how);
+    work_options in_group;
+    in_group.group = "g";
+    w.of[1].handle = w.pool.submit(
+        [&w] {
+          w.go.wait();
+          return 7;
+        },
+        in_group);
+    record& r = w.of[0];
+    r.handle = w.pool.submit(
+        [&w, &r, waits, with = luggage{}] {
+          ++r.runs;
+          waits(w);
+          return 7;
+        },
+        r.options());
+    e.thread("stopper", [&w, &r] {
+      static_cast<void>(r.handle.force_stop());
+      r.handle.wait();
+      check(r.told == work_status::cancelled || r.told == work_status::force_stopped, "it was got out");
+      w.go.raise();
+    });
+  };
+  expect_holds(pool_at_random(name, 6'000), body);
+}
+
+TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_any) {
+  force_out(
+      "force_any",
+      +[](world& w) {
+        const work_id all[]{w.of[1].handle.id()};
+        static_cast<void>(w.pool.wait_any(all));
+      },
+      few_threads(2));
+}
+TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_group) {
+  force_out("force_group", +[](world& w) { w.pool.wait("g"); }, few_threads(2));
+}
+
+TEST(work_word_model, a_force_stop_gets_a_work_out_of_a_wait_for_a_place) {
+  force_out(
+      "force_place",
+      +[](world& w) {
+        pool_options full = few_threads(1);
+        full.queue_limit = 1;
+        full.on_full = rejection::block;
+        w.other.emplace(full);
+        for (int i = 0; i < 3; ++i) *w.other | [&w] { w.go.wait(); };
+      },
+      few_threads(2));
 }
 
 // ---- full queues ----------------------------------------------------------------------------------------------------
