@@ -50,7 +50,8 @@ def arguments():
     parser.add_argument("--only", type=pattern, metavar="REGEX", help="only those in which this is found")
     parser.add_argument("--list", action="store_true", help="show what would be run, and run nothing")
     parser.add_argument("--keep", action="store_true", help="keep the clones, and say where they are")
-    parser.add_argument("--ccache", action="store_true", help="let compilers use the cache, that of bare systems is in build/strangers; without, every file is compiled")
+    parser.add_argument("--ccache", action="store_true", help="compilers use a cache, bare systems that in build/strangers/ccache; "
+                        "without, every file is compiled")
     parser.add_argument("--seed", metavar="S", help="the order, and what --draw takes; otherwise the commit's hash")
     parser.add_argument("--skip-done", type=pathlib.Path, metavar="FILE",
                         help="leave out the commands that are lines of this file, and add to it each that has passed")

@@ -82,20 +82,5 @@ TEST(weak_model, whoever_goes_last_frees_it) {
   });
 }
 
-TEST(weak_model, a_sender_that_sees_the_close_sees_what_was_done_before) {
-  expect_holds_everywhere("weak_seen_closed", [](execution& e) {
-    auto& before = e.make<base::cell<int>>();
-    auto made = bounded<int>(1);
-    e.thread("receiver", [&before, rx = std::move(made.receiver)]() mutable {
-      before.set(1);
-      auto gone = std::move(rx);
-    });
-    e.thread("sender", [&before, tx = std::move(made.sender)]() mutable {
-      if (tx.is_closed()) check(before.get() == 1, "it was done before the close");
-      auto gone = std::move(tx);
-    });
-  });
-}
-
 }  // namespace
 }  // namespace rota::channel
