@@ -85,8 +85,9 @@ class alignas(base::cache_line) work_core : public queue_item {
     // relaxed. A guess.
     std::uint64_t seen = state.load(base::order::relaxed);
     while (word{seen}.refs() != 0) {
-      // acquire. Pairs with the store that gave the slot its id. failure: relaxed. Again.
-      if (state.compare_exchange_weak(seen, seen + 1, base::order::acquire, base::order::relaxed))
+      // acq_rel. acquire: pairs with the store that gave the slot its id. release: look_again() skips a work that does not run. One
+      // that begins after that changes this word, acquires, and sees that nothing is paused. failure: relaxed. Again.
+      if (state.compare_exchange_weak(seen, seen + 1, base::order::acq_rel, base::order::relaxed))
         return true;
     }
     return false;

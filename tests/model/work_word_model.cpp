@@ -339,6 +339,22 @@ TEST(work_word_model, paused_and_resumed) {
   expect_holds(pool_at_random("work_pause pct"), body);
 }
 
+// It begins just after the one who resumes has looked at it, and found it queued: it must not see the pause any more.
+TEST(work_word_model, what_begins_beside_a_resume_is_not_paused_by_what_was) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    e.thread("all", [&w] {
+      auto handle = w.pool.submit([] { this_work::pause_if_requested(); });
+      w.pool.pause_all();
+      w.pool.resume_all();
+      handle.wait();
+    });
+  };
+  testing::options o = pool_exhaustive("work_pause_stale");
+  o.stale_reads = 4;  // twice: how many pauses there are, and whether all are paused
+  expect_holds(o, body);
+}
+
 // What waits in a queue is held, too; and it is stopped while it is.
 TEST(work_word_model, held_in_its_queue) {
   const auto body = [](execution& e) {
