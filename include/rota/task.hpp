@@ -50,10 +50,17 @@ class ROTA_DETAIL_IN_A_REGISTER task_base {
   promise_base* frame_;
 
  private:
+  friend void demand_begin(task_base& work) noexcept;
   ROTA_API static void destroy(promise_base& frame) noexcept;
 };
 
 inline void demand_work(const task_base& work) noexcept { demand_work(static_cast<bool>(work)); }
+
+/// As a child of a group it begins even if it was cancelled before. It was handed something that runs already, which its first
+/// co_await then asks to stop, and waits for.
+inline void demand_begin(task_base& work) noexcept {
+  tag_of(work.frame_->handle().address()).must_begin = 1;
+}
 
 }  // namespace core
 

@@ -36,9 +36,13 @@ header& brood::launch(promise_base& root, const result_vtable& type) {
     throw;
   }
   const bool admitted = by->ops->admit(*by);
-  header* const child = admitted ? take_in(root, *by, type) : nullptr;
-  if (child != nullptr) {
-    by->ops->schedule(*child);
+  if (header* const child = take_in(root, *by, type, admitted ? spawned_word : entered_word)) {
+    if (admitted) {
+      by->ops->schedule(*child);
+    } else {
+      // A child like the others, which is cancelled: the scope hears of it.
+      abandon(*child, cancel_reason::shutdown);
+    }
     return *child;
   }
   header& refused = make_header(root, *by, type, entered_word, current_task());
@@ -53,10 +57,13 @@ cancel_reason brood::reason() noexcept {
 }
 
 /// Null: no more are taken.
-header* brood::take_in(promise_base& root, scheduler& by, const result_vtable& type) noexcept {
+header* brood::take_in(promise_base& root,
+                       scheduler& by,
+                       const result_vtable& type,
+                       snapshot initial) noexcept {
   const base::lock_guard lock(mutex_);
   if (state_.get() != state::open) return nullptr;
-  header& child = make_header(root, by, type, spawned_word, current_task());
+  header& child = make_header(root, by, type, initial, current_task());
   // Of the place where the scope is: what holds around the caller of spawn() is its own affair.
   child.deadline = deadline_;
   used_.set(true);

@@ -43,7 +43,8 @@ class brood final : public family {
   explicit brood(header* on_behalf_of) noexcept;
   ~brood();
 
-  /// Any thread. If no more are taken, the task has ended, without having run.
+  /// Any thread. If no more are taken, the task has ended, without having run. If that is because of a shutdown, it is a child that
+  /// was cancelled.
   header& launch(promise_base& root, const result_vtable& type);
   void stop(cancel_reason reason) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {
@@ -81,7 +82,10 @@ class brood final : public family {
   enum class state : unsigned char { open, stopped, closed };
 
   [[nodiscard]] cancel_reason reason() noexcept;
-  [[nodiscard]] header* take_in(promise_base& root, scheduler& by, const result_vtable& type) noexcept;
+  [[nodiscard]] header* take_in(promise_base& root,
+                                scheduler& by,
+                                const result_vtable& type,
+                                snapshot initial) noexcept;
   void cancel_all(cancel_reason reason) noexcept;
   unsigned pick(header** into, unsigned most) noexcept;
   void let_kept_go() noexcept;

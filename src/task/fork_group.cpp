@@ -22,10 +22,12 @@ bool fork_group::start() {
   keep_waker();
   for (std::uint32_t i = 0; i < count_; ++i) demand_work(members_[i] != nullptr);
   for (std::uint32_t i = 0; i < count_; ++i) {
-    const snapshot word = by.ops->admit(by) ? spawned_word : entered_word;
     promise_base& child = *members_[i];
+    const bool taken = by.ops->admit(by);
+    const bool begins = taken || must_begin(child);
     child.group = this;
-    make_task_of(child, by, word, me);
+    header& made = make_task_of(child, by, begins ? spawned_word : entered_word, me);
+    if (begins && !taken) static_cast<void>(cancel(made, cancel_reason::shutdown));
   }
   // All are there before the first can end, and ask the others to stop.
   for (std::uint32_t i = 0; i < count_; ++i) {
@@ -41,7 +43,9 @@ bool fork_group::start() {
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
-bool fork_group::is_ready() noexcept {
+bool fork_group::is_ready() noexcept { return cancel_ended() && !waits_for_own_cancellation(); }
+
+bool fork_group::cancel_ended() noexcept {
   // acquire. Pairs with the release in ended(): what all children did is seen.
   return count_ == 0 || done_.load(base::order::acquire);
 }
@@ -54,7 +58,7 @@ cancel_progress fork_group::try_cancel(cancel_reason reason) noexcept {
   decider_.compare_exchange_strong(nobody, parents, base::order::seq_cst, base::order::relaxed);
   cancel_others(nullptr, reason);
   call_who_is_in_place();
-  return is_ready() ? cancel_progress::ended : cancel_progress::pending;
+  return cancel_ended() ? cancel_progress::ended : cancel_progress::pending;
 }
 
 bool fork_group::decides(const ending& how) const noexcept {

@@ -128,7 +128,7 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
   return go_on(*forks_of_thread());
 }
 
-/// Those that must not start any more, and that nobody has stolen, end here: who has failed need not wait for the turn of each. What
+/// Those that must not start any more, and that nobody has stolen, end here, but for those that must begin in any case: who has failed need not wait for the turn of each. What
 /// their parameters do when they are destroyed, does whoever ended last, and may make that a task.
 void fork_group::discard_unstarted() noexcept {
   fork_context& here = *forks_of_thread();
@@ -142,6 +142,12 @@ void fork_group::discard_unstarted() noexcept {
   const cancel_reason stop = reason_to_stop();
   for (std::uint32_t i = first; i != end; ++i) {
     promise_base& unstarted = *members_[i];
+    if (must_begin(unstarted)) {
+      header& base = *task_around();
+      ++stolen_;
+      scheduler_for_children(base).ops->schedule(adopt(unstarted, base));
+      continue;
+    }
     const std::coroutine_handle<> frame = unstarted.handle();
     type_of(unstarted).set_cancelled(unstarted.room(), stop);
     tag_of(frame.address()).keep = 1;
@@ -184,7 +190,7 @@ std::coroutine_handle<> fork_group::join() noexcept {
   if (remaining_.fetch_add(missing, base::order::acq_rel) + missing == 0) {
     const waker unused = take_waker();
     // Its cancellation may be why they ended as they did: then it is to be unwound, and not to see that.
-    if (!me.word.load().cancel_due()) {
+    if (!me.word.load().cancel_due() && !waits_for_own_cancellation()) {
       me.waiting.set(nullptr);
       return transfer(me, *frame_);
     }
@@ -256,21 +262,38 @@ cancel_reason fork_group::reason_to_stop() const noexcept {
   return decided == parents ? reason_.load(base::order::relaxed) : cancel_reason::sibling_failed;
 }
 
-/// Why nothing of this group should begin any more, although nobody has told it yet: a cancellation takes a turn of each task
-/// between the one that was cancelled and this. It is no secret on the way.
+/// Why no child of this group should begin any more: its own decision, or a cancellation of a task around it that is on its way.
 cancel_reason fork_group::reason_around() const noexcept {
+  const cancel_reason decided = reason_to_stop();
+  return decided != cancel_reason::none ? decided : reason_outside();
+}
+
+/// A cancellation that has reached a task around this group. It takes a turn of each task between that one and the parent, which
+/// it reaches for certain: nothing between them holds it off.
+cancel_reason fork_group::reason_outside() const noexcept {
   constexpr unsigned levels = 64;
   const fork_group* inside = this;
-  for (unsigned i = 0; i < levels && inside != nullptr; ++i, inside = inside->around()) {
+  for (unsigned i = 0; i < levels; ++i) {
+    if (!inside->nested_) {
+      auto& parent = static_cast<header&>(*inside->frame_->root);
+      const snapshot now = parent.word.load();
+      if (!now.exposed()) break;
+      // relaxed. Written before the word's transition.
+      if (now.has(cancelled)) return parent.reason.load(base::order::relaxed);
+    }
+    inside = inside->around();
+    if (inside == nullptr) break;
     const cancel_reason decided = inside->reason_to_stop();
     if (decided != cancel_reason::none) return decided;
-    if (inside->nested_) continue;
-    auto& parent = static_cast<header&>(*inside->frame_->root);
-    const snapshot now = parent.word.load();
-    // relaxed. Written before the word's transition.
-    if (now.has(cancelled) && now.exposed()) return parent.reason.load(base::order::relaxed);
   }
   return cancel_reason::none;
+}
+
+/// All children have ended, but one of them was cancelled by what the parent is yet to hear of: then the parent must be unwound,
+/// and not see that.
+bool fork_group::waits_for_own_cancellation() const noexcept {
+  // relaxed. Over: the caller has acquired what the children did.
+  return failed_.load(base::order::relaxed) != 0 && reason_outside() != cancel_reason::none;
 }
 
 header& fork_group::adopt(promise_base& child) noexcept {

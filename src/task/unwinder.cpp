@@ -10,12 +10,16 @@ verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   }
   if (task.regions != nullptr) note_limits(task);
   if (task.word.load().cancel_due()) {
+    if (waiting == nullptr && must_begin(task)) return verdict::resume;
     // relaxed. Written before the word's transition that this thread has just read.
     return begin(task, nullptr, task.reason.load(base::order::relaxed));
   }
   if (waiting == nullptr || waiting->is_ready()) return verdict::resume;
   return task.regions == nullptr ? verdict::wait : before_wait(task);
 }
+
+/// It has not begun, and awaits one leaf and ends. So it does not come here again without one.
+bool unwinder::must_begin(header& task) noexcept { return tag_of(task.frame_address()).must_begin != 0; }
 
 verdict unwinder::before_wait(header& task) noexcept {
   note_limits(task);

@@ -45,6 +45,7 @@ class unwinder {
 
  private:
   static verdict look_closely(header& task, leaf* waiting) noexcept;
+  static bool must_begin(header& task) noexcept;
   static void note_limits(header& task) noexcept;
   static region* passed_deadline(header& task) noexcept;
   static region* outermost_passed(region* from, const region* to) noexcept;

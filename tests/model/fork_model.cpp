@@ -5,6 +5,7 @@
 #include "task/header.hpp"
 #include "time/shard.hpp"
 
+#include <rota/cancel.hpp>
 #include <rota/this_task.hpp>
 #include <rota/when.hpp>
 
@@ -287,6 +288,50 @@ task<int> two_pairs(forking_household& h) {
 
 TEST(fork_model, whoever_forks_in_place_is_cancelled) {
   expect_end({.name = "fork_pairs_cancelled", .parent = two_pairs, .cancels = true}, is_done_or_cancelled, 1);
+}
+
+task<int> sees_its_children(forking_household& h) {
+  static_cast<void>(this_task::id());  // it is a task from here on
+  const auto [a, b] = co_await when_all_settled(ends(h), ends(h));
+  if (!a.has_value() || !b.has_value()) ++h.counted;
+  co_return 1;
+}
+task<int> awaits_what_sees(forking_household& h) {
+  co_await when_all(ends(h), sees_its_children(h));
+  co_return 1;
+}
+
+// A stolen child of a child hears of it first. The task between them must not go on with the cancelled outcome.
+TEST(fork_model, no_task_sees_its_children_cancelled_before_itself) {
+  expect_end(
+      {.name = "fork_seen", .parent = awaits_what_sees, .cancels = true},
+      [](forking_household& h) {
+        is_done_or_cancelled(h);
+        check(h.counted == 0, "nobody cancelled only the children");
+      },
+      2);
+}
+
+task<void> forks_behind_a_shield(forking_household& h) {
+  const guard here(&h.guards);
+  const auto held_off = shield(std::chrono::hours::max());
+  co_await when_all(pair_of(h), ends(h));
+  ++h.counted;
+}
+task<int> shields_beside_a_failure(forking_household& h) {
+  co_await when_all(forks_behind_a_shield(h), fails(h));
+  co_return 1;
+}
+
+// A shield of a task in the middle holds off what has reached the tasks around it.
+TEST(fork_model, children_behind_a_shield_are_not_cancelled) {
+  expect_end(
+      {"fork_shield", shields_beside_a_failure},
+      [](forking_household& h) {
+        ends_as(7)(h);
+        check(h.guards == 1 || h.counted == 1, "what has begun behind a shield ends well");
+      },
+      1);
 }
 
 task<void> forks_after_a_look(forking_household& h) {

@@ -93,6 +93,7 @@ class ROTA_API fork_group : public leaf, public family {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool cancel_ended() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "when"; }
 
   void ended(header& child, const ending& how, bool unseen) noexcept final;
@@ -242,6 +243,9 @@ class ROTA_API fork_group : public leaf, public family {
     return transfer(*frame_->root, *frame_);
   }
 
+  [[nodiscard]] static bool must_begin(promise_base& child) noexcept {
+    return tag_of(frame_of_room(child.room())).must_begin != 0;
+  }
   [[nodiscard]] header& adopt(promise_base& child, header& base) noexcept;
   std::coroutine_handle<> begin_slowly(promise_base& outer);
   std::coroutine_handle<> open_partly(fork_context& here, std::uint32_t room) noexcept;
@@ -272,6 +276,8 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] const fork_group* around() const noexcept;
   [[nodiscard]] cancel_reason reason_to_stop() const noexcept;
   [[nodiscard]] cancel_reason reason_around() const noexcept;
+  [[nodiscard]] cancel_reason reason_outside() const noexcept;
+  [[nodiscard]] bool waits_for_own_cancellation() const noexcept;
   [[nodiscard]] std::uint32_t position_of(const header& task) const noexcept;
   [[nodiscard]] bool may_be_first(const ending& how) const noexcept;
   [[nodiscard]] ending ending_at(std::uint32_t position) const noexcept;

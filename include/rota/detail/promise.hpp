@@ -50,7 +50,8 @@ struct alignas(16) frame_tag {
   std::uint8_t list;                          // of a block from base::allocate_frame: base::list_of_frame()
   std::uint8_t lent : 1;                      // an allocator of the user's gave it
   std::uint8_t keep : 1;                      // a root: the block outlives the frame
-  std::uint8_t unused : 6;
+  std::uint8_t must_begin : 1;                // a cancellation that comes before does not keep it from beginning
+  std::uint8_t unused : 5;
 };
 static_assert(sizeof(frame_tag) == 16);
 inline constexpr std::size_t lead_unit = 16;
@@ -235,6 +236,7 @@ class alignas(16) promise_base {
         .list = list,
         .lent = 0,
         .keep = 0,
+        .must_begin = 0,
         .unused = 0,
     };
   }

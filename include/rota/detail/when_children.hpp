@@ -16,7 +16,8 @@
 
 namespace rota::core {
 
-/// Awaits what must live until then.
+/// Awaits what must live until then. These begin in any case: a handle, or a job of the pool, is asked to stop, and has ended before
+/// the group ends.
 template <class A>
 task<await_result<A&>> awaiting(A& awaitable) {
   co_return co_await awaitable;
@@ -33,12 +34,16 @@ template <class T>
 }
 template <class T>
 [[nodiscard]] ROTA_DETAIL_WRAPPER task<T> as_child(join_handle<T>&& handle) {
-  return awaiting_handle(std::move(handle));
+  auto child = awaiting_handle(std::move(handle));
+  demand_begin(child);
+  return child;
 }
 template <class A>
   requires(bindable<std::remove_reference_t<A>> || gives_awaiter<A&>)
 [[nodiscard]] ROTA_DETAIL_WRAPPER auto as_child(A&& awaitable) {
-  return awaiting(awaitable);
+  auto child = awaiting(awaitable);
+  demand_begin(child);
+  return child;
 }
 
 /// What the child for an argument yields.

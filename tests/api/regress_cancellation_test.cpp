@@ -1,0 +1,264 @@
+// One cause reaches several tasks: a task must not see the effects of a cancellation that has not reached it yet.
+#include "api/scenario_support.hpp"
+
+#include <rota/async_scope.hpp>
+#include <rota/cancel.hpp>
+#include <rota/finally.hpp>
+#include <rota/pool/thread_pool.hpp>
+#include <rota/scope.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
+
+#include <atomic>
+#include <chrono>
+
+namespace rota::test {
+namespace {
+
+constexpr int rounds = 300;
+
+task<int> two() {
+  co_await yield();
+  co_return 2;
+}
+task<int> four() {
+  const auto [x, y] = co_await when_all(two(), two());
+  co_return x + y;
+}
+
+struct sightings {
+  std::atomic<bool> begun{false};
+  std::atomic<int> cancelled_children{0};
+  std::atomic<int> exceptions{0};
+};
+
+/// Nobody cancels only the children: so the lines that count must not run.
+task<int> awaits_children(sightings& saw) {
+  for (;;) {
+    const auto [x, y] = co_await when_all_settled(two(), four());
+    if (!x.has_value() || !y.has_value()) ++saw.cancelled_children;
+    try {
+      static_cast<void>(co_await when_all(two(), four()));
+    } catch (const cancelled_error&) {
+      ++saw.exceptions;
+    }
+    saw.begun = true;
+    co_await yield();
+  }
+}
+task<int> pair_of_them(sightings& saw) {
+  const auto [x, y] = co_await when_all(awaits_children(saw), awaits_children(saw));
+  co_return x + y;
+}
+
+TEST(regress, a_parent_does_not_see_its_children_cancelled_before_itself) {
+  runtime_options o;
+  o.workers = 2;
+  runtime rt(o);
+  sightings saw;
+  for (int i = 0; i < rounds; ++i) {
+    saw.begun = false;
+    auto handle = rt.spawn(pair_of_them(saw));
+    wait_until([&saw] { return saw.begun.load(); });
+    handle.cancel();
+    const auto end = handle.wait_for(std::chrono::minutes(1));
+    ASSERT_TRUE(end.has_value());
+    EXPECT_TRUE(end->is_cancelled());
+  }
+  EXPECT_EQ(saw.cancelled_children, 0);
+  EXPECT_EQ(saw.exceptions, 0);
+}
+
+task<int> shielded(std::atomic<bool>& begun, std::atomic<int>& finished) {
+  const auto guard = shield(std::chrono::hours(1));
+  begun = true;
+  for (int i = 0; i < 20; ++i) {
+    const auto [x, y] = co_await when_all(four(), four());
+    finished += x + y;
+  }
+  co_return 0;
+}
+task<int> fails_after(const std::atomic<bool>& begun) {
+  while (!begun) co_await yield();
+  throw 7;
+}
+task<int> shielded_beside_a_failure(std::atomic<bool>& begun, std::atomic<int>& finished) {
+  const auto [x, y] = co_await when_all(shielded(begun, finished), fails_after(begun));
+  co_return x + y;
+}
+
+TEST(regress, a_shield_holds_a_cancellation_off_from_children_of_children) {
+  runtime_options o;
+  o.workers = 2;
+  runtime rt(o);
+  for (int i = 0; i < rounds; ++i) {
+    std::atomic<bool> begun{false};
+    std::atomic<int> finished{0};
+    auto handle = rt.spawn(shielded_beside_a_failure(begun, finished));
+    EXPECT_THROW(static_cast<void>(handle.join()), int);
+    ASSERT_EQ(finished, 20 * 8);
+  }
+}
+
+// --- a shutdown refuses children of what still runs
+
+enum class way_to_end : unsigned char { none, well, cancelled };
+
+task<> child_of_a_scope() { co_await yield(); }
+task<> spawns_in_a_scope() {
+  co_await with_scope([](scope& children) -> task<> {
+    children.spawn(child_of_a_scope());
+    co_return;
+  });
+}
+task<> spawns_in_an_async_scope() {
+  async_scope children;
+  children.spawn(child_of_a_scope());
+  co_await children.close();
+}
+
+task<> waits(std::atomic<bool>& begun) {
+  begun = true;
+  co_await sleep_for(std::chrono::hours(1));
+}
+/// Runs `work` as the clean-up of a task that the shutdown has cancelled.
+task<> cleans_up(std::atomic<bool>& begun, task<> (*work)(), way_to_end& end) {
+  auto cleanup = [&end, work](const outcome<void>& /*body*/) -> task<> {
+    try {
+      co_await work();
+      end = way_to_end::well;
+    } catch (const cancelled_error& why) {
+      EXPECT_EQ(why.reason(), cancel_reason::shutdown);
+      end = way_to_end::cancelled;
+    }
+  };
+  co_await finally(waits(begun), cleanup, std::chrono::minutes(1));
+}
+
+way_to_end end_in_a_shutdown(task<> (*work)()) {
+  runtime_options o;
+  o.workers = 2;
+  runtime rt(o);
+  std::atomic<bool> begun{false};
+  way_to_end end = way_to_end::none;
+  auto handle = rt.spawn(cleans_up(begun, work, end));
+  wait_until([&begun] { return begun.load(); });
+  static_cast<void>(rt.shutdown(std::chrono::nanoseconds(0)));
+  return end;
+}
+
+TEST(regress, a_scope_hears_of_a_child_that_a_shutdown_refuses) {
+  EXPECT_EQ(end_in_a_shutdown(spawns_in_a_scope), way_to_end::cancelled);
+  EXPECT_EQ(end_in_a_shutdown(spawns_in_an_async_scope), way_to_end::cancelled);
+}
+
+// --- what is handed to a when_* does not outlive it
+
+struct in_use {
+  explicit in_use(std::atomic<int>& counter) : count(counter) { ++count; }
+  in_use(const in_use&) = delete;
+  in_use& operator=(const in_use&) = delete;
+  ~in_use() { --count; }
+  std::atomic<int>& count;
+};
+
+task<int> uses_for_hours(std::atomic<int>& count) {
+  const in_use here(count);
+  co_await sleep_for(std::chrono::hours(1));
+  co_return 0;
+}
+task<int> one() { co_return 1; }
+task<int> fails() {
+  throw 7;
+  co_return 0;
+}
+task<> until_used(const std::atomic<int>& count, int times) {
+  while (count < times) co_await yield();
+}
+
+task<> decided_at_once() {
+  std::atomic<int> count{0};
+  auto first = spawn(one());
+  auto second = spawn(uses_for_hours(count));
+  co_await until_used(count, 1);
+  static_cast<void>(co_await when_any(std::move(first), std::move(second)));
+  EXPECT_EQ(count, 0);
+}
+task<> a_sibling_fails() {
+  std::atomic<int> count{0};
+  auto temporary = spawn(uses_for_hours(count));
+  auto named = spawn(uses_for_hours(count));
+  co_await until_used(count, 2);
+  try {
+    static_cast<void>(co_await when_all(fails(), std::move(temporary), named));
+    ADD_FAILURE() << "a child has failed";
+  } catch (int) {
+    EXPECT_EQ(count, 0);
+  }
+}
+task<> one_of_many_fails() {
+  std::atomic<int> count{0};
+  std::vector<join_handle<int>> handles;
+  handles.push_back(spawn(fails()));
+  for (int i = 0; i < 5; ++i) handles.push_back(spawn(uses_for_hours(count)));
+  co_await until_used(count, 5);
+  try {
+    static_cast<void>(co_await when_all(std::move(handles)));
+    ADD_FAILURE() << "a child has failed";
+  } catch (int) {
+    EXPECT_EQ(count, 0);
+  }
+}
+task<> awaits_two(std::atomic<int>& count, std::atomic<bool>& begun) {
+  auto first = spawn(uses_for_hours(count));
+  auto second = spawn(uses_for_hours(count));
+  co_await until_used(count, 2);
+  begun = true;
+  static_cast<void>(co_await when_all(first, second));
+}
+task<> the_parent_is_cancelled() {
+  std::atomic<int> count{0};
+  std::atomic<bool> begun{false};
+  auto parent = spawn(awaits_two(count, begun));
+  while (!begun) co_await yield();
+  parent.cancel();
+  EXPECT_TRUE((co_await parent.result()).is_cancelled());
+  EXPECT_EQ(count, 0);
+}
+task<> jobs_of_a_pool(pool::thread_pool& jobs) {
+  std::atomic<int> count{0};
+  auto job = jobs.submit(uses_for_hours(count));
+  co_await until_used(count, 1);
+  try {
+    static_cast<void>(co_await when_all(fails(), job));
+    ADD_FAILURE() << "a child has failed";
+  } catch (int) {
+    EXPECT_EQ(count, 0);
+  }
+}
+
+TEST(regress, what_is_handed_to_a_when_has_ended_before_that) {
+  pool::pool_options two_threads;
+  two_threads.max_threads = 2;
+  pool::thread_pool jobs(two_threads);
+  for (const unsigned workers : {1U, 2U}) {
+    runtime_options o;
+    o.workers = workers;
+    runtime rt(o);
+    for (int i = 0; i < rounds / 3; ++i) {
+      rt.block_on(decided_at_once());
+      rt.block_on(a_sibling_fails());
+      rt.block_on(one_of_many_fails());
+      rt.block_on(the_parent_is_cancelled());
+      rt.block_on(jobs_of_a_pool(jobs));
+      // On a worker, where children begin in their parent's place.
+      rt.spawn(decided_at_once()).join();
+      rt.spawn(a_sibling_fails()).join();
+      rt.spawn(one_of_many_fails()).join();
+      rt.spawn(the_parent_is_cancelled()).join();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rota::test
