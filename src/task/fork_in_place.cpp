@@ -128,8 +128,9 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
   return go_on(*forks_of_thread());
 }
 
-/// Those that must not start any more, and that nobody has stolen, end here, but for those that must begin in any case: who has failed need not wait for the turn of each. What
-/// their parameters do when they are destroyed, does whoever ended last, and may make that a task.
+/// Ends the children that must not start any more and that no thief has taken, so that a failed group need not wait for the turn of
+/// each. Children that must begin in any case are scheduled instead. The task that ends last destroys the parameters; what their
+/// destructors do may make it a task.
 void fork_group::discard_unstarted() noexcept {
   fork_context& here = *forks_of_thread();
   const std::uint32_t first = next_;
