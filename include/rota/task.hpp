@@ -58,9 +58,7 @@ inline void demand_work(const task_base& work) noexcept { demand_work(static_cas
 
 /// As a child of a group it begins even if it was cancelled before. It was handed something that runs already, which its first
 /// co_await then asks to stop, and waits for.
-inline void demand_begin(task_base& work) noexcept {
-  tag_of(work.frame_->handle().address()).must_begin = 1;
-}
+inline void demand_begin(task_base& work) noexcept { tag_of(work.frame_->handle().address()).must_begin = 1; }
 
 }  // namespace core
 

@@ -222,7 +222,8 @@ task<> the_parent_is_cancelled() {
   auto parent = spawn(awaits_two(count, begun));
   while (!begun) co_await yield();
   parent.cancel();
-  EXPECT_TRUE((co_await parent.result()).is_cancelled());
+  const auto end = co_await parent.result();
+  EXPECT_TRUE(end.is_cancelled());
   EXPECT_EQ(count, 0);
 }
 task<> jobs_of_a_pool(pool::thread_pool& jobs) {

@@ -50,7 +50,7 @@ struct alignas(16) frame_tag {
   std::uint8_t list;                          // of a block from base::allocate_frame: base::list_of_frame()
   std::uint8_t lent : 1;                      // an allocator of the user's gave it
   std::uint8_t keep : 1;                      // a root: the block outlives the frame
-  std::uint8_t must_begin : 1;                // a cancellation that comes before does not keep it from beginning
+  std::uint8_t must_begin : 1;  // a cancellation that comes before does not keep it from beginning
   std::uint8_t unused : 5;
 };
 static_assert(sizeof(frame_tag) == 16);
