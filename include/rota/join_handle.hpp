@@ -41,6 +41,7 @@ class ROTA_API join_leaf : public leaf {
   [[nodiscard]] bool is_ready() noexcept override;
   cancel_progress try_cancel(cancel_reason reason) noexcept override;
   [[nodiscard]] bool cancel_ended() noexcept override;
+  [[nodiscard]] bool is_discardable() noexcept override;
   [[nodiscard]] const char* what() const noexcept override { return "join"; }
 
  protected:

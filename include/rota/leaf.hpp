@@ -47,6 +47,10 @@ class ROTA_API leaf {
   virtual cancel_progress try_cancel(cancel_reason reason) noexcept = 0;
   /// After `pending`: has it ended?
   [[nodiscard]] virtual bool cancel_ended() noexcept { return is_ready(); }
+  /// Asked after is_ready() or start() said yes. Returns true if the outcome is an end that a cancellation may have caused, such as that of
+  /// a task or of a channel, and is not lost if the task does not go on with it: then a task that is to be cancelled itself for the
+  /// same cause is unwound here, and does not see it. Returns false for an outcome that was taken and cannot be given back.
+  [[nodiscard]] virtual bool is_discardable() noexcept { return false; }
   /// For reports: "sleep", "socket read".
   [[nodiscard]] virtual const char* what() const noexcept { return "leaf"; }
 
@@ -93,6 +97,8 @@ class ROTA_API leaf {
 
  private:
   friend class channel::detail::select_core;
+
+  bool must_not_go_on() noexcept;
 
   core::activation* task_ = nullptr;
 };

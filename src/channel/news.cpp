@@ -99,6 +99,7 @@ constexpr core::wait_rules news::rules_called(const char* what) noexcept {
           },
       .leave = [](void*, wait_section&, wait_node&) noexcept {},
       .pass_on = [](void*, wait_node&) noexcept {},
+      .keeps_what_it_gives = true,
   };
 }
 constinit const core::wait_rules news::watch_rules = rules_called("watch change");
@@ -114,6 +115,7 @@ constinit const core::wait_rules news::close_rules{
         },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
+    .keeps_what_it_gives = true,
 };
 
 }  // namespace rota::channel::detail

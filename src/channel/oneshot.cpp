@@ -19,6 +19,7 @@ const core::wait_rules oneshot_core::rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
+    .keeps_what_it_gives = true,
 };
 
 const core::wait_rules oneshot_core::close_rules{
@@ -28,6 +29,7 @@ const core::wait_rules oneshot_core::close_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
+    .keeps_what_it_gives = true,
 };
 
 on_join oneshot_core::join(wait_section& section, wait_node& me) noexcept {

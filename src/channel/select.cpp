@@ -35,6 +35,7 @@ bool select_core::start() {
   phase_ = phase::untried;
   started_ = 0;
   is_ending_ = false;
+  winner_ = none;
   failure_ = nullptr;
   bool any = false;
   for (leaf* const each : cases_) any = any || each != nullptr;
@@ -110,8 +111,9 @@ std::size_t select_core::winner() {
 }
 
 cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
-  ROTA_ASSERT(phase_ != phase::won);
   reason_ = reason;
+  // Of the case that has won only an end is left behind; the others have lost already.
+  if (phase_ == phase::won && winner_ != none) started_ |= bit(winner_);
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     if (cases_[i] == nullptr) continue;
     if (phase_ == phase::untried) at(i).bind(task());
@@ -122,6 +124,10 @@ cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
 }
 
 bool select_core::cancel_ended() noexcept { return end_cases(); }
+
+bool select_core::is_discardable() noexcept {
+  return failure_ == nullptr && winner_ != none && at(winner_).is_discardable();
+}
 
 /// One after the other: a task can note only one other whose end it waits for.
 bool select_core::end_cases() noexcept {

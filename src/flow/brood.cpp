@@ -81,6 +81,7 @@ void brood::stop(cancel_reason reason) noexcept {
     if (state_.get() == state::closed) return;
     state_.set(state::stopped);
     if (reason_.get() == cancel_reason::none) reason_.set(reason);
+    fresh_.for_each(announce_cancel);
   }
   cancel_all(reason);
 }
@@ -161,6 +162,7 @@ void brood::note_failure(const ending& how, scheduler& by) noexcept {
     awaited_.set(true);
     // relaxed. The wake below hands it over.
     broken_.store(true, base::order::relaxed);
+    fresh_.for_each(announce_cancel);
     failed = waiter_.clone();
   }
   failed.wake();
@@ -217,6 +219,11 @@ void brood::let_kept_go() noexcept {
     sibling_ring::remove(child);
     asked_.append(child);
   }
+}
+
+bool brood::was_cancelled_from_outside() noexcept {
+  const base::lock_guard lock(mutex_);
+  return first_.cancelled != cancel_reason::none;
 }
 
 bool brood::was_used() noexcept {

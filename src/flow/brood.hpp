@@ -35,6 +35,7 @@ namespace rota::core {
 // the bond of such children (family.hpp): from then on the failure is their handle's alone.
 //
 // B1  No task is cancelled, woken, run or freed under mutex_.          B2  live_ counts those linked that have not ended.
+// B4  Children are asked to stop as header.hpp says (one cancellation of several tasks): the announcement is under mutex_.
 // B3  Whoever notes a failure is still linked or counted: this object is there until it has asked the others to stop.
 // mutex_ orders all of it.
 class brood final : public family {
@@ -75,6 +76,8 @@ class brood final : public family {
     // relaxed. Says where to look; what is found there is under the lock.
     return broken_.load(base::order::relaxed);
   }
+  /// The failure is a child that was cancelled, and not by the scope.
+  [[nodiscard]] bool was_cancelled_from_outside() noexcept;
   /// The first failure, for whoever closed: afterwards it was seen.
   [[nodiscard]] ending take_failure() noexcept;
 

@@ -60,7 +60,16 @@ unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) 
   return n;
 }
 
+/// Under the lock.
+void completion_queue::announce_to_all() noexcept {
+  for (sibling_ring* const ring : {&fresh_, &asked_}) ring->for_each(announce_cancel);
+}
+
 void completion_queue::cancel_all(cancel_reason reason) noexcept {
+  {
+    const base::lock_guard lock(mutex_);
+    announce_to_all();
+  }
   constexpr unsigned most = 16;
   header* picked[most];
   while (const unsigned n = pick(picked, most, &asked_)) {
@@ -75,6 +84,7 @@ void completion_queue::abandon_all() noexcept {
   {
     const base::lock_guard lock(mutex_);
     abandoned_.set(true);
+    announce_to_all();
   }
   constexpr unsigned most = 16;
   header* picked[most];
@@ -125,6 +135,13 @@ void completion_queue::forget_waiter() noexcept {
 bool completion_queue::has_next() noexcept {
   const base::lock_guard lock(mutex_);
   return !ended_.is_empty() || (fresh_.is_empty() && asked_.is_empty());
+}
+
+bool completion_queue::is_next_cancelled() noexcept {
+  const base::lock_guard lock(mutex_);
+  if (ended_.is_empty()) return false;
+  header& child = ended_.first();
+  return child.result().cancelled(&child) != cancel_reason::none;
 }
 
 // NOT IN A MODEL: a task that is new while the set is closed: one task at a time uses a set, and that one waits
@@ -182,6 +199,8 @@ cancel_progress next_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   queue_->forget_waiter();
   return cancel_progress::ended;
 }
+
+bool next_leaf::is_discardable() noexcept { return queue_->is_next_cancelled(); }
 
 header* next_leaf::take() noexcept {
   queue_->forget_waiter();

@@ -47,6 +47,8 @@ class completion_queue final : public family {
   void set_waiter(waker w);
   void forget_waiter() noexcept;
   [[nodiscard]] bool has_next() noexcept;
+  /// Was the task cancelled that has_next() means?
+  [[nodiscard]] bool is_next_cancelled() noexcept;
   [[nodiscard]] bool all_ended() noexcept;
   [[nodiscard]] header* take_next() noexcept;
 
@@ -55,6 +57,7 @@ class completion_queue final : public family {
 
   unsigned pick(header** into, unsigned most, sibling_ring* to) noexcept;
   void resize(std::int64_t by) noexcept;
+  void announce_to_all() noexcept;
   void release() noexcept;
 
   base::mutex mutex_;

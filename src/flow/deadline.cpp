@@ -12,12 +12,19 @@ namespace {
 /// The waker of an expiry: it cancels.
 header& of(void* data) noexcept { return *static_cast<header*>(data); }
 
+/// Whoever awaits the task has inherited the same deadline, or set it, and must not take its end for the task's own: see passed_deadlines.
+void expire(header& task) noexcept {
+  const scheduler& by = *task.owner;
+  by.passed->note(by.ops->now(by));
+  static_cast<void>(cancel(task, cancel_reason::timeout));
+}
+
 constexpr waker_vtable canceller{
     [](void* data) noexcept {
-      static_cast<void>(cancel(of(data), cancel_reason::timeout));
+      expire(of(data));
       release(of(data));
     },
-    [](void* data) noexcept { static_cast<void>(cancel(of(data), cancel_reason::timeout)); },
+    [](void* data) noexcept { expire(of(data)); },
     [](void* data) noexcept {
       of(data).word.retain();
       return data;
@@ -51,7 +58,7 @@ deadline_end deadline_region::end() noexcept {
 expiry::expiry(base::time_point at) noexcept {
   header& me = *current_task();
   if (at <= timing::now_for(me)) {
-    static_cast<void>(cancel(me, cancel_reason::timeout));
+    expire(me);
     return;
   }
   me.word.retain();

@@ -54,4 +54,6 @@ cancel_progress brood_leaf::try_cancel(cancel_reason reason) noexcept {
 
 bool brood_leaf::cancel_ended() noexcept { return children_->all_ended(); }
 
+bool brood_leaf::is_discardable() noexcept { return children_->was_cancelled_from_outside(); }
+
 }  // namespace rota::core

@@ -25,6 +25,11 @@ class sibling_ring {
     last.after.set(&node);
     self_.before.set(&node);
   }
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    for (sibling_links* at = self_.after.get(); at != &self_; at = at->after.get())
+      visit(static_cast<header&>(*at));
+  }
   static void remove(sibling_links& node) noexcept {
     node.before.get()->after.set(node.after.get());
     node.after.get()->before.set(node.before.get());

@@ -60,6 +60,8 @@ runtime_core::runtime_core(const runtime_options& options, core::clock_source* c
   open_driver();
   connect();
   tasks.around.clock = clock;
+  if (clock != nullptr) tasks.has_own_time();
+  threads.passed = tasks.passed;
   listen_to_clock();
   start_workers();
 }
@@ -204,6 +206,7 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
 /// Those that suspended are in the registry. The others are found when they are popped, or when they suspend.
 void runtime_core::cancel_everything() noexcept {
   tasks.wake_all();
+  tasks.tasks().for_each(core::announce_cancel);
   threads.cancel_queued();
   tasks.tasks().act_on_each([](core::header& task) { core::cancel(task, cancel_reason::shutdown); });
 }

@@ -136,6 +136,9 @@ scheduler::scheduler(unsigned workers, std::uint64_t seed, base::time_point now)
       timers_(workers, now),
       registry_(workers),
       ledger_(workers) {
+#if ROTA_MODEL
+  passed = &passed_;
+#endif
   workers_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<worker>(*this, i, seed));
 }

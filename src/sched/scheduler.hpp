@@ -81,6 +81,8 @@ class scheduler : public core::scheduler {
     if (poller_.is_free()) look_after_injector();
   }
 
+  /// Of the time that its clock shows from now on, which is not the machine's.
+  void has_own_time() noexcept { passed = &passed_; }
   [[nodiscard]] base::time_point now() const noexcept {
     return around.clock == nullptr ? base::now() : around.clock->now();
   }
@@ -189,6 +191,7 @@ class scheduler : public core::scheduler {
   timing::timers timers_;
   core::registry registry_;
   ledger ledger_;
+  core::passed_deadlines passed_;
   base::atomic<std::uint64_t> foreign_spawned_{0};
   base::atomic<std::uint64_t> foreign_ended_{0};
   base::atomic<std::uint64_t> foreign_cancelled_{0};

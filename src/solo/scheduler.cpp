@@ -75,7 +75,7 @@ const core::scheduler_ops scheduler::ops_table{
 };
 
 scheduler::scheduler(std::uint64_t seed)
-    : core::scheduler{&ops_table},
+    : core::scheduler{&ops_table, &passed_},
       thread_(base::this_thread_id()),
       random_(seed),
       time_(testing::runtime::beginning),

@@ -58,6 +58,7 @@ class scheduler final : public core::scheduler {
   std::uint64_t thread_;
   base::random random_;
   base::time_point time_;
+  core::passed_deadlines passed_;
   timing::shard shard_;
   core::registry registry_{1};
   std::vector<core::header*> ready_;

@@ -81,6 +81,8 @@ const scheduler_ops entered::ops_table{
                   int by) noexcept { services_of(self).ops->outside(services_of(self), by); },
     .blocking = [](scheduler& self) noexcept { return services_of(self).ops->blocking(services_of(self)); },
     .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
+    .is_open =
+        [](const scheduler& self) noexcept { return services_of(self).ops->is_open(services_of(self)); },
     .draw = [](scheduler& self) noexcept { return services_of(self).ops->draw(services_of(self)); },
     .freed = [](scheduler&) noexcept {},
 };
@@ -89,7 +91,8 @@ scheduler& entered::services_of(const scheduler& self) noexcept {
   return *static_cast<const entered&>(self).services_;
 }
 
-entered::entered(scheduler& services) noexcept : scheduler{&ops_table}, services_(&services) {}
+entered::entered(scheduler& services) noexcept
+    : scheduler{&ops_table, services.passed}, services_(&services) {}
 
 void entered::schedule(header& task) noexcept {
   entered& self = entered_of(task);

@@ -71,7 +71,25 @@ bool fork_group::decides(const ending& how) const noexcept {
   return false;
 }
 
+bool fork_group::is_discardable() noexcept {
+  // relaxed. Over: done_ has ordered it.
+  if (failed_.load(base::order::relaxed) == 0) return false;
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    if (ending_at(i).cancelled != cancel_reason::none) return true;
+  }
+  return false;
+}
+
+/// Also to those that have ended. Children that are no tasks yet see what was decided when they become tasks.
+void fork_group::announce_to_tasks() const noexcept {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    // seq_cst. See make_task_of().
+    if (header* const task = task_made_of(*members_[i], base::order::seq_cst)) core::announce_cancel(*task);
+  }
+}
+
 void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept {
+  announce_to_tasks();
   for (std::uint32_t i = 0; i < count_; ++i) {
     // seq_cst. See make_task_of().
     header* const task = task_made_of(*members_[i], base::order::seq_cst);

@@ -3,6 +3,7 @@
 
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
+#include "task/unwinder.hpp"
 
 #include <rota/error.hpp>
 
@@ -191,7 +192,7 @@ std::coroutine_handle<> fork_group::join() noexcept {
   if (remaining_.fetch_add(missing, base::order::acq_rel) + missing == 0) {
     const waker unused = take_waker();
     // Its cancellation may be why they ended as they did: then it is to be unwound, and not to see that.
-    if (!me.word.load().cancel_due() && !waits_for_own_cancellation()) {
+    if (!me.word.load().cancel_due() && !waits_for_own_cancellation() && !ends_for_its_parent(me)) {
       me.waiting.set(nullptr);
       return transfer(me, *frame_);
     }
@@ -297,6 +298,13 @@ bool fork_group::waits_for_own_cancellation() const noexcept {
   return failed_.load(base::order::relaxed) != 0 && reason_outside() != cancel_reason::none;
 }
 
+/// The same for a cause that has not reached any task around this group, but holds for the parent.
+bool fork_group::ends_for_its_parent(header& me) noexcept {
+  if (!me.may_have_to_stop() && me.shard != header::not_enrolled) [[likely]]
+    return false;
+  return is_discardable() && unwinder::is_reached(me);
+}
+
 header& fork_group::adopt(promise_base& child) noexcept {
   fork_group& self = *child.group;
   return self.adopt(child, self.base_task());
@@ -307,7 +315,10 @@ header& fork_group::adopt(promise_base& child, header& base) noexcept {
   const bool taken = by.ops->admit(by);
   header& made = make_task_of(child, by, spawned_word, base);
   const cancel_reason stop = taken ? reason_around() : cancel_reason::shutdown;
-  if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
+  if (stop != cancel_reason::none) {
+    announce_to_tasks();
+    static_cast<void>(cancel(made, stop));
+  }
   return made;
 }
 
@@ -320,7 +331,10 @@ header& fork_group::promote_child(header& me) noexcept {
   cancel_reason stop = taken ? reason_to_stop() : cancel_reason::shutdown;
   // relaxed. Written before the word's transition.
   if (stop == cancel_reason::none && me.word.load().cancel_due()) stop = me.reason.load(base::order::relaxed);
-  if (stop != cancel_reason::none) static_cast<void>(cancel(made, stop));
+  if (stop != cancel_reason::none) {
+    announce_to_tasks();
+    static_cast<void>(cancel(made, stop));
+  }
   note_mixed();
   const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (window_ - next_));
   wait_in_place_of(me);

@@ -84,7 +84,9 @@ void finish(header& task, const header* above, how_ended end) noexcept {
   release(task);
 }
 
-void finish_cancelled(header& task, const header* above) noexcept {
+void finish_cancelled(header& task, header* above) noexcept {
+  // The same cause may hold for the one that awaits it: it is asked.
+  if (above != nullptr) above->watched = true;
   // relaxed. Written before the transition that this thread acted upon.
   task.result().set_cancelled(&task, task.reason.load(base::order::relaxed));
   finish(task, above, how_ended::cancelled);

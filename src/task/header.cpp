@@ -73,6 +73,7 @@ header& make_header_without_type(promise_base& root,
   if (parent != nullptr) {
     made->parent_id = parent->id;
     made->deadline = parent->deadline;
+    note_watched(*made);
     made->locals = share(parent->locals);
   }
   return *made;
@@ -95,6 +96,7 @@ void unshare(local_node* chain) noexcept {
 
 void disinherit(header& task) noexcept {
   task.deadline = base::never;
+  note_watched(task);
   unshare(std::exchange(task.locals, nullptr));
 }
 
@@ -176,6 +178,7 @@ void deliver(header& task, cancel_hook& hook) noexcept {
 }  // namespace
 
 bool cancel(header& task, cancel_reason reason) noexcept {
+  announce_cancel(task);
   cancel_reason none = cancel_reason::none;
   // relaxed. The first reason stands; the word's transition below publishes it.
   // failure: relaxed. Whoever came first has published, or is about to.

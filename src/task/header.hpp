@@ -147,8 +147,27 @@ inline void wake(header& task) noexcept {
   if (task.word.wake() == on_wake::submit) task.owner->ops->schedule(task);
 }
 
+// PROTOCOL: one cancellation of several tasks
+//   A scope, a when_*, a set and a shutdown cancel their tasks one after the other. The bad interleaving:
+//     1. T1 and T2 are children of a scope; T2 awaits T1, or receives from a channel that T1 sends into.
+//     2. The scope is cancelled: T1 is, and ends before the scope has come to T2.
+//     3. T2 goes on with the end of T1, although the same cause is on its way to it.
+//   So whoever cancels several announces it to each of them first, and cancels the first only then. A task that has seen an end
+//   (leaf::is_discardable) and finds itself announced does not go on: it suspends until its own cancellation is there, which wakes
+//   it. It does not act before: so an announced task has no effect on one that is not announced yet.
+//   The announcement is a plain store, and is never taken back. It is under the family's lock, or comes from whoever holds references.
+inline void announce_cancel(header& task) noexcept {
+  // relaxed. The cancellation of the first task comes later in the same thread, by a read-modify-write of its word.
+  task.announced.store(true, base::order::relaxed);
+}
+
 /// False: the task had ended.
 bool cancel(header& task, cancel_reason reason) noexcept;
+
+/// Of the running task, after its regions or its deadline have changed.
+inline void note_watched(header& task) noexcept {
+  task.watched = task.regions != nullptr || task.deadline != base::never;
+}
 
 /// The running task makes `hook` known: once, and for good. A cancellation that came before is reported to it here.
 void set_cancel_hook(header& task, cancel_hook& hook) noexcept;

@@ -238,6 +238,11 @@ cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
   return cancel_progress::ended;
 }
 
+/// A value and an exception are for whoever joined. That it was cancelled is not, if the same cause has reached that one.
+bool join_leaf::is_discardable() noexcept {
+  return target_->result().cancelled(target_) != cancel_reason::none;
+}
+
 /// Asked after `pending`: until it says yes, the note of whom we wait for stands.
 bool join_leaf::cancel_ended() noexcept {
   if (!is_complete(*target_)) return false;

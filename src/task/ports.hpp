@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "task/passed_deadlines.hpp"
 
 #include <rota/detail/thread_wait.hpp>
 
@@ -108,6 +109,8 @@ struct scheduler_ops {
 /// The base of every scheduler: what a header points to.
 struct scheduler {
   const scheduler_ops* ops;
+  // Of the clock that ops->now() reads.
+  passed_deadlines* passed = &passed_on_steady_clock;
 };
 
 }  // namespace rota::core

@@ -1,5 +1,7 @@
 #include "task/unwinder.hpp"
 
+#include <rota/detail/timed_region.hpp>
+
 #include <utility>
 
 namespace rota::core {
@@ -8,14 +10,76 @@ verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   if (task.word.load().has(unwinding)) {
     return waiting == nullptr || waiting->cancel_ended() ? advance(task) : verdict::wait;
   }
-  if (task.regions != nullptr) note_limits(task);
-  if (task.word.load().cancel_due()) {
-    if (waiting == nullptr && must_begin(task)) return verdict::resume;
-    // relaxed. Written before the word's transition that this thread has just read.
-    return begin(task, nullptr, task.reason.load(base::order::relaxed));
+  if (const std::optional<verdict> reached = stop_if_reached(task)) return *reached;
+  if (waiting == nullptr) return verdict::resume;
+  if (!waiting->is_ready()) return task.regions == nullptr ? verdict::wait : before_wait(task);
+  if (waiting->is_discardable()) {
+    // What it waited for may have ended for a cause that has reached the task since.
+    if (const std::optional<verdict> reached = stop_if_reached(task)) return *reached;
   }
-  if (waiting == nullptr || waiting->is_ready()) return verdict::resume;
-  return task.regions == nullptr ? verdict::wait : before_wait(task);
+  return verdict::resume;
+}
+
+/// Empty: no cause that holds for the task has happened.
+std::optional<verdict> unwinder::stop_if_reached(header& task) noexcept {
+  catch_up(task);
+  const bool begins = task.waiting.get() == nullptr && must_begin(task);
+  switch (standing_of(task)) {
+    case standing::due:
+      if (begins) return verdict::resume;
+      // relaxed. Written before the word's transition that this thread has just read.
+      return begin(task, nullptr, task.reason.load(base::order::relaxed));
+    case standing::announced: return begins ? verdict::resume : verdict::wait;
+    case standing::free: break;
+  }
+  if (region* const over = region_that_is_over(task)) return give_up(task, *over);
+  return std::nullopt;
+}
+
+bool unwinder::is_reached(header& task) noexcept {
+  catch_up(task);
+  return standing_of(task) != standing::free || region_that_is_over(task) != nullptr;
+}
+
+/// What holds for this task and has happened, and was not delivered to it yet: its own timer is late, or a shutdown has not found it.
+void unwinder::catch_up(header& task) noexcept {
+  const scheduler& by = *task.owner;
+  if (by.passed->include(task.deadline) && by.passed->include(inherited_deadline(task)))
+    static_cast<void>(cancel(task, cancel_reason::timeout));
+  if (task.shard == header::not_enrolled && !by.ops->is_open(by))
+    static_cast<void>(cancel(task, cancel_reason::shutdown));
+  if (task.regions != nullptr) note_limits(task);
+}
+
+base::time_point unwinder::inherited_deadline(const header& task) noexcept {
+  base::time_point found = task.deadline;
+  for (region* r = task.regions; r != nullptr; r = r->outer_) {
+    if (const timed_region* const timed = r->as_timed()) found = timed->deadline_outside();
+  }
+  return found;
+}
+
+unwinder::standing unwinder::standing_of(const header& task) noexcept {
+  // relaxed. What was seen of an end orders it.
+  const bool announced = task.announced.load(base::order::relaxed);
+  const snapshot now = task.word.load();
+  if (now.cancel_due()) return standing::due;
+  return announced && !now.has(cancelled) && now.exposed() ? standing::announced : standing::free;
+}
+
+/// The outermost region, of those that no shield inside of them holds off, of which somebody has seen the end: a deadline that others
+/// have acted upon, a scope that has failed. Not the one around the innermost frame: what it was set for is done, and wins.
+region* unwinder::region_that_is_over(header& task) noexcept {
+  const passed_deadlines& passed = *task.owner->passed;
+  region* found = nullptr;
+  const bool all = task.word.load().has(overridden);
+  for (region* r = task.regions; r != nullptr; r = r->outer_) {
+    if (!all && r->is_shielding() && !r->overridden_) break;
+    if (!r->may_give_up()) continue;
+    const timed_region* const timed = r->as_timed();
+    if (timed != nullptr ? passed.include(timed->at()) : r->passed()) found = r;
+  }
+  return found == nullptr || found->frame_ == task.innermost.get() ? nullptr : found;
 }
 
 /// It has not begun, and awaits one leaf and ends. So it does not come here again without one.
@@ -41,6 +105,7 @@ verdict unwinder::before_yield(header& task) noexcept {
 
 /// The work inside of a region is over: its deadline has passed, or its scope has failed.
 verdict unwinder::give_up(header& task, region& at) noexcept {
+  if (at.kind_ == region::kind::deadline) task.owner->passed->note(timing::now_for(task));
   return begin(
       task, &at, at.kind_ == region::kind::scope ? cancel_reason::sibling_failed : cancel_reason::timeout);
 }
@@ -184,6 +249,7 @@ void region::link(activation& task, promise_base* frame) noexcept {
   outer_ = task.regions;
   if (outer_ != nullptr) outer_->inner_ = this;
   task.regions = this;
+  task.watched = true;
   linked_ = true;
 }
 
@@ -196,6 +262,7 @@ void region::unlink() noexcept {
   (inner_ == nullptr ? task_->regions : inner_->outer_) = outer_;
   if (outer_ != nullptr) outer_->inner_ = inner_;
   linked_ = false;
+  note_watched(header_of(*task_));
 }
 
 void region::relink(region& from) noexcept {

@@ -5,6 +5,8 @@
 
 #include <rota/leaf.hpp>
 
+#include <optional>
+
 namespace rota::core {
 
 /// What may happen next to a task that this thread owns.
@@ -23,10 +25,17 @@ class unwinder {
   /// Decides what a task that has just become `running` may do.
   static verdict look(header& task) noexcept {
     leaf* const waiting = task.waiting.get();
-    if (task.word.load().has_one_of(cancelled, unwinding) || task.regions != nullptr) [[unlikely]]
+    if (task.word.load().has_one_of(cancelled, unwinding) || task.watched) [[unlikely]]
       return look_closely(task, waiting);
-    return waiting == nullptr || waiting->is_ready() ? verdict::resume : verdict::wait;
+    if (waiting == nullptr) return verdict::resume;
+    if (!waiting->is_ready()) return verdict::wait;
+    if (task.may_have_to_stop() && waiting->is_discardable()) [[unlikely]]
+      return look_closely(task, waiting);
+    return verdict::resume;
   }
+  /// Has a cause that holds for this task happened, so that it must not go on with an end that it has just seen? It then suspends, and
+  /// is looked at. The task runs on this thread, and has something to be unwound or woken by.
+  static bool is_reached(header& task) noexcept;
   /// Its innermost frame waits for a leaf, or lets others run first, with regions in force. `wait`: let it. A deadline that
   /// passed while the task ran is delivered here: its wake may be used up.
   static verdict before_wait(header& task) noexcept;
@@ -44,7 +53,19 @@ class unwinder {
   static bool has_passed_deadline(const header& task) noexcept;
 
  private:
+  /// How a cancellation of the task itself stands.
+  enum class standing : unsigned char {
+    free,       // there is none, or a shield holds it off
+    announced,  // it is not there yet: it comes for certain, and wakes the task
+    due,
+  };
+
+  static standing standing_of(const header& task) noexcept;
   static verdict look_closely(header& task, leaf* waiting) noexcept;
+  static std::optional<verdict> stop_if_reached(header& task) noexcept;
+  static void catch_up(header& task) noexcept;
+  static base::time_point inherited_deadline(const header& task) noexcept;
+  static region* region_that_is_over(header& task) noexcept;
   static bool must_begin(header& task) noexcept;
   static void note_limits(header& task) noexcept;
   static region* passed_deadline(header& task) noexcept;

@@ -164,6 +164,7 @@ on_give_up give_up(const wait_target& at, wait_node& me, if_granted then) noexce
 // ---- tasks
 
 bool wait_leaf::start() {
+  if (std::exchange(is_held_, false)) return true;
   if (std::exchange(tried_, false)) return join();
   if (task().budget > 1) [[likely]]
     return try_or_join();

@@ -3,9 +3,14 @@
 
 #include <rota/async_scope.hpp>
 #include <rota/cancel.hpp>
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/oneshot.hpp>
+#include <rota/channel/select.hpp>
 #include <rota/finally.hpp>
+#include <rota/join_set.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/scope.hpp>
+#include <rota/sync/event.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
 
@@ -258,6 +263,183 @@ TEST(regress, what_is_handed_to_a_when_has_ended_before_that) {
       rt.spawn(one_of_many_fails()).join();
       rt.spawn(the_parent_is_cancelled()).join();
     }
+  }
+}
+
+// --- one deadline holds for a task and for those that it awaits: the timeout reports it, whoever hears of it first
+
+task<int> hour() {
+  co_await sleep_for(std::chrono::hours(1));
+  co_return 1;
+}
+task<int> by_handle() {
+  auto work = spawn(hour());
+  co_return co_await work;
+}
+task<int> by_chain_of_three() {
+  auto work = spawn(by_handle());
+  co_return co_await work;
+}
+task<int> by_result() {
+  auto work = spawn(hour());
+  const auto end = co_await work.result();
+  co_return end.has_value() ? 1 : 2;
+}
+task<int> by_join_set() {
+  join_set<int> works;
+  works.spawn(hour());
+  const auto end = co_await works.next();
+  co_return end.has_value() ? 1 : 2;
+}
+task<int> by_children() {
+  const auto [x, y] = co_await when_all(by_handle(), by_result());
+  co_return x + y;
+}
+task<int> by_any_of_children() {
+  const auto first = co_await when_any(by_handle(), by_result());
+  co_return static_cast<int>(first.index());
+}
+task<int> by_settled_children() {
+  const auto [x, y] = co_await when_all_settled(by_handle(), by_chain_of_three());
+  co_return x.has_value() && y.has_value() ? 1 : 2;
+}
+task<int> by_scope() {
+  co_await with_scope([](scope& children) -> task<> {
+    children.spawn(by_handle());
+    children.spawn(by_result());
+    co_return;
+  });
+  co_return 1;
+}
+task<int> by_longer_limit() {
+  const auto end = co_await timeout(std::chrono::hours(1), by_handle());
+  co_return end.has_value() ? 1 : 2;
+}
+task<int> by_select() {
+  auto work = spawn(hour());
+  int end = 0;
+  co_await channel::select(channel::on(work, [&end](int value) { end = value; }));
+  co_return end;
+}
+
+task<> sends_for_an_hour(channel::sender<int> to) {
+  for (;;) {
+    static_cast<void>(co_await to.send(1));
+    co_await sleep_for(std::chrono::microseconds(100));
+  }
+}
+task<int> by_channel() {
+  auto [to, from] = channel::bounded<int>(4);
+  auto producer = spawn(sends_for_an_hour(std::move(to)));
+  int items = 0;
+  for (;;) {
+    const auto item = co_await from.recv();
+    if (!item.has_value()) break;
+    ++items;
+  }
+  co_return items;
+}
+task<> keeps_for_an_hour(channel::oneshot_sender<int> to) {
+  const auto kept = std::move(to);
+  co_await sleep_for(std::chrono::hours(1));
+}
+task<int> by_oneshot() {
+  auto [to, from] = channel::oneshot<int>();
+  auto producer = spawn(keeps_for_an_hour(std::move(to)));
+  const auto got = co_await from.recv();
+  co_return got.has_value() ? 1 : 2;
+}
+struct sets_at_end {
+  explicit sets_at_end(sync::event& which) : of(which) {}
+  sets_at_end(const sets_at_end&) = delete;
+  sets_at_end& operator=(const sets_at_end&) = delete;
+  ~sets_at_end() { of.set(); }
+  sync::event& of;
+};
+task<> sets_when_unwound(sync::event& done) {
+  const sets_at_end here(done);
+  co_await sleep_for(std::chrono::hours(1));
+}
+task<int> by_event() {
+  sync::event done;
+  auto work = spawn(sets_when_unwound(done));
+  co_await done.wait();
+  co_return 1;
+}
+
+using way_to_wait = task<int> (*)();
+constexpr way_to_wait ways_to_wait[] = {by_handle,
+                                        by_chain_of_three,
+                                        by_result,
+                                        by_join_set,
+                                        by_children,
+                                        by_any_of_children,
+                                        by_settled_children,
+                                        by_scope,
+                                        by_longer_limit,
+                                        by_select,
+                                        by_channel,
+                                        by_oneshot,
+                                        by_event};
+
+task<bool> ends_late(way_to_wait way) {
+  const auto end = co_await timeout(std::chrono::microseconds(500), way());
+  co_return !end.has_value();
+}
+
+TEST(regress, one_deadline_is_reported_by_its_timeout) {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    runtime_options o;
+    o.workers = workers;
+    runtime rt(o);
+    for (std::size_t way = 0; way < std::size(ways_to_wait); ++way) {
+      for (int i = 0; i < rounds / 10; ++i) {
+        ASSERT_TRUE(rt.block_on(ends_late(ways_to_wait[way]))) << way << " in block_on, " << workers;
+        ASSERT_TRUE(rt.spawn(ends_late(ways_to_wait[way])).join()) << way << " spawned, " << workers;
+      }
+    }
+  }
+}
+
+// --- one cancellation holds for a child and for another that it awaits
+
+task<int> awaits_another(join_handle<int> other) { co_return co_await other; }
+task<int> receives_all(channel::receiver<int> from, std::atomic<int>& ends) {
+  int items = 0;
+  for (;;) {
+    const auto item = co_await from.recv();
+    if (!item.has_value()) break;
+    ++items;
+  }
+  ++ends;
+  co_return items;
+}
+task<> cancels_children_that_await_each_other(std::atomic<int>& ends, bool fails_instead) {
+  co_await with_scope([&](scope& children) -> task<> {
+    auto first = children.spawn(hour());
+    auto second = children.spawn(awaits_another(std::move(first)));
+    auto [to, from] = channel::bounded<int>(4);
+    children.fork(sends_for_an_hour(std::move(to)));
+    children.fork(receives_all(std::move(from), ends));
+    children.fork(awaits_another(std::move(second)));
+    co_await sleep_for(std::chrono::microseconds(200));
+    if (fails_instead) throw 7;
+    children.cancel();
+  });
+}
+
+TEST(regress, children_of_a_cancelled_scope_do_not_see_each_others_end) {
+  for (const unsigned workers : {1U, 2U}) {
+    runtime_options o;
+    o.workers = workers;
+    runtime rt(o);
+    std::atomic<int> ends{0};
+    for (int i = 0; i < rounds; ++i) {
+      EXPECT_NO_THROW(rt.block_on(cancels_children_that_await_each_other(ends, false)));
+      EXPECT_NO_THROW(rt.spawn(cancels_children_that_await_each_other(ends, false)).join());
+      EXPECT_THROW(rt.block_on(cancels_children_that_await_each_other(ends, true)), int);
+    }
+    EXPECT_EQ(ends, 0);
   }
 }
 

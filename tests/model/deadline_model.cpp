@@ -35,7 +35,7 @@ constexpr base::time_point due = start + 10ms;
 /// The runtime: one shard, and a clock that stands still, so that a timer alone says that time has passed.
 class services : public scheduler {
  public:
-  services() : scheduler{&table} {}
+  services() : scheduler{&table, &passed_here} {}
 
   /// A poller that fires one timer as soon as there is one.
   void fire_one() {
@@ -50,6 +50,7 @@ class services : public scheduler {
   }
 
   timing::shard shard{start};
+  passed_deadlines passed_here;
 
  private:
   static const scheduler_ops table;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "model/exploring.hpp"
 #include "queue/fork_deque.hpp"
 #include "task/harness.hpp"
+#include "time/shard.hpp"
 
 #include <rota/detail/fork_group.hpp>
 #include <rota/detail/spawn_on.hpp>
@@ -33,8 +35,11 @@ using testing::execution;
 /// Its core is freed by the last task: whoever touches it later touches freed memory.
 class model_scheduler {
   struct core_type : core::scheduler {
-    core_type() : scheduler{&table} {}
+    core_type() : scheduler{&table, &passed_here} {}
 
+    core::passed_deadlines passed_here;
+    std::optional<timing::shard> timers;
+    base::atomic<base::time_point> time;
     base::mutex mutex;
     std::deque<core::header*> queue;  // under the mutex
     base::atomic<std::uint32_t> pushes{0};
@@ -83,6 +88,23 @@ class model_scheduler {
   }
 
   [[nodiscard]] core::scheduler& core() noexcept { return *core_; }
+
+  /// Before the first task. Time stands still at `now`, until let_time_pass().
+  void have_timers(base::time_point now) {
+    core_->timers.emplace(now);
+    // relaxed. Nobody else is here.
+    core_->time.store(now, base::order::relaxed);
+  }
+  /// By one thread: it is `now`, and timers fire, one after the other, until `is_over` says so.
+  template <class Over>
+  void let_time_pass(base::time_point now, Over is_over) {
+    // release. Whoever sees the new time comes after what was done before.
+    core_->time.store(now, base::order::release);
+    while (!is_over()) {
+      static_cast<void>(core_->timers->poll(now, 1));
+      base::cpu_relax();
+    }
+  }
 
   [[nodiscard]] static bool is_worker() noexcept { return base::this_thread_locals().worker != nullptr; }
 
@@ -178,9 +200,14 @@ inline constexpr core::scheduler_ops model_scheduler::table{
     .unhandled =
         [](core::scheduler& s, core::header&, std::exception_ptr) noexcept { ++of(s).outside->unhandled; },
     .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
-    .now = [](const core::scheduler&) noexcept { return base::now(); },
-    .timer_shard = [](core::scheduler&) noexcept -> timing::shard& {
-      ROTA_FATAL("this scheduler has no timers", 0);
+    .now =
+        [](const core::scheduler& s) noexcept {
+          // acquire. See let_time_pass().
+          return of(s).timers ? of(s).time.load(base::order::acquire) : base::now();
+        },
+    .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& {
+      if (!of(s).timers) ROTA_FATAL("this scheduler has no timers", 0);
+      return *of(s).timers;
     },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
     .forked = [](core::scheduler& s) noexcept { tell(of(s)); },

@@ -26,7 +26,7 @@ namespace rota::test {
 /// calls run_one() runs them.
 class manual_scheduler : public core::scheduler {
  public:
-  manual_scheduler() : scheduler{&table} {}
+  manual_scheduler() : scheduler{&table, &passed_here_} {}
   manual_scheduler(const manual_scheduler&) = delete;
   manual_scheduler& operator=(const manual_scheduler&) = delete;
   ~manual_scheduler() {
@@ -112,6 +112,7 @@ class manual_scheduler : public core::scheduler {
   timing::shard shard{time};
 
  private:
+  core::passed_deadlines passed_here_;
   static manual_scheduler& self_of(core::header& task) noexcept {
     return static_cast<manual_scheduler&>(*task.owner);
   }

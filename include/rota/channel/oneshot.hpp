@@ -135,7 +135,7 @@ class oneshot_leaf final : public core::wait_leaf {
  public:
   explicit oneshot_leaf(oneshot_block<T>& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
   bool await_ready() noexcept {
-    return try_here([this]() noexcept { return on_->ask() != look::not_now; });
+    return try_end_here([this]() noexcept { return on_->ask() != look::not_now; });
   }
   [[nodiscard]] Result await_resume() noexcept {
     if (on_->ask() == look::got) return on_->template take<Result>();

@@ -58,8 +58,19 @@ struct activation : strand {
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
   base::cell<bool>
       waits_out;  // under the lock of join.cpp: it unwinds, and waits for the end of the task it joined
+  // A cancellation was requested, or will be as soon as every task of its family has been told so. Any thread; never cleared.
+  base::atomic<bool> announced;
+  bool watched =
+      false;  // regions are in force, or a deadline: the task may have to stop although its word does not say so
 
   static constexpr std::uint16_t not_enrolled = 0xFFFF;
+
+  /// Returns false if nothing can have asked the task to stop. Whoever ends something for a cancellation has announced that before:
+  /// so the owner that sees the end, and asks afterwards, is told.
+  [[nodiscard]] bool may_have_to_stop() const noexcept {
+    // relaxed. What was seen of the end orders it.
+    return watched || announced.load(base::order::relaxed);
+  }
 
   void note_site(std::source_location here) noexcept {
     // relaxed. What it points to is constant.

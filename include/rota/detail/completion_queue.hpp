@@ -39,6 +39,7 @@ class ROTA_API next_leaf : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "join_set"; }
 
  protected:

@@ -94,6 +94,7 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final;
+  [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "when"; }
 
   void ended(header& child, const ending& how, bool unseen) noexcept final;
@@ -278,6 +279,8 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] cancel_reason reason_around() const noexcept;
   [[nodiscard]] cancel_reason reason_outside() const noexcept;
   [[nodiscard]] bool waits_for_own_cancellation() const noexcept;
+  [[nodiscard]] bool ends_for_its_parent(header& me) noexcept;
+  void announce_to_tasks() const noexcept;
   [[nodiscard]] std::uint32_t position_of(const header& task) const noexcept;
   [[nodiscard]] bool may_be_first(const ending& how) const noexcept;
   [[nodiscard]] ending ending_at(std::uint32_t position) const noexcept;

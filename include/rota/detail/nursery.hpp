@@ -70,6 +70,7 @@ class ROTA_API brood_leaf : public leaf {
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final;
+  [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "children"; }
   static void await_resume() noexcept {}
 

@@ -23,7 +23,7 @@ class plain_wait final : public wait_leaf {
   }
   bool await_ready() noexcept {
     begin_anew();
-    return try_here([this]() noexcept { return plain_waits<Primitive>::try_now(*of_, node()); });
+    return try_end_here([this]() noexcept { return plain_waits<Primitive>::try_now(*of_, node()); });
   }
   void await_resume() noexcept { is_over_ = true; }
   /// For a thread, which does not start it.

@@ -21,6 +21,8 @@ class ROTA_API timed_region : public region {
   void watch() noexcept final;
   [[nodiscard]] timed_region* as_timed() noexcept final { return this; }
   [[nodiscard]] time_point at() const noexcept { return at_; }
+  /// Of what is around it.
+  [[nodiscard]] time_point deadline_outside() const noexcept { return deadline_outside_; }
 
  protected:
   explicit timed_region(kind k) noexcept : region(k) {}

@@ -21,6 +21,9 @@ class ROTA_API wait_leaf : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool is_discardable() noexcept final {
+    return at_.rules->keeps_what_it_gives || me_.state() == wait_state::closed;
+  }
   [[nodiscard]] const char* what() const noexcept final { return at_.rules->what; }
 
  protected:
@@ -42,6 +45,14 @@ class ROTA_API wait_leaf : public leaf {
     return true;
   }
 
+  /// The same for what may be the end of a task that was cancelled: see leaf::is_discardable(). start() then looks whether it is.
+  template <class Take>
+  bool try_end_here(Take take) noexcept {
+    if (!try_here(take)) return false;
+    is_held_ = task().may_have_to_stop();
+    return !is_held_;
+  }
+
   /// In await_resume(): granted or closed.
   [[nodiscard]] wait_state ended_as() const noexcept { return me_.state(); }
   /// Before the co_await, and in await_resume(): its own.
@@ -57,6 +68,7 @@ class ROTA_API wait_leaf : public leaf {
   wait_target at_;
   bool tried_ = false;    // in vain, just now
   bool untried_ = false;  // it gives up its turn first
+  bool is_held_ = false;  // granted, by try_end_here()
   wait_node me_;
 };
 

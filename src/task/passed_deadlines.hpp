@@ -1,0 +1,45 @@
+// The deadlines of one clock that a task has acted upon.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/clock.hpp"
+
+namespace rota::core {
+
+// PROTOCOL: one deadline that holds for several tasks
+//   Tasks inherit a deadline, and each has a timer of its own for it. Timers fire in any order. The bad interleaving:
+//     1. T awaits U; both have the deadline D. D passes, and U's timer fires first.
+//     2. U is cancelled, unwinds, and ends; or it drops the sender of a channel that T receives from.
+//     3. T finds that U was cancelled, or that the channel has ended, and goes on as if that were U's own affair.
+//   So whoever acts on a deadline notes the time before (note), and a task asks whether its own deadline is among the times
+//   noted (include) after it has seen the end of something and before it goes on: T unwinds for D at step 3.
+//   latest_   the greatest time that was noted: every deadline that is not later has passed. Written by read-modify-writes, only upwards.
+//   P1  note() happens before everything that follows from the deadline. A task that has seen any of that reads this time, or a later
+//       one, by the coherence of one variable: relaxed is enough.
+//   P2  What include() says yes to has passed by the clock: so nobody is stopped too early.
+class passed_deadlines {
+ public:
+  constexpr passed_deadlines() noexcept : latest_(base::time_point::min()) {}
+
+  /// `now`: a time that the clock has shown.
+  void note(base::time_point now) noexcept {
+    // relaxed. P1.
+    base::time_point seen = latest_.load(base::order::relaxed);
+    // relaxed, failure: relaxed. P1.
+    while (seen < now &&
+           !latest_.compare_exchange_weak(seen, now, base::order::relaxed, base::order::relaxed)) {
+    }
+  }
+  [[nodiscard]] bool include(base::time_point deadline) const noexcept {
+    // relaxed. P1.
+    return deadline <= latest_.load(base::order::relaxed);
+  }
+
+ private:
+  base::atomic<base::time_point> latest_;
+};
+
+/// Of the machine's steady clock, for all runtimes of the process: a task of one may await a task of another.
+inline constinit passed_deadlines passed_on_steady_clock;
+
+}  // namespace rota::core

@@ -1,0 +1,164 @@
+// One cause that ends several tasks, delivered to them in every order: the boundary of the cause reports it, and no task sees, at a join
+// or by what it receives, the end of another one for a cause that holds for itself. The real task core and the real scope run.
+#include "flow/brood.hpp"
+#include "model/parent_and_children.hpp"
+
+#include <rota/join_set.hpp>
+#include <rota/scope.hpp>
+#include <rota/spawn.hpp>
+#include <rota/sync/event.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
+
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace rota::model {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr base::time_point start_of_time{1'000s};
+constexpr base::nanoseconds limit = 10ms;
+
+struct causes : household {
+  sync::event ended;
+  base::atomic<int> is_over{0};
+  int seen = 0;     // ends that a task must not see
+  int spawned = 0;  // beside the parent
+};
+
+/// Sets the event when its frame goes.
+struct tells_its_end {
+  explicit tells_its_end(sync::event& which) : of(which) {}
+  tells_its_end(const tells_its_end&) = delete;
+  tells_its_end& operator=(const tells_its_end&) = delete;
+  ~tells_its_end() { of.set(); }
+  sync::event& of;
+};
+task<void> waits_for_ever(causes& x) {
+  const guard here(&x.guards);
+  const tells_its_end end(x.ended);
+  co_await x.event();
+}
+
+task<void> joins(causes& x) {
+  auto work = spawn(waits_for_ever(x));
+  ++x.spawned;
+  co_await work;
+  ++x.seen;
+}
+task<void> takes_the_result(causes& x) {
+  auto work = spawn(waits_for_ever(x));
+  ++x.spawned;
+  static_cast<void>(co_await work.result());
+  ++x.seen;
+}
+task<void> waits_for_what_the_end_sets(causes& x) {
+  auto work = spawn(waits_for_ever(x));
+  ++x.spawned;
+  co_await x.ended.wait();
+  ++x.seen;
+}
+task<void> takes_the_next_of_a_set(causes& x) {
+  join_set<void> works;
+  works.spawn(waits_for_ever(x));
+  ++x.spawned;
+  static_cast<void>(co_await works.next());
+  ++x.seen;
+}
+
+using way_to_wait = task<void> (*)(causes&);
+
+/// 1: in time; 0: late.
+task<int> under_a_limit(causes& x, way_to_wait waits) {
+  const auto end = co_await with_deadline(start_of_time + limit, waits(x));
+  // release. Pairs with the poller: nothing comes after it.
+  x.is_over.store(1, base::order::release);
+  co_return end.has_value() ? 1 : 0;
+}
+
+void expect_late(std::string_view name, way_to_wait waits, unsigned bound = 2) {
+  expect_holds_everywhere(
+      name,
+      [waits](execution& e) {
+        auto& x = e.make<causes>();
+        x.s.have_timers(start_of_time);
+        start(e, x, 2, under_a_limit(x, waits));
+        e.thread("time", [&x] {
+          // acquire. Pairs with under_a_limit().
+          x.s.let_time_pass(start_of_time + limit, [&x] {
+            return x.is_over.load(base::order::acquire) != 0 && x.s.ended == 1 + x.spawned;
+          });
+        });
+        e.finally([&x] {
+          check(end_of_parent(x) == 0, "the timeout reports its deadline");
+          check(x.seen == 0, "no line after the wait has run");
+          check(x.guards <= 1, "what had begun was unwound");
+        });
+      },
+      bound);
+}
+
+TEST(cause_model, a_deadline_of_a_task_and_of_the_one_that_it_joins) { expect_late("cause_join", joins); }
+
+TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_result_it_takes) {
+  expect_late("cause_result", takes_the_result, 1);
+}
+
+TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_end_it_hears_of) {
+  expect_late("cause_event", waits_for_what_the_end_sets, 1);
+}
+
+TEST(cause_model, a_deadline_of_a_task_and_of_one_in_its_set) {
+  expect_late("cause_set", takes_the_next_of_a_set, 1);
+}
+
+// --- a scope that is cancelled
+
+task<void> joins_another(causes& x, join_handle<void> other) {
+  const guard here(&x.guards);
+  static_cast<void>(co_await other.result());
+  ++x.seen;
+}
+task<void> hears_of_another(causes& x) {
+  const guard here(&x.guards);
+  co_await x.ended.wait();
+  ++x.seen;
+}
+/// Its own thread, so that children run meanwhile.
+task<int> cancels_both(causes& x, bool by_handle) {
+  auto body = [&x, by_handle](scope& children) -> task<> {
+    auto first = children.spawn(waits_for_ever, std::ref(x));
+    if (by_handle) {
+      children.fork(joins_another, std::ref(x), std::move(first));
+    } else {
+      children.fork(hears_of_another, std::ref(x));
+    }
+    children.cancel();
+    co_return;
+  };
+  co_await with_scope(body);
+  co_return 1;
+}
+
+void expect_unseen(std::string_view name, bool by_handle) {
+  expect_holds_everywhere(name, [by_handle](execution& e) {
+    auto& x = e.make<causes>();
+    start(e, x, 2, cancels_both(x, by_handle));
+    e.finally([&x] {
+      check(end_of_parent(x) == 1, "children that were asked to stop have not failed");
+      check(x.seen == 0, "no child sees that another was cancelled with it");
+    });
+  });
+}
+
+TEST(cause_model, a_scope_cancels_a_child_and_one_that_joins_it) { expect_unseen("cause_scope_join", true); }
+
+TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
+  expect_unseen("cause_scope_event", false);
+}
+
+}  // namespace
+}  // namespace rota::model
