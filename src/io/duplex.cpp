@@ -44,7 +44,6 @@ constexpr core::wait_rules rules_of_nothing{
     .join = [](void*, wait_section&, wait_node&) noexcept { return on_join::done; },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
 };
 
 }  // namespace
@@ -129,7 +128,6 @@ const core::wait_rules duplex_pipe::rules_of_reader{
         },
     .leave = [](void* of, wait_section&, wait_node&) noexcept { self(of).leave(reads); },
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
 };
 const core::wait_rules duplex_pipe::rules_of_writer{
     .what = "duplex write",
@@ -142,7 +140,6 @@ const core::wait_rules duplex_pipe::rules_of_writer{
         },
     .leave = [](void* of, wait_section&, wait_node&) noexcept { self(of).leave(writes); },
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
 };
 
 core::wait_target duplex_pipe::to_read(bool empty) noexcept {

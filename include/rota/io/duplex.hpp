@@ -128,7 +128,7 @@ class duplex_read final : public core::wait_leaf {
   duplex_read(duplex_pipe& of, std::span<std::byte> into) noexcept
       : wait_leaf(of.to_read(into.empty())), of_(&of), into_(into) {}
   bool await_ready() noexcept {
-    return try_end_here([this]() noexcept { return into_.empty() || of_->can_read(); });
+    return try_here([this]() noexcept { return into_.empty() || of_->can_read(); });
   }
   [[nodiscard]] result<std::size_t> await_resume() noexcept {
     if (into_.empty()) return 0;
@@ -145,7 +145,7 @@ class duplex_write final : public core::wait_leaf {
   duplex_write(duplex_pipe& of, std::span<const std::byte> from) noexcept
       : wait_leaf(of.to_write(from.empty())), of_(&of), from_(from) {}
   bool await_ready() noexcept {
-    return try_end_here([this]() noexcept { return from_.empty() || of_->can_write(); });
+    return try_here([this]() noexcept { return from_.empty() || of_->can_write(); });
   }
   [[nodiscard]] result<std::size_t> await_resume() noexcept {
     if (from_.empty()) return 0;
