@@ -1,5 +1,6 @@
 #include <rota/detail/select_core.hpp>
 
+#include "base/drawn_order.hpp"
 #include "task/header.hpp"
 
 #include <bit>
@@ -50,13 +51,14 @@ bool select_core::start() {
 bool select_core::start_cases() {
   const enough_budget section(task());
   core::scheduler& by = *core::header_of(task()).owner;
-  first_ = order_ == order_of_cases::drawn ? by.ops->draw(by) % cases_.size() : 0;
+  if (order_ == order_of_cases::drawn) draw_ = by.ops->draw(by);
   phase_ = phase::begun;
   bool is_polite = false;
   task().why = core::stop_reason::none;
   try {
+    base::drawn_order drawn(cases_.size(), draw_);
     for (std::size_t k = 0; k < cases_.size(); ++k) {
-      const std::size_t i = (first_ + k) % cases_.size();
+      const std::size_t i = order_ == order_of_cases::drawn ? drawn.next() : k;
       if (cases_[i] == nullptr) continue;
       at(i).bind(task());
       if (at(i).start_beside()) return win(i);
@@ -97,9 +99,11 @@ bool select_core::is_ready() noexcept {
       return true;
     }
   }
-  if (order_ == order_of_cases::drawn) ++first_;
+  // Another order each time, from the same draw.
+  draw_ = base::random(draw_).next();
+  base::drawn_order drawn(cases_.size(), draw_);
   for (std::size_t k = 0; k < cases_.size(); ++k) {
-    const std::size_t i = (first_ + k) % cases_.size();
+    const std::size_t i = order_ == order_of_cases::drawn ? drawn.next() : k;
     if ((started_ & bit(i)) != 0 && at(i).is_ready()) return win(i);
   }
   return false;

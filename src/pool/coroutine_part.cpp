@@ -146,7 +146,7 @@ void coroutine_part::stop() noexcept {
     if (root != nullptr) root->word.retain();
   }
   if (root != nullptr) {
-    core::cancel(*root, cancel_reason::user);
+    core::cancel(*root, reason_of(work_));
     core::release(*root);
   }
   go_on();

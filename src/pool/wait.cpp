@@ -254,10 +254,16 @@ bool work_leaf::start() {
   return false;
 }
 
-cancel_progress work_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
+/// Why a work is stopped, as its word says it.
+static std::uint64_t flags_of(cancel_reason reason) noexcept {
+  if (reason == cancel_reason::timeout) return timed_out;
+  return reason == cancel_reason::shutdown ? std::uint64_t{ending} : 0;
+}
+
+cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   if (is_ready()) return cancel_progress::ended;
   if (kind_ == core::join_kind::structured) {
-    static_cast<void>(target_->pool->stop(*target_, 0));
+    static_cast<void>(target_->pool->stop(*target_, flags_of(reason)));
     return is_ready() ? cancel_progress::ended : cancel_progress::pending;
   }
   return cancel_progress::ended;

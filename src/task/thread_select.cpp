@@ -1,6 +1,7 @@
 #include <rota/detail/thread_wait.hpp>
 
 #include "base/chance.hpp"
+#include "base/drawn_order.hpp"
 #include "base/futex.hpp"
 #include "base/random.hpp"
 #include "base/tls_slot.hpp"
@@ -24,7 +25,7 @@ namespace {
 //   N4  What a node has got is this wait's: it begins idle. One that won before, and now loses without having been asked, hands on nothing.
 class several {
  public:
-  several(std::span<const wait_case> cases, std::size_t first) noexcept : cases_(cases), first_(first) {
+  several(std::span<const wait_case> cases, std::uint64_t draw) noexcept : cases_(cases), draw_(draw) {
     for (const wait_case& one : cases_) {
       if (one.at != nullptr) one.me->set(wait_state::idle);  // its leaf has a name, and has won before: N4
     }
@@ -94,8 +95,9 @@ class several {
   }
 
   std::size_t begin() noexcept {
+    base::drawn_order drawn(cases_.size(), draw_);
     for (std::size_t k = 0; k < cases_.size(); ++k) {
-      const std::size_t i = (first_ + k) % cases_.size();
+      const std::size_t i = drawn.next();
       const wait_case& one = cases_[i];
       if (one.at == nullptr) continue;
       if (one.at->rules->try_now(one.at->of, *one.me)) {
@@ -107,11 +109,12 @@ class several {
     return no_case;
   }
 
-  /// The first that has ended. Another one first each time: of those that have, none is always asked last.
+  /// Of those that have ended each is equally likely.
   std::size_t look() noexcept {
-    ++first_;
+    draw_ = base::random(draw_).next();
+    base::drawn_order drawn(cases_.size(), draw_);
     for (std::size_t k = 0; k < cases_.size(); ++k) {
-      const std::size_t i = (first_ + k) % cases_.size();
+      const std::size_t i = drawn.next();
       const wait_case& one = cases_[i];
       if (one.at == nullptr) continue;
       const wait_state now = one.me->state();
@@ -166,7 +169,7 @@ class several {
   }
 
   std::span<const wait_case> cases_;
-  std::size_t first_;
+  std::uint64_t draw_;
   bool forced_ = false;
   base::atomic<std::uint32_t> told_{0};
   base::atomic<std::uint32_t> wakers_{0};
@@ -199,19 +202,20 @@ std::uint64_t draw_of_thread() noexcept {
   return next.next() + (base::chance() ? 1 : 0);
 }
 
-std::size_t try_any(std::span<const wait_case> cases, std::size_t first) noexcept {
+std::size_t try_any(std::span<const wait_case> cases, std::uint64_t draw) noexcept {
+  base::drawn_order drawn(cases.size(), draw);
   for (std::size_t k = 0; k < cases.size(); ++k) {
-    const std::size_t i = (first + k) % cases.size();
+    const std::size_t i = drawn.next();
     if (cases[i].at != nullptr && ends_at_once(cases[i])) return i;
   }
   return no_case;
 }
 
-std::size_t block_any(std::span<const wait_case> cases, std::size_t first, base::time_point deadline) {
+std::size_t block_any(std::span<const wait_case> cases, std::uint64_t draw, base::time_point deadline) {
   bool forced = false;
   std::size_t won = no_case;
   {
-    several me(cases, first);
+    several me(cases, draw);
     won = me.wait(deadline);
     forced = me.was_forced();
   }

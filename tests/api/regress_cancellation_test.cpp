@@ -443,5 +443,38 @@ TEST(regress, children_of_a_cancelled_scope_do_not_see_each_others_end) {
   }
 }
 
+// --- a job that was stopped says why
+
+task<> awaits_named(pool::work<int>& job, std::atomic<bool>& begun) {
+  begun = true;
+  static_cast<void>(co_await job);
+}
+
+TEST(regress, a_job_of_a_pool_says_for_what_cause_it_was_stopped) {
+  pool::thread_pool jobs;
+  std::atomic<int> count{0};
+  for (const bool starts : {true, false}) {
+    runtime rt;
+    const auto until_begun = [&] {
+      if (starts) wait_until([&count] { return count == 1; });
+    };
+    std::atomic<bool> begun{false};
+    auto late = jobs.submit(uses_for_hours(count));
+    until_begun();
+    rt.block_on([](pool::work<int>& job) -> task<> {
+      const auto end = co_await timeout(std::chrono::milliseconds(1), job);
+      EXPECT_FALSE(end.has_value());
+    }(late));
+    EXPECT_EQ(late.fetch().reason(), cancel_reason::timeout);
+
+    auto shut_down = jobs.submit(uses_for_hours(count));
+    until_begun();
+    auto waits_for_it = rt.spawn(awaits_named(shut_down, begun));
+    wait_until([&begun] { return begun.load(); });
+    static_cast<void>(rt.shutdown(std::chrono::seconds(10)));
+    EXPECT_EQ(shut_down.fetch().reason(), cancel_reason::shutdown);
+  }
+}
+
 }  // namespace
 }  // namespace rota::test

@@ -4,11 +4,14 @@
 //   row 4   a signal beside a wait that begins     no_signal_is_lost_beside_a_wait_that_begins
 //   row 5   a waiter goes that was called already  what_was_given_to_who_goes_reaches_another
 //   row 21  who is woken comes back at once         a_hundred_that_are_woken_come_back
+//   -       ready cases that are neighbours         each_ready_case_of_a_select_wins_as_often_as_the_others
 #include "api/scenario_support.hpp"
 #include "support/signal_race.hpp"
 
+#include <rota/channel/select.hpp>
 #include <rota/spawn.hpp>
 #include <rota/sync/condition_variable.hpp>
+#include <rota/sync/event.hpp>
 #include <rota/sync/mutex.hpp>
 #include <rota/sync/notify.hpp>
 #include <rota/sync/semaphore.hpp>
@@ -16,8 +19,10 @@
 #include <rota/sync/strand.hpp>
 #include <rota/time.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -243,6 +248,71 @@ TEST(regress_sync, a_hundred_that_are_woken_come_back) {
   for (auto& each : all) each.join();
   EXPECT_EQ(x.awake, 500);
   EXPECT_EQ(x.permits.available(), 0U);
+}
+
+// ---- a start that is drawn, followed by a circle, favours what comes behind a gap
+
+struct eight_events {
+  std::array<sync::event, 8> of;
+
+  explicit eight_events(std::initializer_list<std::size_t> ready) {
+    for (const std::size_t i : ready) of[i].set();
+  }
+  [[nodiscard]] std::size_t try_one() {
+    return channel::try_select(of[0].wait(),
+                               of[1].wait(),
+                               of[2].wait(),
+                               of[3].wait(),
+                               of[4].wait(),
+                               of[5].wait(),
+                               of[6].wait(),
+                               of[7].wait())
+        ->index();
+  }
+  [[nodiscard]] task<std::size_t> await_one() {
+    const auto first = co_await channel::select(of[0].wait(),
+                                                of[1].wait(),
+                                                of[2].wait(),
+                                                of[3].wait(),
+                                                of[4].wait(),
+                                                of[5].wait(),
+                                                of[6].wait(),
+                                                of[7].wait());
+    co_return first.index();
+  }
+};
+
+/// Eight standard deviations of a count of n wins with probability 1/k are less than 8 * sqrt(n / k).
+void expect_fair(const std::array<int, 8>& wins, std::initializer_list<std::size_t> ready, int all) {
+  int of_ready = 0;
+  const auto fair = all / static_cast<int>(ready.size());
+  for (const std::size_t i : ready) {
+    of_ready += wins[i];
+    EXPECT_NEAR(wins[i], fair, 8 * std::sqrt(fair)) << "case " << i;
+  }
+  EXPECT_EQ(of_ready, all);
+}
+
+TEST(regress_sync, each_ready_case_of_a_select_wins_as_often_as_the_others) {
+  constexpr int all = 8000;
+  const auto try_both = [](std::initializer_list<std::size_t> ready) {
+    eight_events x(ready);
+    std::array<int, 8> tried{};
+    std::array<int, 8> awaited{};
+    for (int i = 0; i < all; ++i) ++tried[x.try_one()];
+    runtime rt({.workers = 1});
+    rt.block_on([](eight_events& of, std::array<int, 8>& wins) -> task<> {
+      for (int i = 0; i < all; ++i) {
+        const std::size_t winner = co_await of.await_one();
+        ++wins[winner];
+      }
+    }(x, awaited));
+    expect_fair(tried, ready, all);
+    expect_fair(awaited, ready, all);
+  };
+  try_both({0, 7});
+  try_both({0, 1, 4});
+  try_both({2, 3, 4, 5, 6});
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ class thread_select : private cases_of<C...> {
   ~thread_select() = default;
 
   [[nodiscard]] std::optional<typename keep<result>::type> try_now() {
-    const std::size_t winner = core::try_any(waits_, first());
+    const std::size_t winner = core::try_any(waits_, core::draw_of_thread());
     if (winner == core::no_case) return std::nullopt;
     if constexpr (std::is_void_v<result>) {
       this->finish(winner);
@@ -266,10 +266,11 @@ class thread_select : private cases_of<C...> {
     }
   }
   result block() {
-    return this->finish(core::block_any(waits_, first(), std::chrono::steady_clock::time_point::max()));
+    return this->finish(
+        core::block_any(waits_, core::draw_of_thread(), std::chrono::steady_clock::time_point::max()));
   }
   std::expected<result, timed_out> block_until(std::chrono::steady_clock::time_point deadline) {
-    const std::size_t winner = core::block_any(waits_, first(), deadline);
+    const std::size_t winner = core::block_any(waits_, core::draw_of_thread(), deadline);
     if (winner == core::no_case) return std::unexpected(timed_out{});
     if constexpr (std::is_void_v<result>) {
       this->finish(winner);
@@ -280,8 +281,6 @@ class thread_select : private cases_of<C...> {
   }
 
  private:
-  static std::size_t first() noexcept { return core::draw_of_thread() % sizeof...(C); }
-
   std::array<core::wait_case, sizeof...(C)> waits_{};
 };
 

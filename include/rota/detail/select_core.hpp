@@ -26,7 +26,7 @@ namespace rota::channel::detail {
 //   S3  Whoever is cancelled has taken nothing: the budget is asked before the first case is started.
 //   S4  A case that loses ends at once. Only one that is cancelled may have to be waited for: then nothing was taken. A handle's task
 //       is cancelled, and waited for, even if its case was not started.
-//   S5  Which case is started first is drawn; each look begins with the one behind.
+//   S5  In which order cases are started is drawn, and so is the order of each look: of the ready ones each is equally likely to win.
 
 enum class order_of_cases : unsigned char { drawn, as_written };
 
@@ -65,7 +65,7 @@ class ROTA_API select_core : public leaf {
 
   std::span<leaf* const> cases_;
   std::uint64_t started_ = 0;
-  std::size_t first_ = 0;
+  std::uint64_t draw_ = 0;
   std::size_t winner_ = none;
   std::exception_ptr failure_;  // of a start that had to come after the turn was given up
   order_of_cases order_;

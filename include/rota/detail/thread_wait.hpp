@@ -48,11 +48,12 @@ struct wait_case {
 /// None of them.
 inline constexpr std::size_t no_case = ~std::size_t{0};
 
-/// The first that need not wait, asked from `first` on, round about. Its node says how it ended; the others have taken nothing.
-ROTA_API std::size_t try_any(std::span<const wait_case> cases, std::size_t first) noexcept;
+/// One that need not wait; of several, each is equally likely if `draw` is uniform. Its node says how it ended; the others have taken
+/// nothing. At most 64 cases.
+ROTA_API std::size_t try_any(std::span<const wait_case> cases, std::uint64_t draw) noexcept;
 /// As block_until(), for whichever comes first; no_case: the deadline has passed.
 ROTA_API std::size_t block_any(std::span<const wait_case> cases,
-                               std::size_t first,
+                               std::uint64_t draw,
                                std::chrono::steady_clock::time_point deadline);
 /// A number for a thread that would be fair, where no scheduler is asked: each thread has a sequence, and that of all threads is the same.
 [[nodiscard]] ROTA_API std::uint64_t draw_of_thread() noexcept;

@@ -1,0 +1,45 @@
+// A few numbers in an order that is drawn.
+#pragma once
+
+#include "base/random.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace rota::base {
+
+/// Yields the numbers below `count`, each once, in an order that depends on `draw` alone. If draws are uniform, each order is equally
+/// likely: so of several that are wanted each is equally likely the first, wherever they are. A start that is drawn, followed by a circle,
+/// is not fair: of 0 and 7 in a circle of eight, 0 comes first in seven of eight.
+///
+/// R. Durstenfeld's shuffle (1964), made as far as it is asked for. A number of 64 bits has eight drawn positions of up to 64; then it is
+/// mixed anew.
+class drawn_order {
+ public:
+  static constexpr std::size_t most = 64;
+
+  drawn_order(std::size_t count, std::uint64_t draw) noexcept : draw_(draw), left_(draw), count_(count) {
+    for (std::size_t i = 0; i < count; ++i) at_[i] = static_cast<unsigned char>(i);
+  }
+
+  /// Call it `count` times at most.
+  [[nodiscard]] std::size_t next() noexcept {
+    constexpr std::size_t per_draw = 8;
+    if (given_ != 0 && given_ % per_draw == 0) left_ = random(draw_ + given_).next();
+    const std::size_t choices = count_ - given_;
+    const std::size_t other = given_ + left_ % choices;
+    left_ /= choices;
+    std::swap(at_[given_], at_[other]);
+    return at_[given_++];
+  }
+
+ private:
+  std::uint64_t draw_;
+  std::uint64_t left_;  // of the draw
+  std::size_t count_;
+  std::size_t given_ = 0;
+  unsigned char at_[most];
+};
+
+}  // namespace rota::base
