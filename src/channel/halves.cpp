@@ -35,7 +35,7 @@ const core::wait_rules halves::close_rules{
         },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 void halves::tell_closed() noexcept {

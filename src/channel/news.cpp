@@ -99,7 +99,7 @@ constexpr core::wait_rules news::rules_called(const char* what) noexcept {
           },
       .leave = [](void*, wait_section&, wait_node&) noexcept {},
       .pass_on = [](void*, wait_node&) noexcept {},
-      .keeps_what_it_gives = true,
+      .is_end = [](void* of) noexcept { return is_the_end_for(who(of)); },
   };
 }
 constinit const core::wait_rules news::watch_rules = rules_called("watch change");
@@ -115,7 +115,7 @@ constinit const core::wait_rules news::close_rules{
         },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 }  // namespace rota::channel::detail

@@ -19,7 +19,7 @@ const core::wait_rules oneshot_core::rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
+    .is_end = [](void* of) noexcept { return self(of).ask() == look::ended; },
 };
 
 const core::wait_rules oneshot_core::close_rules{
@@ -29,7 +29,7 @@ const core::wait_rules oneshot_core::close_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 on_join oneshot_core::join(wait_section& section, wait_node& me) noexcept {

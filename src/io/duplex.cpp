@@ -128,6 +128,7 @@ const core::wait_rules duplex_pipe::rules_of_reader{
         },
     .leave = [](void* of, wait_section&, wait_node&) noexcept { self(of).leave(reads); },
     .pass_on = [](void*, wait_node&) noexcept {},
+    .is_end = [](void* of) noexcept { return self(of).has_ended_for_reader(); },
 };
 const core::wait_rules duplex_pipe::rules_of_writer{
     .what = "duplex write",
@@ -140,6 +141,7 @@ const core::wait_rules duplex_pipe::rules_of_writer{
         },
     .leave = [](void* of, wait_section&, wait_node&) noexcept { self(of).leave(writes); },
     .pass_on = [](void*, wait_node&) noexcept {},
+    .is_end = [](void* of) noexcept { return self(of).has_ended_for_writer(); },
 };
 
 core::wait_target duplex_pipe::to_read(bool empty) noexcept {

@@ -19,7 +19,7 @@ const core::wait_rules event::manual_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 const core::wait_rules event::automatic_rules{
@@ -29,7 +29,7 @@ const core::wait_rules event::automatic_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
     .pass_on = [](void* of, wait_node&) noexcept { self(of).set(); },
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 on_join event::join(wait_section& section, wait_node& me) noexcept {

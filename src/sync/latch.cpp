@@ -27,7 +27,7 @@ const core::wait_rules latch::rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
     .pass_on = [](void*, wait_node&) noexcept {},
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 latch::latch(count things) : word_(things) {

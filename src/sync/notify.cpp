@@ -22,7 +22,7 @@ const core::wait_rules notify::rules{
         [](void* of, wait_node& me) noexcept {
           if (me.kind == by_one) self(of).notify_one();
         },
-    .keeps_what_it_gives = true,
+    .is_end = core::always_an_end,
 };
 
 on_join notify::join(wait_section& section, wait_node& me) noexcept {

@@ -118,6 +118,11 @@ class ROTA_API news {
   [[nodiscard]] static bool is_news_for(const hearing& who) noexcept {
     return who.of->is_more_than(*who.seen);
   }
+  /// It has seen all that there will be.
+  [[nodiscard]] static bool is_the_end_for(const hearing& who) noexcept {
+    const auto now = who.of->state();
+    return now.is_closed() && now.count() <= *who.seen;
+  }
   void add_half() noexcept;
   void tell_unwanted() noexcept;
   void throw_if_modifying() const;

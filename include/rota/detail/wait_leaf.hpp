@@ -22,7 +22,7 @@ class ROTA_API wait_leaf : public leaf {
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] bool is_discardable() noexcept final {
-    return at_.rules->keeps_what_it_gives || me_.state() == wait_state::closed;
+    return me_.state() == wait_state::closed || (at_.rules->is_end != nullptr && at_.rules->is_end(at_.of));
   }
   [[nodiscard]] const char* what() const noexcept final { return at_.rules->what; }
 

@@ -238,11 +238,15 @@ struct wait_rules {
   void (*leave)(void* of, wait_section& section, wait_node& me) noexcept;
   /// Without the lock: `me` got what it wanted, and nobody will use it: the next in line gets it.
   void (*pass_on)(void* of, wait_node& me) noexcept;
-  /// What it gives stays there until the wait is over, as the value of a oneshot does, or is no thing, as the setting of an event.
-  bool keeps_what_it_gives = false;
+  /// Asked if the wait is over and was not told `closed`: is what it ended with an end, or a signal, that a task which is unwound for
+  /// the same cause need not see, and that is not lost then? Null: no, it gives something.
+  bool (*is_end)(void* of) noexcept = nullptr;
   /// A task that was called, with nobody behind it, may take what it wants by try_now, and need not join.
   bool called_may_try = false;
 };
+
+/// For wait_rules::is_end.
+inline constexpr auto always_an_end = [](void* /*of*/) noexcept { return true; };
 
 /// Where and how one waits.
 struct wait_target {

@@ -48,6 +48,12 @@ class ROTA_API duplex_pipe {
   /// False: it would have to wait.
   [[nodiscard]] bool can_read() const noexcept { return is_readable(state()); }
   [[nodiscard]] bool can_write() const noexcept { return is_writable(state()); }
+  /// Of can_read() and can_write(): because of an end.
+  [[nodiscard]] bool has_ended_for_reader() const noexcept {
+    const std::uint64_t now = state();
+    return (now & (ended | gone)) != 0 && count_in(now) == 0;
+  }
+  [[nodiscard]] bool has_ended_for_writer() const noexcept { return (state() & (ended | gone)) != 0; }
   /// After can_read(), or a wait.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into) noexcept;
   [[nodiscard]] result<std::size_t> write(std::span<const std::byte> from) noexcept;
@@ -128,7 +134,7 @@ class duplex_read final : public core::wait_leaf {
   duplex_read(duplex_pipe& of, std::span<std::byte> into) noexcept
       : wait_leaf(of.to_read(into.empty())), of_(&of), into_(into) {}
   bool await_ready() noexcept {
-    return try_here([this]() noexcept { return into_.empty() || of_->can_read(); });
+    return try_end_here([this]() noexcept { return into_.empty() || of_->can_read(); });
   }
   [[nodiscard]] result<std::size_t> await_resume() noexcept {
     if (into_.empty()) return 0;
@@ -145,7 +151,7 @@ class duplex_write final : public core::wait_leaf {
   duplex_write(duplex_pipe& of, std::span<const std::byte> from) noexcept
       : wait_leaf(of.to_write(from.empty())), of_(&of), from_(from) {}
   bool await_ready() noexcept {
-    return try_here([this]() noexcept { return from_.empty() || of_->can_write(); });
+    return try_end_here([this]() noexcept { return from_.empty() || of_->can_write(); });
   }
   [[nodiscard]] result<std::size_t> await_resume() noexcept {
     if (from_.empty()) return 0;
