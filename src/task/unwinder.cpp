@@ -10,26 +10,31 @@ verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   if (task.word.load().has(unwinding)) {
     return waiting == nullptr || waiting->cancel_ended() ? advance(task) : verdict::wait;
   }
-  if (const std::optional<verdict> reached = stop_if_reached(task)) return *reached;
+  if (task.regions != nullptr) note_limits(task);
+  if (task.word.load().cancel_due()) {
+    if (waiting == nullptr && must_begin(task)) return verdict::resume;
+    return begin_cancelled(task);
+  }
   if (waiting == nullptr) return verdict::resume;
   if (!waiting->is_ready()) return task.regions == nullptr ? verdict::wait : before_wait(task);
   if (waiting->is_discardable()) {
-    // What it waited for may have ended for a cause that has reached the task since.
+    // It may have ended for a cause that holds for this task, too.
     if (const std::optional<verdict> reached = stop_if_reached(task)) return *reached;
   }
   return verdict::resume;
 }
 
-/// Empty: no cause that holds for the task has happened.
+verdict unwinder::begin_cancelled(header& task) noexcept {
+  // relaxed. Written before the word's transition that this thread has just read.
+  return begin(task, nullptr, task.reason.load(base::order::relaxed));
+}
+
+/// It has seen an end. Empty: no cause that holds for it has happened.
 std::optional<verdict> unwinder::stop_if_reached(header& task) noexcept {
   catch_up(task);
-  const bool begins = task.waiting.get() == nullptr && must_begin(task);
   switch (standing_of(task)) {
-    case standing::due:
-      if (begins) return verdict::resume;
-      // relaxed. Written before the word's transition that this thread has just read.
-      return begin(task, nullptr, task.reason.load(base::order::relaxed));
-    case standing::announced: return begins ? verdict::resume : verdict::wait;
+    case standing::due: return begin_cancelled(task);
+    case standing::announced: return verdict::wait;
     case standing::free: break;
   }
   if (region* const over = region_that_is_over(task)) return give_up(task, *over);

@@ -25,7 +25,7 @@ class unwinder {
   /// Decides what a task that has just become `running` may do.
   static verdict look(header& task) noexcept {
     leaf* const waiting = task.waiting.get();
-    if (task.word.load().has_one_of(cancelled, unwinding) || task.watched) [[unlikely]]
+    if (task.word.load().has_one_of(cancelled, unwinding) || task.regions != nullptr) [[unlikely]]
       return look_closely(task, waiting);
     if (waiting == nullptr) return verdict::resume;
     if (!waiting->is_ready()) return verdict::wait;
@@ -62,6 +62,7 @@ class unwinder {
 
   static standing standing_of(const header& task) noexcept;
   static verdict look_closely(header& task, leaf* waiting) noexcept;
+  static verdict begin_cancelled(header& task) noexcept;
   static std::optional<verdict> stop_if_reached(header& task) noexcept;
   static void catch_up(header& task) noexcept;
   static base::time_point inherited_deadline(const header& task) noexcept;
