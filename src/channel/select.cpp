@@ -120,7 +120,8 @@ cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
   if (phase_ == phase::won && winner_ != none) started_ |= bit(winner_);
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     if (cases_[i] == nullptr) continue;
-    if (phase_ == phase::untried) at(i).bind(task());
+    // A case behind the one that has won was not started.
+    at(i).bind(task());
     if (at(i).announce_cancel(reason)) started_ |= bit(i);
   }
   phase_ = phase::ends;

@@ -339,6 +339,18 @@ task<int> by_channel() {
   }
   co_return items;
 }
+// The end wins before the handle's case is started.
+task<int> by_select_of_ends() {
+  auto [to, from] = channel::bounded<int>(4);
+  auto producer = spawn(sends_for_an_hour(std::move(to)));
+  auto work = spawn(hour());
+  for (;;) {
+    auto first = co_await channel::select_in_order(from.recv(), work);
+    if (first.index() != 0) co_return 1;
+    const auto item = std::move(first).template get<0>();
+    if (!item.has_value()) co_return 2;
+  }
+}
 task<> keeps_for_an_hour(channel::oneshot_sender<int> to) {
   const auto kept = std::move(to);
   co_await sleep_for(std::chrono::hours(1));
@@ -379,6 +391,7 @@ constexpr way_to_wait ways_to_wait[] = {by_handle,
                                         by_longer_limit,
                                         by_select,
                                         by_channel,
+                                        by_select_of_ends,
                                         by_oneshot,
                                         by_event};
 
