@@ -51,6 +51,8 @@ class ROTA_API leaf {
   /// a task or of a channel, and is not lost if the task does not go on with it: then a task that is to be cancelled itself for the
   /// same cause is unwound here, and does not see it. Returns false for an outcome that was taken and cannot be given back.
   [[nodiscard]] virtual bool is_discardable() noexcept { return false; }
+  /// Does the co_await itself start tasks, which inherit the deadline of a timeout directly around it?
+  [[nodiscard]] virtual bool starts_tasks() const noexcept { return false; }
   /// For reports: "sleep", "socket read".
   [[nodiscard]] virtual const char* what() const noexcept { return "leaf"; }
 

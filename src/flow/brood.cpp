@@ -66,6 +66,7 @@ header* brood::take_in(promise_base& root,
   header& child = make_header(root, by, type, initial, current_task());
   // Of the place where the scope is: what holds around the caller of spawn() is its own affair.
   child.deadline = deadline_;
+  note_watched(child);
   used_.set(true);
   // relaxed. The child's word hands it over.
   child.bond.store(this, base::order::relaxed);

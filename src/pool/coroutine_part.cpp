@@ -80,6 +80,8 @@ bool coroutine_part::has_begun() noexcept {
 
 void coroutine_part::begin(task<void> root) noexcept {
   core::header& made = core::launch(*root.release(), *this, core::result_vtable_of<void>);
+  // What a task that this thread may be helping for has: no affair of this one's.
+  core::disinherit(made);
   {
     const base::lock_guard guard(lock_);
     root_ = &made;

@@ -23,7 +23,7 @@ void pool_core::give_back(work_core& w) noexcept {
   if (w.load().refs() == 0) return recycle(w);
   // What was asked of it meanwhile was asked of a work that has not come.
   word seen{};
-  static_cast<void>(w.apply<rule::clear>(seen, taken | stop_asked | force_asked | timed_out));
+  static_cast<void>(w.apply<rule::clear>(seen, taken | stop_asked | force_asked | timed_out | ending));
   if (is_closed()) end_reservation(w);
   drop(w);
 }

@@ -142,7 +142,7 @@ constexpr step ask_early(word w, std::uint64_t flags) noexcept {
   return {w.with(flags), w.is(work_status::created) && (!w.has(reserved) || w.has(taken))};
 }
 constexpr step forget_stop(word w) noexcept {
-  return {w.without(stop_asked | timed_out), w.is_running() && !w.has(force_asked)};
+  return {w.without(stop_asked | timed_out | ending), w.is_running() && !w.has(force_asked)};
 }
 constexpr step pause_here(word w) noexcept { return {w.to(work_status::paused), w.is(work_status::running)}; }
 constexpr step go_on(word w) noexcept { return {w.to(work_status::running), w.is(work_status::paused)}; }

@@ -207,8 +207,8 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
 void runtime_core::cancel_everything() noexcept {
   tasks.wake_all();
   tasks.tasks().for_each(core::announce_cancel);
-  threads.cancel_queued();
   tasks.tasks().act_on_each([](core::header& task) { core::cancel(task, cancel_reason::shutdown); });
+  threads.cancel_queued();
 }
 
 void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {

@@ -72,8 +72,15 @@ bool fork_group::decides(const ending& how) const noexcept {
 }
 
 bool fork_group::is_discardable() noexcept {
-  // relaxed. Over: done_ has ordered it.
-  if (failed_.load(base::order::relaxed) == 0) return false;
+  // relaxed, both. Over: done_ has ordered it.
+  const std::uint32_t failed = failed_.load(base::order::relaxed);
+  if (failed == 0) return false;
+  if (rule_ != group_rule::settled) {
+    // What the co_await would give; what became of the others nobody sees.
+    const std::uint32_t decided = decider_.load(base::order::relaxed);
+    return decided != parents &&
+           ending_at((decided != 0 ? decided : failed) - 1).cancelled != cancel_reason::none;
+  }
   for (std::uint32_t i = 0; i < count_; ++i) {
     if (ending_at(i).cancelled != cancel_reason::none) return true;
   }

@@ -302,7 +302,7 @@ bool fork_group::waits_for_own_cancellation() const noexcept {
 bool fork_group::ends_for_its_parent(header& me) noexcept {
   if (!me.may_have_to_stop() && me.shard != header::not_enrolled) [[likely]]
     return false;
-  return is_discardable() && unwinder::is_reached(me);
+  return is_discardable() && unwinder::is_reached(me, *this);
 }
 
 header& fork_group::adopt(promise_base& child) noexcept {

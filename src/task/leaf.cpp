@@ -52,7 +52,7 @@ bool leaf::must_not_go_on() noexcept {
   core::header& me = core::header_of(*task_);
   if (!me.may_have_to_stop() && me.shard != core::header::not_enrolled) [[likely]]
     return false;
-  return is_discardable() && core::unwinder::is_reached(me);
+  return is_discardable() && core::unwinder::is_reached(me, *this);
 }
 
 bool leaf::suspend_in(core::promise_base& frame) {

@@ -19,24 +19,25 @@ namespace rota::core {
 //   P2  What include() says yes to has passed by the clock: so nobody is stopped too early.
 class passed_deadlines {
  public:
-  constexpr passed_deadlines() noexcept : latest_(base::time_point::min()) {}
+  constexpr passed_deadlines() noexcept : latest_(base::time_point::min().time_since_epoch().count()) {}
 
   /// `now`: a time that the clock has shown.
   void note(base::time_point now) noexcept {
+    const base::nanoseconds::rep time = now.time_since_epoch().count();
     // relaxed. P1.
-    base::time_point seen = latest_.load(base::order::relaxed);
+    base::nanoseconds::rep seen = latest_.load(base::order::relaxed);
     // relaxed, failure: relaxed. P1.
-    while (seen < now &&
-           !latest_.compare_exchange_weak(seen, now, base::order::relaxed, base::order::relaxed)) {
+    while (seen < time &&
+           !latest_.compare_exchange_weak(seen, time, base::order::relaxed, base::order::relaxed)) {
     }
   }
   [[nodiscard]] bool include(base::time_point deadline) const noexcept {
     // relaxed. P1.
-    return deadline <= latest_.load(base::order::relaxed);
+    return deadline.time_since_epoch().count() <= latest_.load(base::order::relaxed);
   }
 
  private:
-  base::atomic<base::time_point> latest_;
+  base::atomic<base::nanoseconds::rep> latest_;
 };
 
 /// Of the machine's steady clock, for all runtimes of the process: a task of one may await a task of another.

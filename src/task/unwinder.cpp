@@ -19,7 +19,7 @@ verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   if (!waiting->is_ready()) return task.regions == nullptr ? verdict::wait : before_wait(task);
   if (waiting->is_discardable()) {
     // It may have ended for a cause that holds for this task, too.
-    if (const std::optional<verdict> reached = stop_if_reached(task)) return *reached;
+    if (const std::optional<verdict> reached = stop_if_reached(task, *waiting)) return *reached;
   }
   return verdict::resume;
 }
@@ -30,30 +30,39 @@ verdict unwinder::begin_cancelled(header& task) noexcept {
 }
 
 /// It has seen an end. Empty: no cause that holds for it has happened.
-std::optional<verdict> unwinder::stop_if_reached(header& task) noexcept {
+std::optional<verdict> unwinder::stop_if_reached(header& task, const leaf& seen) noexcept {
   catch_up(task);
   switch (standing_of(task)) {
     case standing::due: return begin_cancelled(task);
     case standing::announced: return verdict::wait;
     case standing::free: break;
   }
-  if (region* const over = region_that_is_over(task)) return give_up(task, *over);
+  if (region* const over = region_that_is_over(task, seen)) return give_up(task, *over);
   return std::nullopt;
 }
 
-bool unwinder::is_reached(header& task) noexcept {
+bool unwinder::is_reached(header& task, const leaf& seen) noexcept {
   catch_up(task);
-  return standing_of(task) != standing::free || region_that_is_over(task) != nullptr;
+  return standing_of(task) != standing::free || region_that_is_over(task, seen) != nullptr;
 }
 
 /// What holds for this task and has happened, and was not delivered to it yet: its own timer is late, or a shutdown has not found it.
 void unwinder::catch_up(header& task) noexcept {
   const scheduler& by = *task.owner;
-  if (by.passed->include(task.deadline) && by.passed->include(inherited_deadline(task)))
+  if (by.passed->include(task.deadline) && by.passed->include(inherited_deadline(task)) &&
+      !is_held_off_by_parent(task))
     static_cast<void>(cancel(task, cancel_reason::timeout));
   if (task.shard == header::not_enrolled && !by.ops->is_open(by))
     static_cast<void>(cancel(task, cancel_reason::shutdown));
   if (task.regions != nullptr) note_limits(task);
+}
+
+/// A child of a scope ends with what its parent does: a shield of that holds the deadline off from both.
+bool unwinder::is_held_off_by_parent(const header& task) noexcept {
+  // relaxed. Set before the child first ran, and it holds: the child has not ended.
+  const family* const around = task.bond.load(base::order::relaxed);
+  const header* const parent = around == nullptr ? nullptr : around->parent();
+  return parent != nullptr && !parent->word.load().exposed();
 }
 
 base::time_point unwinder::inherited_deadline(const header& task) noexcept {
@@ -73,8 +82,9 @@ unwinder::standing unwinder::standing_of(const header& task) noexcept {
 }
 
 /// The outermost region, of those that no shield inside of them holds off, of which somebody has seen the end: a deadline that others
-/// have acted upon, a scope that has failed. Not the one around the innermost frame: what it was set for is done, and wins.
-region* unwinder::region_that_is_over(header& task) noexcept {
+/// have acted upon, a scope that has failed. Not the one around the innermost frame: what it was set for is done, and wins; unless it was
+/// set for tasks that were started inside of it, and have inherited it.
+region* unwinder::region_that_is_over(header& task, const leaf& seen) noexcept {
   const passed_deadlines& passed = *task.owner->passed;
   region* found = nullptr;
   const bool all = task.word.load().has(overridden);
@@ -84,7 +94,8 @@ region* unwinder::region_that_is_over(header& task) noexcept {
     const timed_region* const timed = r->as_timed();
     if (timed != nullptr ? passed.include(timed->at()) : r->passed()) found = r;
   }
-  return found == nullptr || found->frame_ == task.innermost.get() ? nullptr : found;
+  const bool is_its_own = found != nullptr && found->frame_ == task.innermost.get() && !seen.starts_tasks();
+  return is_its_own ? nullptr : found;
 }
 
 /// It has not begun, and awaits one leaf and ends. So it does not come here again without one.

@@ -34,8 +34,8 @@ class unwinder {
     return verdict::resume;
   }
   /// Has a cause that holds for this task happened, so that it must not go on with an end that it has just seen? It then suspends, and
-  /// is looked at. The task runs on this thread, and has something to be unwound or woken by.
-  static bool is_reached(header& task) noexcept;
+  /// is looked at. `seen`: the leaf whose end it is. The task runs on this thread.
+  static bool is_reached(header& task, const leaf& seen) noexcept;
   /// Its innermost frame waits for a leaf, or lets others run first, with regions in force. `wait`: let it. A deadline that
   /// passed while the task ran is delivered here: its wake may be used up.
   static verdict before_wait(header& task) noexcept;
@@ -63,10 +63,11 @@ class unwinder {
   static standing standing_of(const header& task) noexcept;
   static verdict look_closely(header& task, leaf* waiting) noexcept;
   static verdict begin_cancelled(header& task) noexcept;
-  static std::optional<verdict> stop_if_reached(header& task) noexcept;
+  static std::optional<verdict> stop_if_reached(header& task, const leaf& seen) noexcept;
   static void catch_up(header& task) noexcept;
   static base::time_point inherited_deadline(const header& task) noexcept;
-  static region* region_that_is_over(header& task) noexcept;
+  static bool is_held_off_by_parent(const header& task) noexcept;
+  static region* region_that_is_over(header& task, const leaf& seen) noexcept;
   static bool must_begin(header& task) noexcept;
   static void note_limits(header& task) noexcept;
   static region* passed_deadline(header& task) noexcept;

@@ -400,6 +400,27 @@ task<bool> ends_late(way_to_wait way) {
   co_return !end.has_value();
 }
 
+/// The children inherit the deadline that is set in the same co_await.
+task<> ends_late_around_children() {
+  for (int i = 0; i < rounds / 10; ++i) {
+    const auto all = co_await timeout(std::chrono::microseconds(500), when_all(by_handle(), by_result()));
+    EXPECT_FALSE(all.has_value());
+    const auto settled =
+        co_await timeout(std::chrono::microseconds(500), when_all_settled(by_channel(), by_handle()));
+    EXPECT_FALSE(settled.has_value());
+  }
+}
+
+TEST(regress, one_deadline_around_children_is_reported_by_its_timeout) {
+  for (const unsigned workers : {1U, 2U}) {
+    runtime_options o;
+    o.workers = workers;
+    runtime rt(o);
+    rt.block_on(ends_late_around_children());
+    rt.spawn(ends_late_around_children()).join();
+  }
+}
+
 TEST(regress, one_deadline_is_reported_by_its_timeout) {
   for (const unsigned workers : {1U, 2U, 4U}) {
     runtime_options o;

@@ -39,7 +39,7 @@ class model_scheduler {
 
     core::passed_deadlines passed_here;
     std::optional<timing::shard> timers;
-    base::atomic<base::time_point> time;
+    base::atomic<base::nanoseconds::rep> time;
     base::mutex mutex;
     std::deque<core::header*> queue;  // under the mutex
     base::atomic<std::uint32_t> pushes{0};
@@ -93,13 +93,13 @@ class model_scheduler {
   void have_timers(base::time_point now) {
     core_->timers.emplace(now);
     // relaxed. Nobody else is here.
-    core_->time.store(now, base::order::relaxed);
+    core_->time.store(now.time_since_epoch().count(), base::order::relaxed);
   }
   /// By one thread: it is `now`, and timers fire, one after the other, until `is_over` says so.
   template <class Over>
   void let_time_pass(base::time_point now, Over is_over) {
     // release. Whoever sees the new time comes after what was done before.
-    core_->time.store(now, base::order::release);
+    core_->time.store(now.time_since_epoch().count(), base::order::release);
     while (!is_over()) {
       static_cast<void>(core_->timers->poll(now, 1));
       base::cpu_relax();
@@ -203,7 +203,8 @@ inline constexpr core::scheduler_ops model_scheduler::table{
     .now =
         [](const core::scheduler& s) noexcept {
           // acquire. See let_time_pass().
-          return of(s).timers ? of(s).time.load(base::order::acquire) : base::now();
+          const base::nanoseconds passed(of(s).time.load(base::order::acquire));
+          return of(s).timers ? base::time_point(passed) : base::now();
         },
     .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& {
       if (!of(s).timers) ROTA_FATAL("this scheduler has no timers", 0);

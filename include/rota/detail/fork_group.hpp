@@ -95,6 +95,7 @@ class ROTA_API fork_group : public leaf, public family {
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final;
   [[nodiscard]] bool is_discardable() noexcept final;
+  [[nodiscard]] bool starts_tasks() const noexcept final { return true; }
   [[nodiscard]] const char* what() const noexcept final { return "when"; }
 
   void ended(header& child, const ending& how, bool unseen) noexcept final;

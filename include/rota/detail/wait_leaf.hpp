@@ -49,7 +49,7 @@ class ROTA_API wait_leaf : public leaf {
   template <class Take>
   bool try_end_here(Take take) noexcept {
     if (!try_here(take)) return false;
-    is_held_ = task().may_have_to_stop();
+    is_held_ = task().may_have_to_stop() || task().shard == activation::not_enrolled;
     return !is_held_;
   }
 

@@ -163,8 +163,11 @@ TEST(work_rules, by_whoever_asks_it_to_stop) {
   expect_rule("ask_early", {.from = {created}, .sets = flags}, rejected, false, [](word w) {
     return rule::ask_early(w, stop_flags);
   });
-  expect_rule(
-      "forget_stop", {.from = runs, .clears = stop_asked | timed_out}, rejected, false, rule::forget_stop);
+  expect_rule("forget_stop",
+              {.from = runs, .clears = stop_asked | timed_out | ending},
+              rejected,
+              false,
+              rule::forget_stop);
   for_each_word([](word w) {
     if (rule::forget_stop(w).applies) {
       ASSERT_FALSE(w.has(force_asked));
