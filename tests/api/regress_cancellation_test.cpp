@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 
 namespace rota::test {
 namespace {
@@ -362,20 +363,21 @@ task<int> by_oneshot() {
   co_return got.has_value() ? 1 : 2;
 }
 struct sets_at_end {
-  explicit sets_at_end(sync::event& which) : of(which) {}
+  explicit sets_at_end(std::shared_ptr<sync::event> which) : of(std::move(which)) {}
   sets_at_end(const sets_at_end&) = delete;
   sets_at_end& operator=(const sets_at_end&) = delete;
-  ~sets_at_end() { of.set(); }
-  sync::event& of;
+  ~sets_at_end() { of->set(); }
+  std::shared_ptr<sync::event> of;
 };
-task<> sets_when_unwound(sync::event& done) {
-  const sets_at_end here(done);
+/// It may outlive the task that waits.
+task<> sets_when_unwound(std::shared_ptr<sync::event> done) {
+  const sets_at_end here(std::move(done));
   co_await sleep_for(std::chrono::hours(1));
 }
 task<int> by_event() {
-  sync::event done;
+  const auto done = std::make_shared<sync::event>();
   auto work = spawn(sets_when_unwound(done));
-  co_await done.wait();
+  co_await done->wait();
   co_return 1;
 }
 
