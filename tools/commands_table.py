@@ -110,7 +110,7 @@ AFTER = [
 ENDED = [(re.compile(r"build/dev/examples/tail"), "timeout --preserve-status -s INT 3 ")]
 
 # What commands need that are not ./dev commands, and so install nothing: only for a bare system.
-PACKAGES = ("cmake ninja-build clang-19 lld-19 pkg-config python3 liburing-dev libc-ares-dev libssl-dev libgtest-dev "
+PACKAGES = ("cmake ninja-build clang-19 lld-19 g++ pkg-config python3 liburing-dev libc-ares-dev libssl-dev libgtest-dev "
             "nlohmann-json3-dev libboost1.81-dev libcli11-dev libbenchmark-dev curl openssl strace valgrind")
 
 # How long a command takes in a fresh clone on two processors: `quick` less than 30 seconds, `medium` less than about two

@@ -159,7 +159,7 @@ class Place:
         """Starts the command; in a session of its own, so that all its processes can be ended."""
         script = command.script()
         if self.base:
-            installs = "" if OF_DEV.match(command.words) else INSTALL
+            installs = "" if OF_DEV.match(script) else INSTALL
             script = installs + script.replace("{scratch}", "/scratch")
             words = bare_system.command(self.base, own, script, self.variables(own), self.cache)
         else:

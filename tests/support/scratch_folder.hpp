@@ -1,7 +1,10 @@
 // A folder that a test may fill, and that is gone after it.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -33,6 +36,18 @@ class scratch_folder {
   void write(std::string_view name, std::string_view content) const {
     std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());
     std::ofstream(at(name), std::ios::binary) << content;
+  }
+  /// Does its file system say what of a file is in memory? Some, such as overlayfs, do not; then each read goes by a thread, or by the ring.
+  [[nodiscard]] bool reads_in_memory() const {
+    const std::string name = at(".reads_in_memory");
+    std::ofstream(name) << "1";
+    const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    char one = 0;
+    iovec into{&one, 1};
+    const bool can = file >= 0 && ::preadv2(file, &into, 1, 0, RWF_NOWAIT) == 1;
+    if (file >= 0) ::close(file);
+    std::filesystem::remove(name);
+    return can;
   }
 
  private:

@@ -171,6 +171,7 @@ TEST_F(failing_files, a_small_file_that_is_not_in_memory_as_a_whole_is_read_by_a
 
 /// Kernels that cannot be asked, and those that say 0 where there is something.
 TEST_F(failing_files, what_a_read_in_place_says_is_believed_of_bytes_alone) {
+  const unsigned in_place = folder.reads_in_memory() ? 0 : 1;
   folder.write("f", text);
   by_threads([&]() -> task<> {
     const fs::file f = demand(co_await fs::file::open(at("f")));
@@ -184,7 +185,7 @@ TEST_F(failing_files, what_a_read_in_place_says_is_believed_of_bytes_alone) {
     co_await expect_value(f.read_at(some, 5000), 0U);
     EXPECT_EQ(calls::made(call::read_at), 5U) << "an end is asked for twice";
     co_await expect_value(f.read_at(some, 1), 10U);
-    EXPECT_EQ(calls::made(call::read_at), 5U) << "and bytes are not";
+    EXPECT_EQ(calls::made(call::read_at), 5U + in_place) << "and bytes are not";
   });
 }
 

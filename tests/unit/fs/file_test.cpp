@@ -419,7 +419,8 @@ TEST_F(fs_file, what_a_ring_can_do_it_does) {
     co_await gives(f.read_at(some, 4), 4U);
     co_await gives(f.read_at(some, 4096), 0U);
   });
-  EXPECT_EQ(rt.stats().io.operations, 7U) << "the last one: an end is asked for twice";
+  const unsigned not_in_place = folder.reads_in_memory() ? 0 : 1;
+  EXPECT_EQ(rt.stats().io.operations, 7U + not_in_place) << "the last one: an end is asked for twice";
 }
 
 TEST_F(fs_file, what_is_moved_onto_itself_stays) {
