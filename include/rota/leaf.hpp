@@ -100,8 +100,6 @@ class ROTA_API leaf {
  private:
   friend class channel::detail::select_core;
 
-  bool must_not_go_on() noexcept;
-
   core::activation* task_ = nullptr;
 };
 

@@ -10,8 +10,8 @@
 namespace rota::base {
 
 /// Yields the numbers below `count`, each once, in an order that depends on `draw` alone. If draws are uniform, each order is equally
-/// likely: so of several that are wanted each is equally likely the first, wherever they are. A start that is drawn, followed by a circle,
-/// is not fair: of 0 and 7 in a circle of eight, 0 comes first in seven of eight.
+/// likely: so of several that are wanted each is equally likely the first. A start that is drawn, followed by a circle, is not fair: of 0
+/// and 7 in a circle of eight, 7 comes first for seven of the eight starts.
 ///
 /// R. Durstenfeld's shuffle (1964), made as far as it is asked for. A number of 64 bits has eight drawn positions of up to 64; then it is
 /// mixed anew.

@@ -100,7 +100,7 @@ bool select_core::is_ready() noexcept {
     }
   }
   // Another order each time, from the same draw.
-  draw_ = base::random(draw_).next();
+  if (order_ == order_of_cases::drawn) draw_ = base::random(draw_).next();
   base::drawn_order drawn(cases_.size(), draw_);
   for (std::size_t k = 0; k < cases_.size(); ++k) {
     const std::size_t i = order_ == order_of_cases::drawn ? drawn.next() : k;

@@ -12,7 +12,7 @@ namespace {
 /// The waker of an expiry: it cancels.
 header& of(void* data) noexcept { return *static_cast<header*>(data); }
 
-/// Whoever awaits the task has inherited the same deadline, or set it, and must not take its end for the task's own: see passed_deadlines.
+/// Notes the time before it cancels: tasks that await this one may have the same deadline. See passed_deadlines.hpp.
 void expire(header& task) noexcept {
   const scheduler& by = *task.owner;
   by.passed->note(by.ops->now(by));

@@ -76,7 +76,7 @@ bool fork_group::is_discardable() noexcept {
   const std::uint32_t failed = failed_.load(base::order::relaxed);
   if (failed == 0) return false;
   if (rule_ != group_rule::settled) {
-    // What the co_await would give; what became of the others nobody sees.
+    // Only the outcome that the co_await would give counts.
     const std::uint32_t decided = decider_.load(base::order::relaxed);
     return decided != parents &&
            ending_at((decided != 0 ? decided : failed) - 1).cancelled != cancel_reason::none;
@@ -87,21 +87,23 @@ bool fork_group::is_discardable() noexcept {
   return false;
 }
 
-/// Also to those that have ended. Children that are no tasks yet see what was decided when they become tasks.
-void fork_group::announce_to_tasks() const noexcept {
+/// Children that are no tasks yet read what was decided when they become tasks.
+template <class Visit>
+void fork_group::for_each_task(Visit visit) const noexcept {
   for (std::uint32_t i = 0; i < count_; ++i) {
     // seq_cst. See make_task_of().
-    if (header* const task = task_made_of(*members_[i], base::order::seq_cst)) core::announce_cancel(*task);
+    if (header* const task = task_made_of(*members_[i], base::order::seq_cst)) visit(*task);
   }
 }
 
+/// Also to those that have ended.
+void fork_group::announce_to_tasks() const noexcept { for_each_task(core::announce_cancel); }
+
 void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept {
   announce_to_tasks();
-  for (std::uint32_t i = 0; i < count_; ++i) {
-    // seq_cst. See make_task_of().
-    header* const task = task_made_of(*members_[i], base::order::seq_cst);
-    if (task != nullptr && task != but) static_cast<void>(cancel(*task, reason));
-  }
+  for_each_task([but, reason](header& task) noexcept {
+    if (&task != but) static_cast<void>(cancel(task, reason));
+  });
 }
 
 /// Who is in place hears of it when it forks.

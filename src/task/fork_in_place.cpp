@@ -192,7 +192,8 @@ std::coroutine_handle<> fork_group::join() noexcept {
   if (remaining_.fetch_add(missing, base::order::acq_rel) + missing == 0) {
     const waker unused = take_waker();
     // Its cancellation may be why they ended as they did: then it is to be unwound, and not to see that.
-    if (!me.word.load().cancel_due() && !waits_for_own_cancellation() && !ends_for_its_parent(me)) {
+    if (!me.word.load().cancel_due() && !waits_for_own_cancellation() &&
+        !unwinder::must_not_go_on(me, *this)) {
       me.waiting.set(nullptr);
       return transfer(me, *frame_);
     }
@@ -296,13 +297,6 @@ cancel_reason fork_group::reason_outside() const noexcept {
 bool fork_group::waits_for_own_cancellation() const noexcept {
   // relaxed. Over: the caller has acquired what the children did.
   return failed_.load(base::order::relaxed) != 0 && reason_outside() != cancel_reason::none;
-}
-
-/// The same for a cause that has not reached any task around this group, but holds for the parent.
-bool fork_group::ends_for_its_parent(header& me) noexcept {
-  if (!me.may_have_to_stop() && me.shard != header::not_enrolled) [[likely]]
-    return false;
-  return is_discardable() && unwinder::is_reached(me, *this);
 }
 
 header& fork_group::adopt(promise_base& child) noexcept {

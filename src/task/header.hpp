@@ -152,10 +152,10 @@ inline void wake(header& task) noexcept {
 //     1. T1 and T2 are children of a scope; T2 awaits T1, or receives from a channel that T1 sends into.
 //     2. The scope is cancelled: T1 is, and ends before the scope has come to T2.
 //     3. T2 goes on with the end of T1, although the same cause is on its way to it.
-//   So whoever cancels several announces it to each of them first, and cancels the first only then. A task that has seen an end
-//   (leaf::is_discardable) and finds itself announced does not go on: it suspends until its own cancellation is there, which wakes
-//   it. It does not act before: so an announced task has no effect on one that is not announced yet.
-//   The announcement is a plain store, and is never taken back. It is under the family's lock, or comes from whoever holds references.
+//   A canceller of several tasks announces the cancellation to each of them, and only then cancels the first one. A task that has seen an
+//   end (leaf::is_discardable), and finds that its cancellation was announced, does not go on at step 3. It suspends until it is cancelled,
+//   which wakes it. It has no effects before. So no task sees an effect before the cancellation was announced to it.
+//   An announcement is a relaxed store, and is never taken back. The canceller holds the family's lock, or a reference to each task.
 inline void announce_cancel(header& task) noexcept {
   // relaxed. The cancellation of the first task comes later in the same thread, by a read-modify-write of its word.
   task.announced.store(true, base::order::relaxed);

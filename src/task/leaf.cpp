@@ -47,14 +47,6 @@ bool leaf::start_beside() { return start(); }
 void leaf::lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
 bool leaf::announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
 
-/// The operation is done, but its end is not for this task to see.
-bool leaf::must_not_go_on() noexcept {
-  core::header& me = core::header_of(*task_);
-  if (!me.may_have_to_stop() && me.shard != core::header::not_enrolled) [[likely]]
-    return false;
-  return is_discardable() && core::unwinder::is_reached(me, *this);
-}
-
 bool leaf::suspend_in(core::promise_base& frame) {
 #if !defined(NDEBUG)
   if (core::task_around() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");
@@ -63,7 +55,7 @@ bool leaf::suspend_in(core::promise_base& frame) {
   // The budget is spent: the operation is done already, and only its turn is given up.
   if (task_->why != core::stop_reason::yield) {
     if (start()) {
-      if (must_not_go_on()) {
+      if (core::unwinder::must_not_go_on(core::header_of(*task_), *this)) {
         task_->why = core::stop_reason::leaf;
       } else if (within_budget()) {
         return false;

@@ -11,12 +11,12 @@ namespace rota::core {
 //     1. T awaits U; both have the deadline D. D passes, and U's timer fires first.
 //     2. U is cancelled, unwinds, and ends; or it drops the sender of a channel that T receives from.
 //     3. T finds that U was cancelled, or that the channel has ended, and goes on as if that were U's own affair.
-//   So whoever acts on a deadline notes the time before (note), and a task asks whether its own deadline is among the times
-//   noted (include) after it has seen the end of something and before it goes on: T unwinds for D at step 3.
-//   latest_   the greatest time that was noted: every deadline that is not later has passed. Written by read-modify-writes, only upwards.
+//   A thread that acts on a deadline notes the time first (note). A task that has seen an end asks, before it goes on, whether the times
+//   noted include its own deadline (include). At step 3 the answer is yes, and T is unwound for D.
+//   latest_   the greatest time that was noted: every deadline that is not later has passed. It only grows.
 //   P1  note() happens before everything that follows from the deadline. A task that has seen any of that reads this time, or a later
-//       one, by the coherence of one variable: relaxed is enough.
-//   P2  What include() says yes to has passed by the clock: so nobody is stopped too early.
+//       one, by the coherence of one variable. Relaxed is enough.
+//   P2  include() says yes only to deadlines that have passed by the clock. So no task is stopped too early.
 class passed_deadlines {
  public:
   constexpr passed_deadlines() noexcept : latest_(base::time_point::min().time_since_epoch().count()) {}

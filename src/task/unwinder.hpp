@@ -33,9 +33,14 @@ class unwinder {
       return look_closely(task, waiting);
     return verdict::resume;
   }
-  /// Has a cause that holds for this task happened, so that it must not go on with an end that it has just seen? It then suspends, and
-  /// is looked at. `seen`: the leaf whose end it is. The task runs on this thread.
-  static bool is_reached(header& task, const leaf& seen) noexcept;
+  /// The running task has seen that `seen` is ready. Returns true if that is an end, and a cause of it holds for the task, too: then the
+  /// task suspends in the leaf, and is unwound at its next look.
+  static bool must_not_go_on(header& task, leaf& seen) noexcept {
+    // A task that never suspended is in no list, so that a shutdown has not found it.
+    if (!task.may_have_to_stop() && task.shard != header::not_enrolled) [[likely]]
+      return false;
+    return seen.is_discardable() && is_reached(task, seen);
+  }
   /// Its innermost frame waits for a leaf, or lets others run first, with regions in force. `wait`: let it. A deadline that
   /// passed while the task ran is delivered here: its wake may be used up.
   static verdict before_wait(header& task) noexcept;
@@ -60,6 +65,7 @@ class unwinder {
     due,
   };
 
+  static bool is_reached(header& task, const leaf& seen) noexcept;
   static standing standing_of(const header& task) noexcept;
   static verdict look_closely(header& task, leaf* waiting) noexcept;
   static verdict begin_cancelled(header& task) noexcept;

@@ -4,19 +4,28 @@
 #include <rota/async_scope.hpp>
 #include <rota/cancel.hpp>
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/channel/watch.hpp>
 #include <rota/finally.hpp>
+#include <rota/io/duplex.hpp>
 #include <rota/join_set.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/scope.hpp>
 #include <rota/sync/event.hpp>
+#include <rota/sync/latch.hpp>
+#include <rota/sync/notify.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <thread>
+#include <vector>
 
 namespace rota::test {
 namespace {
@@ -352,33 +361,75 @@ task<int> by_select_of_ends() {
     if (!item.has_value()) co_return 2;
   }
 }
-task<> keeps_for_an_hour(channel::oneshot_sender<int> to) {
-  const auto kept = std::move(to);
+/// Keeps one half of something, or what acts at its end. It may outlive the task that waits.
+template <class Kept>
+task<> keeps_for_an_hour(Kept what) {
+  const auto kept = std::move(what);
   co_await sleep_for(std::chrono::hours(1));
 }
 task<int> by_oneshot() {
   auto [to, from] = channel::oneshot<int>();
-  auto producer = spawn(keeps_for_an_hour(std::move(to)));
+  auto work = spawn(keeps_for_an_hour(std::move(to)));
   const auto got = co_await from.recv();
   co_return got.has_value() ? 1 : 2;
 }
-struct sets_at_end {
-  explicit sets_at_end(std::shared_ptr<sync::event> which) : of(std::move(which)) {}
-  sets_at_end(const sets_at_end&) = delete;
-  sets_at_end& operator=(const sets_at_end&) = delete;
-  ~sets_at_end() { of->set(); }
-  std::shared_ptr<sync::event> of;
+task<int> by_unbounded() {
+  auto [to, from] = channel::unbounded<int>();
+  auto work = spawn(keeps_for_an_hour(std::move(to)));
+  const auto got = co_await from.recv();
+  co_return got.has_value() ? 1 : 2;
+}
+task<int> by_broadcast() {
+  auto [to, from] = channel::broadcast<int>(4);
+  auto work = spawn(keeps_for_an_hour(std::move(to)));
+  const auto got = co_await from.recv();
+  co_return got.has_value() ? 1 : 2;
+}
+task<int> by_watch() {
+  auto [to, from] = channel::watch<int>(0);
+  auto work = spawn(keeps_for_an_hour(std::move(to)));
+  static_cast<void>(co_await from.changed());
+  co_return 1;
+}
+task<int> by_receivers_that_go() {
+  auto [to, from] = channel::bounded<int>(4);
+  auto work = spawn(keeps_for_an_hour(std::move(from)));
+  co_await to.closed();
+  co_return 1;
+}
+task<int> by_duplex() {
+  auto [ours, theirs] = io::duplex(10);
+  auto work = spawn(keeps_for_an_hour(std::move(theirs)));
+  std::array<std::byte, 10> bytes;
+  const auto got = co_await ours.read(bytes);
+  co_return got.has_value() ? 1 : 2;
+}
+
+/// Does something with what it shares when it goes.
+template <class Shared>
+struct at_end {
+  at_end(std::shared_ptr<Shared> what, void (*act)(Shared&)) : of(std::move(what)), does(act) {}
+  at_end(at_end&&) = default;
+  ~at_end() {
+    if (of != nullptr) does(*of);
+  }
+  std::shared_ptr<Shared> of;
+  void (*does)(Shared&);
 };
-/// It may outlive the task that waits.
-task<> sets_when_unwound(std::shared_ptr<sync::event> done) {
-  const sets_at_end here(std::move(done));
-  co_await sleep_for(std::chrono::hours(1));
+template <class Shared>
+task<int> by_signal(std::shared_ptr<Shared> of, void (*act)(Shared&)) {
+  auto work = spawn(keeps_for_an_hour(at_end<Shared>(of, act)));
+  co_await of->wait();
+  co_return 1;
 }
 task<int> by_event() {
-  const auto done = std::make_shared<sync::event>();
-  auto work = spawn(sets_when_unwound(done));
-  co_await done->wait();
-  co_return 1;
+  return by_signal<sync::event>(std::make_shared<sync::event>(), [](sync::event& of) { of.set(); });
+}
+task<int> by_latch() {
+  return by_signal<sync::latch>(std::make_shared<sync::latch>(1U), [](sync::latch& of) { of.count_down(); });
+}
+task<int> by_notify() {
+  return by_signal<sync::notify>(std::make_shared<sync::notify>(), [](sync::notify& of) { of.notify_all(); });
 }
 
 using way_to_wait = task<int> (*)();
@@ -395,6 +446,13 @@ constexpr way_to_wait ways_to_wait[] = {by_handle,
                                         by_channel,
                                         by_select_of_ends,
                                         by_oneshot,
+                                        by_unbounded,
+                                        by_broadcast,
+                                        by_watch,
+                                        by_receivers_that_go,
+                                        by_duplex,
+                                        by_latch,
+                                        by_notify,
                                         by_event};
 
 task<bool> ends_late(way_to_wait way) {
@@ -437,6 +495,82 @@ TEST(regress, one_deadline_is_reported_by_its_timeout) {
   }
 }
 
+// --- one shutdown holds for a task and for those that it awaits
+
+task<> counts_what_it_sees(way_to_wait way, std::atomic<int>& seen) {
+  try {
+    static_cast<void>(co_await way());
+  } catch (const cancelled_error&) {
+    ++seen;
+    throw;
+  }
+  ++seen;
+}
+
+TEST(regress, no_task_sees_the_end_of_another_in_a_shutdown) {
+  for (const unsigned workers : {1U, 2U}) {
+    for (int i = 0; i < rounds / 10; ++i) {
+      std::atomic<int> seen{0};
+      runtime_options o;
+      o.workers = workers;
+      runtime rt(o);
+      std::vector<join_handle<void>> all;
+      for (const way_to_wait way : ways_to_wait) all.push_back(rt.spawn(counts_what_it_sees(way, seen)));
+      // Some have begun to wait, and some have not begun.
+      if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
+      static_cast<void>(rt.shutdown(std::chrono::nanoseconds(0)));
+      ASSERT_EQ(seen, 0);
+    }
+  }
+}
+
+struct sweep {
+  std::atomic<int> waiting{0};
+  std::atomic<bool> first_has_ended{false};
+  std::atomic<bool> last_runs{false};
+  std::atomic<int> seen{0};
+};
+task<int> waits_long(sweep& x) {
+  ++x.waiting;
+  co_await sleep_for(std::chrono::hours(1));
+  co_return 1;
+}
+task<int> waits_first(sweep& x) {
+  const at_end<std::atomic<bool>> last(
+      std::shared_ptr<std::atomic<bool>>(std::shared_ptr<void>(), &x.first_has_ended),
+      [](std::atomic<bool>& of) { of = true; });
+  co_return co_await waits_long(x);
+}
+/// Does not suspend between the first one's end and its own look at it.
+task<> takes_the_end_of(join_handle<int> first, sweep& x) {
+  co_await sleep_for(std::chrono::microseconds(1));
+  x.last_runs = true;
+  while (!x.first_has_ended) {
+  }
+  static_cast<void>(co_await first.result());
+  ++x.seen;
+}
+
+// The shutdown comes to the first task long before it comes to the last one, which runs and then awaits it.
+TEST(regress, no_task_sees_the_end_of_one_that_a_shutdown_has_found_earlier) {
+  constexpr int between = 2000;
+  for (int i = 0; i < rounds / 3; ++i) {
+    sweep x;
+    runtime_options o;
+    o.workers = 2;
+    runtime rt(o);
+    auto first = rt.spawn(waits_first(x));
+    wait_until([&x] { return x.waiting == 1; });
+    std::vector<join_handle<int>> others;
+    for (int k = 0; k < between; ++k) others.push_back(rt.spawn(waits_long(x)));
+    wait_until([&x] { return x.waiting == 1 + between; });
+    auto last = rt.spawn(takes_the_end_of(std::move(first), x));
+    wait_until([&x] { return x.last_runs.load(); });
+    static_cast<void>(rt.shutdown(std::chrono::nanoseconds(0)));
+    ASSERT_EQ(x.seen, 0);
+  }
+}
+
 // --- one cancellation holds for a child and for another that it awaits
 
 task<int> awaits_another(join_handle<int> other) { co_return co_await other; }
@@ -474,6 +608,50 @@ TEST(regress, children_of_a_cancelled_scope_do_not_see_each_others_end) {
       EXPECT_NO_THROW(rt.block_on(cancels_children_that_await_each_other(ends, false)));
       EXPECT_NO_THROW(rt.spawn(cancels_children_that_await_each_other(ends, false)).join());
       EXPECT_THROW(rt.block_on(cancels_children_that_await_each_other(ends, true)), int);
+    }
+    EXPECT_EQ(ends, 0);
+  }
+}
+
+task<int> sends_for_an_hour_as_a_child(channel::sender<int> to) {
+  co_await sends_for_an_hour(std::move(to));
+  co_return 0;
+}
+task<int> fails_soon() {
+  co_await sleep_for(std::chrono::microseconds(200));
+  throw 7;
+}
+task<> siblings_of_a_failure(std::atomic<int>& ends) {
+  // The cancellation comes to the sender long before it comes to the receiver.
+  constexpr int between = 200;
+  auto [to, from] = channel::bounded<int>(4);
+  std::vector<task<int>> all;
+  all.push_back(sends_for_an_hour_as_a_child(std::move(to)));
+  for (int i = 0; i < between; ++i) all.push_back(hour());
+  all.push_back(receives_all(std::move(from), ends));
+  all.push_back(fails_soon());
+  static_cast<void>(co_await when_all(std::move(all)));
+}
+task<> a_set_that_is_cancelled(std::atomic<int>& ends) {
+  auto [to, from] = channel::bounded<int>(4);
+  join_set<int> works;
+  works.spawn(sends_for_an_hour_as_a_child(std::move(to)));
+  works.spawn(receives_all(std::move(from), ends));
+  co_await sleep_for(std::chrono::microseconds(200));
+  co_await works.close();
+}
+
+TEST(regress, siblings_that_are_cancelled_together_do_not_see_each_others_end) {
+  for (const unsigned workers : {1U, 2U}) {
+    runtime_options o;
+    o.workers = workers;
+    runtime rt(o);
+    std::atomic<int> ends{0};
+    for (int i = 0; i < rounds; ++i) {
+      EXPECT_THROW(rt.block_on(siblings_of_a_failure(ends)), int);
+      EXPECT_THROW(rt.spawn(siblings_of_a_failure(ends)).join(), int);
+      rt.block_on(a_set_that_is_cancelled(ends));
+      rt.spawn(a_set_that_is_cancelled(ends)).join();
     }
     EXPECT_EQ(ends, 0);
   }

@@ -8,8 +8,10 @@
 #include "api/scenario_support.hpp"
 #include "support/signal_race.hpp"
 
+#include <rota/channel/bounded.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/spawn.hpp>
+#include <rota/stream.hpp>
 #include <rota/sync/condition_variable.hpp>
 #include <rota/sync/event.hpp>
 #include <rota/sync/mutex.hpp>
@@ -25,6 +27,7 @@
 #include <cmath>
 #include <functional>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace rota::test {
@@ -259,26 +262,14 @@ struct eight_events {
     for (const std::size_t i : ready) of[i].set();
   }
   [[nodiscard]] std::size_t try_one() {
-    return channel::try_select(of[0].wait(),
-                               of[1].wait(),
-                               of[2].wait(),
-                               of[3].wait(),
-                               of[4].wait(),
-                               of[5].wait(),
-                               of[6].wait(),
-                               of[7].wait())
-        ->index();
+    return std::apply([](auto&... each) { return channel::try_select(each.wait()...)->index(); }, of);
   }
   [[nodiscard]] task<std::size_t> await_one() {
-    const auto first = co_await channel::select(of[0].wait(),
-                                                of[1].wait(),
-                                                of[2].wait(),
-                                                of[3].wait(),
-                                                of[4].wait(),
-                                                of[5].wait(),
-                                                of[6].wait(),
-                                                of[7].wait());
-    co_return first.index();
+    const auto select_of = [](auto&... each) -> task<std::size_t> {
+      const auto first = co_await channel::select(each.wait()...);
+      co_return first.index();
+    };
+    return std::apply(select_of, of);
   }
 };
 
@@ -313,6 +304,36 @@ TEST(regress_sync, each_ready_case_of_a_select_wins_as_often_as_the_others) {
   try_both({0, 7});
   try_both({0, 1, 4});
   try_both({2, 3, 4, 5, 6});
+}
+
+/// Closed; with so many items.
+channel::receiver<int> with_items(int what, int count) {
+  auto [to, from] = channel::bounded<int>(static_cast<std::size_t>(count) + 1);
+  for (int i = 0; i < count; ++i) EXPECT_EQ(to.try_send(what), channel::send_status::sent);
+  return std::move(from);
+}
+
+// A source that has ended is a case that is not enabled.
+TEST(regress_sync, each_open_source_of_a_merge_comes_as_often_as_the_others) {
+  constexpr int all = 8000;
+  std::array<int, 8> wins{};
+  const auto work = [](std::array<int, 8>& count) -> task<> {
+    auto both = stream::merge(with_items(0, all),
+                              with_items(1, 0),
+                              with_items(2, 0),
+                              with_items(3, 0),
+                              with_items(4, 0),
+                              with_items(5, 0),
+                              with_items(6, 0),
+                              with_items(7, all));
+    for (int i = 0; i < all; ++i) {
+      const auto each = co_await both.next();
+      ++count[static_cast<std::size_t>(each.value())];
+    }
+  };
+  runtime rt({.workers = 1});
+  rt.block_on(work(wins));
+  expect_fair(wins, {0, 7}, all);
 }
 
 }  // namespace

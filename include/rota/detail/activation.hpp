@@ -65,8 +65,8 @@ struct activation : strand {
 
   static constexpr std::uint16_t not_enrolled = 0xFFFF;
 
-  /// Returns false if nothing can have asked the task to stop. Whoever ends something for a cancellation has announced that before:
-  /// so the owner that sees the end, and asks afterwards, is told.
+  /// Returns false if nothing can have asked the task to stop. A cancellation is announced before it has effects. So the owner gets true
+  /// if it asks after it has seen such an effect.
   [[nodiscard]] bool may_have_to_stop() const noexcept {
     // relaxed. What was seen of the end orders it.
     return watched || announced.load(base::order::relaxed);

@@ -118,10 +118,10 @@ class ROTA_API news {
   [[nodiscard]] static bool is_news_for(const hearing& who) noexcept {
     return who.of->is_more_than(*who.seen);
   }
-  /// It has seen all that there will be.
-  [[nodiscard]] static bool is_the_end_for(const hearing& who) noexcept {
-    const auto now = who.of->state();
-    return now.is_closed() && now.count() <= *who.seen;
+  /// Returns true if the channel is closed, and the receiver has seen all values.
+  [[nodiscard]] static bool is_the_end_for(const hearing& receiver) noexcept {
+    const auto now = receiver.of->state();
+    return now.is_closed() && now.count() <= *receiver.seen;
   }
   void add_half() noexcept;
   void tell_unwanted() noexcept;

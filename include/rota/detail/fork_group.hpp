@@ -280,7 +280,8 @@ class ROTA_API fork_group : public leaf, public family {
   [[nodiscard]] cancel_reason reason_around() const noexcept;
   [[nodiscard]] cancel_reason reason_outside() const noexcept;
   [[nodiscard]] bool waits_for_own_cancellation() const noexcept;
-  [[nodiscard]] bool ends_for_its_parent(header& me) noexcept;
+  template <class Visit>
+  void for_each_task(Visit visit) const noexcept;
   void announce_to_tasks() const noexcept;
   [[nodiscard]] std::uint32_t position_of(const header& task) const noexcept;
   [[nodiscard]] bool may_be_first(const ending& how) const noexcept;

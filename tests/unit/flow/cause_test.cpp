@@ -1,0 +1,133 @@
+// What a task does with the end of another one, after others have acted on a deadline that holds for it: by a clock that is moved by hand.
+#include "support/manual_scheduler.hpp"
+
+#include <rota/cancel.hpp>
+#include <rota/finally.hpp>
+#include <rota/scope.hpp>
+#include <rota/sync/event.hpp>
+#include <rota/time.hpp>
+#include <rota/when.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace rota::cause_test {
+namespace {
+
+using namespace std::chrono_literals;
+using test::manual_scheduler;
+
+/// The deadline of 10 ms has passed, and another task has acted on it. No timer has fired.
+void let_others_act(manual_scheduler& s) {
+  s.time += 20ms;
+  s.passed->note(s.time);
+}
+
+TEST(cause, a_value_that_has_decided_is_kept_when_the_deadline_passes_meanwhile) {
+  manual_scheduler s;
+  sync::event decides;
+  sync::event lets_go;
+  sync::event never;
+  const auto gives = [](sync::event& when) -> task<int> {
+    co_await when.wait();
+    co_return 5;
+  };
+  const auto ends_slowly = [](sync::event& body, sync::event& end) -> task<int> {
+    const auto waits = [](sync::event& of) -> task<> { co_await of.wait(); };
+    const auto cleanup = [&end](const outcome<void>&) -> task<> { co_await end.wait(); };
+    co_await finally(waits(body), cleanup, 1h);
+    co_return 6;
+  };
+  const auto first_of_two = [&]() -> task<std::size_t> {
+    const auto first = co_await when_any(gives(decides), ends_slowly(never, lets_go));
+    co_return first.index();
+  };
+  auto end = s.spawn([&]() -> task<int> {
+    const auto got = co_await with_deadline(s.time + 10ms, first_of_two());
+    co_return got.has_value() ? static_cast<int>(*got) : -1;
+  });
+  s.run_until_idle();
+  decides.set();
+  s.run_until_idle();
+  lets_go.set();
+  let_others_act(s);
+  s.run_until_idle();
+  EXPECT_EQ(end.join(), 0);
+}
+
+TEST(cause, a_shield_of_the_parent_holds_a_deadline_off_from_a_scopes_child) {
+  manual_scheduler s;
+  sync::event ended;
+  int got = 0;
+  auto end = s.spawn([&]() -> task<> {
+    const auto body = [&](scope& children) -> task<> {
+      const auto waits = [](sync::event& of) -> task<int> {
+        co_await of.wait();
+        co_return 1;
+      };
+      auto child = children.spawn(waits(ended));
+      const auto guard = shield(1h);
+      got = co_await child;
+    };
+    static_cast<void>(co_await with_deadline(s.time + 10ms, with_scope(body)));
+  });
+  s.run_until_idle();
+  let_others_act(s);
+  ended.set();
+  s.run_until_idle();
+  EXPECT_TRUE(end.is_done());
+  EXPECT_EQ(got, 1);
+}
+
+TEST(cause, a_child_that_another_thread_spawns_has_the_deadline_of_the_scope) {
+  manual_scheduler s;
+  sync::event ended;
+  sync::event never;
+  scope* known = nullptr;
+  int seen = 0;
+  auto end = s.spawn([&]() -> task<bool> {
+    const auto body = [&](scope& children) -> task<> {
+      known = &children;
+      co_await never.wait();
+    };
+    const auto in_time = co_await with_deadline(s.time + 10ms, with_scope(body));
+    co_return in_time.has_value();
+  });
+  s.run_until_idle();
+  known->fork(
+      [](sync::event& of, int& count) -> task<> {
+        co_await of.wait();
+        ++count;
+      },
+      std::ref(ended),
+      std::ref(seen));
+  s.run_until_idle();
+  let_others_act(s);
+  ended.set();
+  s.run_until_idle();
+  EXPECT_EQ(seen, 0);
+  s.advance(0ms);
+  s.run_until_idle();
+  EXPECT_FALSE(end.join());
+}
+
+TEST(cause, a_task_that_never_suspended_hears_of_a_shutdown_at_an_event_that_is_set) {
+  manual_scheduler s;
+  int seen = 0;
+  auto end = s.spawn([&]() -> task<> {
+    sync::event done;
+    s.closed = true;
+    done.set();
+    co_await done.wait();
+    ++seen;
+  });
+  s.run_until_idle();
+  s.closed = false;
+  const outcome<void> how = *end.wait_for(0s);
+  EXPECT_EQ(how.reason(), cancel_reason::shutdown);
+  EXPECT_EQ(seen, 0);
+}
+
+}  // namespace
+}  // namespace rota::cause_test
