@@ -24,6 +24,7 @@ struct thread_locals {
   unsigned destroying = 0;   // task: frames that are being destroyed one inside the other
   void* doomed = nullptr;    // task: frames that wait for that to end
   void* hooks = nullptr;     // task: the cancel hooks that this thread is about to call, while it calls them
+  void* closure = nullptr;   // runtime: the turn of the closure that runs here
   void* consumer = nullptr;  // gate: the consumer of an executor that this thread is
   void* mailbox = nullptr;   // gate: the mailbox whose handler runs here
   void* seat = nullptr;      // pool: the seat of a thread of a crew's

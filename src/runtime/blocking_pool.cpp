@@ -42,7 +42,7 @@ const core::scheduler_ops blocking_pool::ops_table{
     .rename = [](core::scheduler& s,
                  header& task,
                  char* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
-    .ended = [](core::scheduler&, header&, bool) noexcept {},
+    .ended = [](core::scheduler&, header& task, bool) noexcept { note_over(task); },
     .unhandled =
         [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
           const sched::surroundings& around = of(s).tasks_.around;
@@ -260,8 +260,25 @@ crew_client::on_run blocking_pool::run(seat& here, void* job) noexcept {
 }
 
 crew_client::on_run blocking_pool::run_closure(seat& here, header& task) noexcept {
+  turn now{.of = *this, .here = here, .task = &task};
+  base::this_thread_locals().closure = &now;
   call(task);
-  bool left_behind;
+  // It may have suspended all the same, and goes on in another turn.
+  if (now.task != nullptr) end(now);
+  base::this_thread_locals().closure = nullptr;
+  return now.is_left_behind ? on_run::given_up : on_run::done;
+}
+
+/// On the thread that has run it, before its end can be seen: what is the user's has returned, and nothing waits in what follows.
+/// One that was cancelled before it began, or that its caller runs, has no turn here.
+void blocking_pool::note_over(const header& task) noexcept {
+  auto* const now = static_cast<turn*>(base::this_thread_locals().closure);
+  if (now != nullptr && now->task == &task) now->of.end(*now);
+}
+
+/// The task may be gone at once.
+void blocking_pool::end(turn& now) noexcept {
+  now.task = nullptr;
   bool watched;
   {
     const base::lock_guard lock(mutex_);
@@ -269,11 +286,10 @@ crew_client::on_run blocking_pool::run_closure(seat& here, header& task) noexcep
     ++over_;
     watched = note_change();
     // relaxed, both. Under the lock.
-    left_behind = here.job.load(base::order::relaxed) == this;
-    here.job.store(nullptr, base::order::relaxed);
+    now.is_left_behind = now.here.job.load(base::order::relaxed) == this;
+    now.here.job.store(nullptr, base::order::relaxed);
   }
   tell(watched);
-  return left_behind ? on_run::given_up : on_run::done;
 }
 
 void blocking_pool::call(header& task) noexcept {

@@ -22,7 +22,9 @@ namespace rota::detail {
 //             that a thread has: it is raised before the role goes out, and lowered when play() has returned, so also for a
 //             thread whose task has lent the role on: playing_ - workers of them are inside of such a task.
 //   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from take() until its end,
-//             changed under mutex_; null while a role is played; the pool itself if the thread was left behind.
+//             changed under mutex_; null while a role is played; the pool itself if the thread was left behind. A closure ends
+//             when it has returned and its captures are destroyed, before its task is complete: a thread that has seen the end
+//             finds the closure neither in running_ nor in accepted_ - over_, and the crew's stop() joins the thread that ran it.
 //   Missing   A thread that could not be started: missing_ is set, and the watchdog gets up. It clears missing_ and then looks into
 //             the queue: whoever fails after that sets it again. It does not sleep while it is set (four seq_cst accesses).
 //   Places    Where there is a queue limit: accepted_ - over_ closures run or wait. Within the limit that is at most the threads
@@ -80,6 +82,14 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   /// What becomes of a closure that comes.
   enum class [[nodiscard]] on_enter : std::uint8_t { queued, queued_in_excess, refused, run_here, too_late };
 
+  /// One run of a closure, on the stack of the thread that runs it.
+  struct turn {
+    blocking_pool& of;
+    pool::detail::seat& here;
+    const core::header* task;  // null: over
+    bool is_left_behind = false;
+  };
+
   static const core::scheduler_ops ops_table;
   static blocking_pool& of(core::scheduler& self) noexcept { return static_cast<blocking_pool&>(self); }
 
@@ -92,6 +102,8 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   void end_cancelled(core::header& task, cancel_reason why) noexcept;
   void call(core::header& task) noexcept;
   on_run run_closure(pool::detail::seat& here, core::header& task) noexcept;
+  static void note_over(const core::header& task) noexcept;
+  void end(turn& now) noexcept;
   void play(sched::worker& role) noexcept;
   [[nodiscard]] unsigned lent() const noexcept;
   template <class Done>

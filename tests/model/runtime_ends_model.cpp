@@ -129,6 +129,25 @@ TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) 
   expect_holds(whole("ends_closure_in_time"), body);
 }
 
+// The thread of a closure that was awaited is inside of nothing: the runtime does not go before that thread has.
+TEST(runtime_ends_model, the_thread_of_a_closure_that_was_awaited_is_joined) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      unsigned begun = 0;
+      unsigned ended = 0;
+      {
+        runtime_options o = one_worker();
+        o.blocking.on_thread_start = [&begun](unsigned /*index*/) { ++begun; };
+        o.blocking.on_thread_end = [&ended](unsigned /*index*/) { ++ended; };
+        runtime rt(o);
+        check(rt.spawn_blocking([] { return 1; }).join() == 1, "it ran");
+      }
+      check(begun == ended, "every thread has ended before the runtime has");
+    });
+  };
+  expect_holds(whole("ends_awaited_closure"), body);
+}
+
 // A closure is admitted, and its thread stays away until the end is over: it comes to an end all the same.
 TEST(runtime_ends_model, a_closure_that_comes_too_late_ends_at_once) {
   const auto body = [](execution& e) {

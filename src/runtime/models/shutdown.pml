@@ -9,7 +9,7 @@
    count(), close_books()          worker::count_spawned(), count_ended(), count_freed(), close_books()
    lower_alive(), lower_memory()   ledger::lower_alive(), lower_memories()
    closure                         blocking_pool: admit, submit(); crew::attract(), start_thread()
-   pooled                          blocking_pool::take(), run_closure(); crew::sleep(), depart(), forget(); blocking_pool::gone()
+   pooled                          blocking_pool::take(), run_closure(), end(); crew::sleep(), depart(), forget(); blocking_pool::gone()
    behind                          blocking_pool::leaves_behind() in crew::stop(): who is inside of a closure is not joined
    cancel(), override()            core::cancel(), override_shields(), of tasks in the registry
    main                            runtime_core::shutdown(): cancel_everything(), wait_for_end(), stop_threads(); let_go()
@@ -116,8 +116,8 @@ proctype closure() { bool yes;
   lower_memory(1) }
 proctype pooled() { bool mine, lost;
   atomic { assert(!gone); if :: closures > 0 -> closures--; busy++; mine = true :: else fi };
-  if :: mine -> lower_memory(1);
-                atomic { assert(!gone); busy--; if :: behind > 0 -> behind--; lost = true :: else fi }
+  if :: mine -> atomic { assert(!gone); busy--; if :: behind > 0 -> behind--; lost = true :: else fi };
+                lower_memory(1)
      :: else fi;
   if :: lost -> assert(!gone);                    /* crew::forget() takes the lock */
 #ifndef UNCOUNTED_THREAD
