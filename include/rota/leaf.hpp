@@ -100,6 +100,8 @@ class ROTA_API leaf {
  private:
   friend class channel::detail::select_core;
 
+  [[gnu::noinline]] bool start_or_suspend();
+
   core::activation* task_ = nullptr;
 };
 

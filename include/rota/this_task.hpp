@@ -17,7 +17,7 @@ class ROTA_API yield_leaf final : public leaf {
   cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
   [[nodiscard]] const char* what() const noexcept override { return "yield"; }
   bool await_ready() noexcept {
-    task().why = stop_reason::yield;
+    task().why = stop_reason::turn;
     return false;
   }
   static void await_resume() noexcept {}

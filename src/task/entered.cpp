@@ -106,8 +106,8 @@ void entered::schedule(header& task) noexcept {
 void entered::reschedule(header& task) noexcept {
   entered& self = entered_of(task);
   self.services_->ops->outside(*self.services_, +1);
-  // relaxed. Its own thread reads it next.
-  self.awake_.exchange(has_entry, base::order::relaxed);
+  // relaxed. Its own thread reads it next; no other thread writes it before the task has run again.
+  self.awake_.store(has_entry, base::order::relaxed);
 }
 
 void entered::run_to_end(header& task) noexcept {
@@ -126,8 +126,10 @@ void entered::sleep_until_entry() noexcept {
   base::patience& mine = base::this_thread_locals().waits;
   mine.watch(awake_, nothing);
   std::uint32_t seen = nothing;
+  // relaxed. A look that saves a compare-exchange: only this thread takes an entry out, and acquires it below.
+  const bool must_wait = awake_.load(base::order::relaxed) != has_entry;
   // acq_rel. Same word as schedule(). failure: acquire. There is an entry: what its waker did is seen.
-  if (awake_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
+  if (must_wait && awake_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
     mine.falls_asleep();
     do {
       static_cast<void>(base::futex_wait(awake_, asleep, base::never));

@@ -129,6 +129,7 @@ header* advance(header& first, unsigned looks) noexcept {
         break;
       case stop_reason::unwind: now = unwinder::go_on(*running); break;
       case stop_reason::yield:
+      case stop_reason::turn:
         if (running->regions != nullptr && (now = unwinder::before_yield(*running)) != verdict::wait) break;
         // Whoever awaits it here goes first. Nobody else to go first either: a turn given up is a turn taken.
         if (above == nullptr && running->owner->ops->keeps_turn(*running->owner, looks)) {

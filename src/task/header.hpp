@@ -164,9 +164,10 @@ inline void announce_cancel(header& task) noexcept {
 /// False: the task had ended.
 bool cancel(header& task, cancel_reason reason) noexcept;
 
-/// Of the running task, after its regions or its deadline have changed.
+/// Of the running task, after its regions or its deadline have changed, or it has enrolled.
 inline void note_watched(header& task) noexcept {
-  task.watched = task.regions != nullptr || task.deadline != base::never;
+  task.watched =
+      task.regions != nullptr || task.deadline != base::never || task.shard == header::not_enrolled;
 }
 
 /// The running task makes `hook` known: once, and for good. A cancellation that came before is reported to it here.
@@ -181,7 +182,9 @@ void override_shields(header& task) noexcept;
 /// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield:
 /// a sweep that overrides the shields that are up must find every task that has one.
 inline void enroll_once(header& task) noexcept {
-  if (task.shard == header::not_enrolled) task.owner->ops->enroll(*task.owner, task);
+  if (task.shard != header::not_enrolled) return;
+  task.owner->ops->enroll(*task.owner, task);
+  note_watched(task);
 }
 
 /// Gives the handle up: whoever comes last, it or the task's end, destroys the result.

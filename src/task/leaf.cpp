@@ -53,16 +53,21 @@ bool leaf::suspend_in(core::promise_base& frame) {
 #endif
   task_->innermost.set(&frame);
   // The budget is spent: the operation is done already, and only its turn is given up.
-  if (task_->why != core::stop_reason::yield) {
-    if (start()) {
-      if (core::unwinder::must_not_go_on(core::header_of(*task_), *this)) {
-        task_->why = core::stop_reason::leaf;
-      } else if (within_budget()) {
-        return false;
-      }
-    } else if (task_->why == core::stop_reason::none) {
+  if (task_->why == core::stop_reason::none) return start_or_suspend();
+  task_->waiting.set(this);
+  return true;
+}
+
+/// Returns false as suspend_in() does. Apart, so that a yield saves no registers.
+bool leaf::start_or_suspend() {
+  if (start()) {
+    if (core::unwinder::must_not_go_on(core::header_of(*task_), *this)) {
       task_->why = core::stop_reason::leaf;
+    } else if (within_budget()) {
+      return false;
     }
+  } else if (task_->why == core::stop_reason::none) {
+    task_->why = core::stop_reason::leaf;
   }
   task_->waiting.set(this);
   return true;

@@ -27,7 +27,7 @@ class unwinder {
     leaf* const waiting = task.waiting.get();
     if (task.word.load().has_one_of(cancelled, unwinding) || task.regions != nullptr) [[unlikely]]
       return look_closely(task, waiting);
-    if (waiting == nullptr) return verdict::resume;
+    if (waiting == nullptr || task.why == stop_reason::turn) return verdict::resume;
     if (!waiting->is_ready()) return verdict::wait;
     if (task.may_have_to_stop() && waiting->is_discardable()) [[unlikely]]
       return look_closely(task, waiting);
@@ -36,8 +36,7 @@ class unwinder {
   /// The running task has seen that `seen` is ready. Returns true if that is an end, and a cause of it holds for the task, too: then the
   /// task suspends in the leaf, and is unwound at its next look.
   static bool must_not_go_on(header& task, leaf& seen) noexcept {
-    // A task that never suspended is in no list, so that a shutdown has not found it.
-    if (!task.may_have_to_stop() && task.shard != header::not_enrolled) [[likely]]
+    if (!task.may_have_to_stop()) [[likely]]
       return false;
     return seen.is_discardable() && is_reached(task, seen);
   }

@@ -164,13 +164,21 @@ on_give_up give_up(const wait_target& at, wait_node& me, if_granted then) noexce
 // ---- tasks
 
 bool wait_leaf::start() {
-  if (std::exchange(is_held_, false)) return true;
-  if (std::exchange(tried_, false)) return join();
+  if (attempt_ != attempt::none) [[unlikely]]
+    return start_after(std::exchange(attempt_, attempt::none));
   if (task().budget > 1) [[likely]]
     return try_or_join();
-  untried_ = true;
+  attempt_ = attempt::put_off;
   task().why = stop_reason::yield;
   return false;
+}
+
+bool wait_leaf::start_after(attempt before) {
+  switch (before) {
+    case attempt::in_vain: return join();
+    case attempt::granted: return true;
+    default: return start();
+  }
 }
 
 bool wait_leaf::try_now() noexcept {
@@ -191,8 +199,10 @@ bool wait_leaf::join() noexcept {
 }
 
 bool wait_leaf::is_ready() noexcept {
-  if (std::exchange(untried_, false)) [[unlikely]]
+  if (attempt_ == attempt::put_off) [[unlikely]] {
+    attempt_ = attempt::none;
     return try_or_join();
+  }
   switch (me_.state()) {
     case wait_state::waiting: return false;
     case wait_state::called: return (at_.rules->called_may_try && me_.was_last && try_now()) || join();
@@ -202,7 +212,8 @@ bool wait_leaf::is_ready() noexcept {
 
 cancel_progress wait_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   // Awaited again, it has not given up a turn.
-  if (!std::exchange(untried_, false)) static_cast<void>(give_up(at_, me_, if_granted::pass_on));
+  if (std::exchange(attempt_, attempt::none) != attempt::put_off)
+    static_cast<void>(give_up(at_, me_, if_granted::pass_on));
   return cancel_progress::ended;
 }
 

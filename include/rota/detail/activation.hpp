@@ -25,7 +25,8 @@ enum class stop_reason : unsigned char {
   none,      // they did not
   bounce,    // only so that the stack does not grow: `innermost` goes on at once
   leaf,      // the innermost frame waits for a leaf
-  yield,     // it wants to go on, but others come first
+  yield,     // it wants to go on, but others come first; a leaf that it waits for is asked then
+  turn,      // the same, and it waits for nothing
   join,      // it awaits a task that it may run itself; `join_target` says which
   finished,  // the root frame is at its end
   unwind,    // a clean-up is done: the interrupted unwinding goes on
@@ -60,8 +61,9 @@ struct activation : strand {
       waits_out;  // under the lock of join.cpp: it unwinds, and waits for the end of the task it joined
   // A cancellation was requested, or will be as soon as every task of its family has been told so. Any thread; never cleared.
   base::atomic<bool> announced;
-  bool watched =
-      false;  // regions are in force, or a deadline: the task may have to stop although its word does not say so
+  // The task may have to stop although its word does not say so: regions are in force, or a deadline, or it is in no registry, so that a
+  // shutdown does not find it. The owner's.
+  bool watched = true;
 
   static constexpr std::uint16_t not_enrolled = 0xFFFF;
 

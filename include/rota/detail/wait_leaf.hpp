@@ -38,8 +38,11 @@ class ROTA_API wait_leaf : public leaf {
   bool try_here(Take take) noexcept {
     if (task().budget <= 1) [[unlikely]]
       return false;
-    tried_ = !take();
-    if (tried_) return false;
+    if (!take()) {
+      attempt_ = attempt::in_vain;
+      return false;
+    }
+    attempt_ = attempt::none;
     --task().budget;
     me_.set(wait_state::granted);
     return true;
@@ -49,8 +52,10 @@ class ROTA_API wait_leaf : public leaf {
   template <class Take>
   bool try_end_here(Take take) noexcept {
     if (!try_here(take)) return false;
-    is_held_ = task().may_have_to_stop() || task().shard == activation::not_enrolled;
-    return !is_held_;
+    if (!task().may_have_to_stop()) [[likely]]
+      return true;
+    attempt_ = attempt::granted;
+    return false;
   }
 
   /// In await_resume(): granted or closed.
@@ -61,14 +66,21 @@ class ROTA_API wait_leaf : public leaf {
  private:
   friend class wait_of_thread;
 
+  /// What start() and is_ready() find done.
+  enum class attempt : unsigned char {
+    none,
+    in_vain,  // just now
+    granted,  // by try_end_here()
+    put_off,  // until the turn was given up
+  };
+
+  bool start_after(attempt before);
   bool try_now() noexcept;
   bool try_or_join() noexcept;
   bool join() noexcept;
 
   wait_target at_;
-  bool tried_ = false;    // in vain, just now
-  bool untried_ = false;  // it gives up its turn first
-  bool is_held_ = false;  // granted, by try_end_here()
+  attempt attempt_ = attempt::none;
   wait_node me_;
 };
 
