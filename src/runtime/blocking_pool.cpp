@@ -269,11 +269,16 @@ crew_client::on_run blocking_pool::run_closure(seat& here, header& task) noexcep
   return now.is_left_behind ? on_run::given_up : on_run::done;
 }
 
-/// On the thread that has run it, before its end can be seen: what is the user's has returned, and nothing waits in what follows.
-/// One that was cancelled before it began, or that its caller runs, has no turn here.
+blocking_pool::turn* blocking_pool::turn_here() noexcept {
+  return static_cast<turn*>(base::this_thread_locals().closure);
+}
+
+/// On the thread that has run it, before its end can be seen. One that was cancelled before it began, or that its caller runs, has no turn
+/// here. One whose handle was dropped is over later: its result, or its exception, is the user's code on this thread, and may wait.
 void blocking_pool::note_over(const header& task) noexcept {
-  auto* const now = static_cast<turn*>(base::this_thread_locals().closure);
-  if (now != nullptr && now->task == &task) now->of.end(*now);
+  turn* const now = turn_here();
+  if (now == nullptr || now->task != &task) return;
+  if (!task.word.load().has(core::detached)) now->of.end(*now);
 }
 
 /// The task may be gone at once.
@@ -357,12 +362,20 @@ void blocking_pool::wait_for_closures(base::time_point deadline) noexcept {
   watch(deadline, [this] { return running_ == 0; });
 }
 
-/// Under the crew's lock. A thread whose task has blocked comes back: that task has ended, or is about to.
+/// Under the crew's lock. A thread whose task has blocked comes back: that task has ended, or is about to. The thread that stops the crew
+/// cannot wait for itself: its handle was dropped just after note_over() had looked, and the destructor of its result ends the runtime.
 bool blocking_pool::leaves_behind(seat& here) noexcept {
+  turn* const mine = turn_here();
   const base::lock_guard lock(mutex_);
-  // relaxed, both. Under the lock.
-  if (here.job.load(base::order::relaxed) == nullptr) return false;
-  here.job.store(this, base::order::relaxed);
+  // relaxed. Under the lock.
+  if (here.job.load(base::order::relaxed) != nullptr) {
+    // relaxed. Under the lock.
+    here.job.store(this, base::order::relaxed);
+  } else if (mine != nullptr && &mine->here == &here) {
+    mine->is_left_behind = true;
+  } else {
+    return false;
+  }
   tasks_.books().made();
   return true;
 }

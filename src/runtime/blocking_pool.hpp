@@ -22,9 +22,10 @@ namespace rota::detail {
 //             that a thread has: it is raised before the role goes out, and lowered when play() has returned, so also for a
 //             thread whose task has lent the role on: playing_ - workers of them are inside of such a task.
 //   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from take() until its end,
-//             changed under mutex_; null while a role is played; the pool itself if the thread was left behind. A closure ends
-//             when it has returned and its captures are destroyed, before its task is complete: a thread that has seen the end
-//             finds the closure neither in running_ nor in accepted_ - over_, and the crew's stop() joins the thread that ran it.
+//             changed under mutex_; null while a role is played; the pool itself if the thread was left behind. A closure whose
+//             handle is there ends when it has returned and its captures are destroyed, before its task is complete: a thread that has
+//             seen the end finds the closure neither in running_ nor in accepted_ - over_, and the crew's stop() joins the thread that
+//             ran it. One without a handle ends when its result is destroyed, too.
 //   Missing   A thread that could not be started: missing_ is set, and the watchdog gets up. It clears missing_ and then looks into
 //             the queue: whoever fails after that sets it again. It does not sleep while it is set (four seq_cst accesses).
 //   Places    Where there is a queue limit: accepted_ - over_ closures run or wait. Within the limit that is at most the threads
@@ -102,6 +103,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   void end_cancelled(core::header& task, cancel_reason why) noexcept;
   void call(core::header& task) noexcept;
   on_run run_closure(pool::detail::seat& here, core::header& task) noexcept;
+  [[nodiscard]] static turn* turn_here() noexcept;
   static void note_over(const core::header& task) noexcept;
   void end(turn& now) noexcept;
   void play(sched::worker& role) noexcept;

@@ -13,6 +13,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -146,6 +147,19 @@ TEST(runtime_ends_model, the_thread_of_a_closure_that_was_awaited_is_joined) {
     });
   };
   expect_holds(whole("ends_awaited_closure"), body);
+}
+
+// Whoever lets go of the last reference ends the runtime: the thread that drops the handle, or that of the closure, which cannot wait for
+// itself.
+TEST(runtime_ends_model, the_result_of_a_closure_ends_the_runtime) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      auto rt = std::make_shared<runtime>(one_worker());
+      const auto handle = rt->spawn_blocking([rt] { return rt; });
+      rt.reset();
+    });
+  };
+  expect_holds(whole("ends_by_result"), body);
 }
 
 // A closure is admitted, and its thread stays away until the end is over: it comes to an end all the same.
