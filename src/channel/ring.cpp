@@ -195,7 +195,8 @@ bool ring::take_oldest(slot*& oldest) noexcept {
 
 /// There is no place: what the policy says. False: one waits.
 bool ring::send_without_room(look why, wait_node& me) noexcept {
-  if (why == look::not_now && on_full_ == overflow::wait) return false;
+  // A channel without receivers is an end, which join() says.
+  if (why == look::ended || (why == look::not_now && on_full_ == overflow::wait)) return false;
   slot* place = nullptr;
   me.kind = static_cast<unsigned char>(without_room(why, place));
   if (place != nullptr) keep(me, *place);

@@ -10,7 +10,8 @@
 namespace rota::core {
 
 brood::brood(header* on_behalf_of) noexcept
-    : on_behalf_of_(on_behalf_of), deadline_(on_behalf_of == nullptr ? base::never : on_behalf_of->deadline) {
+    : on_behalf_of_(on_behalf_of),
+      deadline_(on_behalf_of == nullptr ? base::never : on_behalf_of->deadline.get()) {
   if (on_behalf_of != nullptr) waiter_ = make_waker(*on_behalf_of);
 }
 
@@ -65,7 +66,7 @@ header* brood::take_in(promise_base& root,
   if (state_.get() != state::open) return nullptr;
   header& child = make_header(root, by, type, initial, current_task());
   // Of the place where the scope is: what holds around the caller of spawn() is its own affair.
-  child.deadline = deadline_;
+  child.deadline.set(deadline_);
   note_watched(child);
   used_.set(true);
   // relaxed. The child's word hands it over.

@@ -14,8 +14,8 @@ void timed_region::enter(activation& task, promise_base* frame, time_point at) n
   link(task, frame);
   armed_ = false;
   at_ = at;
-  deadline_outside_ = header_of(task).deadline;
-  header_of(task).deadline = deadline_inside();
+  deadline_outside_ = header_of(task).deadline.get();
+  header_of(task).deadline.set(deadline_inside());
 }
 
 /// Usually the innermost one; a shield that was moved outward may be inside of one that ends before it.
@@ -29,7 +29,7 @@ void timed_region::leave() noexcept {
       deadline = timed->deadline_inside();
     }
   }
-  header_of(task()).deadline = deadline;
+  header_of(task()).deadline.set(deadline);
   unlink();
 }
 

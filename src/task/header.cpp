@@ -72,7 +72,7 @@ header& make_header_without_type(promise_base& root,
   root.parent = nullptr;
   if (parent != nullptr) {
     made->parent_id = parent->id;
-    made->deadline = parent->deadline;
+    made->deadline.set(parent->deadline.get());
     note_watched(*made);
     made->locals = share(parent->locals);
   }
@@ -95,7 +95,7 @@ void unshare(local_node* chain) noexcept {
 }
 
 void disinherit(header& task) noexcept {
-  task.deadline = base::never;
+  task.deadline.set(base::never);
   note_watched(task);
   unshare(std::exchange(task.locals, nullptr));
 }

@@ -43,6 +43,22 @@ struct sibling_links {
   base::cell<sibling_links*> after;
 };
 
+/// A time that its task sets, and any thread may read: a child asks until when its parent's shields hold.
+class effective_deadline {
+ public:
+  [[nodiscard]] base::time_point get() const noexcept {
+    // relaxed. A time alone; what a deadline has caused is ordered by passed_deadlines.hpp.
+    return base::time_point(base::nanoseconds(ticks_.load(base::order::relaxed)));
+  }
+  void set(base::time_point at) noexcept {
+    // relaxed. As above.
+    ticks_.store(at.time_since_epoch().count(), base::order::relaxed);
+  }
+
+ private:
+  base::atomic<base::nanoseconds::rep> ticks_{base::never.time_since_epoch().count()};
+};
+
 /// Lies in the room in front of the root's frame; see promise.hpp for the picture.
 ///
 /// Who touches what: `activation` and everything marked "owner": the thread that runs the task. `join_slot`: the handle's
@@ -69,8 +85,8 @@ struct header : activation, list_links, sibling_links {
 
   const std::uint64_t id;
   std::uint64_t parent_id = 0;
-  // Owner. Inherited by the tasks that this one spawns, as `locals` is.
-  base::time_point deadline = base::never;  // the earliest that holds around the place where the task is now
+  // The earliest that holds around the place where the task is now. Inherited by the tasks that this one spawns, as `locals` is.
+  effective_deadline deadline;
 
   // For reports, read while the task runs.
   base::atomic<const char*> waits_for;
@@ -167,7 +183,7 @@ bool cancel(header& task, cancel_reason reason) noexcept;
 /// Of the running task, after its regions or its deadline have changed, or it has enrolled.
 inline void note_watched(header& task) noexcept {
   task.watched =
-      task.regions != nullptr || task.deadline != base::never || task.shard == header::not_enrolled;
+      task.regions != nullptr || task.deadline.get() != base::never || task.shard == header::not_enrolled;
 }
 
 /// The running task makes `hook` known: once, and for good. A cancellation that came before is reported to it here.

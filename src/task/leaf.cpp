@@ -52,7 +52,7 @@ bool leaf::suspend_in(core::promise_base& frame) {
   if (core::task_around() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");
 #endif
   task_->innermost.set(&frame);
-  // The budget is spent: the operation is done already, and only its turn is given up.
+  // Else await_ready() has decided that only the turn is given up: a yield, or an operation that is done and has spent the budget.
   if (task_->why == core::stop_reason::none) return start_or_suspend();
   task_->waiting.set(this);
   return true;

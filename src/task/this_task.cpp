@@ -51,7 +51,7 @@ bool unwinding() noexcept {
 
 std::chrono::steady_clock::time_point deadline() noexcept {
   const core::header* const me = core::task_in_sight();
-  return me == nullptr ? base::never : me->deadline;
+  return me == nullptr ? base::never : me->deadline.get();
 }
 
 }  // namespace this_task

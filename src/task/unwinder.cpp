@@ -49,7 +49,7 @@ bool unwinder::is_reached(header& task, const leaf& seen) noexcept {
 /// What holds for this task and has happened, and was not delivered to it yet: its own timer is late, or a shutdown has not found it.
 void unwinder::catch_up(header& task) noexcept {
   const scheduler& by = *task.owner;
-  if (by.passed->include(task.deadline) && by.passed->include(inherited_deadline(task)) &&
+  if (by.passed->include(task.deadline.get()) && by.passed->include(inherited_deadline(task)) &&
       !is_held_off_by_parent(task))
     static_cast<void>(cancel(task, cancel_reason::timeout));
   if (task.shard == header::not_enrolled && !by.ops->is_open(by))
@@ -57,16 +57,18 @@ void unwinder::catch_up(header& task) noexcept {
   if (task.regions != nullptr) note_limits(task);
 }
 
-/// A child of a scope ends with what its parent does: a shield of that holds the deadline off from both.
+/// A child of a scope ends with what its parent does: a shield of that holds the deadline off from both, until the shield's limit has
+/// passed.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
   // relaxed. Set before the child first ran, and it holds: the child has not ended.
   const family* const around = task.bond.load(base::order::relaxed);
   const header* const parent = around == nullptr ? nullptr : around->parent();
-  return parent != nullptr && !parent->word.load().exposed();
+  return parent != nullptr && !parent->word.load().exposed() &&
+         !task.owner->passed->include(parent->deadline.get());
 }
 
 base::time_point unwinder::inherited_deadline(const header& task) noexcept {
-  base::time_point found = task.deadline;
+  base::time_point found = task.deadline.get();
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
     if (const timed_region* const timed = r->as_timed()) found = timed->deadline_outside();
   }

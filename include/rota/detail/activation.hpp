@@ -62,7 +62,7 @@ struct activation : strand {
   // A cancellation was requested, or will be as soon as every task of its family has been told so. Any thread; never cleared.
   base::atomic<bool> announced;
   // The task may have to stop although its word does not say so: regions are in force, or a deadline, or it is in no registry, so that a
-  // shutdown does not find it. The owner's.
+  // shutdown does not find it; or what it awaited here has just been cancelled. The owner's.
   bool watched = true;
 
   static constexpr std::uint16_t not_enrolled = 0xFFFF;

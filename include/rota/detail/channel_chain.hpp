@@ -133,7 +133,8 @@ class ROTA_API chain {
   [[nodiscard]] core::wait_target to_send() noexcept { return {&receivers_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
   /// wait_rules::try_now of each. There is always room, which is claimed later: that may throw.
-  static bool try_send_now(core::wait_node& /*me*/) noexcept { return true; }
+  /// There is always room. A channel without receivers is an end, which join() says.
+  bool try_send_now(core::wait_node& /*me*/) noexcept { return !is_closed(); }
   bool try_receive_now(core::wait_node& me) noexcept {
     slot* place = nullptr;
     if (claim_item(place) != look::got) return false;

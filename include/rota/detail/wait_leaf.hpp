@@ -48,7 +48,7 @@ class ROTA_API wait_leaf : public leaf {
     return true;
   }
 
-  /// The same for what may be the end of a task that was cancelled: see leaf::is_discardable(). start() then looks whether it is.
+  /// The same for what may be the end of a task that was cancelled: see leaf::is_discardable(). If it may be, start() says yes, and whether it is one is asked then.
   template <class Take>
   bool try_end_here(Take take) noexcept {
     if (!try_here(take)) return false;

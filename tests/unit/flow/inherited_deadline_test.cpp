@@ -43,7 +43,7 @@ TEST(inherited_deadline, a_task_that_is_spawned_without_one_is_not_wrapped) {
         task<> again = std::move(work);
         EXPECT_FALSE(static_cast<bool>(again));
         core::header& made = core::launch(*frame, m, core::result_vtable_of<void>);
-        EXPECT_EQ(made.deadline, base::never);
+        EXPECT_EQ(made.deadline.get(), base::never);
         auto child = join_handle<void>(made);
         co_await child;
       },
