@@ -14,7 +14,7 @@ import suites  # noqa: E402
 # What stands for a placeholder. {scratch} is a new folder beside the clone.
 FILLED = {
     "PREFIX": "{scratch}/prefix", "DIR": "docs", "FILE": "{scratch}/results", "JSON": "{scratch}/results.json",
-    "FOLDER": "tests/unit", "REASON": "why", "N": "2", "S": "7", "PRESET": "dev", "REGEX": "docs", "TASKS": "2000", "WORKERS": "32", "SUITE": "task", "CASES": "child_await", "A,B": "tokio,go",
+    "FOLDER": "tests/unit", "REASON": "'what it has gained'", "N": "2", "S": "7", "PRESET": "dev", "REGEX": "docs", "TASKS": "2000", "WORKERS": "32", "SUITE": "task", "CASES": "child_await", "A,B": "tokio,go",
     "MODEL": "gate", "LINES": "3", "NEW_FOLDER": "{scratch}/inputs",
     # The first execution of the exploration `latch_by random`: the hash of that name, no bound, no further choice.
     "HEX": "685dff",
