@@ -273,9 +273,10 @@ void chain::sweep() noexcept {
 const core::wait_rules chain::send_rules{
     .what = "channel send",
     .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_send_now(me); },
-    .join = [](void* of,
-               wait_section&,
-               wait_node&) noexcept { return self(of).is_closed() ? on_join::closed : on_join::done; },
+    .join =
+        [](void* of, wait_section&, wait_node& me) noexcept {
+          return self(of).try_send_now(me) ? on_join::done : on_join::closed;
+        },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
 };

@@ -7,10 +7,15 @@
 #include <rota/async_scope.hpp>
 #include <rota/cancel.hpp>
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
+#include <rota/channel/unbounded.hpp>
+#include <rota/channel/watch.hpp>
 #include <rota/finally.hpp>
 #include <rota/gate/actor.hpp>
+#include <rota/io/algorithms.hpp>
+#include <rota/io/duplex.hpp>
 #include <rota/join_set.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
@@ -44,7 +49,10 @@ using clock = std::chrono::steady_clock;
 
 /// What outlives every run.
 struct world {
+  world() { silent.pause(); }
   pool::thread_pool jobs{pool::pool_options{.max_threads = 4}};
+  gate::executor letters{1};
+  gate::actor<int> silent{letters, [] { return 0; }};
 };
 
 /// One run of one combination.
@@ -236,6 +244,70 @@ task<int> a_stage_of_a_stream(run_of_one& /*r*/) {
   co_return 1;
 }
 
+task<int> an_output(run_of_one& /*r*/) {
+  const auto captured = co_await process::command("/bin/sleep").arg("3600").output();
+  co_return captured.has_value() ? 1 : 2;
+}
+task<int> a_question_to_an_actor(run_of_one& r) {
+  const auto answer = [](int& it) { return it; };
+  co_return co_await r.around.silent.ref().ask(answer);
+}
+task<int> a_receive_without_bound(run_of_one& /*r*/) {
+  auto [to, from] = channel::unbounded<int>();
+  auto work = spawn(keeps(std::move(to)));
+  static_cast<void>(co_await from.recv());
+  co_return 1;
+}
+/// It never waits for room, and hears of the end all the same.
+task<int> sends_without_bound(run_of_one& /*r*/) {
+  auto [to, from] = channel::unbounded<int>();
+  auto work = spawn(keeps(std::move(from)));
+  for (;;) {
+    const auto how = co_await to.send(1);
+    if (how != channel::send_status::sent) co_return 1;
+    co_await yield();
+  }
+}
+task<int> a_broadcast(run_of_one& /*r*/) {
+  auto [to, from] = channel::broadcast<int>(4);
+  auto work = spawn(keeps(std::move(to)));
+  static_cast<void>(co_await from.recv());
+  co_return 1;
+}
+task<int> a_watch(run_of_one& /*r*/) {
+  auto [to, from] = channel::watch<int>(0);
+  auto work = spawn(keeps(std::move(to)));
+  static_cast<void>(co_await from.changed());
+  co_return 1;
+}
+task<int> the_end_of_receivers(run_of_one& /*r*/) {
+  auto [to, from] = channel::bounded<int>(4);
+  auto work = spawn(keeps(std::move(from)));
+  co_await to.closed();
+  co_return 1;
+}
+task<int> a_duplex(run_of_one& /*r*/) {
+  auto [ours, theirs] = io::duplex(10);
+  auto work = spawn(keeps(std::move(theirs)));
+  std::array<std::byte, 10> bytes{};
+  static_cast<void>(co_await ours.read(bytes));
+  co_return 1;
+}
+task<int> a_write_to_a_duplex(run_of_one& /*r*/) {
+  auto [ours, theirs] = io::duplex(4);
+  auto work = spawn(keeps(std::move(theirs)));
+  const std::array<std::byte, 10> bytes{};
+  static_cast<void>(co_await io::write_all(ours, bytes));
+  co_return 1;
+}
+task<int> an_interval(run_of_one& /*r*/) {
+  interval every(20us);
+  for (;;) static_cast<void>(co_await every.tick());
+}
+task<int> a_loop_of_yields(run_of_one& /*r*/) {
+  for (;;) co_await yield();
+}
+
 struct way {
   const char* name;
   task<int> (*wait)(run_of_one& r);
@@ -265,6 +337,17 @@ constexpr way ways[] = {
     {"a job of a pool", a_job_of_a_pool},
     {"a generator", a_generator},
     {"a stage of a stream", a_stage_of_a_stream},
+    {"output() of a process", an_output},
+    {"a question to an actor", a_question_to_an_actor},
+    {"a receive of an unbounded channel", a_receive_without_bound},
+    {"sends into an unbounded channel", sends_without_bound},
+    {"a broadcast", a_broadcast},
+    {"a watch", a_watch},
+    {"closed() of a sender", the_end_of_receivers},
+    {"a read of a duplex", a_duplex},
+    {"a write to a duplex", a_write_to_a_duplex},
+    {"an interval", an_interval},
+    {"a loop of yields", a_loop_of_yields},
 };
 
 // ---- a limit between the boundary and the wait

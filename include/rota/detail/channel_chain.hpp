@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include <rota/detail/base_mutex.hpp>
 #include <rota/detail/channel_core.hpp>
@@ -132,9 +133,23 @@ class ROTA_API chain {
   [[nodiscard]] core::wait_target to_close() noexcept { return halves_.to_close(); }
   [[nodiscard]] core::wait_target to_send() noexcept { return {&receivers_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
-  /// wait_rules::try_now of each. There is always room, which is claimed later: that may throw.
-  /// There is always room. A channel without receivers is an end, which join() says.
-  bool try_send_now(core::wait_node& /*me*/) noexcept { return !is_closed(); }
+  /// wait_rules::try_now of each. There is always room. That there is no memory for it is noted, for claimed_place(). A channel without
+  /// receivers is an end, which join() says.
+  bool try_send_now(core::wait_node& me) noexcept {
+    slot* place = nullptr;
+    try {
+      if (try_place(place) != send_status::sent) return false;
+    } catch (const std::bad_alloc&) {
+      place = nullptr;
+    }
+    me.got = reinterpret_cast<std::uintptr_t>(place);
+    return true;
+  }
+  /// Of a send that was granted. Throws std::bad_alloc.
+  static slot& claimed_place(const core::wait_node& me) {
+    if (me.got == 0) throw std::bad_alloc();
+    return place_of(me);
+  }
   bool try_receive_now(core::wait_node& me) noexcept {
     slot* place = nullptr;
     if (claim_item(place) != look::got) return false;

@@ -54,11 +54,12 @@ send_status send_now(Core& on, T& item) noexcept(!Core::allocates) {
   return can;
 }
 
-/// Where a claim may throw it is made last of all, and not by the wait.
+/// Throws if the claim could not be made; nothing has changed then.
 template <class T, class Core>
 send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
   if constexpr (Core::allocates) {
-    return send_now(on, item);
+    put(on, Core::claimed_place(me), item);
+    return send_status::sent;
   } else {
     const send_status how = status_of(me);
     if (how == send_status::sent) put(on, Core::place_of(me), item);
