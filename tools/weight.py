@@ -190,6 +190,8 @@ class Ceilings:
                 self.of[folder] = {unit: min(count, self.of[folder].get(unit, count)) for unit, count in now.items()}
 
     def raise_to(self, folder, now, reason):
+        if now == self.of.get(folder):
+            return
         self.raised.append({"folder": folder, "from": self.of.get(folder, {}), "to": now, "reason": reason})
         self.of[folder] = now
 

@@ -101,6 +101,8 @@ class Weight(unittest.TestCase):
                                                     "to": {"files": 1, "lines": 3}, "reason": "a defect of the ring"}])
         self.weight("--raise", "tools", "a tool that counts")
         self.weight()
+        self.weight("--raise", "tools", "nothing has grown since")
+        self.assertEqual(len(self.stored()["raised"]), 2)
 
     def test_a_raise_needs_a_folder_and_a_reason(self):
         self.weight("--accept")

@@ -363,7 +363,8 @@ void blocking_pool::wait_for_closures(base::time_point deadline) noexcept {
 }
 
 /// Under the crew's lock. A thread whose task has blocked comes back: that task has ended, or is about to. The thread that stops the crew
-/// cannot wait for itself: its handle was dropped just after note_over() had looked, and the destructor of its result ends the runtime.
+/// may be one of its own: if the handle of its closure is dropped just after note_over() has looked, the destructor of the result runs
+/// there, and may end the runtime. A thread cannot wait for itself, so it is left behind.
 bool blocking_pool::leaves_behind(seat& here) noexcept {
   turn* const mine = turn_here();
   const base::lock_guard lock(mutex_);

@@ -58,7 +58,7 @@ bool leaf::suspend_in(core::promise_base& frame) {
   return true;
 }
 
-/// Returns false as suspend_in() does. Apart, so that a yield saves no registers.
+/// Returns false if the operation is complete, and the frame goes on. A function of its own, so that a yield saves no registers.
 bool leaf::start_or_suspend() {
   if (start()) {
     if (core::unwinder::must_not_go_on(core::header_of(*task_), *this)) {

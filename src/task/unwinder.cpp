@@ -57,8 +57,7 @@ void unwinder::catch_up(header& task) noexcept {
   if (task.regions != nullptr) note_limits(task);
 }
 
-/// A child of a scope ends with what its parent does: a shield of that holds the deadline off from both, until the shield's limit has
-/// passed.
+/// A child of a scope ends with its parent. A shield of the parent holds the deadline off from both, until the shield's limit has passed.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
   // relaxed. Set before the child first ran, and it holds: the child has not ended.
   const family* const around = task.bond.load(base::order::relaxed);

@@ -25,7 +25,9 @@
 #include <rota/stop_token.hpp>
 #include <rota/stream.hpp>
 #include <rota/sync/event.hpp>
+#include <rota/sync/latch.hpp>
 #include <rota/sync/mutex.hpp>
+#include <rota/sync/notify.hpp>
 #include <rota/sync/semaphore.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
@@ -183,6 +185,32 @@ task<int> a_select(run_of_one& /*r*/) {
   const auto first = co_await channel::select(from.recv(), work);
   co_return static_cast<int>(first.index());
 }
+task<int> sends_for_an_hour(channel::sender<int> to) {
+  for (;;) {
+    static_cast<void>(co_await to.send(1));
+    co_await sleep_for(100us);
+  }
+}
+task<int> all_items(run_of_one& /*r*/) {
+  auto [to, from] = channel::bounded<int>(4);
+  auto work = spawn(sends_for_an_hour(std::move(to)));
+  for (;;) {
+    const auto item = co_await from.recv();
+    if (!item.has_value()) co_return 1;
+  }
+}
+/// The end wins before the case of the handle is started.
+task<int> selects_in_order(run_of_one& /*r*/) {
+  auto [to, from] = channel::bounded<int>(4);
+  auto sender = spawn(sends_for_an_hour(std::move(to)));
+  auto work = spawn(hour());
+  for (;;) {
+    auto first = co_await channel::select_in_order(from.recv(), work);
+    if (first.index() != 0) co_return 1;
+    const auto item = std::move(first).template get<0>();
+    if (!item.has_value()) co_return 2;
+  }
+}
 task<int> a_oneshot(run_of_one& /*r*/) {
   auto [to, from] = channel::oneshot<int>();
   auto work = spawn(keeps(std::move(to)));
@@ -208,19 +236,31 @@ task<int> a_semaphore(run_of_one& /*r*/) {
   co_return 1;
 }
 
-struct sets_at_end {
-  explicit sets_at_end(std::shared_ptr<sync::event> what) : of(std::move(what)) {}
-  sets_at_end(sets_at_end&&) = default;
-  ~sets_at_end() {
-    if (of != nullptr) of->set();
+/// Acts on what it shares with the waiting task, which may end first.
+template <class Shared>
+struct at_end {
+  at_end(std::shared_ptr<Shared> what, void (*act)(Shared&)) : of(std::move(what)), does(act) {}
+  at_end(at_end&&) = default;
+  ~at_end() {
+    if (of != nullptr) does(*of);
   }
-  std::shared_ptr<sync::event> of;
+  std::shared_ptr<Shared> of;
+  void (*does)(Shared&);
 };
-task<int> an_event(run_of_one& /*r*/) {
-  auto of = std::make_shared<sync::event>();
-  auto work = spawn(keeps(sets_at_end(of)));
+template <class Shared>
+task<int> a_signal(std::shared_ptr<Shared> of, void (*act)(Shared&)) {
+  auto work = spawn(keeps(at_end<Shared>(of, act)));
   co_await of->wait();
   co_return 1;
+}
+task<int> an_event(run_of_one& /*r*/) {
+  return a_signal<sync::event>(std::make_shared<sync::event>(), [](sync::event& of) { of.set(); });
+}
+task<int> a_latch(run_of_one& /*r*/) {
+  return a_signal<sync::latch>(std::make_shared<sync::latch>(1U), [](sync::latch& of) { of.count_down(); });
+}
+task<int> a_notification(run_of_one& /*r*/) {
+  return a_signal<sync::notify>(std::make_shared<sync::notify>(), [](sync::notify& of) { of.notify_all(); });
 }
 task<int> a_job_of_a_pool(run_of_one& r) {
   auto job = r.around.jobs.submit(hour());
@@ -330,10 +370,14 @@ constexpr way ways[] = {
     {"a receive", a_receive},
     {"a send", a_send},
     {"a select", a_select},
+    {"all items of a sender", all_items},
+    {"selects in order, of items", selects_in_order},
     {"a oneshot", a_oneshot},
     {"a mutex", a_mutex},
     {"a semaphore", a_semaphore},
     {"an event", an_event},
+    {"a latch", a_latch},
+    {"a notification", a_notification},
     {"a job of a pool", a_job_of_a_pool},
     {"a generator", a_generator},
     {"a stage of a stream", a_stage_of_a_stream},
@@ -355,7 +399,7 @@ constexpr way ways[] = {
 enum class limit : unsigned char { none, longer, equal, shorter, zero };
 constexpr limit limits[] = {limit::none, limit::longer, limit::equal, limit::shorter, limit::zero};
 
-/// The time at which a deadline that is the cause passes.
+/// `at`: when the deadline that is the cause passes; of another cause, about when it comes.
 task<int> limited(run_of_one& r, const way& w, limit l, clock::time_point at) {
   auto work = watched(r, w.wait(r));
   switch (l) {
@@ -488,7 +532,7 @@ task<bool> by_finally(setting s) {
 
 struct boundary {
   const char* name;
-  const char* report;  // for the table of the documents
+  const char* report;
   task<bool> (*around)(setting s);
   bool is_deadline;  // and `equal` means the same time
 };
@@ -510,10 +554,10 @@ constexpr boundary boundaries[] = {
     {"finally, in a timeout", "the clean-up sees cancelled; then timed_out", by_finally, false},
 };
 
-int rounds() {
+const int rounds = [] {
   const char* const said = std::getenv("ROTA_CAUSE_ROUNDS");
   return said == nullptr ? 1 : std::atoi(said);
-}
+}();
 
 /// Between 50 and 350 us, so that the cause comes before, while and after the task begins to wait.
 std::chrono::microseconds draw() {
@@ -547,7 +591,7 @@ TEST_P(cause_matrix, one_cause_has_one_report) {
     runtime rt(with_workers(workers));
     for (const way& w : ways) {
       for (const limit l : limits) {
-        for (int i = 0; i < 2 * rounds(); ++i) {
+        for (int i = 0; i < 2 * rounds; ++i) {
           SCOPED_TRACE(::testing::Message() << w.name << ", limit " << static_cast<int>(l) << ", " << workers
                                             << " workers, " << (i % 2 == 0 ? "in block_on" : "spawned"));
           expect_one_report(rt, around, w, l, i % 2 == 0);
@@ -572,7 +616,7 @@ TEST(cause_of_a_shutdown, has_one_report) {
   for (const unsigned workers : {1U, 2U, 4U}) {
     for (const way& w : ways) {
       for (const limit l : limits) {
-        for (int i = 0; i < 2 * rounds(); ++i) {
+        for (int i = 0; i < 2 * rounds; ++i) {
           SCOPED_TRACE(::testing::Message()
                        << w.name << ", limit " << static_cast<int>(l) << ", " << workers << " workers");
           run_of_one r{.around = around, .pause = draw()};

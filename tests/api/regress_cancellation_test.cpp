@@ -4,26 +4,15 @@
 #include <rota/async_scope.hpp>
 #include <rota/cancel.hpp>
 #include <rota/channel/bounded.hpp>
-#include <rota/channel/broadcast.hpp>
-#include <rota/channel/oneshot.hpp>
-#include <rota/channel/select.hpp>
-#include <rota/channel/unbounded.hpp>
-#include <rota/channel/watch.hpp>
 #include <rota/finally.hpp>
-#include <rota/io/duplex.hpp>
 #include <rota/join_set.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/scope.hpp>
-#include <rota/sync/event.hpp>
-#include <rota/sync/latch.hpp>
-#include <rota/sync/notify.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
 
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -67,9 +56,7 @@ task<int> pair_of_them(sightings& saw) {
 }
 
 TEST(regress, a_parent_does_not_see_its_children_cancelled_before_itself) {
-  runtime_options o;
-  o.workers = 2;
-  runtime rt(o);
+  runtime rt(with_workers(2));
   sightings saw;
   for (int i = 0; i < rounds; ++i) {
     saw.begun = false;
@@ -103,9 +90,7 @@ task<int> shielded_beside_a_failure(std::atomic<bool>& begun, std::atomic<int>& 
 }
 
 TEST(regress, a_shield_holds_a_cancellation_off_from_children_of_children) {
-  runtime_options o;
-  o.workers = 2;
-  runtime rt(o);
+  runtime rt(with_workers(2));
   for (int i = 0; i < rounds; ++i) {
     std::atomic<bool> begun{false};
     std::atomic<int> finished{0};
@@ -151,9 +136,7 @@ task<> cleans_up(std::atomic<bool>& begun, task<> (*work)(), way_to_end& end) {
 }
 
 way_to_end end_in_a_shutdown(task<> (*work)()) {
-  runtime_options o;
-  o.workers = 2;
-  runtime rt(o);
+  runtime rt(with_workers(2));
   std::atomic<bool> begun{false};
   way_to_end end = way_to_end::none;
   auto handle = rt.spawn(cleans_up(begun, work, end));
@@ -258,9 +241,7 @@ TEST(regress, what_is_handed_to_a_when_has_ended_before_that) {
   two_threads.max_threads = 2;
   pool::thread_pool jobs(two_threads);
   for (const unsigned workers : {1U, 2U}) {
-    runtime_options o;
-    o.workers = workers;
-    runtime rt(o);
+    runtime rt(with_workers(workers));
     for (int i = 0; i < rounds / 3; ++i) {
       rt.block_on(decided_at_once());
       rt.block_on(a_sibling_fails());
@@ -276,7 +257,7 @@ TEST(regress, what_is_handed_to_a_when_has_ended_before_that) {
   }
 }
 
-// --- one deadline holds for a task and for those that it awaits: the timeout reports it, whoever hears of it first
+// --- one deadline holds for a task and for those that it awaits: the timeout reports it, whichever task hears of it first
 
 task<int> hour() {
   co_await sleep_for(std::chrono::hours(1));
@@ -286,52 +267,11 @@ task<int> by_handle() {
   auto work = spawn(hour());
   co_return co_await work;
 }
-task<int> by_chain_of_three() {
-  auto work = spawn(by_handle());
-  co_return co_await work;
-}
 task<int> by_result() {
   auto work = spawn(hour());
   const auto end = co_await work.result();
   co_return end.has_value() ? 1 : 2;
 }
-task<int> by_join_set() {
-  join_set<int> works;
-  works.spawn(hour());
-  const auto end = co_await works.next();
-  co_return end.has_value() ? 1 : 2;
-}
-task<int> by_children() {
-  const auto [x, y] = co_await when_all(by_handle(), by_result());
-  co_return x + y;
-}
-task<int> by_any_of_children() {
-  const auto first = co_await when_any(by_handle(), by_result());
-  co_return static_cast<int>(first.index());
-}
-task<int> by_settled_children() {
-  const auto [x, y] = co_await when_all_settled(by_handle(), by_chain_of_three());
-  co_return x.has_value() && y.has_value() ? 1 : 2;
-}
-task<int> by_scope() {
-  co_await with_scope([](scope& children) -> task<> {
-    children.spawn(by_handle());
-    children.spawn(by_result());
-    co_return;
-  });
-  co_return 1;
-}
-task<int> by_longer_limit() {
-  const auto end = co_await timeout(std::chrono::hours(1), by_handle());
-  co_return end.has_value() ? 1 : 2;
-}
-task<int> by_select() {
-  auto work = spawn(hour());
-  int end = 0;
-  co_await channel::select(channel::on(work, [&end](int value) { end = value; }));
-  co_return end;
-}
-
 task<> sends_for_an_hour(channel::sender<int> to) {
   for (;;) {
     static_cast<void>(co_await to.send(1));
@@ -349,117 +289,6 @@ task<int> by_channel() {
   }
   co_return items;
 }
-// The end wins before the handle's case is started.
-task<int> by_select_of_ends() {
-  auto [to, from] = channel::bounded<int>(4);
-  auto producer = spawn(sends_for_an_hour(std::move(to)));
-  auto work = spawn(hour());
-  for (;;) {
-    auto first = co_await channel::select_in_order(from.recv(), work);
-    if (first.index() != 0) co_return 1;
-    const auto item = std::move(first).template get<0>();
-    if (!item.has_value()) co_return 2;
-  }
-}
-/// Keeps one half of something, or what acts at its end. It may outlive the task that waits.
-template <class Kept>
-task<> keeps_for_an_hour(Kept what) {
-  const auto kept = std::move(what);
-  co_await sleep_for(std::chrono::hours(1));
-}
-task<int> by_oneshot() {
-  auto [to, from] = channel::oneshot<int>();
-  auto work = spawn(keeps_for_an_hour(std::move(to)));
-  const auto got = co_await from.recv();
-  co_return got.has_value() ? 1 : 2;
-}
-task<int> by_unbounded() {
-  auto [to, from] = channel::unbounded<int>();
-  auto work = spawn(keeps_for_an_hour(std::move(to)));
-  const auto got = co_await from.recv();
-  co_return got.has_value() ? 1 : 2;
-}
-task<int> by_broadcast() {
-  auto [to, from] = channel::broadcast<int>(4);
-  auto work = spawn(keeps_for_an_hour(std::move(to)));
-  const auto got = co_await from.recv();
-  co_return got.has_value() ? 1 : 2;
-}
-task<int> by_watch() {
-  auto [to, from] = channel::watch<int>(0);
-  auto work = spawn(keeps_for_an_hour(std::move(to)));
-  static_cast<void>(co_await from.changed());
-  co_return 1;
-}
-task<int> by_receivers_that_go() {
-  auto [to, from] = channel::bounded<int>(4);
-  auto work = spawn(keeps_for_an_hour(std::move(from)));
-  co_await to.closed();
-  co_return 1;
-}
-task<int> by_duplex() {
-  auto [ours, theirs] = io::duplex(10);
-  auto work = spawn(keeps_for_an_hour(std::move(theirs)));
-  std::array<std::byte, 10> bytes;
-  const auto got = co_await ours.read(bytes);
-  co_return got.has_value() ? 1 : 2;
-}
-
-/// Does something with what it shares when it goes.
-template <class Shared>
-struct at_end {
-  at_end(std::shared_ptr<Shared> what, void (*act)(Shared&)) : of(std::move(what)), does(act) {}
-  at_end(at_end&&) = default;
-  ~at_end() {
-    if (of != nullptr) does(*of);
-  }
-  std::shared_ptr<Shared> of;
-  void (*does)(Shared&);
-};
-template <class Shared>
-task<int> by_signal(std::shared_ptr<Shared> of, void (*act)(Shared&)) {
-  auto work = spawn(keeps_for_an_hour(at_end<Shared>(of, act)));
-  co_await of->wait();
-  co_return 1;
-}
-task<int> by_event() {
-  return by_signal<sync::event>(std::make_shared<sync::event>(), [](sync::event& of) { of.set(); });
-}
-task<int> by_latch() {
-  return by_signal<sync::latch>(std::make_shared<sync::latch>(1U), [](sync::latch& of) { of.count_down(); });
-}
-task<int> by_notify() {
-  return by_signal<sync::notify>(std::make_shared<sync::notify>(), [](sync::notify& of) { of.notify_all(); });
-}
-
-using way_to_wait = task<int> (*)();
-constexpr way_to_wait ways_to_wait[] = {by_handle,
-                                        by_chain_of_three,
-                                        by_result,
-                                        by_join_set,
-                                        by_children,
-                                        by_any_of_children,
-                                        by_settled_children,
-                                        by_scope,
-                                        by_longer_limit,
-                                        by_select,
-                                        by_channel,
-                                        by_select_of_ends,
-                                        by_oneshot,
-                                        by_unbounded,
-                                        by_broadcast,
-                                        by_watch,
-                                        by_receivers_that_go,
-                                        by_duplex,
-                                        by_latch,
-                                        by_notify,
-                                        by_event};
-
-task<bool> ends_late(way_to_wait way) {
-  const auto end = co_await timeout(std::chrono::microseconds(500), way());
-  co_return !end.has_value();
-}
-
 /// The children inherit the deadline that is set in the same co_await.
 task<> ends_late_around_children() {
   for (int i = 0; i < rounds / 10; ++i) {
@@ -473,57 +302,34 @@ task<> ends_late_around_children() {
 
 TEST(regress, one_deadline_around_children_is_reported_by_its_timeout) {
   for (const unsigned workers : {1U, 2U}) {
-    runtime_options o;
-    o.workers = workers;
-    runtime rt(o);
+    runtime rt(with_workers(workers));
     rt.block_on(ends_late_around_children());
     rt.spawn(ends_late_around_children()).join();
   }
 }
 
+task<bool> ends_late() {
+  const auto end = co_await timeout(std::chrono::microseconds(500), by_handle());
+  co_return !end.has_value();
+}
+
+// Each other way to wait, and each other boundary: cause_matrix_test.cpp.
 TEST(regress, one_deadline_is_reported_by_its_timeout) {
   for (const unsigned workers : {1U, 2U, 4U}) {
-    runtime_options o;
-    o.workers = workers;
-    runtime rt(o);
-    for (std::size_t way = 0; way < std::size(ways_to_wait); ++way) {
-      for (int i = 0; i < rounds / 10; ++i) {
-        ASSERT_TRUE(rt.block_on(ends_late(ways_to_wait[way]))) << way << " in block_on, " << workers;
-        ASSERT_TRUE(rt.spawn(ends_late(ways_to_wait[way])).join()) << way << " spawned, " << workers;
-      }
+    runtime rt(with_workers(workers));
+    for (int i = 0; i < rounds / 10; ++i) {
+      ASSERT_TRUE(rt.block_on(ends_late())) << "in block_on, " << workers;
+      ASSERT_TRUE(rt.spawn(ends_late()).join()) << "spawned, " << workers;
     }
   }
 }
 
 // --- one shutdown holds for a task and for those that it awaits
 
-task<> counts_what_it_sees(way_to_wait way, std::atomic<int>& seen) {
-  try {
-    static_cast<void>(co_await way());
-  } catch (const cancelled_error&) {
-    ++seen;
-    throw;
-  }
-  ++seen;
-}
-
-TEST(regress, no_task_sees_the_end_of_another_in_a_shutdown) {
-  for (const unsigned workers : {1U, 2U}) {
-    for (int i = 0; i < rounds / 10; ++i) {
-      std::atomic<int> seen{0};
-      runtime_options o;
-      o.workers = workers;
-      runtime rt(o);
-      std::vector<join_handle<void>> all;
-      for (const way_to_wait way : ways_to_wait) all.push_back(rt.spawn(counts_what_it_sees(way, seen)));
-      // Some have begun to wait, and some have not begun.
-      if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
-      static_cast<void>(rt.shutdown(std::chrono::nanoseconds(0)));
-      ASSERT_EQ(seen, 0);
-    }
-  }
-}
-
+struct says_so_at_end {
+  std::atomic<bool>& flag;
+  ~says_so_at_end() { flag = true; }
+};
 struct sweep {
   std::atomic<int> waiting{0};
   std::atomic<bool> first_has_ended{false};
@@ -536,9 +342,7 @@ task<int> waits_long(sweep& x) {
   co_return 1;
 }
 task<int> waits_first(sweep& x) {
-  const at_end<std::atomic<bool>> last(
-      std::shared_ptr<std::atomic<bool>>(std::shared_ptr<void>(), &x.first_has_ended),
-      [](std::atomic<bool>& of) { of = true; });
+  const says_so_at_end last{x.first_has_ended};
   co_return co_await waits_long(x);
 }
 /// Does not suspend between the first one's end and its own look at it.
@@ -556,9 +360,7 @@ TEST(regress, no_task_sees_the_end_of_one_that_a_shutdown_has_found_earlier) {
   constexpr int between = 2000;
   for (int i = 0; i < rounds / 3; ++i) {
     sweep x;
-    runtime_options o;
-    o.workers = 2;
-    runtime rt(o);
+    runtime rt(with_workers(2));
     auto first = rt.spawn(waits_first(x));
     wait_until([&x] { return x.waiting == 1; });
     std::vector<join_handle<int>> others;
@@ -600,9 +402,7 @@ task<> cancels_children_that_await_each_other(std::atomic<int>& ends, bool fails
 
 TEST(regress, children_of_a_cancelled_scope_do_not_see_each_others_end) {
   for (const unsigned workers : {1U, 2U}) {
-    runtime_options o;
-    o.workers = workers;
-    runtime rt(o);
+    runtime rt(with_workers(workers));
     std::atomic<int> ends{0};
     for (int i = 0; i < rounds; ++i) {
       EXPECT_NO_THROW(rt.block_on(cancels_children_that_await_each_other(ends, false)));
@@ -643,9 +443,7 @@ task<> a_set_that_is_cancelled(std::atomic<int>& ends) {
 
 TEST(regress, siblings_that_are_cancelled_together_do_not_see_each_others_end) {
   for (const unsigned workers : {1U, 2U}) {
-    runtime_options o;
-    o.workers = workers;
-    runtime rt(o);
+    runtime rt(with_workers(workers));
     std::atomic<int> ends{0};
     for (int i = 0; i < rounds; ++i) {
       EXPECT_THROW(rt.block_on(siblings_of_a_failure(ends)), int);

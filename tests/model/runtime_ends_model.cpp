@@ -149,8 +149,8 @@ TEST(runtime_ends_model, the_thread_of_a_closure_that_was_awaited_is_joined) {
   expect_holds(whole("ends_awaited_closure"), body);
 }
 
-// Whoever lets go of the last reference ends the runtime: the thread that drops the handle, or that of the closure, which cannot wait for
-// itself.
+// The last reference to the runtime ends it: on the thread that drops the handle, or on the thread of the closure. The latter cannot wait
+// for its own end.
 TEST(runtime_ends_model, the_result_of_a_closure_ends_the_runtime) {
   const auto body = [](execution& e) {
     e.thread("root", [] {

@@ -53,7 +53,7 @@ TEST(runtime_threads_model, idle_threads_take_closures_and_leave) {
   expect_holds(whole("threads_idle"), body);
 }
 
-// Who awaits a closure may have its place at once.
+// A caller that has awaited a closure may have its place at once.
 TEST(runtime_threads_model, a_closure_that_was_awaited_has_given_its_place_on) {
   const auto body = [](execution& e) {
     e.thread("root", [] {

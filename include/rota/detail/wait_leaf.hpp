@@ -48,7 +48,8 @@ class ROTA_API wait_leaf : public leaf {
     return true;
   }
 
-  /// The same for what may be the end of a task that was cancelled: see leaf::is_discardable(). If it may be, start() says yes, and whether it is one is asked then.
+  /// The same for what may be the end of a task that was cancelled: see leaf::is_discardable(). If the task may have to stop, the answer
+  /// is false, and start() says yes. Whether the task must stop is asked after that.
   template <class Take>
   bool try_end_here(Take take) noexcept {
     if (!try_here(take)) return false;
