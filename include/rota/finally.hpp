@@ -109,8 +109,9 @@ struct start_cleanup {
 ///               limit passed. Otherwise the body's own end stands: an exception of `cleanup` goes to
 ///               `runtime_options::on_unhandled`, since nobody will see it, and a limit that passed is counted as an
 ///               overridden shield. If the body never starts, because the task is cancelled before, `cleanup` is not called.
-///               The end of a shutdown's grace unwinds a `cleanup` that runs; one that begins after it, as all do with the
-///               default grace of 0, has its `limit`, and the shutdown waits: choose one that you would wait for.
+///               The end of a shutdown's grace unwinds a `cleanup` that runs. One that begins after it has its `limit`, and the
+///               shutdown waits: choose one that you would wait for. With the default grace of 0 every `cleanup` does that the
+///               shutdown's own cancellation begins.
 /// Cost          Three frames: its own, the body's and the clean-up's. A timer if `cleanup` has to wait.
 /// Example       examples/finally.cpp
 template <class Body, class Cleanup, class Rep, class Period>

@@ -65,8 +65,8 @@ struct runtime_options {
   unhandled_policy on_unhandled = unhandled_policy::terminate;
   std::chrono::nanoseconds watchdog =
       std::chrono::milliseconds(25);  // report a task that runs longer; 0: never
-  // After it shields that are up are overridden, and clean-ups that run are unwound; not negative. One that begins later has
-  // its own limit: one without an end can keep a shutdown for ever.
+  // After it the shields that are up are overridden, and the clean-ups that run are unwound; not negative. A shield, or a clean-up, that
+  // begins later has its own limit: one without an end can keep a shutdown for ever.
   std::chrono::nanoseconds shutdown_grace{0};
   std::uint64_t seed = 0;  // of victim choice; 0: a random one
 };
@@ -212,9 +212,9 @@ class ROTA_API runtime {
 
   [[nodiscard]] runtime_handle handle();
 
-  /// Refuses new tasks, cancels all others, waits for them and for closures that run until `grace` is over, then lets no
-  /// shield hold anything off any more. Returns when every task has ended, but for closures that have not returned by then: those
-  /// are reported, with what waits for them. Idempotent. Throws
+  /// Refuses new tasks, cancels all others, and waits for them and for closures that run until `grace` is over. Then the shields that
+  /// are up hold nothing off any more; with a grace of 0 that is so from the beginning. Returns when every task has ended, but for
+  /// closures that have not returned by then: those are reported, with what waits for them. Idempotent. Throws
   /// std::bad_alloc if there is no memory for the report; the shutdown has come to its end all the same.
   template <class Rep, class Period>
   shutdown_report shutdown(std::chrono::duration<Rep, Period> grace) {

@@ -16,8 +16,10 @@ void cleanup_region::begin() noexcept {
   unlink();
   // If unwinding stopped here, it has left a shield of its own. If 255 are up, one more is not needed.
   if (!stopped_here()) {
-    enroll_once(header_of(task()));
-    holds_shield_ = header_of(task()).word.shield_up() == on_shield::done;
+    header& me = header_of(task());
+    enroll_once(me);
+    me.owner->ops->pass_end_on(*me.owner, me);
+    holds_shield_ = raise_shield(me);
   }
   quiet_.begin(task());
 }

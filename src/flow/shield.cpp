@@ -8,7 +8,7 @@ shield_guard::shield_guard(std::chrono::nanoseconds limit) : timed_region(kind::
   core::header* const me = core::current_task();
   if (me == nullptr) throw error(errc::no_runtime);
   core::enroll_once(*me);
-  if (me->word.shield_up() == core::on_shield::overflow) throw shield_overflow();
+  if (!core::raise_shield(*me)) throw shield_overflow();
   enter(*me, nullptr, detail::saturating_deadline(timing::now_for(*me), limit));
 }
 

@@ -187,7 +187,7 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
   if (shut_down_) return on_shutdown::done;
   shut_down_ = true;
   const ends before = count_ends();
-  tasks.set_phase(sched::phase::cancelling);
+  tasks.set_phase(grace.count() > 0 ? sched::phase::cancelling : sched::phase::forcing);
   cancel_everything();
   wait_for_end(grace);
   const on_shutdown told = report_survivors(into);
@@ -207,19 +207,22 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
 void runtime_core::cancel_everything() noexcept {
   tasks.wake_all();
   tasks.tasks().for_each(core::announce_cancel);
-  tasks.tasks().act_on_each([](core::header& task) { core::cancel(task, cancel_reason::shutdown); });
+  pass_end_on_to_each();
   threads.cancel_queued();
+}
+
+void runtime_core::pass_end_on_to_each() noexcept {
+  tasks.tasks().act_on_each([this](core::header& task) { tasks.pass_end_on(task); });
 }
 
 void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
   const base::time_point until = detail::saturating_deadline(base::now(), grace);
-  if (grace.count() > 0 && tasks.books().wait_until_none(until)) {
-    threads.wait_for_closures(until);
-    return;
+  if (grace.count() > 0) {
+    if (tasks.books().wait_until_none(until)) return threads.wait_for_closures(until);
+    tasks.set_phase(sched::phase::forcing);
+    pass_end_on_to_each();
   }
-  tasks.set_phase(sched::phase::forcing);
-  tasks.tasks().act_on_each([](core::header& task) { core::override_shields(task); });
-  // Whatever is left ends as soon as it suspends. Only a closure that does not return can hold tasks up for ever: those
+  // What is left ends as soon as it suspends, or with the limits of the shields and clean-ups that have begun since. Only a closure that does not return can hold tasks up for ever: those
   // that wait for it are left to it, once nothing else moves, at two looks in a row.
   constexpr base::nanoseconds look_every = std::chrono::milliseconds(10);
   for (bool before = false; !tasks.books().wait_until_none(base::now() + look_every);) {

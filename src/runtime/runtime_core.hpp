@@ -21,7 +21,8 @@ namespace rota::detail {
 //   open        tasks come and go
 //   cancelling  admit() refuses; every task is cancelled: those that suspended through the registry, the others when they
 //               are popped or suspend for the first time; queued closures end as cancelled
-//   forcing     after the grace: shields no longer count
+//   forcing     after the grace, or at once if there is none: every task is cancelled, and the shields that are up when that
+//               reaches it no longer count. It reaches a task once, by the sweep, or before the task is run or begins a clean-up
 //   stopping    no task is alive, or only blocking work keeps some from ending: workers leave, threads are joined
 //   gone        the runtime object is destroyed; the last task's memory, handle or thread frees this
 // Who frees: whoever brings the ledger's memories to zero. The runtime, every task's memory, every runtime_handle and
@@ -68,6 +69,7 @@ class runtime_core {
   void start_workers();
   void listen_to_clock() noexcept;
   void cancel_everything() noexcept;
+  void pass_end_on_to_each() noexcept;
   void wait_for_end(base::nanoseconds grace) noexcept;
   [[nodiscard]] bool only_closures_are_left() noexcept;
   void stop_threads() noexcept;

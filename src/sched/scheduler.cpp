@@ -52,7 +52,7 @@ void enroll(core::scheduler& s, header& task) noexcept {
   self.tasks().enroll(task,
                       here != nullptr ? here->index() : static_cast<unsigned>(task.id % self.workers()));
   // A sweep that cancels every task may have passed this list already.
-  if (self.current_phase() != phase::open) core::cancel(task, cancel_reason::shutdown);
+  self.pass_end_on(task);
 }
 
 void ended(core::scheduler& s, header& /*task*/, bool was_cancelled) noexcept {
@@ -115,6 +115,7 @@ const core::scheduler_ops scheduler::ops_table{
         [](header& task) noexcept {
           if (worker* const here = mine(owner_of(task))) here->note_poll(task.id);
         },
+    .pass_end_on = [](core::scheduler& s, header& task) noexcept { of(s).pass_end_on(task); },
     .is_open = [](const core::scheduler& s) noexcept { return of(s).current_phase() == phase::open; },
     .forked = [](core::scheduler& s) noexcept { of(s).look_after_ring(); },
     .has_waiting =

@@ -23,7 +23,7 @@ namespace rota::sched {
 enum class phase : std::uint32_t {
   open,        // takes tasks
   cancelling,  // refuses new ones; every other one is cancelled
-  forcing,     // shields no longer count
+  forcing,     // the same, and the shields that were up when that reached a task do not count
   stopping,    // all tasks have ended: the workers leave
 };
 
@@ -114,6 +114,18 @@ class scheduler : public core::scheduler {
   void set_phase(phase p) noexcept {
     // seq_cst. A publish like any other: before the wake of every worker.
     phase_.store(p, base::order::seq_cst);
+  }
+  /// Once the end has begun: cancels the task; while the end is forced, whatever shields are up. Of several such calls for a task in the latter
+  /// phase the first one counts.
+  void pass_end_on(core::header& task) const noexcept {
+    const phase now = current_phase();
+    if (now == phase::open) [[likely]]
+      return;
+    if (now == phase::cancelling) {
+      core::cancel(task, cancel_reason::shutdown);
+    } else {
+      core::force_end(task);
+    }
   }
   /// After a change of the phase: wakes every worker that sleeps.
   void wake_all() noexcept;

@@ -196,7 +196,7 @@ header* worker::from_forks() noexcept {
 
 /// Null: the entry was stale.
 header* worker::start(header* entry) noexcept {
-  if (shared_.current_phase() != phase::open) core::cancel(*entry, cancel_reason::shutdown);
+  shared_.pass_end_on(*entry);
   switch (entry->word.pop()) {
     case core::on_pop::run: return entry;
     case core::on_pop::free: core::free_task(*entry); break;

@@ -81,6 +81,8 @@ const scheduler_ops entered::ops_table{
                   int by) noexcept { services_of(self).ops->outside(services_of(self), by); },
     .blocking = [](scheduler& self) noexcept { return services_of(self).ops->blocking(services_of(self)); },
     .io = [](scheduler& self) noexcept { return services_of(self).ops->io(services_of(self)); },
+    .pass_end_on = [](scheduler& self,
+                      header& task) noexcept { services_of(self).ops->pass_end_on(services_of(self), task); },
     .is_open =
         [](const scheduler& self) noexcept { return services_of(self).ops->is_open(services_of(self)); },
     .draw = [](scheduler& self) noexcept { return services_of(self).ops->draw(services_of(self)); },

@@ -177,13 +177,18 @@ void deliver(header& task, cancel_hook& hook) noexcept {
 
 }  // namespace
 
-bool cancel(header& task, cancel_reason reason) noexcept {
+namespace {
+
+void announce(header& task, cancel_reason reason) noexcept {
   announce_cancel(task);
   cancel_reason none = cancel_reason::none;
-  // relaxed. The first reason stands; the word's transition below publishes it.
-  // failure: relaxed. Whoever came first has published, or is about to.
+  // relaxed. The first reason stands; the word's transition that follows publishes it.
+  // failure: relaxed. The canceller that came first has published, or is about to.
   task.reason.compare_exchange_strong(none, reason, base::order::relaxed, base::order::relaxed);
-  const on_cancel duty = task.word.cancel();
+}
+
+/// Returns false if the task had ended.
+bool act_on(header& task, on_cancel duty) noexcept {
   if (duty == on_cancel::too_late) return false;
   if (duty == on_cancel::submit) task.owner->ops->schedule(task);
   // relaxed. See note_forks().
@@ -191,6 +196,18 @@ bool cancel(header& task, cancel_reason reason) noexcept {
   // acquire. Pairs with the release in set_cancel_hook(), where the rest is said.
   if (cancel_hook* const hook = task.hook.load(base::order::acquire)) deliver(task, *hook);
   return true;
+}
+
+}  // namespace
+
+bool cancel(header& task, cancel_reason reason) noexcept {
+  announce(task, reason);
+  return act_on(task, task.word.cancel());
+}
+
+void force_end(header& task) noexcept {
+  announce(task, cancel_reason::shutdown);
+  static_cast<void>(act_on(task, task.word.force_end()));
 }
 
 // One side stores the hook and then writes the word, the other writes the word and then reads the hook. The word's changes

@@ -179,6 +179,8 @@ inline void announce_cancel(header& task) noexcept {
 
 /// False: the task had ended.
 bool cancel(header& task, cancel_reason reason) noexcept;
+/// The same for a shutdown that waits no longer: the shields that are up do not hold it off.
+void force_end(header& task) noexcept;
 
 /// Of the running task, after its regions or its deadline have changed, or it has enrolled.
 inline void note_watched(header& task) noexcept {
@@ -192,11 +194,15 @@ void set_cancel_hook(header& task, cancel_hook& hook) noexcept;
 /// The running task is about to fork on this thread: a cancellation calls there from now on.
 void note_forks(header& task, fork_context& where) noexcept;
 
+/// The running task raises a shield, or pauses its unwinding under one. Returns false if it has too many.
+[[nodiscard]] bool raise_shield(header& task) noexcept;
+[[nodiscard]] bool pause_unwind(header& task) noexcept;
+
 /// Stops the shields of a task, if it has any, from holding its cancellation off.
 void override_shields(header& task) noexcept;
 
-/// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield:
-/// a sweep that overrides the shields that are up must find every task that has one.
+/// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield: a shutdown that has
+/// begun reaches it here, and does not override that shield later.
 inline void enroll_once(header& task) noexcept {
   if (task.shard != header::not_enrolled) return;
   task.owner->ops->enroll(*task.owner, task);

@@ -25,6 +25,7 @@ class state {
   /// Any thread that holds a reference. `submit`: hand the task to its scheduler.
   on_wake wake() noexcept { return apply<rule::wake>(); }
   on_cancel cancel() noexcept { return apply<rule::cancel>(); }
+  on_cancel force_end() noexcept { return apply<rule::force_end>(); }
   on_wake override_shield() noexcept { return apply<rule::override_shield>(); }
 
   /// The thread that took the entry out of its queue.

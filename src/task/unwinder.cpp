@@ -241,7 +241,8 @@ verdict unwinder::stop(header& task, region& here) noexcept {
   }
   here.saved_target_ = take_target(task);
   enroll_once(task);
-  here.holds_shield_ = task.word.pause_unwind() == on_shield::done;
+  task.owner->ops->pass_end_on(*task.owner, task);
+  here.holds_shield_ = pause_unwind(task);
   return verdict::resume;
 }
 
@@ -250,12 +251,31 @@ verdict unwinder::go_on(header& task) noexcept {
   return advance(task);
 }
 
+/// The word forgets that the older shields do not count when a new one is raised; their regions keep it.
+void unwinder::keep_overridden(header& task) noexcept {
+  for (region* r = task.regions; r != nullptr; r = r->outer_) {
+    if (r->is_shielding()) r->overridden_ = true;
+  }
+}
+
 void unwinder::destroy_unstarted(header& task) noexcept {
   static_cast<void>(task.word.begin_unwind());
   promise_base* const frame = task.innermost.get();
   task.innermost.set(nullptr);
   frame->handle().destroy();
 }
+
+namespace {
+
+bool is_up(header& task, on_shield how) noexcept {
+  if (how == on_shield::older_overridden) unwinder::keep_overridden(task);
+  return how != on_shield::overflow;
+}
+
+}  // namespace
+
+bool raise_shield(header& task) noexcept { return is_up(task, task.word.shield_up()); }
+bool pause_unwind(header& task) noexcept { return is_up(task, task.word.pause_unwind()); }
 
 region::region(kind k, activation& task, promise_base* frame) noexcept : kind_(k) { link(task, frame); }
 

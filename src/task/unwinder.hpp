@@ -48,6 +48,8 @@ class unwinder {
   static verdict go_on(header& task) noexcept;
   /// Where the unwinding that goes on is to end; null: nowhere.
   static void set_target(region* target) noexcept;
+  /// The shields that are up no longer count, whatever shields come.
+  static void keep_overridden(header& task) noexcept;
   /// Destroys every frame that is left, without asking anybody: the task never ran.
   static void destroy_unstarted(header& task) noexcept;
 

@@ -13,17 +13,18 @@ namespace rota::core {
 //   +-----------------------+------------+------------+------------+-----------+
 //
 //   field          means                                          set by                cleared by
-//   idle           suspended; somebody will wake it               suspend               wake, cancel, override
+//   idle           suspended; somebody will wake it               suspend               wake, cancel, override, force_end
 //   scheduled      runnable                                       wake, suspend, yield  pop, claim
 //   running        one thread owns the frames                     pop, claim            suspend, yield, finish
 //   complete       the outcome is published; final                finish                never
 //   notified       woken while it ran: look at the leaf again     wake                  pop, claim, suspend, finish
-//   cancelled      asked to stop                                  cancel                never
+//   cancelled      asked to stop                                  cancel, force_end     never
 //   join_interest  the join slot holds a waker for the completer  join_register         join_leave
 //   detached       nobody will take the outcome                   drop_handle           never
 //   queued         a queue holds an entry for this task           wake, suspend, yield  pop, drop_entry
-//   overridden     the shields no longer count                    override_shield       shield_up, the last shield_down
+//   overridden     the shields no longer count                    override, force_end   shield_up, the last shield_down
 //   unwinding      its frames are being destroyed                 begin_unwind          pause_unwind, end_unwind, finish
+//   forced         the forced end of its scheduler has reached it force_end             never
 //   shield         how many shields hold cancellation off         shield_up             shield_down
 //
 // Who may touch the frames, the leaf and every other plain field: the thread that made the word `running`, until it
@@ -53,6 +54,7 @@ enum flag : std::uint64_t {
   queued = 1U << 20U,
   overridden = 1U << 21U,
   unwinding = 1U << 22U,
+  forced = 1U << 23U,
 };
 
 /// A value read from the word. Plain data.
@@ -98,7 +100,7 @@ struct snapshot {
 // NOT IN A MODEL: a word that is not valid ends the execution
 [[nodiscard]] constexpr bool valid(snapshot s) noexcept {
   const bool lifecycle_known = (s.bits & snapshot::lifecycle_mask) <= (std::uint64_t{3} << 8U);
-  const bool reserved_zero = (s.bits & 0xFFU) == 0 && (s.bits & (std::uint64_t{1} << 23U)) == 0;
+  const bool reserved_zero = (s.bits & 0xFFU) == 0;
   const bool complete = s.is(lifecycle::complete);
   const std::uint64_t owed = (s.has(queued) ? 1U : 0U) + (complete ? 0U : 1U);
   return lifecycle_known && reserved_zero                            //
@@ -112,7 +114,7 @@ struct snapshot {
 namespace words {
 
 /// What valid() asks of a word, by its lifecycle, its flags and whether it has shields: how many references it owes, at
-/// least; below zero: it is not valid.
+/// least; below zero: it is not valid. Any word may be `forced`, or not.
 struct legality {
   static constexpr unsigned entries = 1024;
   std::int16_t owed[entries];
@@ -142,7 +144,7 @@ inline constexpr legality legal_words = legality::make();
 /// As valid(), by one look into a table: asked at every transition, in every build.
 // NOT IN A MODEL: as valid()
 [[nodiscard]] constexpr bool is_legal(snapshot s) noexcept {
-  constexpr std::uint64_t must_be_zero = 0x0080'FCFFU;
+  constexpr std::uint64_t must_be_zero = 0xFCFFU;
   const std::int64_t owed = words::legal_words.owed[words::legality::index_of(s)];
   return (s.bits & must_be_zero) == 0 && s.refs() >= static_cast<std::uint64_t>(owed);
 }
@@ -173,7 +175,11 @@ enum class [[nodiscard]] on_drop_handle {
   nothing,
   destroy_result
 };  // destroy_result: then drop the reference
-enum class [[nodiscard]] on_shield { done, overflow };
+enum class [[nodiscard]] on_shield {
+  done,
+  older_overridden,
+  overflow
+};  // older_overridden: done, and the older shields do not count
 enum class [[nodiscard]] on_release { kept, free };
 
 /// What the finisher finds; it has published the outcome.
@@ -214,7 +220,15 @@ constexpr auto cancel(snapshot s) noexcept -> step<on_cancel> {
   return {next, duty == on_wake::submit ? on_cancel::submit : on_cancel::requested};
 }
 
-/// A shield's limit has passed, or the runtime shuts down. Without a shield there is nothing to override.
+/// The end of a scheduler that waits no longer: cancels, and overrides the shields that are up, in one step. So a clean-up that this cancellation
+/// begins is under a shield that comes later. Only the first one counts: the scheduler's sweep, or the worker that is about to run the task.
+constexpr auto force_end(snapshot s) noexcept -> step<on_cancel> {
+  if (s.is(lifecycle::complete)) return {s, on_cancel::too_late};
+  if (s.has(forced)) return {s, on_cancel::requested};
+  return cancel(s.shields() == 0 ? s.with(forced) : s.with(forced).with(overridden));
+}
+
+/// A shield's limit has passed. Without a shield there is nothing to override.
 constexpr auto override_shield(snapshot s) noexcept -> step<on_wake> {
   if (s.is(lifecycle::complete) || s.shields() == 0) return {s, on_wake::nothing};
   return wake(s.with(overridden));
@@ -278,11 +292,12 @@ constexpr auto drop_handle(snapshot s) noexcept -> step<on_drop_handle> {
   return {s.with(detached).minus_ref(), on_drop_handle::nothing};
 }
 
-/// A new shield has a limit of its own: what was overridden is the older ones, and whoever overrode them looks again.
+/// A new shield has a limit of its own. What was overridden is the older ones: the caller keeps that in their regions.
 constexpr auto shield_up(snapshot s) noexcept -> step<on_shield> {
   // NOT IN A MODEL: 255 of them
   if (s.shields() == snapshot::max_shields) return {s, on_shield::overflow};
-  return {s.without(overridden).plus_shield(), on_shield::done};
+  return {s.without(overridden).plus_shield(),
+          s.has(overridden) ? on_shield::older_overridden : on_shield::done};
 }
 
 constexpr auto shield_down(snapshot s) noexcept -> step<on_shield> {

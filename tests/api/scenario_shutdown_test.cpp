@@ -159,8 +159,9 @@ task<> keeps_children(std::atomic<int>& ended, witness /*mine*/) {
     co_return;
   });
 }
-task<> hides(witness /*mine*/) {
+task<> hides(std::atomic<bool>& hidden, witness /*mine*/) {
   const auto guard = shield(std::chrono::hours::max());
+  hidden = true;
   co_await sleep_for(std::chrono::hours(1));
 }
 
@@ -169,6 +170,7 @@ TEST(scenario_shutdown, tasks_that_wait_for_anything_end) {
     std::atomic<int> ended = 0;
     std::atomic<int> connected = 0;
     event never;
+    std::atomic<bool> hidden = false;
     std::vector<join_handle<void>> all;
     const std::size_t files = open_files();
     {
@@ -182,9 +184,11 @@ TEST(scenario_shutdown, tasks_that_wait_for_anything_end) {
       add(accepts(witness(ended)));
       add(joins(rt.spawn(naps(witness(ended))), witness(ended)));
       add(keeps_children(ended, witness(ended)));
-      add(hides(witness(ended)));
+      add(hides(hidden, witness(ended)));
       // 9 of them, the task that is joined, and 3 children.
-      wait_until([&] { return rt.stats().alive_tasks == 13 && connected == 1 && never.is_awaited(); });
+      wait_until([&] {
+        return rt.stats().alive_tasks == 13 && connected == 1 && never.is_awaited() && hidden.load();
+      });
       wait_for_state(rt, "for children");
       const shutdown_report report = rt.shutdown(0s);
       EXPECT_EQ(report.cancelled, 13U);

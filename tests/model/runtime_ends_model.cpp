@@ -3,6 +3,7 @@
 #include "base/futex.hpp"
 #include "model/whole.hpp"
 #include "sched/ledger.hpp"
+#include "task/header.hpp"
 
 #include <rota/rota.hpp>
 #include <rota/testing/explore.hpp>
@@ -80,6 +81,129 @@ TEST(runtime_ends_model, a_shield_ends_with_the_grace_or_with_its_limit) {
     });
   };
   expect_holds(whole("ends_shields"), body);
+}
+
+/// What became of a clean-up that only the shutdown begins.
+struct clean_up_seen {
+  bool has_begun = false;
+  bool has_ended = false;
+};
+task<> cleans_up(task<> work, clean_up_seen& seen) {
+  const auto clean_up = [&seen]() -> task<> {
+    const guest here;
+    seen.has_begun = true;
+    co_await sleep_for(1ms);
+    seen.has_ended = true;
+  };
+  co_await finally(std::move(work), clean_up, 1min);
+}
+task<> waits_after(signal& in) {
+  const guest here;
+  in.raise();
+  co_await sleep_for(1h);
+}
+/// Ends by itself, but after the shutdown has begun. With one worker: nobody else runs what it spawns.
+task<> ends_when_children_are_refused(signal& in) {
+  const guest here;
+  co_await sleep_for(1ms);  // it is in the list of all tasks
+  in.raise();
+  signal never;
+  const auto nothing = []() -> task<> { co_return; };
+  while (!spawn(nothing()).is_done()) never.wait(testing::now() + 1ms);
+  co_return;
+}
+
+// The shutdown reaches a task once: it does not end what it has begun.
+void a_clean_up_has_its_limit(const char* name, task<> (*work)(signal&)) {
+  const auto body = [work](execution& e) {
+    e.thread("root", [work] {
+      runtime rt(one_worker());
+      signal in;
+      clean_up_seen seen;
+      rt.spawn(cleans_up(work(in), seen)).detach();
+      in.wait();
+      (void)rt.shutdown(0s);
+      check(seen.has_begun && seen.has_ended, "it has had its time");
+    });
+  };
+  expect_holds(whole(name), body);
+}
+
+TEST(runtime_ends_model, a_clean_up_that_a_shutdown_without_a_grace_begins_has_its_limit) {
+  a_clean_up_has_its_limit("ends_clean_up", waits_after);
+}
+TEST(runtime_ends_model, a_clean_up_that_begins_in_a_shutdown_without_a_grace_has_its_limit) {
+  a_clean_up_has_its_limit("ends_clean_up_by_itself", ends_when_children_are_refused);
+}
+
+/// What its end cancels.
+struct cancels_at_its_end {
+  core::header* whom;
+  ~cancels_at_its_end() { (void)core::cancel(*whom, cancel_reason::user); }
+};
+
+// The root of block_on(): no worker takes it out of a queue. Another task, which the shutdown has reached, cancels it.
+TEST(runtime_ends_model, a_clean_up_of_a_root_has_its_limit) {
+  const auto body = [](execution& e) {
+    auto& in = e.make<signal>();
+    auto& is_there = e.make<signal>();
+    auto& is_over = e.make<signal>();
+    auto& rt = e.make<std::optional<runtime>>();
+    auto& seen = e.make<clean_up_seen>();
+    e.thread("root", [&] {
+      rt.emplace(one_worker());
+      is_there.raise();
+      in.wait();
+      (void)rt->shutdown(0s);
+      is_over.wait();
+      check(seen.has_begun && seen.has_ended, "it has had its time");
+      rt.reset();
+    });
+    e.thread("caller", [&] {
+      is_there.wait();
+      const auto work = [&in]() -> task<> {
+        auto canceller = spawn(
+            [](core::header* whom) -> task<> {
+              const cancels_at_its_end here{whom};
+              co_await sleep_for(1h);
+            },
+            core::current_task());
+        co_await sleep_for(1ms);
+        in.raise();
+        co_await sleep_for(1h);
+      };
+      try {
+        rt->block_on(cleans_up(work(), seen));
+      } catch (const cancelled_error&) {
+      }
+      is_over.raise();
+    });
+  };
+  expect_holds(whole("ends_clean_up_of_root"), body);
+}
+
+// A task runs under a shield when the shutdown reaches it, and raises another one: when that one's limit has passed it ends.
+TEST(runtime_ends_model, a_shield_that_was_overridden_does_not_count_again) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(one_worker());
+      signal in;
+      signal go;
+      auto handle = rt.spawn([&]() -> task<> {
+        const guest here;
+        const shield_guard without_end = shield(std::chrono::hours::max());
+        in.raise();
+        while (!this_task::cancel_requested()) go.wait(testing::now() + 1ms);
+        const shield_guard with_limit = shield(1ms);
+        co_await sleep_for(1h);
+      });
+      in.wait();
+      const auto begin = testing::now();
+      (void)rt.shutdown(0s);
+      check(handle.is_done() && testing::now() - begin < 1min, "nothing holds it up");
+    });
+  };
+  expect_holds(whole("ends_older_shield"), body);
 }
 
 // A task that waits for such a closure would be a survivor, too, and stay in memory: nobody may run it any more.

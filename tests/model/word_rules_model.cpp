@@ -31,6 +31,7 @@ const std::array rows{
     row_of<rule::wake>("wake"),
     row_of<rule::cancel>("cancel"),
     row_of<rule::override_shield>("override_shield"),
+    row_of<rule::force_end>("force_end"),
     row_of<rule::pop>("pop", where::queued_only),
     row_of<rule::drop_entry>("drop_entry", where::queued_only),
     row_of<rule::claim>("claim", where::by_handle),
@@ -194,6 +195,7 @@ TEST(word_rules_model, every_rule_is_taken_from_every_lifecycle) {
     });
     e.thread("overrider", [&w] {
       w.override_shields();
+      w.force_end();
       w.release();
     });
     e.thread("cloner", [&w] {

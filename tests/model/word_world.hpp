@@ -98,6 +98,9 @@ class world {
     if (done == on_cancel::submit) enqueue();
     return done;
   }
+  void force_end() {
+    if (task_->word.force_end() == on_cancel::submit) enqueue();
+  }
   void override_shields() {
     if (task_->word.override_shield() == on_wake::submit) enqueue();
   }

@@ -11,7 +11,7 @@
    closure                         blocking_pool: admit, submit(); crew::attract(), start_thread()
    pooled                          blocking_pool::take(), run_closure(), end(); crew::sleep(), depart(), forget(); blocking_pool::gone()
    behind                          blocking_pool::leaves_behind() in crew::stop(): who is inside of a closure is not joined
-   cancel(), override()            core::cancel(), override_shields(), of tasks in the registry
+   pass_end_on()                   scheduler::pass_end_on(): of tasks in the registry, of one that enrols, of one that a worker takes
    main                            runtime_core::shutdown(): cancel_everything(), wait_for_end(), stop_threads(); let_go()
 
    Sequentially consistent only. Left out: how a worker sleeps (src/sched/models/park.pml; here it waits for what its second
@@ -24,7 +24,6 @@
          fails -DNW=2 -DNT=1 -DNC=0 -DREAD_FIRST                admit() looks at the phase before it counts
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_BIAS                   open books do not keep a balance from zero
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_SECOND_LOOK            who enrols does not look at the phase
-         fails -DNW=2 -DNT=1 -DNC=0 -DLATE_LIST                 a shield is raised by a task that no sweep finds
          fails -DNW=2 -DNT=1 -DNC=0 -DLATE_WITHDRAW             a task leaves the registry after its end was counted
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_FORCE                  shields outlast the grace
          fails -DNW=1 -DNT=1 -DNC=1 -DNO_FLAG                   submit() does not ask whether the queue was emptied for good
@@ -47,8 +46,13 @@ bool none, gone, pool_cancelling, pool_stopping;
 #define to_end(t) (cancelled[t] && !shielded[t])
 inline lower_alive(by) { atomic { assert(!gone); alive = alive - (by); none = none || alive == 0 } }
 inline lower_memory(by) { atomic { assert(!gone); memories = memories - (by); gone = memories == 0 } }
-inline cancel(t) { atomic { cancelled[t] = true; if :: word[t] == suspended && !shielded[t] -> word[t] = queued :: else fi } }
-inline override(t) { atomic { shielded[t] = false; if :: word[t] == suspended && cancelled[t] -> word[t] = queued :: else fi } }
+inline pass_end_on(t) {
+  if :: phase == open
+     :: phase == cancelling -> atomic { cancelled[t] = true; if :: word[t] == suspended && !shielded[t] -> word[t] = queued :: else fi }
+     :: phase == forcing -> atomic { cancelled[t] = true; shielded[t] = false; if :: word[t] == suspended -> word[t] = queued :: else fi }
+     :: phase == stopping
+  fi }
+inline to_each() { do :: t < TASKS -> if :: listed[t] -> pass_end_on(t) :: else fi; t++ :: else -> t = 0; break od }
 inline raise_shield() {                           /* one that is raised later has a limit of its own */
   if :: atomic { shielded[t] = phase != forcing } :: skip fi }
 inline spawned() { atomic { assert(!gone); alive++; memories++ } }
@@ -83,22 +87,17 @@ proctype worker() { byte t; bool yes, closed; short my_alive, my_memory;
   do :: phase == stopping -> break
      :: phase != open && !closed -> close_books()
      :: atomic { any_queued -> t = 0; do :: word[t] != queued -> t++ :: else -> break od; word[t] = running };
-        if :: phase != open -> cancelled[t] = true :: else fi;
+        pass_end_on(t);
         if :: to_end(t) -> end_task()
            :: else -> if :: t < TASKS / 2 -> count(1, 0); look_at_phase();
                             if :: yes -> word[t + TASKS / 2] = queued :: else -> count(-1, 0); count(0, 1) fi; end_task()
                          :: end_task()
                          :: skip;
-#ifdef LATE_LIST
-                            raise_shield();
-#endif
                             listed[t] = true;
 #ifndef NO_SECOND_LOOK
-                            if :: phase != open -> cancelled[t] = true :: else fi;
+                            pass_end_on(t);
 #endif
-#ifndef LATE_LIST
                             raise_shield();
-#endif
                             atomic { if :: to_end(t) -> word[t] = queued :: else -> word[t] = suspended fi }
                       fi fi; t = 0
   od;
@@ -130,15 +129,20 @@ proctype pooled() { bool mine, lost;
 active proctype main() { byte t;
   atomic { do :: t < NW -> run worker(); t++ :: else -> break od; t = 0;
            do :: t < NT -> run outside(t); t++ :: else -> break od; t = 0; if :: NC > 0 -> run closure() :: else fi };
+#ifdef NO_FORCE
   phase = cancelling;
+#else
+  if :: phase = cancelling :: phase = forcing fi; /* with a grace, and without */
+#endif
   atomic { pool_cancelling = true; t = closures; closures = 0 }; do :: t > 0 -> lower_memory(1); t-- :: else -> break od;
-  do :: t < TASKS -> if :: listed[t] -> cancel(t) :: else fi; t++ :: else -> t = 0; break od;
+  to_each();
   if :: none
-     :: skip;                                     /* the grace is over */
+     :: phase == cancelling;                      /* the grace is over */
 #ifndef NO_FORCE
-        phase = forcing; do :: t < TASKS -> if :: listed[t] -> override(t) :: else fi; t++ :: else -> t = 0; break od;
+        phase = forcing; to_each();
 #endif
         none
+     :: phase == forcing; none
   fi;
   assert(living == 0 && !any_listed);
   phase = stopping; roles == 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array lifecycles{
     lifecycle::idle, lifecycle::scheduled, lifecycle::running, lifecycle::complete};
 constexpr std::array<unsigned, 5> shield_depths{0, 1, 2, 254, 255};
-constexpr unsigned flag_sets = 128;
+constexpr unsigned flag_sets = 128;  // without `forced`: see forced_changes_nothing_else
 constexpr unsigned reference_counts = 5;
 
 /// A word, field by field.
@@ -28,6 +28,7 @@ struct word {
   bool queued = false;
   bool overridden = false;
   bool unwinding = false;
+  bool forced = false;
 
   friend constexpr bool operator==(const word&, const word&) = default;
 
@@ -54,7 +55,8 @@ constexpr word read(snapshot s) {
           ((b >> 19U) & 1U) != 0,
           ((b >> 20U) & 1U) != 0,
           ((b >> 21U) & 1U) != 0,
-          ((b >> 22U) & 1U) != 0};
+          ((b >> 22U) & 1U) != 0,
+          ((b >> 23U) & 1U) != 0};
 }
 
 constexpr snapshot make(lifecycle at, unsigned refs, unsigned shields, unsigned flags) {
@@ -102,8 +104,6 @@ constexpr bool on_every_word =
     on_lifecycle<Holds, lifecycle::running> && on_lifecycle<Holds, lifecycle::complete>;
 
 static_assert(!valid(snapshot{make(lifecycle::idle, 1, 0, 0).bits | 1U}), "the lowest byte is 0");
-static_assert(!valid(snapshot{make(lifecycle::idle, 1, 0, 0).bits | (1U << 23U)}),
-              "the eighth flag is not used");
 static_assert(!valid(make(static_cast<lifecycle>(4), 1, 0, 0)), "there are four lifecycles");
 
 constexpr bool fields_read_back(snapshot s, const word& w) {
@@ -111,7 +111,7 @@ constexpr bool fields_read_back(snapshot s, const word& w) {
          s.has(notified) == w.notified && s.has(cancelled) == w.cancelled &&
          s.has(join_interest) == w.join_interest && s.has(detached) == w.detached &&
          s.has(queued) == w.queued && s.has(overridden) == w.overridden && s.has(unwinding) == w.unwinding &&
-         s.cancel_due() == (w.cancelled && w.shield_0());
+         s.has(forced) == w.forced && s.cancel_due() == (w.cancelled && w.shield_0());
 }
 static_assert(on_every_word<fields_read_back>, "the accessors read the fields of the picture");
 
@@ -162,6 +162,17 @@ constexpr bool row_cancel(snapshot s, const word& w) {
   return does(rule::cancel(s), expected, duty);
 }
 static_assert(on_every_word<row_cancel>);
+
+constexpr bool row_force_end(snapshot s, const word& w) {
+  if (w.complete()) return does(rule::force_end(s), w, on_cancel::too_late);
+  word expected = w;
+  expected.forced = expected.cancelled = true;
+  expected.overridden = w.shields > 0;
+  if (w.running()) expected.notified = true;
+  const bool submits = w.idle() && table_schedule(expected);
+  return does(rule::force_end(s), expected, submits ? on_cancel::submit : on_cancel::requested);
+}
+static_assert(on_every_word<row_force_end>);
 
 constexpr bool row_override(snapshot s, const word& w) {
   word expected = w;
@@ -257,7 +268,7 @@ constexpr bool row_shield_up(snapshot s, const word& w) {
   word expected = w;
   ++expected.shields;
   expected.overridden = false;  // the new one has not been
-  return does(rule::shield_up(s), expected, on_shield::done);
+  return does(rule::shield_up(s), expected, w.overridden ? on_shield::older_overridden : on_shield::done);
 }
 static_assert(on_every_word<row_shield_up>);
 
@@ -292,7 +303,7 @@ constexpr bool row_pause_unwind(snapshot s, const word& w) {
   if (w.shields == 255) return does(rule::pause_unwind(s), expected, on_shield::overflow);
   ++expected.shields;
   expected.overridden = false;
-  return does(rule::pause_unwind(s), expected, on_shield::done);
+  return does(rule::pause_unwind(s), expected, w.overridden ? on_shield::older_overridden : on_shield::done);
 }
 static_assert(on_every_word<row_pause_unwind>);
 
@@ -376,6 +387,22 @@ constexpr bool requests_stay(snapshot s, const word& w) {
 }
 static_assert(on_every_word<requests_stay>, "cancelled and detached are never taken back");
 
+constexpr bool forced_changes_nothing_else(snapshot s, const word& w) {
+  std::array<snapshot, 20> after{};
+  std::size_t count = 0;
+  static_cast<void>(every_step(s, w, [&](snapshot next) {
+    after[count++] = next;
+    return true;
+  }));
+  const snapshot again = s.with(forced);
+  count = 0;
+  const bool same =
+      every_step(again, w, [&](snapshot next) { return next.bits == after[count++].with(forced).bits; });
+  return same && (w.complete() || rule::force_end(again).next.bits == again.bits);
+}
+static_assert(on_every_word<forced_changes_nothing_else>,
+              "only force_end() sets it and asks for it; nothing takes it back");
+
 constexpr bool entries_and_references_agree(snapshot s, const word& w) {
   return every_step(s, w, [w](snapshot next) {
     const word after = read(next);
@@ -394,10 +421,12 @@ constexpr bool an_entry_per_submit(snapshot s, const word& w) {
   const auto fits = [w](snapshot next, bool submit) { return submit == (!w.queued && read(next).queued); };
   const auto woken = rule::wake(s);
   const auto asked = rule::cancel(s);
-  const auto forced = rule::override_shield(s);
+  const auto overrides = rule::override_shield(s);
+  const auto forces = rule::force_end(s);
   bool holds = fits(woken.next, woken.duty == on_wake::submit) &&
                fits(asked.next, asked.duty == on_cancel::submit) &&
-               fits(forced.next, forced.duty == on_wake::submit);
+               fits(overrides.next, overrides.duty == on_wake::submit) &&
+               fits(forces.next, forces.duty == on_cancel::submit);
   if (!w.running()) return holds;
   const auto suspended = rule::suspend(s);
   const auto yielded = rule::yield(s);
@@ -413,7 +442,7 @@ constexpr bool a_wake_leads_to_a_look(snapshot s, const word& w) {
     return next.is(lifecycle::scheduled) ||
            (next.is(lifecycle::running) && rule::suspend(next).next.is(lifecycle::scheduled));
   };
-  return leads(rule::wake(s).next) && leads(rule::cancel(s).next);
+  return leads(rule::wake(s).next) && leads(rule::cancel(s).next) && leads(rule::force_end(s).next);
 }
 static_assert(on_every_word<a_wake_leads_to_a_look>);
 
@@ -426,6 +455,12 @@ constexpr bool a_due_cancel_never_idles(snapshot s, const word& w) {
   return !rule::suspend(rule::shield_down(s).next).next.is(lifecycle::idle);
 }
 static_assert(on_every_word<a_due_cancel_never_idles>);
+
+/// The forced end of a task that is not being unwound is due at once, whatever shields are up.
+constexpr bool a_forced_end_is_due(snapshot s, const word& w) {
+  return w.complete() || w.unwinding || rule::force_end(s).next.cancel_due();
+}
+static_assert(on_every_word<a_forced_end_is_due>);
 
 constexpr bool one_owner_at_a_time(snapshot s, const word& w) {
   const bool popped = w.queued && rule::pop(s).duty == on_pop::run;
