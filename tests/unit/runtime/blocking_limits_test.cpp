@@ -5,6 +5,7 @@
 #include <rota/pool/this_work.hpp>
 #include <rota/pool/thread_pool.hpp>
 
+#include <fstream>
 #include <latch>
 #include <limits>
 #include <memory>

@@ -298,18 +298,5 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   EXPECT_NE(said.find("worker 1 has run task"), std::string::npos) << said;
 }
 
-// An idle runtime sleeps: printed, since a busy machine has threads of its own to settle.
-TEST(blocking, an_idle_runtime_does_not_wake_up) {
-  runtime rt(with_workers(4));
-  EXPECT_EQ(rt.spawn(number(1)).join(), 1);
-  std::this_thread::sleep_for(100ms);  // the watchdog's last looks
-  const std::uint64_t before = voluntary_switches();
-  std::this_thread::sleep_for(1s);
-  const std::uint64_t after = voluntary_switches();
-  std::printf("idle for 1 s with 4 workers: %llu voluntary switches\n",
-              static_cast<unsigned long long>(after - before));
-  RecordProperty("voluntary_switches", std::to_string(after - before));
-}
-
 }  // namespace
 }  // namespace rota::test::blocking_test

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -49,20 +48,6 @@ inline const std::size_t threads_of_others = [] {
 }();
 inline std::size_t threads_of_process() { return entries_of("/proc/self/task") - threads_of_others; }
 inline std::size_t open_files() { return entries_of("/proc/self/fd"); }
-
-/// How often the threads of this process but the caller went to sleep by themselves.
-inline std::uint64_t voluntary_switches() {
-  std::uint64_t sum = 0;
-  const std::string self = std::filesystem::read_symlink("/proc/thread-self").filename();
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (each.path().filename() == self) continue;
-    std::ifstream status(each.path() / "status");
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("voluntary_ctxt_switches:")) sum += std::stoull(line.substr(line.find(':') + 1));
-    }
-  }
-  return sum;
-}
 
 /// Counts its own end.
 class witness {

@@ -1,0 +1,94 @@
+// What is idle sleeps: without a timeout, however long it is idle. A thread that sleeps with one shows here, since it wakes up, and so
+// may hide a lost wakeup.
+#include "unit/runtime/runtime_support.hpp"
+
+#include <rota/gate/mailbox.hpp>
+#include <rota/pool/thread_pool.hpp>
+
+#include <fstream>
+#include <map>
+#include <stdexcept>
+
+namespace rota::test::idle_processor_test {
+namespace {
+
+/// How often each thread of rota in this process went to sleep by itself, by its name and number. Sanitizers and emulators have
+/// threads of their own, which have other names.
+std::map<std::string, std::uint64_t> voluntary_switches() {
+  std::map<std::string, std::uint64_t> all;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(each.path() / "comm"), name);
+    if (!name.starts_with("rota")) continue;
+    std::ifstream status(each.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("voluntary_ctxt_switches:")) continue;
+      all[name + " " + each.path().filename().string()] = std::stoull(line.substr(line.find(':') + 1));
+    }
+  }
+  return all;
+}
+
+/// Compares two counts that are `apart` from each other, again and again until no thread woke up in between: a thread that has just
+/// had work may take a while to settle on a busy machine. Says which threads woke up in the last of ten comparisons; empty: none.
+std::string woken_while_idle(std::chrono::milliseconds apart) {
+  std::string woken;
+  std::this_thread::sleep_for(100ms);  // on a quiet machine the first comparison is then the only one
+  for (int i = 0; i < 10; ++i) {
+    const auto before = voluntary_switches();
+    std::this_thread::sleep_for(apart);
+    const auto after = voluntary_switches();
+    if (before == after) return {};
+    woken.clear();
+    for (const auto& [thread, count] : after) {
+      const auto earlier = before.find(thread);
+      const std::uint64_t from = earlier == before.end() ? 0 : earlier->second;
+      if (count != from) woken += thread + ": " + std::to_string(count - from) + " times; ";
+    }
+    if (woken.empty()) woken = "threads ended";
+  }
+  return woken;
+}
+
+class idle_processor : public ::testing::TestWithParam<io_backend> {};
+
+TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
+  runtime_options how = with_workers(4);
+  how.backend = GetParam();
+  how.watchdog = 25ms;
+  how.blocking.keep_alive = 1h;
+  runtime rt(how);
+  pool::thread_pool jobs({.min_threads = 2, .max_threads = 2, .keep_alive = 1h});
+  gate::executor threads(2);
+  auto box = threads.make_mailbox<int>([](int) {});
+
+  // Each of them has had work, and a timer that is far away.
+  struct body {
+    static task<> short_sleep() { co_await sleep_for(1ms); }
+    static task<> long_sleep() { co_await sleep_for(1h); }
+  };
+  auto later = rt.spawn(body::long_sleep());
+  rt.spawn(body::short_sleep()).join();
+  rt.spawn_blocking([] {}).join();
+  jobs.submit([] {}).fetch().value();
+  auto again = jobs.submit([] { throw std::runtime_error("once more in an hour"); },
+                           {.retry = {.limit = 1, .backoff = 1h, .max_backoff = 1h, .where = pool::retry_where::requeued}});
+  EXPECT_EQ(box.send(1), gate::send_status::sent);
+  threads.drain();
+
+  EXPECT_GE(voluntary_switches().size(), 4U + 2U + 2U);
+  EXPECT_EQ(woken_while_idle(1s), "");
+
+  static_cast<void>(again.cancel());
+  static_cast<void>(later.cancel());
+}
+
+INSTANTIATE_TEST_SUITE_P(backends,
+                         idle_processor,
+                         ::testing::Values(io_backend::automatic, io_backend::epoll),
+                         [](const auto& each) {
+                           return std::string(each.param == io_backend::epoll ? "epoll" : "automatic");
+                         });
+
+}  // namespace
+}  // namespace rota::test::idle_processor_test
