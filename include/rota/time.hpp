@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <expected>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -106,7 +107,8 @@ enum class missed_tick : unsigned char {
   delay,  // they do not come; the next one is a full period from now, and the schedule moves
 };
 
-/// Ticks in even distances: the first one period after the first call of `tick`.
+/// Ticks in even distances: the first one period after the first call of `tick` or `try_tick`, or at the time that the constructor or
+/// `reset_at` names.
 ///
 ///   rota::interval every(100ms, rota::missed_tick::skip);
 ///   for (;;) {
@@ -114,7 +116,7 @@ enum class missed_tick : unsigned char {
 ///     ...
 ///   }
 ///
-/// Threads       One task at a time.
+/// Threads       One task at a time; `try_tick` also on a plain thread.
 /// Ownership     Plain data; it must stay where it is while a tick is awaited.
 /// Failure       The constructor throws `std::invalid_argument` unless the period is above zero.
 /// Cost          No allocation. A tick that waits: as a sleep. One that is due already: two looks at the
@@ -127,6 +129,16 @@ class ROTA_API interval {
   template <class Rep, class Period>
   explicit interval(std::chrono::duration<Rep, Period> period, missed_tick policy = missed_tick::burst)
       : interval(checked, detail::saturating_span(period), policy) {}
+
+  /// The first tick comes at `first`. If that has passed, the first tick is due at once, and the policy decides about those that were
+  /// due since then. time_point::max(): no tick ever comes.
+  template <class Duration, class Rep, class Period>
+  interval(std::chrono::time_point<std::chrono::steady_clock, Duration> first,
+           std::chrono::duration<Rep, Period> period,
+           missed_tick policy = missed_tick::burst)
+      : interval(checked, detail::saturating_span(period), policy) {
+    reset_at(first);
+  }
 
   class ROTA_API tick_leaf final : public core::timer_leaf {
    public:
@@ -147,6 +159,11 @@ class ROTA_API interval {
   /// is cancelled while it is awaited is not used up.
   [[nodiscard]] tick_leaf tick() noexcept { return tick_leaf(*this); }
 
+  /// Takes the next tick if it is due now, and returns the time for which it was scheduled. Otherwise returns nothing, and no tick is
+  /// used up. The first call begins the schedule, as `tick` does. Reads the clock of the task that calls it, which a test may have
+  /// replaced; outside of tasks the steady clock.
+  [[nodiscard]] std::optional<time_point> try_tick() noexcept;
+
   [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
 
   /// The next tick comes one period after the next call of `tick`.
@@ -156,10 +173,21 @@ class ROTA_API interval {
     has_begun_ = true;
     is_due_ = true;
   }
+  /// The next tick comes at `time`, and the schedule begins with it.
+  template <class Duration>
+  void reset_at(std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+    has_begun_ = true;
+    is_due_ = false;
+    next_ = detail::saturating_deadline(time);
+  }
 
  private:
   enum check { checked };
   interval(check, std::chrono::nanoseconds period, missed_tick policy);
+  /// Begins the schedule if it has not begun. Returns true if a tick is due at `now`.
+  [[nodiscard]] bool is_due_at(time_point now) noexcept;
+  /// The tick that is due at `now` is taken: returns the time for which it was scheduled.
+  time_point take_tick(time_point now) noexcept;
 
   std::chrono::nanoseconds period_;
   time_point next_{};

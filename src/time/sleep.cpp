@@ -3,6 +3,7 @@
 #include "task/header.hpp"
 #include "time/tick.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -46,12 +47,29 @@ interval::interval(check, std::chrono::nanoseconds period, missed_tick policy)
                               " ns, must be at least 1 ns");
 }
 
+bool interval::is_due_at(time_point now) noexcept {
+  if (!has_begun_) next_ = detail::saturating_deadline(now, period_);
+  if (is_due_) next_ = now;
+  has_begun_ = true;
+  return next_ <= now;
+}
+
+base::time_point interval::take_tick(time_point now) noexcept {
+  const base::time_point scheduled = next_;
+  is_due_ = false;
+  next_ = timing::next_tick(scheduled, now, period_, policy_);
+  return scheduled;
+}
+
+std::optional<base::time_point> interval::try_tick() noexcept {
+  core::header* const me = core::current_task();
+  const base::time_point now = me != nullptr ? timing::now_for(*me) : base::now();
+  if (!is_due_at(now)) return std::nullopt;
+  return take_tick(now);
+}
+
 bool interval::tick_leaf::start() {
-  const base::time_point now = timing::now_for(task());
-  if (!owner_->has_begun_) owner_->next_ = detail::saturating_deadline(now, owner_->period_);
-  if (owner_->is_due_) owner_->next_ = now;
-  owner_->has_begun_ = true;
-  if (owner_->next_ > now) {
+  if (!owner_->is_due_at(timing::now_for(task()))) {
     wait_until(owner_->next_);
     return false;
   }
@@ -60,10 +78,7 @@ bool interval::tick_leaf::start() {
 }
 
 base::time_point interval::tick_leaf::await_resume() noexcept {
-  const base::time_point scheduled = owner_->next_;
-  owner_->is_due_ = false;
-  owner_->next_ = timing::next_tick(scheduled, timing::now_for(task()), owner_->period_, owner_->policy_);
-  return scheduled;
+  return owner_->take_tick(timing::now_for(task()));
 }
 
 }  // namespace rota

@@ -6,6 +6,8 @@
 #include <rota/detail/deadline.hpp>
 #include <rota/time.hpp>
 
+#include <cstdint>
+
 namespace rota::timing {
 
 /// When the tick after `scheduled` is due, if that one was taken at `now`. `scheduled` is not later than
@@ -17,7 +19,11 @@ namespace rota::timing {
   const base::time_point following = detail::saturating_deadline(scheduled, period);
   if (policy == missed_tick::burst || following > now) return following;
   if (policy == missed_tick::delay) return detail::saturating_deadline(now, period);
-  return detail::saturating_deadline(now, period - (now - scheduled) % period);
+  // `scheduled` may be as early as time_point::min(): the difference needs more bits than a duration has.
+  const detail::wide_int late =
+      static_cast<detail::wide_int>(now.time_since_epoch().count()) - scheduled.time_since_epoch().count();
+  const base::nanoseconds since_tick(static_cast<std::int64_t>(late % period.count()));
+  return detail::saturating_deadline(now, period - since_tick);
 }
 
 }  // namespace rota::timing

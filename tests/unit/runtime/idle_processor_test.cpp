@@ -71,8 +71,9 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
   rt.spawn(body::short_sleep()).join();
   rt.spawn_blocking([] {}).join();
   jobs.submit([] {}).fetch().value();
-  auto again = jobs.submit([] { throw std::runtime_error("once more in an hour"); },
-                           {.retry = {.limit = 1, .backoff = 1h, .max_backoff = 1h, .where = pool::retry_where::requeued}});
+  auto again = jobs.submit(
+      [] { throw std::runtime_error("once more in an hour"); },
+      {.retry = {.limit = 1, .backoff = 1h, .max_backoff = 1h, .where = pool::retry_where::requeued}});
   EXPECT_EQ(box.send(1), gate::send_status::sent);
   threads.drain();
 

@@ -535,7 +535,97 @@ TEST(interval, begins_at_once_if_it_is_told_to) {
   EXPECT_TRUE(h.is_done());
 }
 
+TEST(interval, begins_at_the_time_that_its_constructor_names) {
+  manual_scheduler s;
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        const time_point begin = m.time;
+        interval every(begin + 3ms, 10ms);
+        const time_point first = co_await every.tick();
+        EXPECT_EQ(first, begin + 3ms);
+        EXPECT_EQ(m.time, begin + 3ms);
+        const time_point second = co_await every.tick();
+        EXPECT_EQ(second, begin + 13ms);
+        every.reset_at(begin + 100ms);
+        const time_point third = co_await every.tick();
+        EXPECT_EQ(third, begin + 100ms);
+      },
+      std::ref(s));
+  s.run_with_time();
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(interval, of_a_beginning_that_has_passed_follows_its_policy) {
+  manual_scheduler s;
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        const time_point begin = m.time;
+        m.advance(25ms);
+        interval burst(begin, 10ms);
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(burst.try_tick(), begin + i * 10ms);
+        EXPECT_EQ(burst.try_tick(), std::nullopt);
+        interval skip(begin, 10ms, missed_tick::skip);
+        EXPECT_EQ(skip.try_tick(), begin);
+        EXPECT_EQ(skip.try_tick(), std::nullopt);
+        const time_point next = co_await skip.tick();
+        EXPECT_EQ(next, begin + 30ms);
+        interval oldest(time_point::min(), 10ms, missed_tick::skip);
+        EXPECT_EQ(oldest.try_tick(), time_point::min());
+        const time_point soon = co_await oldest.tick();
+        EXPECT_LE(soon - m.time, 10ms);
+      },
+      std::ref(s));
+  s.run_with_time();
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(interval, of_a_beginning_that_never_comes_never_ticks) {
+  manual_scheduler s;
+  auto h = s.spawn([]() -> task<> {
+    interval every(time_point::max(), 1ms);
+    co_await every.tick();
+  });
+  s.run_until_idle();
+  s.advance(24h * 365 * 200);
+  s.run_until_idle();
+  EXPECT_FALSE(h.is_done());
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(interval, tries_a_tick_and_uses_none_up_that_is_not_due) {
+  manual_scheduler s;
+  auto h = s.spawn(
+      [](manual_scheduler& m) -> task<> {
+        interval every(10ms);
+        const time_point begin = m.time;
+        EXPECT_EQ(every.try_tick(), std::nullopt) << "the schedule begins here";
+        m.advance(9ms);
+        EXPECT_EQ(every.try_tick(), std::nullopt);
+        m.advance(2ms);
+        EXPECT_EQ(every.try_tick(), begin + 10ms);
+        EXPECT_EQ(every.try_tick(), std::nullopt);
+        const time_point next = co_await every.tick();
+        EXPECT_EQ(next, begin + 20ms);
+        every.reset_immediately();
+        EXPECT_EQ(every.try_tick(), m.time);
+        EXPECT_EQ(every.try_tick(), std::nullopt);
+      },
+      std::ref(s));
+  s.run_with_time();
+  EXPECT_TRUE(h.is_done());
+}
+
+TEST(interval, tries_a_tick_outside_of_tasks_by_the_steady_clock) {
+  const time_point begin = std::chrono::steady_clock::now();
+  interval every(begin, std::chrono::hours(1));
+  EXPECT_EQ(every.try_tick(), begin);
+  EXPECT_EQ(every.try_tick(), std::nullopt);
+}
+
 TEST(interval, refuses_a_period_of_nothing_and_names_it) {
+  EXPECT_THROW(interval(time_point::max(), 0ns), std::invalid_argument);
   for (const auto period : {0ns, -1ns, -5000000000ns}) {
     try {
       const interval never(period);
