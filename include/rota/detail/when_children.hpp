@@ -88,8 +88,12 @@ struct shape<inplace_vector<task<T>, N>, V> {
 template <class Range>
 concept keepable_range = requires { typename shape<Range, int>::type; };
 
+// Without a type for what is no range: clang 19 asks for it before it looks at the constraint of an overload, also for one awaitable.
 template <class Range>
-struct kept_range {
+struct kept_range {};
+template <class Range>
+  requires(child_range<Range> && !keepable_range<Range>)
+struct kept_range<Range> {
   using type = std::vector<task<range_result<Range>>>;
 };
 template <class Range>

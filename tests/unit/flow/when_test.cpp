@@ -56,6 +56,21 @@ TEST_P(when_in_order, all_yields_a_tuple_in_the_order_of_the_arguments) {
             "value 21");
 }
 
+TEST_P(when_in_order, one_awaitable_is_no_range) {
+  EXPECT_EQ(run_in_task(s,
+                        []() -> task<int> {
+                          auto [a] = co_await when_all(later(1ms, 1));
+                          auto [b] = co_await when_all_settled(later(1ms, 20));
+                          auto c = co_await when_any(later(1ms, 300));
+                          auto d = co_await when_any_success(later(1ms, 4000));
+                          auto handle = spawn(later(1ms, 50000));
+                          auto [e] = co_await when_all(handle);
+                          co_await when_all(sleep_for(1ms));
+                          co_return a + b.value() + c.get<0>() + d.get<0>() + e;
+                        }),
+            "value 54321");
+}
+
 TEST_P(when_in_order, void_is_a_monostate) {
   EXPECT_EQ(run_in_task(s,
                         []() -> task<int> {
