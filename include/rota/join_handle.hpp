@@ -166,8 +166,9 @@ class join_handle {
   }
   [[nodiscard]] bool is_done() const noexcept { return task_ != nullptr && core::is_complete(*task_); }
   [[nodiscard]] task_id id() const noexcept { return {task_ == nullptr ? 0 : core::id_of(*task_)}; }
-  /// False for an empty handle: default-constructed, moved from, joined or detached.
-  [[nodiscard]] explicit operator bool() const noexcept { return task_ != nullptr; }
+  /// Returns false for an empty handle: default-constructed, moved from, joined or detached. There is no conversion to bool: a condition
+  /// that forgets the co_await does not compile.
+  [[nodiscard]] bool valid() const noexcept { return task_ != nullptr; }
 
  private:
   static outcome<T> take(core::header*& task) {

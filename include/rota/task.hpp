@@ -38,8 +38,9 @@ class ROTA_DETAIL_IN_A_REGISTER task_base {
   task_base(const task_base&) = delete;
   task_base& operator=(const task_base&) = delete;
 
-  /// False once it was moved from, awaited to its end or spawned.
-  [[nodiscard]] explicit operator bool() const noexcept { return frame_ != nullptr; }
+  /// Returns false once it was moved from, awaited to its end or spawned. There is no conversion to bool: a condition that forgets the
+  /// co_await does not compile.
+  [[nodiscard]] bool valid() const noexcept { return frame_ != nullptr; }
 
  protected:
   explicit task_base(promise_base& frame) noexcept : frame_(&frame) {}
@@ -54,7 +55,7 @@ class ROTA_DETAIL_IN_A_REGISTER task_base {
   ROTA_API static void destroy(promise_base& frame) noexcept;
 };
 
-inline void demand_work(const task_base& work) noexcept { demand_work(static_cast<bool>(work)); }
+inline void demand_work(const task_base& work) noexcept { demand_work(work.valid()); }
 
 /// As a child of a group it begins even if it was cancelled before. It was handed something that runs already, which its first
 /// co_await then asks to stop, and waits for.

@@ -137,7 +137,7 @@ class shutdown_combination : public ::testing::TestWithParam<shape> {
 
   /// The handle is the caller's, or gone; a link to a stop_source reaches the task in any case, once it runs.
   void cancel() {
-    if (handle_) {
+    if (handle_.valid()) {
       handle_.cancel();
     } else {
       stop_.request_stop();
@@ -201,7 +201,7 @@ class shutdown_combination : public ::testing::TestWithParam<shape> {
       saw_ = look_at([&got] { return std::move(*got).value(); });
     }
     handle_.detach();
-    if (awaiter_) awaiter_.join();
+    if (awaiter_.valid()) awaiter_.join();
   }
 
   crowd crowd_;

@@ -324,7 +324,7 @@ class ROTA_API thread_pool {
   }
   template <class T>
   static detail::given_task<T> checked(task<T> work) {
-    if (!work) detail::throw_empty_function();
+    if (!work.valid()) detail::throw_empty_function();
     return detail::given_task<T>(std::move(work));
   }
   bool wait_idle_until(std::chrono::steady_clock::time_point deadline);

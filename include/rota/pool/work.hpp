@@ -99,7 +99,9 @@ class work {
     if (core_ != nullptr) detail::release(*core_);
   }
 
-  [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
+  /// Returns false for an empty handle: default-constructed or moved from. There is no conversion to bool: a condition that forgets the
+  /// co_await does not compile.
+  [[nodiscard]] bool valid() const noexcept { return core_ != nullptr; }
   [[nodiscard]] work_id id() const noexcept { return core_ == nullptr ? work_id{} : detail::id_of(*core_); }
   /// Of an empty handle: created.
   [[nodiscard]] work_status status() const noexcept {

@@ -26,7 +26,7 @@ class a_chat : public ::testing::Test {
     served_ = runtime_->spawn(server_->serve());
   }
   void TearDown() override {
-    if (served_) stop();
+    if (served_.valid()) stop();
   }
   /// As by Ctrl-C. Returns when the last client has gone.
   void stop() {

@@ -60,7 +60,7 @@ TEST(harness, a_task_that_nobody_starts_never_runs) {
       ++*out;
       co_return;
     }(counted(1), &lines);
-    EXPECT_TRUE(static_cast<bool>(never));
+    EXPECT_TRUE(never.valid());
     EXPECT_EQ(counted::alive, 1);
   }
   EXPECT_EQ(counted::alive, 0);
@@ -192,7 +192,7 @@ TEST(harness, an_awaited_task_object_is_empty_afterwards) {
   auto h = s.spawn([]() -> task<int> {
     auto child = [](counted c) -> task<int> { co_return c.value; }(counted(3));
     const int got = co_await std::move(child);
-    EXPECT_FALSE(static_cast<bool>(child)) << "its frame has gone";
+    EXPECT_FALSE(child.valid()) << "its frame has gone";
     EXPECT_EQ(counted::alive, 0);
     co_return got;
   });

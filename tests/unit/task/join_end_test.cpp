@@ -184,13 +184,13 @@ TEST(join, wait_for_gives_up_and_the_handle_stays) {
   s.run_until_idle();
   EXPECT_FALSE(h.wait_for(1ms).has_value());
   EXPECT_FALSE(h.wait_for(-1s).has_value());
-  EXPECT_TRUE(static_cast<bool>(h));
+  EXPECT_TRUE(h.valid());
   e.fire();
   s.run_until_idle();
   auto got = h.wait_for(0ns);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(got->value(), 5);
-  EXPECT_FALSE(static_cast<bool>(h));
+  EXPECT_FALSE(h.valid());
 }
 
 TEST(join, wait_for_does_not_run_the_task_itself) {
@@ -278,7 +278,7 @@ TEST(join, cancel_completion_and_drop_race_to_one_end) {
     s.run_until_idle();
     EXPECT_EQ(s.ended, 1);
     (s.cancelled == 1 ? cancels : values) += 1;
-    if (h) static_cast<void>(h.wait_for(0ns));
+    if (h.valid()) static_cast<void>(h.wait_for(0ns));
     EXPECT_EQ(counted::alive, 0);
     EXPECT_EQ(s.live, 0);
   }

@@ -94,7 +94,7 @@ TEST(join, a_task_that_has_ended_is_joined_at_once) {
   auto h = s.spawn(
       [](join_handle<int>* of) -> task<int> {
         const int got = co_await *of;
-        EXPECT_FALSE(static_cast<bool>(*of)) << "the handle is used up";
+        EXPECT_FALSE(of->valid()) << "the handle is used up";
         co_return got;
       },
       &child);
