@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -195,6 +196,13 @@ class ROTA_API pipe_writer {
   [[nodiscard]] detail::pipe_write_leaf write_all(std::span<const std::byte> from) noexcept {
     return detail::pipe_write_leaf(watched_.get(), from, true);
   }
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  [[nodiscard]] detail::pipe_write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  template <std::size_t N>
+  detail::pipe_write_leaf write_all(char (&buffer)[N]) = delete;
   void close() noexcept { watched_.close(); }
   [[nodiscard]] int native_handle() const noexcept { return watched_.descriptor(); }
   [[nodiscard]] explicit operator bool() const noexcept { return watched_.descriptor() != -1; }

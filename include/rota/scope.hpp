@@ -127,4 +127,14 @@ task<typename core::scope_task<F>::value_type> with_scope(F body) {
   co_return std::move(inner.end(cancel_reason::sibling_failed)).value();
 }
 
+/// What is no coroutine is refused with a sentence.
+template <class F>
+  requires(!core::scope_body<F>)
+task<void> with_scope(F /*body*/) {
+  static_assert(detail::never<F>,
+                "the body of with_scope takes a rota::scope& and returns a rota::task: [&](rota::scope& s) "
+                "-> rota::task<> {...}");
+  __builtin_unreachable();
+}
+
 }  // namespace rota

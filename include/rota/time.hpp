@@ -92,6 +92,15 @@ template <class Rep, class Period>
   return core::sleep_leaf(detail::saturating_span(span));
 }
 
+/// A number without a unit is refused with a sentence.
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+core::sleep_leaf sleep_for(Number /*span*/) noexcept {
+  static_assert(detail::never<Number>,
+                "sleep_for takes a std::chrono::duration, as 10ms or std::chrono::seconds(1)");
+  __builtin_unreachable();
+}
+
 /// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as
 /// sleep_for.
 template <class Duration>
@@ -317,6 +326,13 @@ template <class Duration, class A>
 template <class Rep, class Period, class A>
 [[nodiscard]] core::with_limit<A> timeout(std::chrono::duration<Rep, Period> span, A&& work) {
   return core::with_limit<A>(detail::saturating_span(span), std::forward<A>(work));
+}
+template <class Number, class A>
+  requires std::is_arithmetic_v<Number>
+core::with_limit<A> timeout(Number /*span*/, A&& /*work*/) {
+  static_assert(detail::never<Number>,
+                "timeout takes a std::chrono::duration, as 10ms or std::chrono::seconds(1)");
+  __builtin_unreachable();
 }
 
 }  // namespace rota

@@ -315,4 +315,34 @@ template <class Range>
                                                              core::children_of(std::forward<Range>(range)));
 }
 
+// A range of tasks that is no temporary is refused with a sentence.
+template <class Range>
+  requires core::kept_tasks<Range>
+core::all_leaf<> when_all(Range&& /*tasks*/) {
+  static_assert(detail::never<Range>,
+                "tasks are awaited once: give the range up, as in when_all(std::move(tasks))");
+  __builtin_unreachable();
+}
+template <class Range>
+  requires core::kept_tasks<Range>
+core::all_leaf<> when_all_settled(Range&& /*tasks*/) {
+  static_assert(detail::never<Range>,
+                "tasks are awaited once: give the range up, as in when_all_settled(std::move(tasks))");
+  __builtin_unreachable();
+}
+template <class Range>
+  requires core::kept_tasks<Range>
+core::all_leaf<> when_any(Range&& /*tasks*/) {
+  static_assert(detail::never<Range>,
+                "tasks are awaited once: give the range up, as in when_any(std::move(tasks))");
+  __builtin_unreachable();
+}
+template <class Range>
+  requires core::kept_tasks<Range>
+core::all_leaf<> when_any_success(Range&& /*tasks*/) {
+  static_assert(detail::never<Range>,
+                "tasks are awaited once: give the range up, as in when_any_success(std::move(tasks))");
+  __builtin_unreachable();
+}
+
 }  // namespace rota

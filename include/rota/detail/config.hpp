@@ -1,6 +1,11 @@
 // The few macros of rota: ROTA_API, ROTA_MODEL, ROTA_ASSERT, ROTA_FATAL.
 #pragma once
 
+// g++ 12 says 202100 of its -std=c++23.
+#if __cplusplus <= 202002L
+#error "rota needs C++23: compile with -std=c++23"
+#endif
+
 #include <cstdint>
 
 #include <rota/detail/guard.hpp>
@@ -34,6 +39,14 @@
 #else
 #define ROTA_DETAIL_KEPT
 #endif
+
+namespace rota::detail {
+
+/// For a static_assert in a function that must not be called: false when it is.
+template <class...>
+inline constexpr bool never = false;
+
+}  // namespace rota::detail
 
 namespace rota::base {
 

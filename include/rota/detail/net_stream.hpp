@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <rota/detail/net_leaves.hpp>
@@ -53,6 +54,13 @@ class ROTA_API writing_socket {
   [[nodiscard]] write_leaf write_all(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, true);
   }
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  [[nodiscard]] write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  template <std::size_t N>
+  write_leaf write_all(char (&buffer)[N]) = delete;
   /// The same from several places, one after the other; up to 64 of them go at a time.
   [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
@@ -101,6 +109,11 @@ class ROTA_API stream_socket {
   [[nodiscard]] write_leaf write_all(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, true);
   }
+  [[nodiscard]] write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  template <std::size_t N>
+  write_leaf write_all(char (&buffer)[N]) = delete;
   [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
   }

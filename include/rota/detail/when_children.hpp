@@ -70,6 +70,14 @@ concept child_range = !child_argument<Range> && requires(Range&& range) {
   typename range_result<Range>;
 };
 
+/// A range of tasks that is not given up: a task is awaited once, so its caller must not keep it.
+template <class Range>
+concept kept_tasks = std::is_lvalue_reference_v<Range> && !child_argument<Range> && requires(Range range) {
+  range.begin();
+  range.end();
+  typename std::remove_cvref_t<decltype(*range.begin())>::promise_type;
+};
+
 /// Containers that are given up may be kept as they are. What is made of their elements goes into one of the same shape.
 template <class Container, class V>
 struct shape {};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -116,6 +117,14 @@ class ROTA_API file {
   [[nodiscard]] task<result<void>> read_exact_at(std::span<std::byte> into, std::uint64_t offset) const;
   /// All of `from`. After an error an unknown part has been written.
   [[nodiscard]] task<result<void>> write_all_at(std::span<const std::byte> from, std::uint64_t offset);
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  [[nodiscard]] task<result<void>> write_all_at(std::string_view text ROTA_DETAIL_KEPT,
+                                                std::uint64_t offset) {
+    return write_all_at(std::as_bytes(std::span(text)), offset);
+  }
+  template <std::size_t N>
+  task<result<void>> write_all_at(char (&buffer)[N], std::uint64_t offset) = delete;
 
   /// So many bytes, from here on, of those that `from` gives from its cursor on, until its end; both cursors move on. For io::copy: the bytes do not
   /// pass through this process where the system can do without.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <rota/error.hpp>
@@ -70,6 +71,14 @@ task<result<void>> write_all(W& to, std::span<const std::byte> from) {
   }
   co_return result<void>();
 }
+/// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name the
+/// part that counts.
+template <writer W>
+ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, std::string_view text ROTA_DETAIL_KEPT) {
+  return io::write_all(to, std::as_bytes(std::span(text)));
+}
+template <writer W, std::size_t N>
+task<result<void>> write_all(W& to, char (&buffer)[N]) = delete;
 
 /// Appends what comes until the end, and says how much. errc::too_long: it is more than `most`, so many have been appended, and one more byte has
 /// been read. Whatever it ends by, what was read before is in `into`. Throws `std::bad_alloc`.

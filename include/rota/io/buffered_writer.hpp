@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include <rota/detail/io_buffers.hpp>
 #include <rota/io/algorithms.hpp>
@@ -48,6 +49,13 @@ class buffered_writer {
   [[nodiscard]] task<result<void>> write_all(std::span<const std::byte> from) {
     return io::write_all(*this, from);
   }
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  [[nodiscard]] task<result<void>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
+    return io::write_all(*this, text);
+  }
+  template <std::size_t N>
+  task<result<void>> write_all(char (&buffer)[N]) = delete;
 
   /// Writes what is pending.
   [[nodiscard]] task<result<void>> flush() {

@@ -5,6 +5,7 @@
 #include <expected>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,13 @@ class stream : public detail::connection<S> {
   [[nodiscard]] task<result<std::size_t>> write_all(std::span<const std::byte> from) {
     return this->link_->write_all(from);
   }
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  [[nodiscard]] task<result<std::size_t>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  template <std::size_t N>
+  task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
   /// What a write has left that was cancelled: the next write would do it, too.
   [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
   /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
@@ -127,6 +135,13 @@ class write_half : public detail::connection<S> {
   [[nodiscard]] task<result<std::size_t>> write_all(std::span<const std::byte> from) {
     return this->link_->write_all(from);
   }
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  [[nodiscard]] task<result<std::size_t>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  template <std::size_t N>
+  task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
   [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
   [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
 

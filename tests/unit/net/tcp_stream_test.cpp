@@ -3,6 +3,7 @@
 
 #include <rota/channel/select.hpp>
 #include <rota/io/algorithms.hpp>
+#include <rota/io/buffered_writer.hpp>
 #include <rota/io/copy.hpp>
 #include <rota/sync/event.hpp>
 
@@ -11,6 +12,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 namespace rota::test::tcp_stream_test {
@@ -170,6 +172,28 @@ TEST(a_stream, is_adopted_and_released) {
     EXPECT_EQ(size, 5U) << "it is watched";
     const result<std::size_t> got = co_await far.read(buffer);
     EXPECT_EQ(got.value_or(0), 3U);
+  });
+}
+
+// Each of the three sends the text and no zero behind it.
+TEST(a_stream, takes_a_text) {
+  run([]() -> task<> {
+    auto [near, far] = co_await connected();
+    const std::string text = "two, ";
+    const result<std::size_t> first = co_await near.write_all("one, ");
+    EXPECT_EQ(first.value_or(0), 5U);
+    const result<void> second = co_await io::write_all(near, text);
+    EXPECT_TRUE(second.has_value());
+    io::buffered_writer out(near);
+    const result<void> third = co_await out.write_all(text + "three");
+    EXPECT_TRUE(third.has_value());
+    const result<void> flushed = co_await out.flush();
+    EXPECT_TRUE(flushed.has_value());
+    near.close();
+    std::vector<std::byte> got;
+    const result<std::size_t> all = co_await io::read_to_end(far, got, 100);
+    EXPECT_TRUE(all.has_value());
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(got.data()), got.size()), "one, two, two, three");
   });
 }
 
