@@ -38,11 +38,15 @@ enum class returns : unsigned char { stay, go };  // a '\r' before the delimiter
 ///               buffered stays. errc::too_long, errc::end_of_stream: see the members; nothing is used up then. Cancelled, or late, a
 ///               member has used up nothing, but for read_exact. `std::bad_alloc`.
 /// Cost          One frame for each call. A buffer of `capacity`, allocated when it is first needed; it grows with what is looked for, up to
-///               twice of it, and stays. Reads of `capacity` and more pass by it.
-/// Example       examples/duplex.cpp
+///               twice of it, and stays. Reads of `capacity` and more pass by it. fill(least) allocates for the bytes that have come, not for
+///               those that it waits for: a length that a peer announces costs no memory.
+/// Example       examples/duplex.cpp, examples/length_prefixed.cpp
 template <reader R>
 class buffered_reader {
  public:
+  /// The most bytes that fill(least) and more() keep buffered.
+  static constexpr std::size_t most_buffered = std::size_t{1} << 24U;
+
   explicit buffered_reader(R& from, std::size_t capacity = 8192) : from_(&from), buffer_(capacity) {}
 
   /// Some bytes, at most `into.size()`; 0: the end (or `into` is empty).
@@ -63,6 +67,27 @@ class buffered_reader {
       if (!got.has_value()) co_return std::unexpected(got.error());
     }
     co_return buffer_.content();
+  }
+  /// Reads until at least `least` bytes are buffered, and returns all that are buffered; consume() says how much of it was used. Empty: the
+  /// stream has ended and nothing was left. errc::end_of_stream: it has ended after fewer bytes, which stay buffered. errc::too_long: `least`
+  /// is above most_buffered; nothing is read then. Reads nothing if `least` bytes are buffered already.
+  [[nodiscard]] task<result<std::span<const std::byte>>> fill(std::size_t least) {
+    if (least > most_buffered) co_return std::unexpected(make_error_code(errc::too_long));
+    while (buffer_.size() < least) {
+      const result<std::size_t> got = co_await read_more();
+      if (!got.has_value()) co_return std::unexpected(got.error());
+      if (*got != 0) continue;
+      if (buffer_.size() == 0) break;
+      co_return std::unexpected(make_error_code(errc::end_of_stream));
+    }
+    co_return buffer_.content();
+  }
+  /// Reads once, behind what is buffered, and returns how many bytes came. 0: the end. errc::too_long: most_buffered bytes are buffered
+  /// already; nothing is read then.
+  [[nodiscard]] task<result<std::size_t>> more() {
+    if (buffer_.size() >= most_buffered) co_return std::unexpected(make_error_code(errc::too_long));
+    const result<std::size_t> got = co_await read_more();
+    co_return got;
   }
   /// At most buffered().size().
   void consume(std::size_t n) noexcept { buffer_.consume(n); }

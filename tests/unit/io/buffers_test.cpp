@@ -190,6 +190,114 @@ TEST(a_buffered_reader, reads_exactly_or_says_that_there_is_less) {
   });
 }
 
+TEST(fill, reads_until_enough_is_buffered_however_the_stream_is_cut) {
+  run([]() -> task<> {
+    std::string text;
+    for (int i = 0; i < 500; ++i) text += static_cast<char>('a' + i % 26);
+    for (const std::size_t most : {1U, 3U, 17U, 400U}) {
+      source from(text, cutter(most));
+      buffered_reader<source> in(from, 16);
+      std::string got;
+      for (std::size_t least = 1; got.size() + least <= text.size(); ++least) {
+        const auto filled = co_await in.fill(least);
+        EXPECT_TRUE(filled.has_value() && filled->size() >= least) << least << ' ' << most;
+        got += text_of(filled->first(least));
+        in.consume(least);
+      }
+      EXPECT_EQ(got, text.substr(0, got.size())) << most;
+    }
+  });
+}
+
+TEST(fill, reads_nothing_if_enough_is_buffered) {
+  run([]() -> task<> {
+    source from("0123456789", cutter(10));
+    buffered_reader<source> in(from, 16);
+    const auto none = co_await in.fill(0);
+    EXPECT_TRUE(none.has_value() && none->empty());
+    EXPECT_EQ(from.reads, 0);
+    const auto all = co_await in.fill(10);
+    EXPECT_TRUE(all.has_value() && text_of(*all) == "0123456789");
+    const int reads = from.reads;
+    in.consume(3);
+    const auto rest = co_await in.fill(7);
+    EXPECT_TRUE(rest.has_value() && text_of(*rest) == "3456789");
+    EXPECT_EQ(from.reads, reads);
+  });
+}
+
+TEST(fill, tells_an_end_between_messages_from_one_within_a_message) {
+  run([]() -> task<> {
+    source from("0123456789", cutter(3));
+    buffered_reader<source> in(from, 16);
+    const auto cut_off = co_await in.fill(11);
+    EXPECT_TRUE(!cut_off.has_value() && cut_off.error() == make_error_code(errc::end_of_stream));
+    EXPECT_EQ(text_of(in.buffered()), "0123456789") << "nothing was used up";
+    in.consume(10);
+    const auto end = co_await in.fill(1);
+    EXPECT_TRUE(end.has_value() && end->empty());
+  });
+}
+
+TEST(fill, tells_an_error_and_keeps_what_it_has) {
+  run([]() -> task<> {
+    source from("some", cutter(2));
+    from.error = std::errc::connection_reset;
+    buffered_reader<source> in(from);
+    const auto broken = co_await in.fill(5);
+    EXPECT_TRUE(!broken.has_value() && broken.error() == std::errc::connection_reset);
+    EXPECT_EQ(text_of(in.buffered()), "some");
+  });
+}
+
+TEST(fill, refuses_more_than_may_be_buffered_before_it_reads) {
+  run([]() -> task<> {
+    constexpr std::size_t most = buffered_reader<source>::most_buffered;
+    source from("0123456789", cutter(3));
+    buffered_reader<source> in(from, 16);
+    for (const std::size_t bad : {most + 1, ~std::size_t{0}}) {
+      const auto refused = co_await in.fill(bad);
+      EXPECT_TRUE(!refused.has_value() && refused.error() == make_error_code(errc::too_long));
+    }
+    EXPECT_EQ(from.reads, 0);
+    const std::string text(most + 100, 'x');
+    source longer(text, cutter(most));
+    buffered_reader<source> all(longer, 16);
+    const auto largest = co_await all.fill(most);
+    EXPECT_TRUE(largest.has_value() && largest->size() >= most);
+    const int reads = longer.reads;
+    const auto full = co_await all.more();
+    EXPECT_TRUE(!full.has_value() && full.error() == make_error_code(errc::too_long));
+    EXPECT_EQ(longer.reads, reads);
+    all.consume(all.buffered().size());
+    const auto none = co_await all.more();
+    EXPECT_TRUE(none.has_value()) << "there is room again";
+  });
+}
+
+TEST(more, reads_once_behind_what_is_buffered) {
+  run([]() -> task<> {
+    source from("0123456789", cutter(2));
+    from.error = std::errc::connection_reset;
+    buffered_reader<source> in(from, 16);
+    std::size_t sum = 0;
+    while (sum < 10) {
+      const int reads = from.reads;
+      const result<std::size_t> got = co_await in.more();
+      EXPECT_EQ(from.reads, reads + 1);
+      EXPECT_TRUE(got.has_value() && *got != 0);
+      sum += got.value_or(10);
+      EXPECT_EQ(text_of(in.buffered()), std::string("0123456789").substr(0, sum));
+    }
+    const result<std::size_t> broken = co_await in.more();
+    EXPECT_TRUE(!broken.has_value() && broken.error() == std::errc::connection_reset);
+    from.error.reset();
+    const result<std::size_t> end = co_await in.more();
+    EXPECT_EQ(end.value_or(9), 0U);
+    EXPECT_EQ(text_of(in.buffered()), "0123456789");
+  });
+}
+
 TEST(buffers, have_a_size_that_can_be) {
   source from("", cutter(1));
   sink to(cutter(1));
@@ -315,6 +423,30 @@ TEST(a_cancelled_line, is_read_by_the_next_one) {
     }
     EXPECT_EQ(got[0], "a line of some length");
     EXPECT_EQ(got[1], "and another one");
+  });
+}
+
+/// A fill that is cancelled in the middle of a message, again and again, loses none of it.
+TEST(a_cancelled_fill, is_gone_on_with_by_the_next_one) {
+  on_one_worker([]() -> task<> {
+    const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
+    source from(text, cutter(1));
+    buffered_reader<source> in(from, 16);
+    std::string got;
+    int cancelled = 0;
+    for (int tries = 1; got.size() < text.size(); ++tries) {
+      join_handle<result<std::span<const std::byte>>> reading = spawn(in.fill(12));
+      const int until = from.reads + 2;
+      while (from.reads < until && !reading.is_done()) co_await yield();
+      if (tries % 8 != 0) reading.cancel();
+      const outcome<result<std::span<const std::byte>>> end = co_await reading.result();
+      cancelled += end.is_cancelled() ? 1 : 0;
+      if (!end.has_value()) continue;
+      got += text_of(in.buffered().first(12));
+      in.consume(12);
+    }
+    EXPECT_EQ(got, text);
+    EXPECT_GT(cancelled, 0);
   });
 }
 
