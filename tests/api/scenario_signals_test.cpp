@@ -1,6 +1,7 @@
 // Signals that tasks wait for.
 //
 //   scenario 36   one event for each signal, the disposition afterwards   signals.each_one_*, signals.the_handler_*
+//   scenario 36   the thread that takes them sleeps in block_on           signals.a_thread_that_sleeps_*
 //   scenario 36   a thousand signals a second                             signals.a_storm_*
 //   scenario 36   a signal on a worker                                    signals.a_worker_*
 //   scenario 36   a signal that every thread blocks                       signals.blocked_*
@@ -52,15 +53,7 @@ class blocking {
   sigset_t before_{};
 };
 
-/// ThreadSanitizer holds a signal back for as long as its thread waits on a futex of rota's.
-class signals : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (sanitized && !with_address_sanitizer) GTEST_SKIP() << "ThreadSanitizer delays signals";
-  }
-};
-
-TEST_F(signals, each_one_is_one_event) {
+TEST(signals, each_one_is_one_event) {
   runtime rt(with_workers(2));
   unix_signal interrupts = subscription(rt, SIGINT);
   for (int i = 0; i < 100; ++i) {
@@ -81,7 +74,25 @@ TEST_F(signals, each_one_is_one_event) {
   EXPECT_FALSE(more);
 }
 
-TEST_F(signals, the_handler_from_before_is_back_afterwards) {
+/// The only thread that takes signals sleeps in block_on() when they come. ThreadSanitizer delays a handler until its thread calls libc.
+TEST(signals, a_thread_that_sleeps_in_block_on_takes_each_one) {
+  runtime rt(with_workers(1));
+  unix_signal mine = subscription(rt, SIGTERM);
+  const auto hears_each = [](unix_signal& from) -> task<int> {
+    int heard = 0;
+    for (; heard < 200; ++heard) {
+      if (heard % 2 == 0) co_await sleep_for(1ms);
+      send(SIGTERM);
+      const int number = co_await from.next();
+      EXPECT_EQ(number, SIGTERM);
+    }
+    co_return heard;
+  };
+  const int heard = rt.block_on([&]() -> task<int> { co_return co_await spawn(hears_each(mine)); });
+  EXPECT_EQ(heard, 200);
+}
+
+TEST(signals, the_handler_from_before_is_back_afterwards) {
   struct sigaction before{};
   struct sigaction meanwhile{};
   struct sigaction after{};
@@ -97,7 +108,7 @@ TEST_F(signals, the_handler_from_before_is_back_afterwards) {
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
-TEST_F(signals, a_storm_disturbs_nothing_and_is_heard) {
+TEST(signals, a_storm_disturbs_nothing_and_is_heard) {
   runtime rt(with_workers(2));
   unix_signal alarms = subscription(rt, SIGALRM);
   sigevent to{};
@@ -127,7 +138,7 @@ TEST_F(signals, a_storm_disturbs_nothing_and_is_heard) {
   ::timer_delete(timer);
 }
 
-TEST_F(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
+TEST(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
   const blocking here(SIGUSR1);
   runtime rt(with_workers(1));
   unix_signal mine = subscription(rt, SIGUSR1);
@@ -150,7 +161,7 @@ TEST_F(signals, a_worker_may_send_one_to_the_process_and_to_itself) {
   EXPECT_EQ(to_itself, SIGUSR1);
 }
 
-TEST_F(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
+TEST(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
   const blocking here(SIGUSR2);
   runtime first(with_workers(2));
   runtime second(with_workers(1));
@@ -172,7 +183,7 @@ TEST_F(signals, blocked_by_every_thread_they_are_heard_by_all_who_wait) {
   EXPECT_EQ(::sigismember(&left, SIGUSR2), 0);
 }
 
-TEST_F(signals, blocked_ones_from_before_the_subscription_are_its_first) {
+TEST(signals, blocked_ones_from_before_the_subscription_are_its_first) {
   const blocking here(SIGUSR2);
   send(SIGUSR2);
   runtime rt(with_workers(1));
@@ -180,7 +191,7 @@ TEST_F(signals, blocked_ones_from_before_the_subscription_are_its_first) {
   EXPECT_EQ(rt.spawn(takes(late)).join(), SIGUSR2);
 }
 
-TEST_F(signals, a_cancelled_wait_for_blocked_ones_takes_none) {
+TEST(signals, a_cancelled_wait_for_blocked_ones_takes_none) {
   const blocking here(SIGUSR2);
   runtime rt(with_workers(1));
   unix_signal mine = subscription(rt, SIGUSR2);
@@ -199,7 +210,7 @@ TEST_F(signals, a_cancelled_wait_for_blocked_ones_takes_none) {
 }
 
 /// The child has the parent's epoll and eventfd: its end must not take them from the parent.
-TEST_F(signals, a_fork_that_drops_its_subscription_takes_none_from_its_parent) {
+TEST(signals, a_fork_that_drops_its_subscription_takes_none_from_its_parent) {
   if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find the sanitizer's own lock taken";
   struct sigaction before{};
   ASSERT_EQ(::sigaction(SIGUSR1, nullptr, &before), 0);

@@ -3,12 +3,59 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <ctime>
+
+#if defined(__SANITIZE_THREAD__)
+#define ROTA_DELAYS_SIGNALS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ROTA_DELAYS_SIGNALS 1
+#endif
+#endif
 
 namespace rota::base {
 
 namespace {
+
+#if defined(ROTA_DELAYS_SIGNALS)
+// ThreadSanitizer puts its own handler in the place of every handler of the program. Its handler notes the signal; the program's handler runs when
+// the interrupted thread next makes a libc call that ThreadSanitizer intercepts. It does not intercept syscall(), and a futex wait without a time
+// limit goes on after a handler with SA_RESTART. The lost signal:
+//   1. T1, the only thread that takes signals, sleeps on a futex, or is about to.
+//   2. A signal arrives on T1, and is noted.
+//   3. T1 sleeps until another thread wakes it, and that thread waits for the signal.
+// Prevented: a thread that takes signals makes an intercepted call before each sleep, and sleeps for at most `longest_sleep`. Then its caller looks
+// at the word again, as after each spurious wakeup.
+
+/// Runs the handlers that ThreadSanitizer has delayed. Returns the signals that the calling thread blocks.
+sigset_t run_delayed_handlers() noexcept {
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  return blocked;
+}
+
+/// Returns false for the threads of a runtime, which block every signal that can be blocked.
+bool takes_signals(const sigset_t& blocked) noexcept {
+  for (int n = 1; n <= SIGRTMAX; ++n) {
+    // libc keeps the numbers between the two ranges to itself.
+    const bool can_be_blocked = n != SIGKILL && n != SIGSTOP && (n <= SIGSYS || n >= SIGRTMIN);
+    if (can_be_blocked && ::sigismember(&blocked, n) == 0) return true;
+  }
+  return false;
+}
+
+time_point end_of_sleep(time_point deadline) noexcept {
+  constexpr std::chrono::milliseconds longest_sleep{50};
+  if (!takes_signals(run_delayed_handlers())) return deadline;
+  return std::min(deadline, now() + longest_sleep);
+}
+#else
+time_point end_of_sleep(time_point deadline) noexcept { return deadline; }
+#endif
 
 long futex(const void* word, int operation, std::uint32_t value, const timespec* deadline) noexcept {
   before_system_call();
@@ -25,12 +72,13 @@ timespec to_timespec(time_point deadline) noexcept {
 
 wait_result wait(const void* word, std::uint32_t expected, time_point deadline) noexcept {
   // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which steady_clock is: a signal does not prolong the wait.
-  const timespec until = deadline == never ? timespec{} : to_timespec(deadline);
-  if (futex(word, FUTEX_WAIT_BITSET, expected, deadline == never ? nullptr : &until) == 0)
+  const time_point end = end_of_sleep(deadline);
+  const timespec until = end == never ? timespec{} : to_timespec(end);
+  if (futex(word, FUTEX_WAIT_BITSET, expected, end == never ? nullptr : &until) == 0)
     return wait_result::woken;
   switch (errno) {
     case EAGAIN: return wait_result::changed;
-    case ETIMEDOUT: return wait_result::timed_out;
+    case ETIMEDOUT: return end == deadline ? wait_result::timed_out : wait_result::woken;
     case EINTR: return wait_result::woken;
     default: ROTA_FATAL("futex wait", errno);
   }
