@@ -8,10 +8,24 @@
 #include <rota/pool/errors.hpp>
 #include <rota/pool/this_work.hpp>
 
+#include <exception>
+#include <string>
 #include <utility>
 
 namespace rota::pool {
 
+namespace {
+
+std::string why_it_did_not_run(work_id root, const std::string& root_text) {
+  const std::string known = root_text.empty() ? "work " + std::to_string(root.value) : root_text;
+  return "a work that it comes after did not end well (" + known + ")";
+}
+
+}  // namespace
+
+dependency_failed::dependency_failed(work_id root) : dependency_failed(root, std::string()) {}
+dependency_failed::dependency_failed(work_id root, const std::string& root_text)
+    : error(errc::cancelled, why_it_did_not_run(root, root_text).c_str()), root_(root) {}
 dependency_failed::~dependency_failed() = default;
 cycle_error::~cycle_error() = default;
 
@@ -102,7 +116,7 @@ void pool_core::finish_failed(work_core* failed) noexcept {
     failed = w.link;
     // relaxed. Set before the work was claimed to fail.
     const work_id root{w.extras->failed_after.load(base::order::relaxed)};
-    w.type->set_exception(w.body, std::make_exception_ptr(dependency_failed(root)));
+    w.type->set_exception(w.body, failed_because_of(root));
     word seen{};
     static_cast<void>(w.apply<rule::end>(seen, work_status::failed));
     finish_one(w, failed);
@@ -241,10 +255,27 @@ std::uint64_t pool_core::sum(total what) noexcept {
   return all;
 }
 
-/// For works that come after it when its memory is somebody else's.
+/// For works that come after it when its memory is another work's. Before the work is over: no other thread fetches its exception yet.
 void pool_core::remember(work_core& w, work_status how) noexcept {
+  const std::uint64_t root = root_of_failure(w);
+  std::string text = root == w.id ? text_of_failure(w, how) : std::string();
   const base::lock_guard guard(lock_);
-  failures_.note(w.id, {.how = how, .root = root_of_failure(w)});
+  failures_.note(w.id, {.how = how, .root = root});
+  if (root == w.id) texts_.note(root, std::move(text));
+}
+
+/// The exception of a work that did not run. The root is remembered before those that come after it hear of its end.
+std::exception_ptr pool_core::failed_because_of(work_id root) noexcept {
+  try {
+    std::string text;
+    {
+      const base::lock_guard guard(lock_);
+      text = texts_.find(root.value);
+    }
+    return std::make_exception_ptr(dependency_failed(root, text));
+  } catch (...) {
+    return std::current_exception();  // std::bad_alloc
+  }
 }
 
 /// Nothing is outstanding; `before`: what the count was.

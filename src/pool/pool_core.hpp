@@ -5,6 +5,7 @@
 #include "pool/desk.hpp"
 #include "pool/extras.hpp"
 #include "pool/failure_book.hpp"
+#include "pool/failure_texts.hpp"
 #include "pool/group.hpp"
 #include "pool/keeper.hpp"
 #include "pool/listeners.hpp"
@@ -286,6 +287,7 @@ class pool_core final : public crew_client {
   void give_place_on(work_core& w) noexcept;
   void leave_names(work_core& w) noexcept;
   void remember(work_core& w, work_status how) noexcept;
+  [[nodiscard]] std::exception_ptr failed_because_of(work_id root) noexcept;
   void count_out(std::uint64_t ends = 1) noexcept {
     // acq_rel. Who sees that nothing is outstanding sees what all works did.
     const std::uint64_t before = outstanding_.fetch_sub(ends, base::order::acq_rel);
@@ -386,6 +388,7 @@ class pool_core final : public crew_client {
   place_waiter* last_waiter_ = nullptr;
   std::map<std::string, std::uint64_t, std::less<>> names_;
   failure_book failures_;                       // for `after`
+  failure_texts texts_;                         // of the same, for dependency_failed::what()
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   watch_core* watches_ = nullptr;               // those that watch
   any_waiter* any_waiters_ = nullptr;

@@ -26,11 +26,14 @@ class ROTA_API cycle_error : public error {
   std::vector<work_id> path_;
 };
 
-/// The exception of a work that did not run, since another one in its `after` did not end well.
+/// The exception of a work that did not run, since another one in its `after` did not end well. what() names the first one that did not, and its
+/// error: `a work that it comes after did not end well (work 17 "import" failed: disk full)`. It has the id alone once 256 others have failed
+/// since, or where there was no memory for more.
 class ROTA_API dependency_failed : public error {
  public:
-  explicit dependency_failed(work_id root)
-      : error(errc::cancelled, "a work that it comes after did not end well"), root_(root) {}
+  explicit dependency_failed(work_id root);
+  /// `root_text`: what what() tells of the root; empty: its id.
+  dependency_failed(work_id root, const std::string& root_text);
   dependency_failed(const dependency_failed&) = default;
   dependency_failed& operator=(const dependency_failed&) = default;
   ~dependency_failed() override;

@@ -1,7 +1,10 @@
 // Works that come after others: each is let go once, whenever the others end, and however they do.
+#include "pool/failure_texts.hpp"
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
+
+#include <string>
 
 namespace regress_dependency_test {
 namespace {
@@ -318,6 +321,68 @@ TEST(regress_dependency, a_cycle_that_is_closed_by_a_work_that_was_found_by_its_
     EXPECT_EQ(why.root(), found);
   }
   expect_idle(p);
+}
+
+/// What what() of the exception of `w` says.
+std::string told_by(work<void>& w) {
+  try {
+    w.fetch().value();
+  } catch (const dependency_failed& why) {
+    return why.what();
+  }
+  return "no dependency_failed";
+}
+
+std::string named(work_id root, const std::string& rest) {
+  return "a work that it comes after did not end well (work " + std::to_string(root.value) + rest +
+         "): the task was cancelled";
+}
+
+TEST(regress_dependency, the_text_names_the_first_that_failed_and_its_error) {
+  thread_pool p({.max_threads = 1});
+  const work_id root = p.submit([] { fail(); }, {.name = "import"}).id();
+  auto second = p.submit([] {}, {.after = {root}});
+  auto third = p.submit([] {}, {.name = "report", .after = {second.id()}});
+  p.wait_idle();
+  const std::string text = named(root, " \"import\" failed: it failed");
+  EXPECT_EQ(told_by(second), text);
+  EXPECT_EQ(told_by(third), text);
+  auto late = p.submit([] {}, {.after = {third.id()}});
+  EXPECT_EQ(told_by(late), text) << "also of one that comes afterwards";
+}
+
+TEST(regress_dependency, the_text_says_how_one_without_an_error_or_a_name_ended) {
+  thread_pool p({.max_threads = 1});
+  p.pause_all();
+  auto root = p.submit([] {});
+  auto next = p.submit([] {}, {.after = {root.id()}});
+  static_cast<void>(root.cancel());
+  p.resume_all();
+  EXPECT_EQ(told_by(next), named(root.id(), " ended as cancelled"));
+  const work_id odd = p.submit([] { throw 7; }).id();
+  auto after_odd = p.submit([] {}, {.after = {odd}});
+  EXPECT_EQ(told_by(after_odd), named(odd, " failed: an exception that is no std::exception"));
+}
+
+TEST(regress_dependency, the_text_has_the_id_alone_where_many_have_failed_since) {
+  thread_pool p({.max_threads = 1});
+  const work_id root = p.submit([] { fail(); }).id();
+  p.wait_idle();
+  for (std::size_t i = 1; i < rota::pool::detail::failure_texts::places; ++i) p | [] { fail(); };
+  p.wait_idle();
+  auto known = p.submit([] {}, {.after = {root}});
+  EXPECT_EQ(told_by(known), named(root, " failed: it failed"));
+  p | [] { fail(); };
+  p.wait_idle();
+  auto forgotten = p.submit([] {}, {.after = {root}});
+  EXPECT_EQ(told_by(forgotten), named(root, ""));
+}
+
+TEST(regress_dependency, the_text_has_a_long_error_in_part) {
+  thread_pool p({.max_threads = 1});
+  const work_id root = p.submit([] { throw std::runtime_error(std::string(100'000, 'x')); }).id();
+  auto next = p.submit([] {}, {.after = {root}});
+  EXPECT_EQ(told_by(next), named(root, " failed: " + std::string(200, 'x')));
 }
 
 }  // namespace
