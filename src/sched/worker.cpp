@@ -85,19 +85,37 @@ void worker::run(header& task) noexcept {
   if (since_driver_ >= polls_between_driver_looks) maintain();
 }
 
-/// A look at the driver and at timers, without waiting, by whoever can take the token.
+/// Asks the driver and the timers, without waiting. A worker that does not get the token leaves both to its holder, which either waits no
+/// longer than until the first timer, or polls the timers as soon as it has given the token back.
 void worker::maintain() noexcept {
   since_driver_ = 0;
   close_books();
   shared_.flush_driver();
-  if (leaves_events_where_they_are() || !shared_.poll().try_take()) return;
+  if (leaves_events_where_they_are()) {
+    // What does not fit into the ring now is polled at the next look.
+    fire_timers(std::clamp(mine_.free_space(), 1U, polls_per_tick));
+  } else if (dispatch_events()) {
+    fire_timers(polls_per_tick);
+  }
+}
+
+/// Returns false if another worker holds the token.
+bool worker::dispatch_events() noexcept {
+  if (!shared_.poll().try_take()) return false;
   ROTA_UNINITIALIZED event_buffer found;
   const driver_port& driver = shared_.around.driver;
   const unsigned events = driver.ops->wait(driver.self, base::time_point::min(), found);
   shared_.poll().give_back();
   newest_goes_ = newest::to_ring_told_later;  // a task is chosen next
   if (events != 0) driver.ops->dispatch(driver.self, found, events);
-  shared_.clocks().poll(index_, shared_.now(), polls_per_tick);
+  newest_goes_ = newest::to_slot;
+  return true;
+}
+
+/// Wakes at most `limit` due timers. A task is chosen next.
+void worker::fire_timers(unsigned limit) noexcept {
+  newest_goes_ = newest::first_to_slot;
+  shared_.clocks().poll(index_, shared_.now(), limit);
   newest_goes_ = newest::to_slot;
 }
 
@@ -241,6 +259,13 @@ header* worker::from_injector() noexcept {
 }
 
 void worker::push_newest(header& task) noexcept {
+  if (newest_goes_ == newest::first_to_slot) {
+    newest_goes_ = newest::to_ring_told_later;
+    if (slot_.is_empty() && !base::chance()) {
+      static_cast<void>(slot_.put(task));
+      return;
+    }
+  }
   if (newest_goes_ == newest::to_ring_told_later) {
     push_last(task);
   } else if (newest_goes_ == newest::to_ring || base::chance()) {

@@ -117,12 +117,15 @@ class alignas(base::cache_line) worker {
   }
 
  private:
-  /// Where what is woken now goes: what events and timers bring is for all, and stands in its order.
-  enum class newest : std::uint8_t { to_slot, to_ring, to_ring_told_later };
+  /// Where a task that is woken now goes. What events bring is for all workers, and stands in its order. A timer is late already if it
+  /// fires between two tasks: the first task of such a look goes into the slot if that is empty, the others into the ring.
+  enum class newest : std::uint8_t { to_slot, to_ring, to_ring_told_later, first_to_slot };
 
   void tick() noexcept;
   void maintain() noexcept;
   [[nodiscard]] bool leaves_events_where_they_are() noexcept;
+  [[nodiscard]] bool dispatch_events() noexcept;
+  void fire_timers(unsigned limit) noexcept;
   void run(core::header& task) noexcept;
   [[nodiscard]] bool lost_role() const noexcept { return current() != this; }
 

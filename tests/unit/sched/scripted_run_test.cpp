@@ -7,6 +7,7 @@
 #include <rota/spawn.hpp>
 #include <rota/testing/virtual_clock.hpp>
 #include <rota/this_task.hpp>
+#include <rota/time.hpp>
 #include <rota/when.hpp>
 
 #include <gtest/gtest.h>
@@ -163,6 +164,125 @@ TEST(scripted_run, tasks_that_yield_do_not_keep_the_driver_from_being_asked) {
   print("looks at the driver beside 200 tasks that yield 10,000 times", s.looks);
   EXPECT_GE(s.looks, 10'000 / (4 * polls_between_driver_looks));
   EXPECT_LE(s.looks, 10'000 / 128);
+}
+
+task<> note_each_look(stage& s, std::vector<std::uint64_t>& polls, std::size_t most) {
+  unsigned seen = 0;
+  while (polls.size() < most) {
+    if (std::exchange(seen, s.looks) != s.looks) polls.push_back(s.counts().polled.read());
+    co_await yield();
+  }
+  s.finish();
+}
+
+TEST(scripted_run, the_driver_is_asked_after_128_polls_and_every_61_between) {
+  std::vector<std::uint64_t> polls;
+  stage s(1);
+  s.spawn_as(0, note_each_look(s, polls, 7));
+  s.spawn_as(0, yield_until(s, 1'000));
+  s.play();
+  // Of two tasks that take turns every second poll is this one's, so each figure may be one too high.
+  constexpr std::uint64_t first = polls_between_driver_looks;
+  constexpr std::uint64_t all = polls_per_tick;
+  const std::uint64_t expected[] = {0, first, 2 * first, all, all + first, all + 2 * first, 2 * all};
+  ASSERT_EQ(polls.size(), std::size(expected));
+  for (std::size_t i = 0; i < polls.size(); ++i) {
+    EXPECT_GE(polls[i], expected[i]);
+    EXPECT_LE(polls[i], expected[i] + 1);
+    print("polls before a look at the driver", polls[i]);
+  }
+}
+
+// ---- a timer between tasks that yield
+
+task<> yield_for(stage& s, std::chrono::nanoseconds each, const bool& over) {
+  bool goes_on = true;
+  while (goes_on) {
+    s.pass(each);
+    co_await yield();
+    goes_on = !over;
+  }
+}
+
+task<> note_delay(stage& s, std::chrono::nanoseconds span, std::chrono::nanoseconds& late, bool& over) {
+  const auto due = s.tasks.now() + span;
+  co_await sleep_for(span);
+  late = s.tasks.now() - due;
+  over = true;
+  s.finish();
+}
+
+/// How late a timer of 1 ms is beside `others` tasks that yield every 50 us.
+std::chrono::nanoseconds delay_beside(int others) {
+  std::chrono::nanoseconds late{};
+  bool over = false;
+  stage s(1);
+  s.spawn_as(0, note_delay(s, 1ms, late, over));
+  for (int i = 0; i < others; ++i) s.spawn_as(0, yield_for(s, 50us, over));
+  s.play();
+  return late;
+}
+
+TEST(scripted_run, a_timer_waits_for_the_next_look_and_not_for_the_ring) {
+  for (const int others : {20, 120, 220}) {  // with 220 the ring is more than half full
+    const std::chrono::nanoseconds late = delay_beside(others);
+    print("us that a timer is late beside " + std::to_string(others) + " tasks that yield every 50 us",
+          static_cast<std::uint64_t>(late / 1us));
+    EXPECT_GE(late, 0us);
+    EXPECT_LE(late, polls_between_driver_looks * 50us);
+  }
+}
+
+task<> note_after(std::chrono::nanoseconds span, script& book, std::string what) {
+  co_await sleep_for(span);
+  book.push_back(what);
+}
+
+task<> pass_time(stage& s, std::chrono::nanoseconds span) {
+  s.pass(span);
+  co_return;
+}
+
+/// Into the slot of the worker that runs this.
+task<> note_and_spawn(stage& s, script& book, std::string what, std::string child) {
+  book.push_back(what);
+  s.spawn(note(book, child));
+  co_return;
+}
+
+/// Three timers are due at the look after 61 polls, when 44 tasks are left in the ring. `fills_slot`: the last of the 61 does.
+script three_timers_beside_a_ring(bool fills_slot) {
+  constexpr int others = 100;
+  constexpr int before_look = static_cast<int>(polls_between_driver_looks) - 5;
+  script book;
+  stage s(1);
+  for (const char* which : {"first", "second", "third"}) s.spawn_as(0, note_after(1ms, book, which));
+  s.spawn_as(0, pass_time(s, 2ms));
+  for (int i = 1; i <= others; ++i) {
+    const bool fills = fills_slot && i == before_look;
+    fills ? s.spawn_as(0, note_and_spawn(s, book, "ring", "slot")) : s.spawn_as(0, note(book, "ring"));
+  }
+  s.spawn_as(0, nothing());  // runs before all of them
+  s.when_idle = [&] { s.finish(); };
+  s.play();
+  return book;
+}
+
+TEST(scripted_run, the_first_timer_of_a_look_goes_before_the_ring_and_the_others_behind_it) {
+  script expected(56, "ring");
+  expected.emplace_back("first");
+  expected.insert(expected.end(), 44, "ring");
+  expected.emplace_back("second");
+  expected.emplace_back("third");
+  EXPECT_EQ(three_timers_beside_a_ring(false), expected);
+}
+
+TEST(scripted_run, a_timer_goes_behind_the_ring_when_the_slot_is_taken) {
+  script expected(56, "ring");
+  expected.emplace_back("slot");
+  expected.insert(expected.end(), 44, "ring");
+  for (const char* which : {"first", "second", "third"}) expected.emplace_back(which);
+  EXPECT_EQ(three_timers_beside_a_ring(true), expected);
 }
 
 // The other worker has lost its processor; this one has an event at each look at the driver, and never searches.
