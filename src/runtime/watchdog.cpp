@@ -113,6 +113,8 @@ bool watchdog::starts_missing_threads() noexcept {
 }
 
 void watchdog::look(base::time_point now) noexcept {
+  // Where the time is not the machine's, what a worker does must not depend on the machine's.
+  if (tasks_.around.clock == nullptr) tasks_.begin_slice();
   look_for_poller();  // before anything is said: standard error may be slow
   for (unsigned i = 0; i < tasks_.workers(); ++i) look_at(tasks_.at(i), samples_[i], now);
 }

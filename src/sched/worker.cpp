@@ -82,13 +82,19 @@ void worker::run(header& task) noexcept {
   budget_ -= looks < budget_ ? looks : budget_;
   since_driver_ += looks;
   since_injector_ += looks;
-  if (since_driver_ >= polls_between_driver_looks) maintain();
+  if (driver_is_due(since_driver_)) maintain();
+}
+
+/// Returns true if `polls` are as many as may pass between two looks, or if the time slice of the last look has ended.
+bool worker::driver_is_due(std::uint32_t polls) const noexcept {
+  return polls >= polls_between_driver_looks || slice_of_driver_look_ != shared_.slice();
 }
 
 /// Asks the driver and the timers, without waiting. A worker that does not get the token leaves both to its holder, which either waits no
 /// longer than until the first timer, or polls the timers as soon as it has given the token back.
 void worker::maintain() noexcept {
   since_driver_ = 0;
+  slice_of_driver_look_ = shared_.slice();
   close_books();
   shared_.flush_driver();
   if (leaves_events_where_they_are()) {
@@ -179,8 +185,14 @@ void worker::settle() noexcept {
   if (!mine_.is_empty()) shared_.look_after_ring();
 }
 
+/// By time, too: the interval counts tasks as long as the average, and a long one counts as one.
+bool worker::injector_is_due() const noexcept {
+  if (since_injector_ >= pace_.interval()) return true;
+  return since_injector_ >= least_between_injector_looks && slice_of_injector_look_ != shared_.slice();
+}
+
 header* worker::choose() noexcept {
-  if (since_injector_ >= pace_.interval()) {
+  if (injector_is_due()) {
     if (header* const entry = from_injector()) return entry;
   }
   if (header* const entry = from_lifo()) return entry;
@@ -244,6 +256,7 @@ void worker::flush_lifo() noexcept {
 
 header* worker::from_injector() noexcept {
   since_injector_ = 0;
+  slice_of_injector_look_ = shared_.slice();
   ROTA_UNINITIALIZED std::array<header*, 32> batch;
   // The first is run, so one more fits than the ring has room for.
   const std::size_t wanted = queue::fetch_count(
@@ -298,7 +311,7 @@ bool worker::keeps_turn(unsigned looks) noexcept {
   if (!slot_.is_empty() || !mine_.is_empty() || !forks_.waiting.is_empty() || shared_.injector().has_items())
     return false;
   if (shared_.current_phase() != phase::open) return false;
-  if (since_driver_ + looks + 1 >= polls_between_driver_looks || looks + 1 >= budget_) return false;
+  if (driver_is_due(since_driver_ + looks + 1) || looks + 1 >= budget_) return false;
   // To the watchdog it is another poll.
   note_poll(current_task_id());
   return true;
@@ -449,6 +462,8 @@ void worker::get_up(bool consumed) noexcept {
   if (how == queue::idle::on_rise::claimed && !consumed) parker_.park();
   if (first_awake) shared_.note_first_awake();
   shared_.pass_jump();
+  // Nothing has waited for this worker while it slept.
+  slice_of_driver_look_ = shared_.slice();
   searching_ = true;
   just_woken_ = how == queue::idle::on_rise::claimed;
 }

@@ -29,6 +29,8 @@ using task_ring = queue::ring<core::header, ring_capacity>;
 inline constexpr std::uint32_t polls_per_tick = 128;
 inline constexpr std::uint32_t polls_between_driver_looks = 61;
 inline constexpr std::uint32_t lifo_polls_in_a_row = 3;
+/// A task of the ring for each of the injector, however long they take.
+inline constexpr std::uint32_t least_between_injector_looks = 2;
 inline constexpr std::uint32_t most_forks_in_a_row = 8;
 
 /// A worker is a role, not a thread: a thread that is about to block hands it to another one and goes on without it.
@@ -125,6 +127,8 @@ class alignas(base::cache_line) worker {
   void maintain() noexcept;
   [[nodiscard]] bool leaves_events_where_they_are() noexcept;
   [[nodiscard]] bool dispatch_events() noexcept;
+  [[nodiscard]] bool driver_is_due(std::uint32_t polls) const noexcept;
+  [[nodiscard]] bool injector_is_due() const noexcept;
   void fire_timers(unsigned limit) noexcept;
   void run(core::header& task) noexcept;
   [[nodiscard]] bool lost_role() const noexcept { return current() != this; }
@@ -173,6 +177,8 @@ class alignas(base::cache_line) worker {
   std::uint32_t budget_ = polls_per_tick;
   std::uint32_t since_injector_ = 0;
   std::uint32_t since_driver_ = 0;
+  std::uint32_t slice_of_injector_look_ = 0;
+  std::uint32_t slice_of_driver_look_ = 0;
   std::uint32_t looks_left_out_ = 0;
   std::uint32_t lifo_polls_ = 0;
   std::uint32_t forks_in_a_row_ = 0;

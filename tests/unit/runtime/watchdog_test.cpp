@@ -66,5 +66,20 @@ TEST(watchdog, flushes_what_was_prepared_in_a_poll_that_goes_on) {
   EXPECT_FALSE(h.is_prepared);
 }
 
+task<> compute_for_two_slices(house& h) {
+  const std::uint32_t begun = h.tasks.slice();
+  while (h.tasks.slice() - begun < 2) std::this_thread::yield();
+  h.tasks.set_phase(sched::phase::stopping);
+  co_return;
+}
+
+// Without them the task computes for ever.
+TEST(watchdog, begins_time_slices_while_a_worker_is_awake) {
+  house h;
+  core::spawn_on(h.tasks, compute_for_two_slices(h)).detach();
+  h.play();
+  EXPECT_GE(h.tasks.slice(), 2U);
+}
+
 }  // namespace
 }  // namespace rota::detail::watchdog_test

@@ -60,6 +60,11 @@ class stage {
     if (finishes_) tasks.set_phase(phase::stopping);
   }
   void pass(std::chrono::nanoseconds span) noexcept { clock_.advance(span); }
+  /// The same, with a watchdog that notices each millisecond.
+  void pass_watched(std::chrono::nanoseconds span) noexcept {
+    for (unwatched_ += span; unwatched_ >= 1ms; unwatched_ -= 1ms) tasks.begin_slice();
+    pass(span);
+  }
 
   [[nodiscard]] worker_counters& counts(unsigned index = 0) { return tasks.at(index).counts(); }
 
@@ -86,6 +91,7 @@ class stage {
  private:
   static const driver_ops driver_table;
   testing::virtual_clock clock_{testing::clock_mode::manual};
+  std::chrono::nanoseconds unwatched_{0};
   bool finishes_ = true;
 
  public:
@@ -462,22 +468,25 @@ TEST(scripted_run, half_of_the_workers_may_search_and_at_most_eight) {
 
 struct rhythm {
   std::chrono::nanoseconds task_time;
+  bool watched = false;
   std::uint64_t last = 0;  // looks at tasks, when the third ran last
   std::uint64_t interval = 0;
 };
 constexpr std::uint64_t long_enough = 50'000;  // looks: the average has settled
 
+void pass_one(stage& s, const rhythm& r) { r.watched ? s.pass_watched(r.task_time) : s.pass(r.task_time); }
+
 task<> beat(stage& s, rhythm& r, const bool& over) {
   bool goes_on = true;
   while (goes_on) {
-    s.pass(r.task_time);
+    pass_one(s, r);
     co_await yield();
     goes_on = !over;
   }
 }
 
 task<> mark(stage& s, rhythm& r, bool& over) {
-  s.pass(r.task_time);
+  pass_one(s, r);
   const std::uint64_t polled = s.counts().polled.read();
   r.interval = polled - std::exchange(r.last, polled);
   over = polled > long_enough;
@@ -489,9 +498,9 @@ task<> mark(stage& s, rhythm& r, bool& over) {
   co_return;
 }
 
-std::uint64_t settled_interval(std::chrono::nanoseconds task_time) {
+std::uint64_t settled_interval(std::chrono::nanoseconds task_time, bool watched = false) {
   bool over = false;
-  rhythm r{.task_time = task_time};
+  rhythm r{.task_time = task_time, .watched = watched};
   stage s(1);
   s.spawn_as(0, beat(s, r, over));
   s.spawn_as(0, beat(s, r, over));
@@ -508,6 +517,101 @@ TEST(scripted_run, the_injector_is_asked_about_once_a_millisecond) {
     print("tasks of " + std::to_string(task_time.count() / 1000) + " us between two looks into the injector",
           interval);
   }
+}
+
+TEST(scripted_run, a_long_task_counts_by_its_time_and_the_ring_has_every_second_turn) {
+  const std::pair<std::chrono::nanoseconds, std::uint64_t> rows[] = {
+      {1us, 255}, {500us, 2}, {1ms, 2}, {10ms, 2}};
+  for (const auto& [task_time, interval] : rows) {
+    EXPECT_EQ(settled_interval(task_time, true), interval);
+    print("the same with a watchdog, tasks of " + std::to_string(task_time.count() / 1000) + " us", interval);
+  }
+}
+
+// ---- time slices
+
+task<> yield_watched(stage& s, std::chrono::nanoseconds each, int times) {
+  for (int i = 0; i < times; ++i) {
+    s.pass_watched(each);
+    co_await yield();
+  }
+  s.finish();
+}
+
+TEST(scripted_run, the_driver_is_asked_once_a_millisecond_beside_long_tasks) {
+  constexpr int times = 100;
+  for (const int tasks : {1, 3}) {  // one alone keeps its turn
+    for (const auto each : {1ms, 10ms}) {
+      stage s(1);
+      for (int i = 1; i < tasks; ++i) s.spawn_as(0, yield_watched(s, each, 10 * times));
+      s.spawn_as(0, yield_watched(s, each, times));
+      s.play();
+      print("looks at the driver beside 100 polls of each of " + std::to_string(tasks) + " tasks", s.looks);
+      EXPECT_GE(s.looks, static_cast<unsigned>(tasks * times));
+    }
+  }
+}
+
+TEST(scripted_run, the_driver_is_asked_once_a_millisecond_beside_short_tasks) {
+  stage s(1);
+  s.spawn_as(0, yield_watched(s, 50us, 60));
+  s.play();
+  EXPECT_EQ(s.looks, 1U + 3U) << "before the first poll, and after each of three milliseconds";
+}
+
+task<> note_delay_watched(stage& s, std::chrono::nanoseconds& late) {
+  const auto due = s.tasks.now() + 1ms;
+  co_await sleep_for(1ms);
+  late = s.tasks.now() - due;
+  s.finish();
+}
+
+TEST(scripted_run, a_timer_beside_long_tasks_waits_for_one_of_them) {
+  std::chrono::nanoseconds late{};
+  stage s(1);
+  for (int i = 0; i < 100; ++i) s.spawn_as(0, yield_watched(s, 10ms, 1'000));
+  s.spawn_as(0, note_delay_watched(s, late));
+  s.play();
+  print("ms that a timer is late beside 100 tasks that yield every 10 ms",
+        static_cast<std::uint64_t>(late / 1ms));
+  EXPECT_LE(late, 10ms);
+}
+
+task<> sleep_and_compute(stage& s, const bool& over) {
+  bool goes_on = true;
+  while (goes_on) {
+    co_await sleep_for(1ms);
+    s.pass_watched(10ms);
+    goes_on = !over;
+  }
+}
+
+task<> inject_again(stage& s, const bool& over) {
+  s.pass_watched(10ms);
+  if (!over) s.inject(inject_again(s, over));
+  co_return;
+}
+
+task<> count_down(stage& s, int& left, bool& over) {
+  s.pass_watched(10ms);
+  if (--left != 0) co_return;
+  over = true;
+  s.finish();
+}
+
+// Each look brings a timer that is due, and the injector is never empty.
+TEST(scripted_run, the_ring_has_its_turn_beside_timers_that_are_always_due_and_a_full_injector) {
+  constexpr int in_the_ring = 20;
+  int left = in_the_ring;
+  bool over = false;
+  stage s(1);
+  for (int i = 0; i < 3; ++i) s.spawn_as(0, sleep_and_compute(s, over));
+  for (int i = 0; i < in_the_ring; ++i) s.spawn_as(0, count_down(s, left, over));
+  for (int i = 0; i < 3; ++i) s.inject(inject_again(s, over));
+  s.play();
+  print("polls until 20 tasks of the ring have run beside both", s.counts().polled.read());
+  EXPECT_EQ(left, 0);
+  EXPECT_LE(s.counts().polled.read(), 4U * in_the_ring);
 }
 
 // ---- what is prepared for the kernel
