@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 
 #include <rota/cancel_reason.hpp>
 #include <rota/detail/activation.hpp>
@@ -94,13 +95,27 @@ class ROTA_API leaf {
     return false;
   }
 
+  /// For a leaf that copies: this operation has moved `bytes`, and counts as one for each 16 KiB that it has begun. It may be called for each
+  /// part of an operation. It never spends the budget whole: what is done goes to the task, and the next leaf gives the turn up.
+  void charge(std::size_t bytes) noexcept {
+    if (bytes > core::bytes_per_operation) [[unlikely]]
+      charge_more((bytes - 1) / core::bytes_per_operation);
+  }
+  /// Returns true if charge() has left nothing. An operation of many parts then does well to wake its own task and to wait: so others come
+  /// first between two of its parts.
+  [[nodiscard]] bool has_spent_budget() const noexcept { return task_->budget <= least_left; }
+
   /// False: the operation is complete, and the frame goes on.
   bool suspend_in(core::promise_base& frame);
 
  private:
   friend class channel::detail::select_core;
 
+  /// within_budget() counts the operation itself, and one more is left: the next leaf tries nothing, and lets others go first.
+  static constexpr unsigned char least_left = 2;
+
   [[gnu::noinline]] bool start_or_suspend();
+  [[gnu::noinline]] void charge_more(std::size_t operations) noexcept;
 
   core::activation* task_ = nullptr;
 };

@@ -35,6 +35,7 @@ class cached_read_leaf final : public leaf {
  private:
   bool start() override {
     got_ = sys::read_cached(fd_, into_.data(), into_.count(), offset_).value_or(0);
+    charge(got_);
     return within_budget();
   }
   int fd_;

@@ -56,6 +56,7 @@ socket_leaf::attempt receive_leaf::try_once() noexcept {
   message.msg_namelen = sizeof from;
   result_ = sys::receive_message(descriptor(), message, then_ == read_leaf::what_then::stays ? MSG_PEEK : 0);
   if (sys::would_block(result_)) return attempt::would_block;
+  charge(result_.value_or(0));
   if (result_.has_value()) note_sender(&from, message.msg_namelen);
   return attempt::done;
 }
@@ -79,6 +80,7 @@ socket_leaf::attempt send_leaf::try_once() noexcept {
     message.msg_namelen = static_cast<socklen_t>(size);
   }
   result_ = sys::send_message(descriptor(), message);
+  charge(result_.value_or(0));
   return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
 
@@ -108,12 +110,15 @@ socket_leaf::attempt receive_batch_leaf::try_once() noexcept {
   for (std::size_t i = 0; i < count; ++i) all.set(i, into_[i].bytes, sizeof all.addresses[i]);
   result_ = sys::receive_messages(descriptor(), all.messages, count);
   if (sys::would_block(result_)) return attempt::would_block;
+  std::size_t moved = 0;
   for (std::size_t i = 0; i < result_.value_or(0); ++i) {
+    moved += all.messages[i].msg_len;
     const msghdr& each = all.messages[i].msg_hdr;
     into_[i].size = all.messages[i].msg_len;
     into_[i].is_cut = (each.msg_flags & MSG_TRUNC) != 0;
     into_[i].peer = endpoint::from_native(&all.addresses[i], each.msg_namelen).value_or(endpoint());
   }
+  charge(moved);
   return attempt::done;
 }
 
@@ -126,6 +131,9 @@ socket_leaf::attempt send_batch_leaf::try_once() noexcept {
     all.set(i, from_[i].bytes, has_peer ? 0 : from_[i].peer.to_native(&all.addresses[i]));
   }
   result_ = sys::send_messages(descriptor(), all.messages, count);
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < result_.value_or(0); ++i) moved += from_[i].bytes.size();
+  charge(moved);
   return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
 

@@ -62,6 +62,7 @@ socket_leaf::attempt read_leaf::try_once() noexcept {
   const bool peeks = then_ == what_then::stays;
   result_ = peeks ? sys::peek(descriptor(), into_.data(), into_.size())
                   : sys::receive(descriptor(), into_.data(), into_.size());
+  charge(result_.value_or(0));
   if (!peeks && result_.has_value()) note_read(*result_ < into_.size());
   return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
@@ -78,6 +79,7 @@ socket_leaf::attempt read_v_leaf::try_once() noexcept {
   for (const std::span<std::byte> each : into_) all.add(each.data(), each.size());
   if (all.count() == 0) return attempt::done;
   result_ = sys::receive_vector(descriptor(), all.get(), all.count());
+  charge(result_.value_or(0));
   if (result_.has_value()) note_read(*result_ < all.size());
   return sys::would_block(result_) ? attempt::would_block : attempt::done;
 }
@@ -91,9 +93,11 @@ socket_leaf::attempt write_leaf::try_once() noexcept {
       result_ = sent;
       return attempt::done;
     }
+    charge(*sent);
     *result_ += *sent;
     from_ = from_.subspan(*sent);
     if (!all_) break;
+    if (!from_.empty() && gives_turn_up()) return attempt::paused;
   }
   return attempt::done;
 }
@@ -121,9 +125,11 @@ socket_leaf::attempt write_v_leaf::try_once() noexcept {
       result_ = sent;
       return attempt::done;
     }
+    charge(*sent);
     *result_ += *sent;
     advance(*sent);
-    if (!all_) return attempt::done;
+    if (!all_ || from_.empty()) return attempt::done;
+    if (gives_turn_up()) return attempt::paused;
   }
 }
 
@@ -139,9 +145,11 @@ socket_leaf::attempt send_file_leaf::try_once() noexcept {
       return attempt::done;
     }
     if (*sent == 0) break;  // the file has become shorter
+    charge(*sent);
     *result_ += *sent;
     offset_ += static_cast<std::int64_t>(*sent);
     left_ -= *sent;
+    if (left_ != 0 && gives_turn_up()) return attempt::paused;
   }
   return attempt::done;
 }

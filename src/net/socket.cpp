@@ -162,6 +162,13 @@ cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   return cancel_progress::ended;
 }
 
+/// The task is woken at once, so it waits in the queue behind those that are there, and tries again then.
+bool socket_leaf::gives_turn_up() noexcept {
+  if (!has_spent_budget()) return false;
+  make_waker().wake();
+  return true;
+}
+
 void socket_leaf::note_read(bool drained) noexcept { socket_->note_read(drained); }
 
 int socket_leaf::descriptor() const noexcept { return socket_->descriptor(); }

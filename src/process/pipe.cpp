@@ -12,6 +12,7 @@ namespace detail {
 
 watched_leaf::attempt pipe_read_leaf::try_once() noexcept {
   result_ = sys::read(descriptor(), into_.data(), into_.size());
+  charge(result_.value_or(0));
   return !result_.has_value() && sys::would_block(result_.error()) ? attempt::would_block : attempt::done;
 }
 
@@ -24,6 +25,7 @@ watched_leaf::attempt pipe_write_leaf::try_once() noexcept {
       result_ = put;
       return attempt::done;
     }
+    charge(*put);
     *result_ += *put;
     from_ = from_.subspan(*put);
     if (!all_) break;

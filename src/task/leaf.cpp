@@ -6,6 +6,7 @@
 
 #include <rota/task.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace rota {
@@ -46,6 +47,12 @@ waker leaf::make_waker() const noexcept { return core::make_waker(core::header_o
 bool leaf::start_beside() { return start(); }
 void leaf::lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
 bool leaf::announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
+
+void leaf::charge_more(std::size_t operations) noexcept {
+  const std::size_t left = task_->budget;
+  if (left <= least_left) return;
+  task_->budget = static_cast<unsigned char>(left - std::min<std::size_t>(operations, left - least_left));
+}
 
 bool leaf::suspend_in(core::promise_base& frame) {
 #if !defined(NDEBUG)

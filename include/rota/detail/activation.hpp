@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 
@@ -34,6 +35,8 @@ enum class stop_reason : unsigned char {
 
 /// Ready leaf operations that a task may perform before it must yield.
 inline constexpr unsigned char leaf_budget = 128;
+/// An operation that moves more than this counts as several.
+inline constexpr std::size_t bytes_per_operation = std::size_t{16} << 10U;
 
 /// What frames that run one inside the other share, whether they are a task or not yet: a child that a group runs in its
 /// parent's place has this, at the place where its header will be if it ever needs one. Only the thread that runs it.

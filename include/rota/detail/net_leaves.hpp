@@ -95,6 +95,8 @@ class ROTA_API socket_leaf : public leaf {
   /// It is cancelled meanwhile.
   virtual void end_pause() noexcept {}
   [[nodiscard]] int descriptor() const noexcept;
+  /// Of an operation of many system calls, one of which was made: the turn ends here, if its share is used up.
+  [[nodiscard]] bool gives_turn_up() noexcept;
   /// `drained`: it has got less than there was room for.
   void note_read(bool drained) noexcept;
 

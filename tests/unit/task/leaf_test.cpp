@@ -1,6 +1,8 @@
 // Leaves: early, late, double and stolen wakes; failing starts; what the budget does to ready ones.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 
 #include "unit/task/task_support.hpp"
@@ -259,6 +261,73 @@ TEST(leaf, cancelled_in_a_forced_turn_an_operation_that_was_done_is_taken_back) 
   h.cancel();
   s.run_until_idle();
   EXPECT_EQ(permits, 1000 - 127) << "127 were handed over, the last was not";
+}
+
+/// Moves bytes each time, at once.
+class bulk final : public leaf {
+ public:
+  explicit bulk(std::size_t bytes) noexcept : bytes_(bytes) {}
+  [[nodiscard]] bool is_ready() noexcept override { return true; }
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
+  void await_resume() const noexcept {}
+
+ protected:
+  bool start() override {
+    charge(bytes_);
+    return true;
+  }
+
+ private:
+  std::size_t bytes_;
+};
+
+TEST(leaf, an_operation_costs_a_unit_for_each_16_KiB_that_it_moves) {
+  struct row {
+    std::size_t bytes;
+    int operations;  // in one turn; the last one gives the turn up
+  };
+  constexpr std::size_t kib = 1024;
+  for (const row& r : {row{0, 128},
+                       row{1, 128},
+                       row{16 * kib, 128},
+                       row{16 * kib + 1, 65},
+                       row{64 * kib, 33},
+                       row{256 * kib, 9},
+                       row{SIZE_MAX, 2}}) {
+    manual_scheduler s;
+    int done = 0;
+    auto h = s.spawn(
+        [](const row* of, int* count) -> task<> {
+          for (;;) {
+            ++*count;
+            co_await bulk(of->bytes);
+          }
+        },
+        &r,
+        &done);
+    EXPECT_TRUE(s.run_one());
+    EXPECT_EQ(done, r.operations) << r.bytes;
+    h.cancel();
+    s.run_until_idle();
+  }
+}
+
+// What is done is handed over: only the operation after it gives the turn up.
+TEST(leaf, one_large_operation_does_not_give_its_own_turn_up) {
+  manual_scheduler s;
+  bool handed_over = false;
+  auto h = s.spawn(
+      [](bool* over) -> task<> {
+        co_await bulk(SIZE_MAX);
+        *over = true;
+        co_await bulk(1);
+      },
+      &handed_over);
+  EXPECT_TRUE(s.run_one());
+  EXPECT_TRUE(handed_over);
+  EXPECT_FALSE(h.is_done());
+  s.run_until_idle();
+  EXPECT_TRUE(h.is_done());
 }
 
 TEST(leaf, two_tasks_take_turns_over_one_event) {
