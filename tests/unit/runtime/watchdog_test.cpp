@@ -2,6 +2,7 @@
 #include "runtime/watchdog.hpp"
 
 #include <rota/detail/spawn_on.hpp>
+#include <rota/testing/virtual_clock.hpp>
 
 #include <gtest/gtest.h>
 
@@ -79,6 +80,16 @@ TEST(watchdog, begins_time_slices_while_a_worker_is_awake) {
   core::spawn_on(h.tasks, compute_for_two_slices(h)).detach();
   h.play();
   EXPECT_GE(h.tasks.slice(), 2U);
+}
+
+// What the worker does must not depend on the machine's time then.
+TEST(watchdog, begins_no_time_slices_where_the_time_is_not_the_machine_s) {
+  testing::virtual_clock clock{testing::clock_mode::manual};
+  house h;
+  h.tasks.around.clock = &clock;
+  core::spawn_on(h.tasks, prepare_and_compute(h)).detach();  // ends after the watchdog's second look
+  h.play();
+  EXPECT_EQ(h.tasks.slice(), 0U);
 }
 
 }  // namespace
