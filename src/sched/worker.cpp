@@ -361,17 +361,25 @@ header* worker::search() noexcept {
   return next_running();
 }
 
-/// Between two looks at the driver, when nothing is left here: who finds events at each of them never comes to search, and the tasks that
-/// a neighbour has left in its ring would stand there until that one has its processor back. One neighbour at a time, each in its turn.
+/// Between two looks at the driver, when nothing is left here. A worker that finds events at each look never comes to search, and the tasks
+/// in the ring of a neighbour that has lost its processor would wait until the neighbour has it back. A neighbour that has begun another poll
+/// since this worker looked at it last runs, and keeps its tasks. One neighbour at a time, each in its turn.
 header* worker::from_neighbour() noexcept {
-  const unsigned n = shared_.workers();
-  neighbour_ = (neighbour_ + 1) % n;
-  if (neighbour_ == index_) neighbour_ = (neighbour_ + 1) % n;
   worker& other = shared_.at(neighbour_);
-  if (&other == this || !other.thief_end().has_items() || !shared_.idle_.try_search()) return nullptr;
+  const bool runs = other.poll_stamp() != stamp_of_neighbour_;
+  choose_neighbour();
+  if (runs || &other == this || !other.thief_end().has_items() || !shared_.idle_.try_search()) return nullptr;
   header* const task = steal_from(other);
   leave_behind();
   return task;
+}
+
+/// The next one, and the poll in which it is now.
+void worker::choose_neighbour() noexcept {
+  const unsigned n = shared_.workers();
+  neighbour_ = (neighbour_ + 1) % n;
+  if (neighbour_ == index_) neighbour_ = (neighbour_ + 1) % n;
+  stamp_of_neighbour_ = shared_.at(neighbour_).poll_stamp();
 }
 
 header* worker::steal_from(worker& victim) noexcept {

@@ -146,6 +146,7 @@ class alignas(base::cache_line) worker {
   void move_to_injector(task_ring::batch& batch) noexcept;
 
   [[nodiscard]] core::header* from_neighbour() noexcept;
+  void choose_neighbour() noexcept;
   [[nodiscard]] core::header* search() noexcept;
   [[nodiscard]] core::header* steal_from(worker& victim) noexcept;
   [[nodiscard]] core::header* steal_fork(worker& victim) noexcept;
@@ -185,6 +186,7 @@ class alignas(base::cache_line) worker {
   std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last
   std::uint32_t polls_this_tick_ = 0;
   unsigned neighbour_;  // whose ring is looked at next
+  std::uint64_t stamp_of_neighbour_ = 0;  // its poll, when it was chosen
   bool searching_ = false;
   newest newest_goes_ = newest::to_slot;
   bool owes_look_ = false;  // something went into the ring, and nobody was told

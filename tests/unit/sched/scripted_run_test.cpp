@@ -317,6 +317,28 @@ TEST(scripted_run, tasks_in_the_ring_of_another_are_not_kept_waiting_by_events) 
   }
 }
 
+// As above, but for a neighbour that begins a poll beside each event: it has its processor.
+TEST(scripted_run, a_neighbour_that_runs_keeps_its_ring) {
+  constexpr int events = 100;
+  int left = events;
+  script order;
+  stage s(2);
+  std::size_t kept = 0;
+  s.on_event = [&] {
+    s.tasks.at(1).note_poll(0);
+    s.spawn(note(order, "event"));
+    s.has_event = --left != 0;
+    if (left == 0) kept = s.tasks.at(1).thief_end().length_guess();
+  };
+  s.has_event = true;
+  for (int i = 0; i < 8; ++i) s.spawn_as(1, note(order, "theirs"));
+  s.spawn_as(0, nothing());
+  s.when_idle = [&] { s.finish(); };
+  s.play();
+  print("tasks of 7 that a neighbour that runs keeps beside 100 events", kept);
+  EXPECT_EQ(kept, 7U) << "seven in its ring and one in its slot";
+}
+
 // In a look between two tasks, too: the slot is for what a task has woken, and only its worker has that.
 TEST(scripted_run, what_events_wake_is_for_all) {
   script order;
