@@ -32,7 +32,11 @@ class op_leaf final : public leaf {
   op_leaf& operator=(const op_leaf&) = delete;
 
   [[nodiscard]] bool is_ready() noexcept override { return operation_.is_done(); }
-  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return ring_.cancel(operation_); }
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override {
+    const cancel_progress progress = ring_.cancel(operation_);
+    if (progress == cancel_progress::pending) flush_without_role();
+    return progress;
+  }
   [[nodiscard]] bool cancel_ended() noexcept override { return operation_.is_done(); }
   [[nodiscard]] const char* what() const noexcept override { return what_; }
 
@@ -48,9 +52,12 @@ class op_leaf final : public leaf {
     owner_->ops->outside(*owner_, +1);
     started_ = true;
     ring_.start(operation_, make_waker());
-    // Nobody would do it for a thread that plays no role before it sleeps.
-    if (base::this_thread_locals().worker == nullptr) owner_->ops->flush(*owner_);
+    flush_without_role();
     return false;
+  }
+  /// A worker flushes before it parks, with all that its other tasks have given. A thread without a role has no such moment.
+  void flush_without_role() noexcept {
+    if (base::this_thread_locals().worker == nullptr) owner_->ops->flush(*owner_);
   }
 
   ring& ring_;

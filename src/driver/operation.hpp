@@ -29,6 +29,7 @@ namespace rota::driver {
 //   owes_cancel the kernel has to be told so, and had no room                  cancel()                   complete(), flush()
 //   generation  how often the slot was given back, 31 bits; a part of the key  give_back()                never
 //   next        the free list, the line, or the list of owed cancels: by place
+//   previous    the line, or the list of owed cancels: what is cancelled leaves from the middle, without a walk
 //   request     its leaf, until start(); then whoever holds the desk's lock
 //   waiting     its leaf, by start(); then whoever sets `done`, who moves it out before that
 //   result      who sets `done`, before that; its leaf, after it has seen it
@@ -38,7 +39,8 @@ namespace rota::driver {
 //   complete:  lock · another generation: drop it · -ECANCELED and not cancelling: the kernel dropped it, because the thread that had
 //              submitted it has gone: give it again · else result, waker out, done: from here on it is the leaf's, and may be
 //              somebody else's · those in the line take its room · unlock · wake
-//   cancel:    lock · done: ended · in the line: out of it, -ECANCELED, done: ended · else cancelling, tell the kernel: pending · unlock
+//   cancel:    lock · done: ended · in the line: out of it, -ECANCELED, done: ended · else cancelling, put a cancel: pending · unlock.
+//              The next flush submits it, with all others that were put: no system call for each
 //   give_back: lock · generation + 1 · free · unlock
 //
 //   I1  a buffer is given up, a frame destroyed, a slot used again only after `done`.
@@ -46,9 +48,9 @@ namespace rota::driver {
 //   I3  a stale completion or a late cancel meets another generation, and ends nobody.
 //   I4  of {cancelling, given again} each sees the other: both under the lock. And the kernel takes what it is given in order, so a cancel
 //       comes after what it cancels.
-//   I5  what was given is flushed: by its worker before that parks, lends its role or has looked 61 times, at once by a thread that
-//       plays no role; by the poller before it waits; by the watchdog if its worker stays in one poll. What a flush could not give
-//       stays, and has_unflushed() says so.
+//   I5  what was given is flushed, operations and cancels alike: by its worker before that parks, lends its role or has looked 61 times,
+//       at once by a thread that plays no role; by the poller before it waits; by the watchdog if its worker stays in one poll. What a
+//       flush could not give stays, and has_unflushed() says so.
 //   I6  nothing is lost without room: neither operations (the line, which moves on with each completion and each flush) nor cancels
 //       (owed, and put by the next flush).
 //   I7  no waker is woken or dropped under the lock.
@@ -81,6 +83,7 @@ class operation {
   std::uint32_t generation_ = 0;
   std::uint32_t slot_ = 0;
   operation* next_ = nullptr;
+  operation* previous_ = nullptr;
   waker waiting_;
   base::cell<std::int32_t> result_;
 };
@@ -150,7 +153,7 @@ class operation_desk {
     if (line_.first != nullptr || !give(op)) stand_in_line(op);
   }
 
-  /// What becomes of it. `pending`: its waker will be woken.
+  /// What becomes of it. `pending`: its waker will be woken, after a flush.
   cancel_progress cancel(operation& op) noexcept {
     waker dropped;
     {
@@ -269,18 +272,16 @@ class operation_desk {
     if (give(op)) return;
     op.place_ = operation::place::in_line;
     op.next_ = line_.first;
-    if (line_.first == nullptr) line_.last = &op;
+    op.previous_ = nullptr;
+    (line_.first == nullptr ? line_.last : line_.first->previous_) = &op;
     line_.first = &op;
     note_unflushed();
   }
 
   void refill() noexcept {
     while (operation* const op = line_.first) {
-      operation* const next = op->next_;
       if (!give(*op)) return;
-      op->next_ = nullptr;
-      line_.first = next;
-      if (next == nullptr) line_.last = nullptr;
+      unlink(line_, *op);
     }
   }
 
@@ -290,13 +291,11 @@ class operation_desk {
     // relaxed. A count.
     cancelled_.fetch_add(1, base::order::relaxed);
     const std::uint64_t key = key_of(op);
-    note_unflushed();
-    if (kernel_.put_cancel(key) || (submit() && kernel_.put_cancel(key))) {
-      static_cast<void>(submit());
-      return;
+    if (!kernel_.put_cancel(key) && (!submit() || !kernel_.put_cancel(key))) {
+      op.owes_cancel_ = true;
+      append(owed_, op);
     }
-    op.owes_cancel_ = true;
-    append(owed_, op);
+    note_unflushed();  // last: submit() takes the note back
   }
 
   /// What could not be put before is put now; then all goes.
@@ -339,19 +338,15 @@ class operation_desk {
 
   static void append(operation_list& list, operation& op) noexcept {
     op.next_ = nullptr;
-    if (list.last != nullptr) {
-      list.last->next_ = &op;
-    } else {
-      list.first = &op;
-    }
+    op.previous_ = list.last;
+    (list.last == nullptr ? list.first : list.last->next_) = &op;
     list.last = &op;
   }
   static void unlink(operation_list& list, operation& op) noexcept {
-    operation* before = nullptr;
-    for (operation* each = list.first; each != &op; each = each->next_) before = each;
-    (before == nullptr ? list.first : before->next_) = op.next_;
-    if (list.last == &op) list.last = before;
+    (op.previous_ == nullptr ? list.first : op.previous_->next_) = op.next_;
+    (op.next_ == nullptr ? list.last : op.next_->previous_) = op.previous_;
     op.next_ = nullptr;
+    op.previous_ = nullptr;
   }
 
   Kernel& kernel_;

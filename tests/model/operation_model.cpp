@@ -196,6 +196,7 @@ struct world {
       check(op.is_done(), "nobody touches it any more");
       return false;
     }
+    static_cast<void>(office.flush());
     who.wait_for(op);
     return true;
   }
