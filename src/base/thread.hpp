@@ -1,8 +1,11 @@
 // Threads. Creation may fail, and says so.
 #pragma once
 
+#include "base/clock.hpp"
+
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -40,6 +43,13 @@ class thread {
 
 /// The kernel's id of this thread, for reports.
 [[nodiscard]] std::uint64_t this_thread_id() noexcept;
+
+/// How long that thread of this process has run on a processor. Nothing: it has ended, or the system does not say so.
+[[nodiscard]] std::optional<nanoseconds> processor_time_of(std::uint64_t thread_id) noexcept;
+
+/// What that thread of this process does now. `ready`: it runs, or waits for a processor alone. `blocked`: it waits in a system call.
+enum class thread_state : std::uint8_t { unknown, ready, blocked };
+[[nodiscard]] thread_state state_of_thread(std::uint64_t thread_id) noexcept;
 
 /// Names this process among its parents and its children by fork(), which find what is not theirs by it. Not the kernel's number: a
 /// child may have that of its parent, each in a namespace of its own.

@@ -10,6 +10,8 @@ class report_limit {
  public:
   static constexpr unsigned per_minute = 5;
 
+  explicit report_limit(unsigned most = per_minute) noexcept : most_(most) {}
+
   /// May one more line be written? Any thread.
   [[nodiscard]] bool admits(base::time_point now) noexcept {
     const base::lock_guard lock(mutex_);
@@ -17,12 +19,13 @@ class report_limit {
       minute_ = now;
       written_ = 0;
     }
-    if (written_ == per_minute) return false;
+    if (written_ == most_) return false;
     ++written_;
     return true;
   }
 
  private:
+  const unsigned most_;  // a minute
   base::mutex mutex_;
   base::time_point minute_{};
   unsigned written_ = 0;

@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 namespace rota::detail {
@@ -20,6 +21,19 @@ constexpr bool looks_for_circles = false;
 #else
 constexpr bool looks_for_circles = true;
 #endif
+
+long long in_ms(base::nanoseconds span) noexcept {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+}
+
+/// The file and its folder. What stands in front of it says where the program was built.
+const char* without_build_path(const char* file) noexcept {
+  const char* folder = file;
+  const char* name = file;
+  for (const char* at = file; *at != '\0'; ++at)
+    if (*at == '/') folder = std::exchange(name, at + 1);
+  return folder;
+}
 
 }  // namespace
 
@@ -50,12 +64,17 @@ void watchdog::first_awake() noexcept {
   }
 }
 
-void watchdog::thread_main(void* self) noexcept { static_cast<watchdog*>(self)->watch(); }
+void watchdog::thread_main(void* self) noexcept {
+  auto& mine = *static_cast<watchdog*>(self);
+  mine.watch();
+  mine.look_for_ends(base::now());
+}
 
 void watchdog::watch() noexcept {
   for (unsigned quiet = 0;;) {
     if (!starts_missing_threads() && tasks_.sleepers().all_parked()) {
       nobody_polled_ = false;
+      look_for_ends(base::now());
       if (++quiet >= quiet_looks) {
         quiet = 0;
         if (!sleep()) return;
@@ -135,8 +154,9 @@ void watchdog::look_at_forks(sched::worker& whom, base::nanoseconds age) noexcep
 /// The same poll as at the last look: what it has prepared goes to the kernel; and if a task waits behind it, others may have that.
 void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now) noexcept {
   const std::uint64_t stamp = whom.poll_stamp();
-  if (stamp != before.stamp) {
-    before = {stamp, now, false};
+  if (stamp != before.poll.stamp() || has_ended(whom, before)) {
+    tell_end(whom, before, now);
+    before = {.poll = poll_watch(stamp, now)};
     return;
   }
   tasks_.flush_driver();
@@ -145,31 +165,69 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
     ripened_.fetch_add(1, base::order::relaxed);
     tasks_.look_after_ring();
   }
-  if (whom.task_of_poll(stamp) != 0) look_at_forks(whom, now - before.since);
-  const bool too_long = patience_.count() > 0 && now - before.since >= patience_;
-  if (!too_long || before.reported) return;
-  // Asked last: a poll that began after the stamp was read has run for no time at all.
-  if (const std::uint64_t task = whom.task_of_poll(stamp); task != 0) report(whom, task, before, now);
+  // Asked after the stamp: a poll that began since then has run for no time at all.
+  const std::uint64_t task = whom.task_of_poll(stamp);
+  if (task == 0) return;
+  look_at_forks(whom, before.poll.age(now));
+  if (patience_.count() == 0) return;
+  before.poll.measure(whom.thread_id(), now);
+  if (before.poll.is_due(now, patience_)) report(whom, task, before, now);
+}
+
+/// A poll about which a line was due. The worker takes its next task, is parked, or its thread goes on without the role.
+bool watchdog::has_ended(const sched::worker& whom, const sample& before) noexcept {
+  return before.poll.task() != 0 && whom.task_of_poll(before.poll.stamp()) != before.poll.task();
+}
+
+/// While all workers are parked nothing else is looked at.
+void watchdog::look_for_ends(base::time_point now) noexcept {
+  for (unsigned i = 0; i < tasks_.workers(); ++i) {
+    if (!has_ended(tasks_.at(i), samples_[i])) continue;
+    tell_end(tasks_.at(i), samples_[i], now);
+    samples_[i] = {.poll = poll_watch(samples_[i].poll.stamp(), now)};
+  }
 }
 
 void watchdog::report(const sched::worker& whom,
                       std::uint64_t task,
                       sample& before,
                       base::time_point now) noexcept {
-  before.reported = true;
-  // NOT IN A MODEL: many reports
-  if (limit_.admits(now)) say(whom, task, now - before.since);
+  const bool is_first = before.poll.note_due(task, now);
+  if ((is_first ? limit_ : repeats_).admits(now)) {  // NOT IN A MODEL: many reports
+    say(whom, before, is_first, now);
+    before.is_told = true;
+  }
   // relaxed. A sum for a report; one writer. Last: who sees it may end the task.
-  stalls_.fetch_add(1, base::order::relaxed);
+  if (is_first) stalls_.fetch_add(1, base::order::relaxed);
 }
 
-void watchdog::say(const sched::worker& whom, std::uint64_t task, base::nanoseconds spent) noexcept {
+void watchdog::say(const sched::worker& whom, sample& before, bool is_first, base::time_point now) noexcept {
+  const description known = about(before.poll.task());
+  std::memcpy(before.name, known.name, sizeof before.name);
   std::fprintf(stderr,
-               "rota: worker %u has run task %" PRIu64 " for %lld ms without a suspension%s\n",
+               "rota: worker %u %s task %" PRIu64 "%s for %lld ms%s (%lld ms of processor time%s)%s%s\n",
                whom.index(),
-               task,
-               static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()),
-               about(task).text);
+               is_first ? "has run" : "still runs",
+               before.poll.task(),
+               before.name,
+               in_ms(before.poll.age(now)),
+               is_first ? " without a suspension" : "",
+               in_ms(before.poll.computed()),
+               before.poll.blocked() > before.poll.computed() ? "; it is blocked in a system call" : "",
+               known.where,
+               is_first ? "; move blocking work to spawn_blocking(), and yield() in long computations" : "");
+}
+
+/// Only if its beginning was told: so there are not more of these lines than of the others.
+void watchdog::tell_end(const sched::worker& whom, const sample& before, base::time_point now) noexcept {
+  if (!before.is_told) return;
+  std::fprintf(stderr,
+               "rota: worker %u has left task %" PRIu64 "%s after %lld ms (%lld ms of processor time)\n",
+               whom.index(),
+               before.poll.task(),
+               before.name,
+               in_ms(before.poll.age(now)),
+               in_ms(before.poll.computed()));
 }
 
 /// What is known of it. It may end meanwhile: the registry's lock keeps it there until this is written down.
@@ -177,12 +235,13 @@ watchdog::description watchdog::about(std::uint64_t id) noexcept {
   description found;
   tasks_.tasks().for_each([&found, id](const core::header& task) {
     if (task.id != id) return;
+    if (task.name != nullptr) std::snprintf(found.name, sizeof found.name, " '%.58s'", task.name);
     const std::source_location where = core::site_of(task);
-    std::snprintf(found.text,
-                  sizeof found.text,
-                  "; its name is '%s', it last awaited at %s:%u",
-                  task.name == nullptr ? "" : task.name,
-                  where.file_name(),
+    if (where.line() == 0) return;
+    std::snprintf(found.where,
+                  sizeof found.where,
+                  "; it last awaited at %s:%u",
+                  without_build_path(where.file_name()),
                   static_cast<unsigned>(where.line()));
   });
   return found;

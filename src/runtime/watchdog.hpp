@@ -4,6 +4,7 @@
 #include "base/futex.hpp"
 #include "base/thread.hpp"
 #include "runtime/join_circles.hpp"
+#include "runtime/poll_watch.hpp"
 #include "runtime/report_limit.hpp"
 #include "sched/scheduler.hpp"
 
@@ -42,10 +43,11 @@ class watchdog {
   }
 
  private:
+  static constexpr std::size_t longest_name = 64;
   struct sample {
-    std::uint64_t stamp = 0;
-    base::time_point since{};
-    bool reported = false;
+    poll_watch poll;
+    bool is_told = false;          // a line about this poll was written
+    char name[longest_name] = "";  // of its task, as it stands in a line
   };
 
   static void thread_main(void* self) noexcept;
@@ -55,9 +57,13 @@ class watchdog {
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
   void look_at_forks(sched::worker& whom, base::nanoseconds age) noexcept;
   void report(const sched::worker& whom, std::uint64_t task, sample& before, base::time_point now) noexcept;
-  void say(const sched::worker& whom, std::uint64_t task, base::nanoseconds spent) noexcept;
+  void say(const sched::worker& whom, sample& before, bool is_first, base::time_point now) noexcept;
+  [[nodiscard]] static bool has_ended(const sched::worker& whom, const sample& before) noexcept;
+  void look_for_ends(base::time_point now) noexcept;
+  static void tell_end(const sched::worker& whom, const sample& before, base::time_point now) noexcept;
   struct description {
-    char text[400] = "";
+    char name[longest_name] = "";
+    char where[300] = "";
   };
   description about(std::uint64_t task_id) noexcept;
   /// False: it is told to leave.
@@ -77,8 +83,10 @@ class watchdog {
   std::vector<sample> samples_;
   circle_watch circles_;
   base::time_point next_circle_look_{};
-  bool nobody_polled_ = false;  // at the last look
+  bool nobody_polled_ = false;                  // at the last look
+  static constexpr unsigned most_repeats = 12;  // a minute: one poll alone has seven in its first
   report_limit limit_;
+  report_limit repeats_{most_repeats};
   base::thread thread_;
 };
 

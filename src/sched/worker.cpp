@@ -1,6 +1,7 @@
 #include "sched/worker.hpp"
 
 #include "base/chance.hpp"
+#include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "base/uninitialized.hpp"
 #include "sched/scheduler.hpp"
@@ -26,6 +27,10 @@ void worker::enter_thread() noexcept {
   base::thread_locals& here = base::this_thread_locals();
   here.worker = this;
   here.forks = &forks_;
+#if !ROTA_MODEL
+  // relaxed. See thread_id().
+  thread_id_.store(base::this_thread_id(), base::order::relaxed);
+#endif
 }
 
 void worker::leave_thread() noexcept {

@@ -112,6 +112,11 @@ class alignas(base::cache_line) worker {
     const std::uint64_t id = task_id_.load(base::order::acquire);
     return poll_stamp() == stamp ? id : 0;
   }
+  /// The kernel's id of the thread that has entered this role last. Any thread, for reports; 0: none.
+  [[nodiscard]] std::uint64_t thread_id() const noexcept {
+    // relaxed. A report; a late one measures the thread that had the role before.
+    return thread_id_.load(base::order::relaxed);
+  }
   /// The task that runs here. Anybody, for reports.
   [[nodiscard]] std::uint64_t current_task_id() const noexcept {
     // relaxed. A report.
@@ -171,6 +176,7 @@ class alignas(base::cache_line) worker {
   parker parker_;
   base::atomic<std::uint64_t> stamp_{0};
   base::atomic<std::uint64_t> task_id_{0};
+  base::atomic<std::uint64_t> thread_id_{0};  // by the thread that enters the role
   worker_counters counts_;
 
   base::random random_;

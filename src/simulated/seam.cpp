@@ -204,6 +204,8 @@ bool set_niceness(int /*nice*/) noexcept { return true; }
 bool has_half_a_stack() noexcept { return true; }
 unsigned usable_processors() noexcept { return 1; }
 std::uint64_t this_thread_id() noexcept { return active == nullptr ? 1 : active->current() + 1; }
+std::optional<nanoseconds> processor_time_of(std::uint64_t /*thread_id*/) noexcept { return std::nullopt; }
+thread_state state_of_thread(std::uint64_t /*thread_id*/) noexcept { return thread_state::unknown; }
 std::uint64_t this_process_id() noexcept { return 1; }
 void watch_for_exit() noexcept {}
 bool exits_inside_a_task() noexcept { return false; }

@@ -6,13 +6,17 @@
 
 #include <rota/detail/config.hpp>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <new>
+#include <string_view>
 
 namespace rota::base {
 
@@ -114,6 +118,34 @@ bool set_niceness(int nice) noexcept {
 }
 
 std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
+
+/// The kernel's name for the clock of a thread: its id, inverted, and three bits (a thread's, CPUCLOCK_SCHED). pthread_getcpuclockid()
+/// makes the same, but reads memory of the thread, which may have ended.
+std::optional<nanoseconds> processor_time_of(std::uint64_t thread_id) noexcept {
+  constexpr std::uint32_t of_a_thread = 4;
+  constexpr std::uint32_t scheduled = 2;
+  const auto clock =
+      static_cast<clockid_t>(~static_cast<std::uint32_t>(thread_id) << 3U | of_a_thread | scheduled);
+  timespec spent{};
+  if (thread_id == 0 || ::clock_gettime(clock, &spent) != 0) return std::nullopt;
+  return std::chrono::seconds(spent.tv_sec) + nanoseconds(spent.tv_nsec);
+}
+
+/// The letter behind the name, which stands in parentheses and has at most 15 characters.
+thread_state state_of_thread(std::uint64_t thread_id) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%llu/stat", static_cast<unsigned long long>(thread_id));
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return thread_state::unknown;
+  char text[96];
+  const ssize_t got = ::read(fd, text, sizeof text);
+  ::close(fd);
+  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= line.size()) return thread_state::unknown;
+  const char letter = line[name_end + 2];
+  return letter == 'S' || letter == 'D' ? thread_state::blocked : thread_state::ready;
+}
 
 namespace {
 

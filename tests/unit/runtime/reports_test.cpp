@@ -90,8 +90,11 @@ TEST(reports, a_task_that_stays_in_user_code_is_named) {
     }).join();
   rt.shutdown(1h);
   const std::string text = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("worker 0 has run task "), std::string::npos) << text;
-  EXPECT_NE(text.find("its name is 'stubborn', it last awaited at "), std::string::npos) << text;
+  EXPECT_NE(text.find("rota: worker 0 has run task "), std::string::npos) << text;
+  EXPECT_NE(text.find(" 'stubborn' for "), std::string::npos) << text;
+  EXPECT_NE(text.find("; it last awaited at runtime/reports_test.cpp:"), std::string::npos) << text;
+  EXPECT_NE(text.find("; move blocking work to spawn_blocking()"), std::string::npos) << text;
+  EXPECT_NE(text.find("rota: worker 0 has left task "), std::string::npos) << text;
 }
 
 /// Standard error is another file while it lives; -1: it is closed.
@@ -112,6 +115,40 @@ class standard_error {
  private:
   int before_;
 };
+
+// The task itself reads what is said of it: it is blocked until the watchdog has said that it still runs.
+TEST(reports, a_task_that_stays_for_long_is_named_again) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  std::string text;
+  const auto read_until = [&](const char* words) {
+    char more[512];
+    while (text.find(words) == std::string::npos) {
+      const ssize_t got = ::read(ends[0], more, sizeof more);
+      if (got <= 0) return;
+      text.append(more, static_cast<std::size_t>(got));
+    }
+  };
+  {
+    const standard_error said(ends[1]);
+    runtime_options o = with_workers(1);
+    o.watchdog = 5ms;
+    runtime rt(o);
+    rt.spawn([&]() -> task<> {
+        this_task::set_name("blocked");
+        read_until("still runs task ");
+        co_return;
+      }).join();
+    read_until("has left task ");
+    rt.shutdown(1h);
+    EXPECT_EQ(rt.stats().total_stalls, 1U) << "one poll";
+  }
+  EXPECT_NE(text.find("; it is blocked in a system call)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("it last awaited"), std::string::npos) << "it never did: " << text;
+  EXPECT_NE(text.find("rota: worker 0 still runs task "), std::string::npos) << text;
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
 
 void fail_with_nobody_to_tell(int other) {
   runtime_options o = with_workers(2);

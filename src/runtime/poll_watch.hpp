@@ -1,0 +1,81 @@
+// How long one worker has been in one poll, and what its thread did meanwhile.
+#pragma once
+
+#include "base/thread.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace rota::detail {
+
+/// The watchdog has one for each worker, and alone touches it. A poll is at fault for the time in which its thread computed or was blocked
+/// in a system call. The time in which the thread was ready, and the system gave the processor to others, does not count.
+class poll_watch {
+ public:
+  /// One look of the watchdog. Between two looks a thread that was found blocked has been blocked for so long, or less.
+  static constexpr base::nanoseconds longest_step = std::chrono::milliseconds(2);
+
+  poll_watch() = default;
+  poll_watch(std::uint64_t stamp, base::time_point now) noexcept : stamp_(stamp), since_(now), looked_(now) {}
+
+  [[nodiscard]] std::uint64_t stamp() const noexcept { return stamp_; }
+  [[nodiscard]] base::nanoseconds age(base::time_point now) const noexcept { return now - since_; }
+  [[nodiscard]] base::nanoseconds computed() const noexcept { return computed_; }
+  [[nodiscard]] base::nanoseconds blocked() const noexcept { return blocked_; }
+
+  /// Adds what `thread` did since the last look.
+  void measure(std::uint64_t thread, base::time_point now) noexcept {
+    const base::nanoseconds step = now - looked_;
+    looked_ = now;
+    const std::optional<base::nanoseconds> before =
+        std::exchange(processor_, base::processor_time_of(thread));
+    if (!processor_.has_value()) {
+      computed_ += step;  // the system does not measure it: the wall clock alone
+      return;
+    }
+    // At the first look nothing is known of the time before, which is short.
+    if (!before.has_value()) {
+      computed_ += std::min(step, longest_step);
+      return;
+    }
+    const base::nanoseconds used = std::clamp(*processor_ - *before, base::nanoseconds(0), step);
+    computed_ += used;
+    const base::nanoseconds rest = step - used;
+    if (rest > used && base::state_of_thread(thread) != base::thread_state::ready)
+      blocked_ += std::min(rest, longest_step);
+  }
+
+  /// Is a line due? The first after `patience` of what counts, the others by the wall clock: after 0.25, 1 and 10 s, then every 10 s.
+  [[nodiscard]] bool is_due(base::time_point now, base::nanoseconds patience) const noexcept {
+    return task_ == 0 ? computed_ + blocked_ >= patience : age(now) >= next_line_;
+  }
+  /// A line was due, about `task`. Returns true if it is the first of this poll.
+  bool note_due(std::uint64_t task, base::time_point now) noexcept {
+    next_line_ = line_after(age(now));
+    return std::exchange(task_, task) == 0;
+  }
+  /// The task that a line was due about; 0: none was.
+  [[nodiscard]] std::uint64_t task() const noexcept { return task_; }
+
+ private:
+  static base::nanoseconds line_after(base::nanoseconds age) noexcept {
+    using namespace std::chrono_literals;
+    for (const base::nanoseconds each :
+         {base::nanoseconds(250ms), base::nanoseconds(1s), base::nanoseconds(10s)})
+      if (age < each) return each;
+    return age + 10s;
+  }
+
+  std::uint64_t stamp_ = 0;
+  base::time_point since_{};
+  base::time_point looked_{};
+  std::optional<base::nanoseconds> processor_;  // of the thread, at the last look
+  base::nanoseconds computed_{0};
+  base::nanoseconds blocked_{0};
+  std::uint64_t task_ = 0;
+  base::nanoseconds next_line_{0};
+};
+
+}  // namespace rota::detail
