@@ -1,8 +1,14 @@
 #include "net/name_sources.hpp"
 
+#include "net/host_name.hpp"
+
+#include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
+#include <utility>
 
 namespace rota::net::detail {
 
@@ -28,6 +34,22 @@ std::string_view take_word(std::string_view& text) noexcept {
   return word;
 }
 
+std::string text_of_file(const char* path, bool& is_there) {
+  std::ifstream file(path);
+  is_there = static_cast<bool>(file);
+  if (!is_there) return {};
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Sets `into` to the number behind `name`, at most `most`; anything else leaves it.
+void read_option(std::string_view word, std::string_view name, int most, std::optional<int>& into) noexcept {
+  if (!word.starts_with(name)) return;
+  word.remove_prefix(name.size());
+  int value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error == std::errc() && end == word.data() + word.size() && value > 0) into = std::min(value, most);
+}
+
 }  // namespace
 
 bool only_files_and_name_servers(std::string_view nsswitch) noexcept {
@@ -45,11 +67,48 @@ bool only_files_and_name_servers(std::string_view nsswitch) noexcept {
 }
 
 bool system_has_only_files_and_name_servers() {
-  std::ifstream file("/etc/nsswitch.conf");
+  bool is_there = false;
+  const std::string text = text_of_file("/etc/nsswitch.conf", is_there);
   // Without one the system asks files and name servers.
-  if (!file) return true;
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!is_there) return true;
   return only_files_and_name_servers(text);
+}
+
+resolver_patience read_patience(std::string_view resolv_conf) noexcept {
+  constexpr int most_seconds = 30;
+  constexpr int most_attempts = 5;
+  resolver_patience made;
+  while (!resolv_conf.empty()) {
+    std::string_view line = take_until(resolv_conf, '\n');
+    if (take_word(line) != "options") continue;
+    for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
+      read_option(word, "timeout:", most_seconds, made.timeout);
+      read_option(word, "attempts:", most_attempts, made.attempts);
+    }
+  }
+  return made;
+}
+
+resolver_patience patience_of_system() {
+  bool is_there = false;
+  return read_patience(text_of_file("/etc/resolv.conf", is_there));
+}
+
+std::vector<std::string> search_names(const std::string& host,
+                                      const std::vector<std::string>& domains,
+                                      int ndots) {
+  if (host.ends_with('.')) return {host};
+  const bool is_first = std::ranges::count(host, '.') >= ndots;
+  std::vector<std::string> all;
+  if (is_first) all.push_back(host + ".");
+  for (const std::string& domain : domains) {
+    std::string name = host + "." + domain;
+    if (!name.ends_with('.')) name += ".";
+    // One that is too long is no name.
+    if (is_well_formed(name)) all.push_back(std::move(name));
+  }
+  if (!is_first) all.push_back(host + ".");
+  return all;
 }
 
 }  // namespace rota::net::detail

@@ -1,7 +1,10 @@
 // Where the system looks names of hosts up.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rota::net::detail {
 
@@ -11,5 +14,26 @@ namespace rota::net::detail {
 
 /// The same of this system, as it is now. Reads a small file.
 [[nodiscard]] bool system_has_only_files_and_name_servers();
+
+/// `options timeout:` (seconds, at most 30) and `options attempts:` (at most 5) of resolv.conf, with the bounds of the system's resolver.
+struct resolver_patience {
+  std::optional<int> timeout;
+  std::optional<int> attempts;
+};
+[[nodiscard]] resolver_patience read_patience(std::string_view resolv_conf) noexcept;
+
+/// The same of this system, as it is now. Reads a small file.
+[[nodiscard]] resolver_patience patience_of_system();
+
+/// The names that servers are asked for in place of `host`, in order, each with the dot of the root. One with fewer than `ndots` dots is looked for in
+/// the search list first, and as it is at last; with as many, as it is first. One that ends with a dot is complete.
+[[nodiscard]] std::vector<std::string> search_names(const std::string& host,
+                                                    const std::vector<std::string>& domains,
+                                                    int ndots);
+
+struct search_plan {
+  std::string sources;             // in order: 'f' is /etc/hosts, 'b' the name servers
+  std::vector<std::string> names;  // see search_names()
+};
 
 }  // namespace rota::net::detail

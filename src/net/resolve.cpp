@@ -1,7 +1,9 @@
 #include <rota/net/resolve.hpp>
 
 #include "base/sys/names.hpp"
+#include "net/address_order.hpp"
 #include "net/happy_eyeballs.hpp"
+#include "net/host_name.hpp"
 #include "net/name_sources.hpp"
 #include "net/resolve_ares.hpp"
 
@@ -52,11 +54,6 @@ int native(address_family family) noexcept {
   return family == address_family::v6 ? AF_INET6 : AF_UNSPEC;
 }
 
-bool is_bad(const std::string& host) noexcept {
-  constexpr std::size_t longest = 254;  // with the dot at its end
-  return host.empty() || host.size() > longest || host.find('\0') != std::string::npos;
-}
-
 void set_port(base::sys::found_address& of, std::uint16_t port) noexcept {
   if (of.address.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(of.address).sin_port = htons(port);
   if (of.address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(of.address).sin6_port = htons(port);
@@ -90,6 +87,30 @@ std::optional<result<std::vector<endpoint>>> read_numbers(const std::string& hos
   if (family != address_family::any && one->is_v6() != (family == address_family::v6))
     return std::unexpected(make_error_code(resolve_errc::no_address));
   return std::vector<endpoint>{*one};
+}
+
+/// Loopback addresses, which need no resolver.
+result<std::vector<endpoint>> of_this_host(std::uint16_t port, address_family family) {
+  std::vector<endpoint> six;
+  std::vector<endpoint> four;
+  if (family != address_family::v4) {
+    const auto one = endpoint::parse("[::1]:" + std::to_string(port));
+    if (one.has_value()) six.push_back(*one);
+  }
+  if (family != address_family::v6) four.push_back(endpoint::loopback_v4(port));
+  return detail::in_one_order(six, four);
+}
+
+/// What the text of `host` says by itself; nothing: a resolver must be asked. So the answer is the same whichever resolver would be.
+std::optional<result<std::vector<endpoint>>> read_host(const std::string& host,
+                                                       std::uint16_t port,
+                                                       address_family family) {
+  auto numbers = read_numbers(host, port, family);
+  if (numbers.has_value()) return numbers;
+  if (!detail::is_well_formed(host) || detail::ends_in_a_number(host))
+    return std::unexpected(make_error_code(resolve_errc::bad_name));
+  if (detail::is_localhost(host)) return of_this_host(port, family);
+  return std::nullopt;
 }
 
 /// Name servers are asked by name_source::system only as it likes, and have a port.
@@ -127,13 +148,17 @@ const std::error_category& resolve_category() noexcept {
 }
 
 task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port, resolve_options how) {
-  if (is_bad(host)) co_return std::unexpected(make_error_code(resolve_errc::bad_name));
   if (!can_be_asked(how)) co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
-  auto numbers = read_numbers(host, port, how.family);
-  if (numbers.has_value()) co_return std::move(*numbers);
+  auto known = read_host(host, port, how.family);
+  if (known.has_value()) co_return std::move(*known);
   if (asks_name_servers(how)) {
-    auto asking = detail::ask_name_servers(std::move(host), port, how.family, std::move(how.name_servers));
-    co_return co_await timeout(how.limit, std::move(asking));
+    detail::name_question asked;
+    asked.host = std::move(host);
+    asked.port = port;
+    asked.family = how.family;
+    asked.servers = std::move(how.name_servers);
+    asked.limit = how.limit;
+    co_return co_await detail::ask_name_servers(std::move(asked));
   }
   // It may outlive this: it keeps what it needs, and nobody waits for it who has no more time.
   auto asking = spawn_blocking(ask_system, std::move(host), port, how.family);

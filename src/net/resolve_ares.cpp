@@ -8,6 +8,8 @@
 
 #include "base/sys/events.hpp"
 #include "base/sys/files.hpp"
+#include "net/address_order.hpp"
+#include "net/name_sources.hpp"
 #include "net/socket.hpp"
 
 #include <rota/this_task.hpp>
@@ -88,17 +90,59 @@ std::error_code reason(int said) noexcept {
   }
 }
 
-int native(address_family family) noexcept {
-  if (family == address_family::v4) return AF_INET;
-  return family == address_family::v6 ? AF_INET6 : AF_UNSPEC;
-}
-
 bool library_is_there() noexcept {
   static const bool there = ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS;
   return there;
 }
 
-/// One question, its sockets, and an epoll instance with them, which the driver watches: so there is one registration, whatever sockets
+struct free_addresses {
+  void operator()(ares_addrinfo* what) const noexcept { ares_freeaddrinfo(what); }
+};
+
+/// What c-ares says of one request. It calls note() exactly once, ares_destroy() at the latest.
+struct answer {
+  int status = ARES_SUCCESS;
+  std::unique_ptr<ares_addrinfo, free_addresses> addresses{};
+  bool is_open = false;
+
+  static void note(void* me, int status, int /*timeouts*/, ares_addrinfo* all) noexcept {
+    auto& mine = *static_cast<answer*>(me);
+    mine.status = status;
+    mine.addresses.reset(all);
+    mine.is_open = false;
+  }
+
+  void ask(ares_channel channel, const std::string& host, int family) noexcept {
+    *this = answer{.is_open = true};
+    ares_addrinfo_hints hints{};
+    hints.ai_family = family;
+    hints.ai_socktype = SOCK_STREAM;
+    ares_getaddrinfo(channel, host.c_str(), nullptr, &hints, note, this);
+  }
+
+  [[nodiscard]] bool has_addresses() const noexcept {
+    return !is_open && status == ARES_SUCCESS && addresses != nullptr && addresses->nodes != nullptr;
+  }
+  [[nodiscard]] bool is_without() const noexcept {
+    return status == ARES_SUCCESS || status == ARES_ENODATA || status == ARES_ENOTFOUND;
+  }
+
+  /// Each once.
+  [[nodiscard]] std::vector<endpoint> list(std::uint16_t port) const {
+    std::vector<endpoint> all;
+    if (!has_addresses()) return all;
+    for (ares_addrinfo_node* each = addresses->nodes; each != nullptr; each = each->ai_next) {
+      if (each->ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(each->ai_addr)->sin_port = htons(port);
+      if (each->ai_family == AF_INET6)
+        reinterpret_cast<sockaddr_in6*>(each->ai_addr)->sin6_port = htons(port);
+      const auto one = endpoint::from_native(each->ai_addr, each->ai_addrlen);
+      if (one.has_value() && std::find(all.begin(), all.end(), *one) == all.end()) all.push_back(*one);
+    }
+    return all;
+  }
+};
+
+/// The requests for one host, their sockets, and an epoll instance with them, which the driver watches: so there is one registration, whatever sockets
 /// c-ares opens and closes. In it they are level-triggered, since c-ares may leave something in a socket; it is asked until it has
 /// nothing, so what comes then is an edge for the driver.
 class question {
@@ -121,29 +165,31 @@ class question {
   question(const question&) = delete;
   question& operator=(const question&) = delete;
   ~question() {
-    // Tells note_answer(), and note_socket() of what it closes.
+    // Calls answer::note() for what is open, and note_socket() for what it closes.
     if (channel_ != nullptr) ares_destroy(channel_);
-    if (answer_ != nullptr) ares_freeaddrinfo(answer_);
   }
 
   void ask(const std::string& host, address_family family) noexcept {
-    ares_addrinfo_hints hints{};
-    hints.ai_family = native(family);
-    hints.ai_socktype = SOCK_STREAM;
-    ares_getaddrinfo(channel_, host.c_str(), nullptr, &hints, note_answer, this);
+    if (family != address_family::v4) six_.ask(channel_, host, AF_INET6);
+    if (family != address_family::v6) four_.ask(channel_, host, AF_INET);
   }
 
-  [[nodiscard]] bool is_answered() const noexcept { return is_answered_; }
+  [[nodiscard]] bool is_answered() const noexcept { return !six_.is_open && !four_.is_open; }
+  [[nodiscard]] bool has_addresses() const noexcept { return six_.has_addresses() || four_.has_addresses(); }
+  /// Once it is answered: neither family has an address, and no server has failed.
+  [[nodiscard]] bool is_without() const noexcept {
+    return !has_addresses() && six_.is_without() && four_.is_without();
+  }
 
   /// Does what can be done now. False: there may be more.
   [[nodiscard]] bool work() noexcept {
     constexpr unsigned most_rounds = 32;
     bool quiet = false;
-    for (unsigned round = 0; round < most_rounds && !is_answered_ && !quiet; ++round)
+    for (unsigned round = 0; round < most_rounds && !is_answered() && !quiet; ++round)
       quiet = !do_what_is_ready();
     // What is late is asked again, or given up.
-    if (!is_answered_) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    return quiet || is_answered_;
+    if (!is_answered()) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    return quiet || is_answered();
   }
 
   /// Until something can be read or written. A leaf.
@@ -159,18 +205,24 @@ class question {
            std::chrono::milliseconds(1);
   }
 
-  [[nodiscard]] result<std::vector<endpoint>> take(std::uint16_t port) {
-    if (status_ != ARES_SUCCESS) return std::unexpected(reason(status_));
-    std::vector<endpoint> all;
-    for (ares_addrinfo_node* each = answer_->nodes; each != nullptr; each = each->ai_next) {
-      if (each->ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(each->ai_addr)->sin_port = htons(port);
-      if (each->ai_family == AF_INET6)
-        reinterpret_cast<sockaddr_in6*>(each->ai_addr)->sin6_port = htons(port);
-      const auto one = endpoint::from_native(each->ai_addr, each->ai_addrlen);
-      if (one.has_value() && std::find(all.begin(), all.end(), *one) == all.end()) all.push_back(*one);
-    }
-    if (all.empty()) return std::unexpected(make_error_code(resolve_errc::no_address));
+  /// The addresses that have come, in the order of RFC 6724; the error, if there are none.
+  [[nodiscard]] result<std::vector<endpoint>> take(std::uint16_t port) const {
+    std::vector<endpoint> all = in_one_order(six_.list(port), four_.list(port));
+    if (all.empty()) return std::unexpected(why_none());
     return all;
+  }
+
+  /// Where to look, and for which names. `has_servers`: in no file.
+  [[nodiscard]] search_plan plan(const std::string& host, bool has_servers) const {
+    ares_options known{};
+    int mask = 0;
+    if (ares_save_options(channel_, &known, &mask) != ARES_SUCCESS)
+      return {.sources = has_servers ? "b" : "fb", .names = {host}};
+    search_plan made{.sources = known.lookups == nullptr ? "fb" : known.lookups, .names = {}};
+    const std::vector<std::string> domains(known.domains, known.domains + known.ndomains);
+    made.names = search_names(host, domains, (mask & ARES_OPT_NDOTS) == 0 ? 1 : known.ndots);
+    ares_destroy_options(&known);
+    return made;
   }
 
  private:
@@ -180,8 +232,9 @@ class question {
     options.sock_state_cb = note_socket;
     options.sock_state_cb_data = this;
     options.lookups = no_files;
-    const int said = ares_init_options(
-        &channel_, &options, ARES_OPT_SOCK_STATE_CB | (servers.empty() ? 0 : ARES_OPT_LOOKUPS));
+    int mask = ARES_OPT_SOCK_STATE_CB | (servers.empty() ? 0 : ARES_OPT_LOOKUPS);
+    if (servers.empty()) mask |= add_patience_of_system(options);
+    const int said = ares_init_options(&channel_, &options, mask);
     if (said != ARES_SUCCESS) {
       channel_ = nullptr;
       return said;
@@ -191,6 +244,22 @@ class question {
     std::string list;
     for (const endpoint& each : servers) list += (list.empty() ? "" : ",") + each.to_string();
     return ares_set_servers_ports_csv(channel_, list.c_str());
+  }
+
+  /// c-ares before 1.22 does not read them by itself. What of `options` is set.
+  static int add_patience_of_system(ares_options& options) {
+    const resolver_patience of = patience_of_system();
+    options.timeout = of.timeout.value_or(0) * 1000;
+    options.tries = of.attempts.value_or(0);
+    return (of.timeout.has_value() ? ARES_OPT_TIMEOUTMS : 0) | (of.attempts.has_value() ? ARES_OPT_TRIES : 0);
+  }
+
+  [[nodiscard]] std::error_code why_none() const noexcept {
+    for (const answer* each : {&six_, &four_}) {
+      if (!each->is_without()) return reason(each->status);
+    }
+    const bool is_known = six_.status == ARES_ENODATA || four_.status == ARES_ENODATA;
+    return is_known ? resolve_errc::no_address : resolve_errc::not_found;
   }
 
   /// False: nothing was.
@@ -217,42 +286,88 @@ class question {
     static_cast<void>(sys::epoll_set(events, fd, for_reading != 0, for_writing != 0));
   }
 
-  static void note_answer(void* me, int status, int /*timeouts*/, ares_addrinfo* answer) noexcept {
-    auto& self = *static_cast<question*>(me);
-    self.status_ = status;
-    self.answer_ = answer;
-    self.is_answered_ = true;
-  }
-
   socket_ref events_;
   ares_channel channel_ = nullptr;
-  ares_addrinfo* answer_ = nullptr;
-  int status_ = ARES_SUCCESS;
-  bool is_answered_ = false;
+  answer six_;
+  answer four_;
 };
+
+/// What /etc/hosts has of both families, in one go: a host that it knows is not asked of a server, for neither family. Reads files.
+std::vector<endpoint> search_files(const name_question& asked) {
+  static char only_files[] = "f";
+  ares_options options{};
+  options.lookups = only_files;
+  ares_channel channel = nullptr;
+  if (ares_init_options(&channel, &options, ARES_OPT_LOOKUPS) != ARES_SUCCESS) return {};
+  answer found;
+  const int wanted = asked.family == address_family::v4   ? AF_INET
+                     : asked.family == address_family::v6 ? AF_INET6
+                                                          : AF_UNSPEC;
+  found.ask(channel, asked.host, wanted);
+  ares_destroy(channel);
+  return found.list(asked.port);
+}
+
+enum class enough : std::uint8_t { all_answers, some_addresses };
+
+task<result<void>> until(question& q, enough what) {
+  const auto has_enough = [&q, what] {
+    return q.is_answered() || (what == enough::some_addresses && q.has_addresses());
+  };
+  while (!has_enough()) {
+    if (!q.work()) {
+      co_await yield();
+      continue;
+    }
+    if (has_enough()) break;
+    const result<void> news = co_await timeout(q.patience(), q.ready());
+    if (!news.has_value() && news.error() != errc::timed_out) co_return std::unexpected(news.error());
+  }
+  co_return result<void>();
+}
+
+/// One name after the other, until one has addresses or a server has failed. Both families of a name are asked before the next name: no
+/// list has addresses of two names.
+task<result<void>> ask_for_each(question& q,
+                                const std::vector<std::string>& names,
+                                const name_question& asked) {
+  for (const std::string& name : names) {
+    q.ask(name, asked.family);
+    const result<void> first = co_await until(q, enough::some_addresses);
+    if (!first.has_value()) co_return first;
+    if (!q.is_answered()) {
+      auto other_family = until(q, enough::all_answers);
+      const result<void> other = co_await timeout(asked.delay, std::move(other_family));
+      if (!other.has_value() && other.error() != errc::timed_out) co_return other;
+    }
+    if (!q.is_without()) break;
+  }
+  co_return result<void>();
+}
 
 }  // namespace
 
 bool can_ask_name_servers() noexcept { return true; }
 
-task<result<std::vector<endpoint>>> ask_name_servers(std::string host,
-                                                     std::uint16_t port,
-                                                     address_family family,
-                                                     std::vector<endpoint> servers) {
-  const result<std::unique_ptr<question>> made = question::make(servers);
+task<result<std::vector<endpoint>>> ask_name_servers(name_question asked) {
+  const result<std::unique_ptr<question>> made = question::make(asked.servers);
   if (!made.has_value()) co_return std::unexpected(made.error());
   question& q = **made;
-  q.ask(host, family);
-  while (!q.is_answered()) {
-    if (!q.work()) {
-      co_await yield();
+  const search_plan plan = q.plan(asked.host, !asked.servers.empty());
+  result<std::vector<endpoint>> found = std::unexpected(make_error_code(resolve_errc::not_found));
+  for (const char source : plan.sources) {
+    if (source == 'f') {
+      std::vector<endpoint> listed = search_files(asked);
+      if (!listed.empty()) co_return listed;
       continue;
     }
-    if (q.is_answered()) break;
-    const result<void> news = co_await timeout(q.patience(), q.ready());
-    if (!news.has_value() && news.error() != errc::timed_out) co_return std::unexpected(news.error());
+    auto asking = ask_for_each(q, plan.names, asked);
+    const result<void> end = co_await timeout(asked.limit, std::move(asking));
+    found = q.take(asked.port);
+    if (found.has_value()) co_return found;
+    if (!end.has_value()) co_return std::unexpected(end.error());
   }
-  co_return q.take(port);
+  co_return found;
 }
 
 }  // namespace rota::net::detail
@@ -263,10 +378,7 @@ namespace rota::net::detail {
 
 bool can_ask_name_servers() noexcept { return false; }
 
-task<io::result<std::vector<endpoint>>> ask_name_servers(std::string /*host*/,
-                                                         std::uint16_t /*port*/,
-                                                         address_family /*family*/,
-                                                         std::vector<endpoint> /*servers*/) {
+task<io::result<std::vector<endpoint>>> ask_name_servers(name_question /*asked*/) {
   co_return std::unexpected(std::make_error_code(std::errc::not_supported));
 }
 

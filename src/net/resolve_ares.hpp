@@ -6,6 +6,7 @@
 #include <rota/net/socket_options.hpp>
 #include <rota/task.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,11 +16,20 @@ namespace rota::net::detail {
 /// Was this built with c-ares?
 [[nodiscard]] bool can_ask_name_servers() noexcept;
 
-/// `servers`: these are asked, and no file; none: the system's files and servers. `host` is no address in numbers. std::errc::not_supported: this was
-/// built without c-ares.
-[[nodiscard]] task<io::result<std::vector<endpoint>>> ask_name_servers(std::string host,
-                                                                       std::uint16_t port,
-                                                                       address_family family,
-                                                                       std::vector<endpoint> servers);
+/// RFC 8305, section 3: so long the answer for one family is waited for when the other one has addresses.
+inline constexpr std::chrono::nanoseconds resolution_delay = std::chrono::milliseconds(50);
+
+struct name_question {
+  std::string host;  // is_well_formed(), and no address in numbers
+  std::uint16_t port = 0;
+  address_family family = address_family::any;
+  std::vector<endpoint> servers{};  // these are asked, and no file; none: the system's files and servers
+  std::chrono::nanoseconds limit = std::chrono::seconds(10);
+  std::chrono::nanoseconds delay = resolution_delay;
+};
+
+/// Asks for each family by itself. What one family has is a result when the other one is late by `delay`, fails, or has not answered within `limit`.
+/// errc::timed_out: neither has addresses within `limit`. std::errc::not_supported: this was built without c-ares.
+[[nodiscard]] task<io::result<std::vector<endpoint>>> ask_name_servers(name_question asked);
 
 }  // namespace rota::net::detail

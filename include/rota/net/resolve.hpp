@@ -21,8 +21,8 @@ enum class resolve_errc : int {
   no_address,     // there is, but it has none of the wanted family
   try_again,      // no server has answered: later it may be known
   refused,        // the server does not answer such questions
-  bad_name,       // empty, too long, or with a NUL
-  failed,         // anything else; the server's answer made no sense
+  bad_name,  // empty, too long, with an empty label or a NUL; or its last label is a number, and it is no address
+  failed,  // anything else; the server's answer made no sense
 };
 [[nodiscard]] ROTA_API const std::error_category& resolve_category() noexcept;
 [[nodiscard]] inline std::error_code make_error_code(resolve_errc why) noexcept {
@@ -46,7 +46,13 @@ struct resolve_options {
 
 /// The addresses of a host, with `port`, in the order in which they should be tried (RFC 6724). Each comes once.
 ///
-/// `host` is a name, or an address in numbers: "::1", "10.0.0.1", "fe80::1%eth0".
+/// `host` is a name, or an address in numbers: "::1", "10.0.0.1", "fe80::1%eth0". A host whose last label is a number is an IPv4 address with four decimal
+/// parts and no leading zeros, or bad_name: "127.1", "010.0.0.1", "0x7f.1" and "2130706433" are refused, since resolvers disagree on their meaning.
+/// "localhost" and every name below it are the loopback addresses, and no resolver is asked (RFC 6761). Both hold for every name_source.
+///
+/// Name servers are asked for each family by itself. When one family has addresses, the other answer is waited for 50 ms more, and at most until `limit`
+/// (RFC 8305, section 3). The system's resolver waits for both. `options timeout:`, `attempts:`, `rotate` and `ndots:` of /etc/resolv.conf hold for
+/// its servers.
 ///
 /// Threads       Any task of a runtime.
 /// Failure       resolve_errc; errc::timed_out; std::errc::invalid_argument: name servers without a port, or for name_source::system; an error of the

@@ -4,9 +4,11 @@
 #include "unit/net/net_support.hpp"
 
 #include <rota/net/udp_socket.hpp>
+#include <rota/time.hpp>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,7 +18,8 @@
 namespace rota::test {
 
 /// Names: "v4", "v6", "both", "none" (there is no such name), "nothing" (no address), "broken" (SERVFAIL), "refused", "silent" (no answer), "garbage",
-/// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone); each with ".test".
+/// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone), "only4" and "only6" (no answer
+/// for the other family), "late6" (the answer for IPv6 comes some time after the one for IPv4); each with ".test".
 class name_server {
  public:
   name_server() : name_server(bound()) {}
@@ -34,9 +37,18 @@ class name_server {
       ++questions_;
       const std::span<const std::byte> asked = std::span(buffer).first(*size);
       for (const bytes& each : answers(asked, false)) {
+        if (name_of(asked).text == "late6.test." && is_for_six(asked)) {
+          late_ = each;
+          continue;
+        }
         const net::result<std::size_t> sent = co_await udp_.send_to(each, from);
         EXPECT_EQ(sent.value_or(0), each.size());
       }
+      if (late_.empty() || is_for_six(asked)) continue;
+      co_await sleep_for(std::chrono::milliseconds(20));
+      const bytes late = std::exchange(late_, {});
+      const net::result<std::size_t> sent = co_await udp_.send_to(late, from);
+      EXPECT_EQ(sent.value_or(0), late.size());
     }
   }
 
@@ -133,8 +145,12 @@ class name_server {
     return made;
   }
 
-  static std::vector<bytes> answers(std::span<const std::byte> asked, bool by_stream) {
-    constexpr std::size_t head = 12;
+  static constexpr std::size_t head = 12;
+  struct asked_name {
+    std::string text;
+    std::size_t end;  // where its last byte lies
+  };
+  static asked_name name_of(std::span<const std::byte> asked) {
     std::string name;
     std::size_t at = head;
     for (auto length = std::to_integer<std::size_t>(asked[at]); length != 0;
@@ -142,6 +158,14 @@ class name_server {
       name += text_of(asked.subspan(at + 1, length)) + ".";
       at += 1 + length;
     }
+    return {std::move(name), at};
+  }
+  static bool is_for_six(std::span<const std::byte> asked) {
+    return two_at(asked, name_of(asked).end + 1) == type_aaaa;
+  }
+
+  static std::vector<bytes> answers(std::span<const std::byte> asked, bool by_stream) {
+    const auto [name, at] = name_of(asked);
     const std::uint16_t type = two_at(asked, at + 1);
     const std::span<const std::byte> question = asked.subspan(head, at + 5 - head);
     const std::uint16_t id = two_at(asked, 0);
@@ -151,7 +175,10 @@ class name_server {
     };
     const bool four = type == type_a;
     const bool six = type == type_aaaa;
-    if (name == "silent.test.") return {};
+    if (name == "silent.test." || (name == "only4.test." && six) || (name == "only6.test." && four))
+      return {};
+    if (name == "only4.test." || name == "only6.test." || name == "late6.test.")
+      return {say(good, {address(type, 1)})};
     if (name == "none.test.") return {say(good | 3)};
     if (name == "broken.test.") return {say(good | 2)};
     if (name == "refused.test.") return {say(good | 5)};
@@ -189,6 +216,7 @@ class name_server {
   net::udp_socket udp_;
   net::tcp_listener tcp_;
   net::endpoint at_;
+  bytes late_;
   std::atomic<int> questions_ = 0;  // read by the test while it answers
   std::atomic<int> by_tcp_ = 0;
 };

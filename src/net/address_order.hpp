@@ -1,0 +1,16 @@
+// The order in which addresses of two families should be tried: RFC 6724, section 6.
+#pragma once
+
+#include <rota/net/endpoint.hpp>
+
+#include <vector>
+
+namespace rota::net::detail {
+
+/// `four` and `six`, each in its order, as one list. Between an address of one and an address of the other these rules decide: the system has a route to it
+/// (1); its scope is that of the source address (2), and so is its label (5); its precedence is the higher one (6), its scope the smaller one (8). At a tie IPv6
+/// comes first. Asks the system once for each address (a UDP socket that is connected sends nothing); never waits. Throws std::bad_alloc.
+[[nodiscard]] std::vector<endpoint> in_one_order(const std::vector<endpoint>& six,
+                                                 const std::vector<endpoint>& four);
+
+}  // namespace rota::net::detail

@@ -1,0 +1,18 @@
+// What the text of a host says without a question to any resolver.
+#pragma once
+
+#include <string_view>
+
+namespace rota::net::detail {
+
+/// True if every label of `host` has 1 to 63 characters, all of them together at most 253, and none is a NUL. One dot at the end is the root.
+[[nodiscard]] bool is_well_formed(std::string_view host) noexcept;
+
+/// True if the last label of `host` is a decimal or hexadecimal number: "10.0.0.1", "127.1", "0x7f.1", "2130706433". Such a host is an IPv4 address in the
+/// strict dotted form or nothing: resolvers disagree on the other forms.
+[[nodiscard]] bool ends_in_a_number(std::string_view host) noexcept;
+
+/// True for "localhost" and every name below it, in any case, with or without the root's dot (RFC 6761, section 6.3).
+[[nodiscard]] bool is_localhost(std::string_view host) noexcept;
+
+}  // namespace rota::net::detail
