@@ -5,6 +5,7 @@
 #include <rota/spawn.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <span>
@@ -21,10 +22,12 @@ rota::task<void> echo(tcp_stream stream) {
   std::array<std::byte, 4096> buffer;
   for (;;) {
     const result<std::size_t> got = co_await stream.read(buffer);
-    if (!got.has_value() || *got == 0) co_return;  // gone, or finished
+    if (!got.has_value()) co_return;  // gone
+    if (*got == 0) break;             // finished
     const result<std::size_t> sent = co_await stream.write_all(std::span(buffer).first(*got));
     if (!sent.has_value()) co_return;
   }
+  static_cast<void>(co_await stream.finish(std::chrono::seconds(1)));
 }
 
 rota::task<void> serve(tcp_listener& listener) {

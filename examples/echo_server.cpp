@@ -42,7 +42,10 @@ rota::task<std::string> echo(tcp_stream& stream, std::size_t& bytes) {
   for (;;) {
     const result<std::size_t> got = co_await rota::timeout(patience, stream.read(buffer));
     if (!got.has_value()) co_return "read: " + got.error().message();
-    if (*got == 0) co_return "done";
+    if (*got == 0) {
+      const result<rota::net::finish_outcome> end = co_await stream.finish(patience);
+      co_return end.has_value() ? "done" : "finish: " + end.error().message();
+    }
     const auto answer = std::span(buffer).first(*got);
     const result<std::size_t> sent = co_await rota::timeout(patience, stream.write_all(answer));
     if (!sent.has_value()) {

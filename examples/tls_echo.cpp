@@ -39,7 +39,8 @@ rota::task<void> echo(rota::tls::server server, tcp_stream socket) {
     const result<std::size_t> sent = co_await stream->write_all(std::span(buffer).first(*got));
     if (!sent.has_value()) co_return;
   }
-  static_cast<void>(co_await stream->shutdown_write());
+  // Until the client has ended, too: a close before that could reset the connection, and the client lose the last answer.
+  static_cast<void>(co_await stream->finish(1s));
 }
 
 rota::task<void> serve(const rota::tls::server& server, tcp_listener& listener) {

@@ -1,6 +1,5 @@
 #include "chat/session.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdio>
 
@@ -149,15 +148,6 @@ rota::task<void> session::say_goodbye(const rota::outcome<ending>& end) {
               static_cast<unsigned long long>(dropped));
 }
 
-rota::task<void> session::linger() {
-  static_cast<void>(peer_->stream().shutdown(rota::net::shutdown_how::write));
-  std::array<std::byte, 4096> unread;
-  const auto until = std::chrono::steady_clock::now() + linger_limit;
-  for (;;) {
-    const rota::net::result<std::size_t> got =
-        co_await rota::with_deadline(until, peer_->stream().read(unread));
-    if (!got.has_value() || *got == 0) break;
-  }
-}
+rota::task<void> session::linger() { static_cast<void>(co_await peer_->stream().finish(linger_limit)); }
 
 }  // namespace chat

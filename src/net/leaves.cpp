@@ -5,8 +5,12 @@
 #include "net/socket.hpp"
 
 #include <rota/error.hpp>
+#include <rota/time.hpp>
 
 #include <poll.h>
+#include <array>
+#include <chrono>
+#include <utility>
 
 namespace rota::net {
 
@@ -180,6 +184,53 @@ result<std::size_t> stream_socket::try_read(std::span<std::byte> into) noexcept 
 
 result<std::size_t> stream_socket::try_write(std::span<const std::byte> from) noexcept {
   return try_to_write(socket_, from);
+}
+
+namespace {
+
+/// Until the peer has finished.
+task<result<void>> discard_all(socket_ref from) {
+  std::array<std::byte, 4096> buffer;
+  for (;;) {
+    const result<std::size_t> got = co_await read_leaf(from.get(), buffer);
+    if (!got.has_value()) co_return std::unexpected(got.error());
+    if (*got == 0) co_return result<void>();
+  }
+}
+
+task<result<finish_outcome>> finish_socket(socket_ref s, std::chrono::nanoseconds limit) {
+  if (!s) co_return std::unexpected(std::make_error_code(std::errc::bad_file_descriptor));
+  if (!s.get()->may_wait()) co_return std::unexpected(make_error_code(errc::forked));
+  if (s.get()->is_closed()) co_return closed();
+  result<void> end = sys::shutdown(s.descriptor(), SHUT_WR);
+  if (end.has_value()) {
+    auto discarding = discard_all(s);
+    end = co_await timeout(limit, std::move(discarding));
+  }
+  const bool is_late = !end.has_value() && end.error() == errc::timed_out;
+  s.close();
+  if (is_late) co_return finish_outcome::limit_reached;
+  if (!end.has_value()) co_return std::unexpected(end.error());
+  co_return finish_outcome::end_of_stream;
+}
+
+}  // namespace
+
+task<result<finish_outcome>> stream_socket::finish(std::chrono::nanoseconds limit) {
+  return finish_socket(socket_, limit);
+}
+
+bool stream_socket::is_of_this_process() const noexcept { return socket_ && socket_.get()->may_wait(); }
+
+void stream_socket::discard_received() noexcept {
+  if (!is_of_this_process()) return;
+  // Of a socket that close() has shut down, too: its descriptor is still to be closed.
+  static_cast<void>(socket_.get()->take_drained());
+  constexpr unsigned most_reads = 256;
+  std::array<std::byte, 4096> buffer;
+  for (unsigned i = 0; i < most_reads; ++i) {
+    if (sys::receive(socket_.descriptor(), buffer.data(), buffer.size()).value_or(0) == 0) return;
+  }
 }
 
 result<void> stream_socket::shutdown(shutdown_how how) noexcept {

@@ -1,6 +1,7 @@
 // What connections have in common, and their halves: bytes in two directions.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,8 +9,11 @@
 #include <utility>
 
 #include <rota/detail/net_leaves.hpp>
+#include <rota/task.hpp>
 
 namespace rota::net {
+
+using io::finish_outcome;
 
 enum class shutdown_how : unsigned char { read, write, both };
 
@@ -129,6 +133,23 @@ class ROTA_API stream_socket {
   /// Says that this side has finished: the peer reads 0.
   result<void> shutdown(shutdown_how how) noexcept;
   result<void> shutdown_write() noexcept { return shutdown(shutdown_how::write); }
+  /// Ends the connection in order; co_await it. Shuts writing down, discards what the peer still sends until it has finished or `limit` has passed, then
+  /// close(). Without it a connection that ends with unread input is reset, and the peer may lose what was written last.
+  ///
+  /// Threads       No other task reads or writes.
+  /// Ownership     The stream may be destroyed meanwhile. An error, too, leaves it closed, but for errc::forked.
+  /// Ordering      Cancelled, it has shut writing down, and has not closed.
+  /// Failure       errc::closed; errc::forked: in a forked child, where it touches nothing; ENOTCONN, ECONNRESET: the peer has reset the connection;
+  ///               std::errc::bad_file_descriptor: the stream is empty.
+  /// Cost          A frame with a buffer of 4 KiB.
+  [[nodiscard]] task<result<finish_outcome>> finish(std::chrono::nanoseconds limit);
+  /// Discards what has been received and not been read, at most a megabyte. Never waits. Nothing in a forked child, where the input is the parent's, or
+  /// if the stream is empty.
+  void discard_received() noexcept;
+  /// False in a child of the process that made it, and if the stream is empty.
+  [[nodiscard]] bool is_of_this_process() const noexcept;
+  /// A close with unread input, or input that comes after it, resets the connection: the peer may lose what was written last. See finish().
+  ///
   /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed; the peer reads the end. The descriptor
   /// is closed with its last owner. Again: nothing.
   void close() noexcept { socket_.close(); }

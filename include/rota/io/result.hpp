@@ -10,4 +10,10 @@ namespace rota::io {
 template <class T>
 using result = std::expected<T, std::error_code>;
 
+/// How `co_await stream.finish(limit)` of a socket or a TLS stream has ended.
+enum class finish_outcome : unsigned char {
+  end_of_stream,  // the peer has finished, too: nothing that was written is lost by a reset of this side
+  limit_reached,  // the peer has not finished within the limit
+};
+
 }  // namespace rota::io

@@ -17,7 +17,7 @@ struct credentials {
   unsigned gid = 0;
 };
 
-/// A connected unix socket, closed by its destructor. An io::stream, and an io::half_closer.
+/// A connected unix socket, closed by its destructor, which resets the connection if there is unread input (see finish()). An io::stream, and an io::half_closer.
 ///
 /// Threads       As tcp_stream.
 /// Ownership     As tcp_stream.

@@ -1,6 +1,9 @@
 // A connection that nobody else can read or change.
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <expected>
 #include <span>
@@ -10,8 +13,10 @@
 #include <vector>
 
 #include <rota/detail/tls_session.hpp>
+#include <rota/error.hpp>
 #include <rota/io/concepts.hpp>
 #include <rota/task.hpp>
+#include <rota/time.hpp>
 
 namespace rota::tls {
 
@@ -24,6 +29,37 @@ namespace detail {
 
 template <io::stream S>
 using shared_link = shared_ref<link<session, S>>;
+
+/// Until the peer has finished.
+template <io::stream S>
+task<result<void>> finish_both_ways(link<session, S>& of) {
+  const result<void> said = co_await of.finish();
+  if (!said.has_value()) co_return said;
+  // The end of the stream below tells a peer that does not answer a close_notify.
+  if constexpr (requires {
+                  { of.below().shutdown_write() } -> std::same_as<result<void>>;
+                })
+    static_cast<void>(of.below().shutdown_write());
+  std::array<std::byte, 4096> buffer;
+  for (;;) {
+    const result<std::size_t> got = co_await of.read(buffer);
+    if (!got.has_value() && got.error() != rota::errc::end_of_stream) co_return std::unexpected(got.error());
+    if (got.value_or(0) == 0) co_return result<void>();
+  }
+}
+
+template <io::stream S>
+task<result<io::finish_outcome>> finish_stream(shared_link<S> of, std::chrono::nanoseconds limit) {
+  if constexpr (requires { of->below().is_of_this_process(); }) {
+    if (!of->below().is_of_this_process()) co_return std::unexpected(make_error_code(rota::errc::forked));
+  }
+  auto both_ways = finish_both_ways(*of);
+  const result<void> end = co_await timeout(limit, std::move(both_ways));
+  of->below().close();
+  if (end.has_value()) co_return io::finish_outcome::end_of_stream;
+  if (end.error() == rota::errc::timed_out) co_return io::finish_outcome::limit_reached;
+  co_return std::unexpected(end.error());
+}
 
 /// What a stream and its halves tell of the connection.
 template <io::stream S>
@@ -59,7 +95,8 @@ class connection {
 /// A stream over another one, encrypted and authenticated. An io::stream, and an io::half_closer. tls::client and tls::server make it. Empty after a move.
 ///
 /// Threads       One task at a time reads, and one writes; they may be two. The others of its members: any.
-/// Ownership     Owns the stream below, which goes with it; a peer that reads on is told by that alone, and takes it for an attack: shutdown_write()
+/// Ownership     Owns the stream below, which goes with it. The last owner discards what a socket below has received and nothing has read, at most a megabyte:
+///               so the bytes that TLS itself sends (tickets, KeyUpdate) make no reset of the close. A peer that reads on is told by that alone, and takes it for an attack: shutdown_write()
 ///               first. What read() and write() return must not outlive it, and the buffer lives until the co_await is done.
 /// Ordering      Bytes arrive in the order in which they were written.
 /// Failure       What the stream below says. rota::errc::end_of_stream: it has ended, and the peer has not said that it would: something may be missing.
@@ -100,7 +137,18 @@ class stream : public detail::connection<S> {
   /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
   /// that was cancelled: sends what is left.
   [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
-  /// That of the stream below: who waits is told errc::closed.
+  /// Ends the connection in order; co_await it. Says that this side has finished (close_notify), shuts writing of the stream below down, discards what the
+  /// peer still sends until it has finished or `limit` has passed, then closes the stream below. A close alone may reset the connection: the peer may
+  /// lose what was written last. No other task reads or writes meanwhile.
+  ///
+  /// Failure       errc::forked: in a forked child, where it touches nothing. errc::closed. What shutdown_write() or read() says; the stream below is
+  ///               closed all the same. A peer that ends without a close_notify has finished. Cancelled, it has not closed.
+  [[nodiscard]] task<result<io::finish_outcome>> finish(std::chrono::nanoseconds limit)
+    requires requires(S& s) { s.close(); }
+  {
+    return detail::finish_stream(this->link_, limit);
+  }
+  /// That of the stream below: who waits is told errc::closed. A socket with unread input resets the connection then: see finish().
   void close() noexcept
     requires requires(S& s) { s.close(); }
   {
