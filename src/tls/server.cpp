@@ -74,9 +74,9 @@ server_context::server_context(const server_config& from)
     throw std::bad_alloc();
   SSL_CTX_set_options(ctx_.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   if (SSL_CTX_set_session_ticket_cb(ctx_.get(), nullptr, judge_ticket, nullptr) != 1) throw std::bad_alloc();
-  if (from.sessions == resumption::by_tickets) return;
-  SSL_CTX_set_options(ctx_.get(), SSL_OP_NO_TICKET);
+  // None with the handshake: session::issue_tickets() makes them.
   SSL_CTX_set_num_tickets(ctx_.get(), 0);
+  if (from.sessions != resumption::by_tickets) SSL_CTX_set_options(ctx_.get(), SSL_OP_NO_TICKET);
 }
 
 void server_context::load_identities(const server_config& from) {

@@ -64,10 +64,27 @@ moved session::handshake() noexcept {
   const base::turn_guard inside(lock_);
   if (error_) return {.what = step::failed};
   ERR_clear_error();
-  return look(SSL_do_handshake(ssl_));
+  const moved m = look(SSL_do_handshake(ssl_));
+  if (m.what == step::done) owe_tickets();
+  return m;
 }
 
-/// A server of TLS 1.3 has had the last word of the peer's; what it sends then are tickets.
+/// Of a server of TLS 1.3. A client that never reads, and a socket that is closed with unread bytes, come to a reset: the tickets of a server that has nothing
+/// to say would cost the client's last bytes. So they go with the first data, which the client must read anyway.
+void session::owe_tickets() noexcept {
+  if (SSL_is_server(ssl_) == 0 || SSL_version(ssl_) != TLS1_3_VERSION) return;
+  if ((SSL_get_options(ssl_) & SSL_OP_NO_TICKET) != 0) return;
+  tickets_ = SSL_session_reused(ssl_) != 0 ? 1 : 2;  // as many as OpenSSL would send with the handshake
+}
+
+/// OpenSSL makes them in the next call of SSL_write_ex, before its record. One that cannot be made is no error of the connection.
+void session::issue_tickets() noexcept {
+  for (; tickets_ != 0; --tickets_) {
+    if (SSL_new_session_ticket(ssl_) != 1) ERR_clear_error();
+  }
+}
+
+/// A server of TLS 1.3 has had the last word of the peer's, and sends no more for the handshake.
 bool session::is_waited_for() noexcept {
   const base::turn_guard inside(lock_);
   return SSL_is_server(ssl_) == 0 || SSL_version(ssl_) != TLS1_3_VERSION;
@@ -95,6 +112,7 @@ moved session::write(std::span<const std::byte> from) noexcept {
   // A record is made whole, or not at all.
   if (out_.size() > most_pending / 2) return {.what = step::wants_room};
   ERR_clear_error();
+  issue_tickets();
   std::size_t put = 0;
   moved m = look(SSL_write_ex(ssl_, from.data(), std::min(from.size(), most_in_a_record), &put));
   m.bytes = put;

@@ -122,6 +122,14 @@ class link final : public shared_part {
  public:
   template <class... Args>
   explicit link(S below, Args&&... args) : below_(std::move(below)), engine_(std::forward<Args>(args)...) {}
+  ~link() override {
+    // A socket that is closed with unread input resets the connection, and the peer may lose what was written last. The input may be bytes that TLS itself
+    // has sent: session tickets, a KeyUpdate, a close_notify. The last owner is here: no task reads.
+    if constexpr (requires {
+                    { below_.discard_received() } noexcept -> std::same_as<void>;
+                  })
+      below_.discard_received();
+  }
 
   task<result<void>> handshake() {
     for (;;) {

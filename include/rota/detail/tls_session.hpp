@@ -86,6 +86,8 @@ class ROTA_API session {
 
  private:
   [[nodiscard]] moved look(int said) noexcept;
+  void owe_tickets() noexcept;
+  void issue_tickets() noexcept;
   [[nodiscard]] moved failed(std::error_code why) noexcept;
 
   static constexpr std::size_t first_room = 4096;
@@ -102,6 +104,7 @@ class ROTA_API session {
   bool below_has_ended_ = false;
   bool has_finished_ = false;
   bool room_is_too_small_ = false;
+  unsigned tickets_ = 0;  // that the first write sends
 
   io::detail::raw_bytes in_;
   std::size_t in_first_ = 0;

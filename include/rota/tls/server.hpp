@@ -19,8 +19,8 @@ namespace rota::tls {
 ///
 /// Threads       Any. A copy is the same server.
 /// Ownership     Connections share it.
-/// Ordering      accept() returns when the handshake is over and its last bytes have been written, but for the tickets of TLS 1.3: these go as far
-///               as the stream takes them at once, and the rest with what is written next, so that a slow client holds up nothing.
+/// Ordering      accept() returns when the handshake is over and its last bytes have been written. The session tickets of TLS 1.3 go before the first data
+///               that the server writes: a client of a server that writes nothing cannot resume.
 /// Failure       The constructor throws config_error, which names the field, and `std::bad_alloc`. accept: as client::connect; errc::no_certificate.
 ///               A client that says nothing keeps it waiting: put a timeout around it.
 /// Cost          The constructor reads files, and blocks its thread. A handshake computes on its worker, mostly the signature of the server's

@@ -1,0 +1,179 @@
+// The end of a TLS connection over TCP: bytes that TLS itself sends must not turn a close into a reset.
+#include "unit/tls/tls_support.hpp"
+
+#include <rota/net/tcp_listener.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/spawn.hpp>
+#include <rota/time.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rota::test::finish_test {
+namespace {
+
+using net::tcp_stream;
+using tcp_tls = tls::stream<tcp_stream>;
+using io::finish_outcome;
+
+struct tcp_tls_pair {
+  tcp_tls client;
+  tcp_tls server;
+};
+
+template <class T>
+T demand(result<T> got) {
+  if (!got.has_value()) throw std::system_error(got.error());
+  return std::move(*got);
+}
+
+task<tcp_tls_pair> connected_over_tcp() {
+  const tls::client client(trusting());
+  const tls::server server(serving(root().issue({.hosts = "IP:127.0.0.1"})));
+  net::tcp_listener listener = demand(net::tcp_listener::bind(net::endpoint::loopback_v4(0)));
+  auto near = co_await tcp_stream::connect(demand(listener.local_endpoint()));
+  auto far = co_await listener.accept();
+  auto [c, s] = co_await when_all(client.connect(demand(std::move(near)), "127.0.0.1"),
+                                  server.accept(demand(std::move(far))));
+  co_return tcp_tls_pair{demand(std::move(c)), demand(std::move(s))};
+}
+
+/// How many bytes come before the end; the error, if it is no end.
+task<std::size_t> count_to_the_end(tcp_tls& from, std::error_code& why) {
+  std::vector<std::byte> buffer(4096);
+  std::size_t all = 0;
+  for (;;) {
+    const result<std::size_t> got = co_await from.read(buffer);
+    if (!got.has_value()) why = got.error();
+    if (got.value_or(0) == 0) co_return all;
+    all += *got;
+  }
+}
+
+constexpr std::size_t much = 200'000;
+
+task<> writes_and_goes(tcp_tls client) {
+  const std::vector<std::byte> bytes(much);
+  const result<std::size_t> sent = co_await client.write_all(bytes);
+  EXPECT_EQ(sent.value_or(0), much);
+  const result<void> finished = co_await client.shutdown_write();
+  EXPECT_TRUE(finished.has_value());
+}
+
+/// The client has gone before the server reads.
+task<> reads_what_is_left(tcp_tls_pair both) {
+  co_await writes_and_goes(std::move(both.client));
+  std::error_code why;
+  const std::size_t got = co_await count_to_the_end(both.server, why);
+  EXPECT_FALSE(why) << why.message();
+  EXPECT_EQ(got, much);
+}
+
+TEST(tls_finish, loses_nothing_of_a_client_that_only_writes_and_closes) {
+  for (unsigned workers : {1U, 2U}) {
+    runtime rt(with_workers(workers));
+    for (int i = 0; i < 5; ++i) {
+      rt.spawn([]() -> task<> {
+          auto making = connected_over_tcp();
+          co_await reads_what_is_left(co_await std::move(making));
+        }).join();
+    }
+  }
+}
+
+// The server's bytes lie in the client's socket, and the client never reads them.
+TEST(tls_finish, loses_nothing_of_a_client_that_leaves_input_unread) {
+  runtime rt(with_workers(2));
+  rt.spawn([]() -> task<> {
+      auto making = connected_over_tcp();
+      tcp_tls_pair both = co_await std::move(making);
+      const result<std::size_t> put = co_await both.server.write(bytes_of("with tickets before it"));
+      EXPECT_TRUE(put.has_value());
+      const result<void> has_come = co_await both.client.below().readable();
+      EXPECT_TRUE(has_come.has_value());
+      co_await reads_what_is_left(std::move(both));
+    }).join();
+}
+
+task<finish_outcome> answers_and_finishes(tcp_tls server) {
+  const result<std::size_t> put = co_await server.write(bytes_of("the last answer"));
+  EXPECT_TRUE(put.has_value());
+  auto finishing = server.finish(30s);
+  const result<finish_outcome> end = co_await std::move(finishing);
+  co_return demand(end);
+}
+
+TEST(tls_finish, delivers_the_last_answer_when_the_peer_has_sent_unread_input) {
+  runtime rt(with_workers(2));
+  rt.spawn([]() -> task<> {
+      auto making = connected_over_tcp();
+      tcp_tls_pair both = co_await std::move(making);
+      auto answering = spawn(answers_and_finishes(std::move(both.server)));
+      {
+        const std::vector<std::byte> bytes(much);
+        const result<std::size_t> sent = co_await both.client.write_all(bytes);
+        EXPECT_EQ(sent.value_or(0), much);
+        std::error_code why;
+        const std::size_t got = co_await count_to_the_end(both.client, why);
+        EXPECT_FALSE(why) << why.message();
+        EXPECT_EQ(got, std::string("the last answer").size());
+        const tcp_tls gone = std::move(both.client);
+      }
+      const finish_outcome end = co_await answering;
+      EXPECT_EQ(end, finish_outcome::end_of_stream);
+    }).join();
+}
+
+TEST(tls_finish, says_that_the_limit_was_reached_when_the_peer_goes_on) {
+  runtime rt(with_workers(1));
+  rt.spawn([]() -> task<> {
+      auto making = connected_over_tcp();
+      tcp_tls_pair both = co_await std::move(making);
+      auto finishing = both.client.finish(10ms);
+      const result<finish_outcome> end = co_await std::move(finishing);
+      EXPECT_EQ(demand(end), finish_outcome::limit_reached);
+      std::error_code why;
+      const std::size_t got = co_await count_to_the_end(both.server, why);
+      EXPECT_FALSE(why) << "the end was told: " << why.message();
+      EXPECT_EQ(got, 0U);
+      const result<std::size_t> after = co_await both.client.below().write(bytes_of("x"));
+      EXPECT_TRUE(!after.has_value() && after.error() == rota::errc::closed);
+    }).join();
+}
+
+// A close_notify of the child would end the parent's connection.
+TEST(tls_finish, is_refused_in_a_forked_child) {
+  runtime rt(with_workers(1));
+  std::optional<tcp_tls_pair> both;
+  rt.block_on([](std::optional<tcp_tls_pair>& made) -> task<> {
+    auto making = connected_over_tcp();
+    made.emplace(co_await std::move(making));
+  }(both));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    runtime own(with_workers(1));
+    const result<finish_outcome> end = own.block_on(both->client.finish(1s));
+    ::_exit(!end.has_value() && end.error() == rota::errc::forked ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  rt.block_on([](tcp_tls_pair& of) -> task<> {
+    const result<std::size_t> put = co_await of.client.write(bytes_of("still here"));
+    EXPECT_TRUE(put.has_value());
+    std::array<std::byte, 16> bytes;
+    const result<std::size_t> got = co_await of.server.read(bytes);
+    EXPECT_EQ(got.value_or(0), 10U);
+  }(*both));
+}
+
+}  // namespace
+}  // namespace rota::test::finish_test
