@@ -308,15 +308,25 @@ void executor_core::end_rest_later(mailbox_core& box, base::time_point when) noe
     }
     return;
   }
+  bool is_first = false;
   {
     const base::lock_guard guard(lock_);
+    // relaxed. Under the lock, under which it is written.
+    is_first = when.time_since_epoch().count() < next_rest_.load(base::order::relaxed);
     box.parts_->resting.whose = &box;
     box.parts_->resting.until = when;
     box.parts_->resting.insert_after(resting_);
     set_next_rest();
   }
-  // A sleeper that knows of no deadline, or of a later one.
-  look();
+  if (is_first) call_sleepers();
+}
+
+/// After the deadline has become earlier. Each sleeper is called, not one: the called consumer may find a ready mailbox first, and its
+/// handler may run for long; the others would sleep until the old deadline.
+void executor_core::call_sleepers() noexcept {
+  for (unsigned i = 0; i < consumers(); ++i) {
+    if (idle_.claim_parked(i).has_value()) call(i);
+  }
 }
 
 /// Under the lock.
@@ -324,7 +334,7 @@ void executor_core::set_next_rest() noexcept {
   base::time_point first = base::never;
   for (const auto* each = resting_.next; each != &resting_; each = each->next)
     first = std::min(first, each->until);
-  // seq_cst. Before the look for a sleeper, against the one after its announcement.
+  // seq_cst. Before claim_parked(), against the load after a sleeper's announcement.
   next_rest_.store(first.time_since_epoch().count(), base::order::seq_cst);
 }
 
@@ -508,7 +518,7 @@ void executor_core::sleep(consumer& me) noexcept {
   me.searching = false;
   bool was_called = false;
   if (!has_reason_to_stay()) {
-    // seq_cst. After the announcement, against who stores it and then looks for a sleeper.
+    // seq_cst. After the announcement, against set_next_rest() and the claim_parked() that follows it.
     const base::time_point deadline{base::time_point::duration(next_rest_.load(base::order::seq_cst))};
     was_called = me.rest.sleep(deadline);
   }

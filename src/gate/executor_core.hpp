@@ -84,6 +84,11 @@ class core_reference;
 //   consumer     its own list; then as a searcher all the others; then announce that it parks, look at all once more, sleep
 //   found        as a searcher: give the token back; who was the last looks whether there is more, and if so at the idle word
 //   took one of several   look at the idle word: what is left needs somebody
+//   rest         store the earliest deadline (seq_cst) under the lock; if it has become earlier, claim each parked consumer and call it.
+//                A consumer announces that it parks, and then reads the deadline (seq_cst). So none sleeps past the earliest deadline:
+//                it has read this one, or an earlier one, or it is called. To call one consumer, and only if none searches, is too
+//                little: T1 stores the deadline, finds T2 searching, and calls none; T2 takes a mailbox; T1 and T2 run long handlers;
+//                T3 sleeps until the old deadline
 //   gone         no consumer is left, or none looks any more: gone (seq_cst), then sweep: visit what is in the lists. Who publishes
 //                pushes (seq_cst), then looks at gone, and sweeps; so does a consumer that leaves, for it may have taken a list and
 //                served only its first. By then all mailboxes have the order to discard
@@ -194,6 +199,7 @@ class executor_core {
   void leave_search(consumer& me) noexcept;
   void sleep(consumer& me) noexcept;
   void look() noexcept;
+  void call_sleepers() noexcept;
   void stop_consumers() noexcept;
   void ask_all_to_end() noexcept;
   void sweep() noexcept;

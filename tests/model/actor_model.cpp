@@ -243,6 +243,30 @@ TEST(actor_model, an_actor_rests_and_is_made_anew) {
   });
 }
 
+/// Three consumers. The first one stores the deadline while the second one searches; both are then held up by handlers that end after
+/// the pause. The third one sleeps without a deadline, until it is called.
+TEST(actor_model, a_sleeper_is_called_for_a_rest_while_the_others_are_held_up) {
+  constexpr auto body = [](execution& e) {
+    e.thread("root", [] {
+      executor threads(3);
+      model::signal served;
+      const auto waits = [&served](int) { served.wait(); };
+      actor<counter> fails(threads, none, restarts);
+      auto one = threads.make_mailbox<int>(waits);
+      auto two = threads.make_mailbox<int>(waits);
+      fails.pause();
+      static_cast<void>(fails.tell(fail));
+      static_cast<void>(fails.tell([&served](counter&) { served.raise(); }));
+      fails.resume();
+      static_cast<void>(one.send(1));
+      static_cast<void>(two.send(1));
+      served.wait();
+      check(fails.stats().restarts == 1, "once");
+    });
+  };
+  expect_whole("actor_rest_unheard", "actor_rest_unheard_uniform", body);
+}
+
 /// Two consumers whose deadlines pass at one time: what the first one finds, the second may be called for.
 TEST(actor_model, two_actors_rest) {
   expect_whole("actor_two_rest", "actor_two_rest_uniform", [](execution& e) {
