@@ -156,6 +156,15 @@ std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status&
   return admit_waiting(wanted, status);
 }
 
+/// Under the lock, no append is half done when a sender looks for the oldest message.
+void mailbox_core::append_and_trim(queue::mpsc_link& first, queue::mpsc_link& last) noexcept {
+  {
+    const base::lock_guard guard(parts_->drops);
+    tail_.append(first, last);
+  }
+  trim();
+}
+
 /// The sender, after its append and before its schedule: who appends last leaves no more than the capacity.
 void mailbox_core::trim() noexcept {
   // relaxed. In this word's one order; a count that includes what is on its way drops one that would have to go anyway.

@@ -70,7 +70,7 @@ struct mailbox_core::parts {
   base::mutex lock;         // of those who wait
   mailbox_waiter senders;   // for room, under the lock
   mailbox_waiter watchers;  // tasks that wait for emptiness or the end, under the lock
-  base::mutex drops;        // around taking links out, where senders do that as well
+  base::mutex drops;        // of one that drops: around appending links and taking them out
   removal* being_emptied =
       nullptr;  // the list's head, if its message is still being moved out; under `drops`
 

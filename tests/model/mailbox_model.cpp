@@ -317,6 +317,35 @@ TEST(mailbox_model, senders_drop_the_oldest_beside_a_close) {
   expect_whole("mailbox_drop_close", body);
 }
 
+// One send is in progress at most beside the own one, which has returned.
+TEST(mailbox_model, one_that_drops_holds_its_capacity_and_a_message_for_each_send) {
+  const auto body = [](execution& e) {
+    house<int>::inhabit(
+        e,
+        1,
+        [](house<int>& h) {
+          auto made = serving({.capacity = 1, .on_full = overflow::drop_oldest})(h);
+          made.pause();
+          return made;
+        },
+        [](house<int>& h) { h.send(1); },
+        [](house<int>& h) {
+          for (int i = 2; i < 5; ++i) {
+            h.send(i);
+            check(h.box->stats().depth <= 2, "the capacity, and the other send");
+          }
+        },
+        [](house<int>& h) {
+          check(h.box->stats().depth <= 1, "the capacity, since no send runs");
+          h.box->resume();
+          h.box->drain();
+          const mailbox_stats s = h.box->stats();
+          check(s.served + s.dropped == 4, "served or destroyed");
+        });
+  };
+  expect_whole("mailbox_drop_bound", body);
+}
+
 TEST(mailbox_model, two_batches_into_one_that_drops) {
   const auto body = [](execution& e) {
     const auto two = [](house<int>& h) {

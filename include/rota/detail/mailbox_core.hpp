@@ -20,7 +20,7 @@ enum class overflow : std::uint8_t {
   reject,
   // Blocks the calling thread until there is room. Inside of a task or of a handler it refuses instead: see async_send.
   wait,
-  // Destroys the message that has waited longest.
+  // Destroys the message that has waited longest. More than the capacity may wait while sends run: by the messages of those sends.
   drop_oldest,
 };
 
@@ -117,8 +117,12 @@ class ready_lists;
 //   abandon    the order to discard, fetch_or(closed), then schedule. From IDLE: the caller runs the last round itself. It was
 //              SCHEDULED: the round that begins later sees the order. EXECUTING: wait until that round sees it, one message later;
 //              is it a task, it is cancelled.
-//   drop       as an unbounded one: admit, append; then, as long as the count is above the capacity, take out the oldest; then
-//              schedule. Nobody waits: where nothing can be taken out, somebody is about to append, and trims after that.
+//   drop       as an unbounded one: admit, append under `drops`; then, as long as the count is above the capacity, take out the
+//              oldest; then schedule. Where nothing can be taken out, the list is empty: what is counted is on its way in.
+//              Bound: the list holds at most the capacity and the messages of the sends that have not returned. When a sender's
+//              trim ends, the list held at most the capacity at one moment of it; all that was appended since belongs to sends that
+//              have not trimmed yet. Without the lock there is no bound: T1 exchanges the tail and is preempted before it links its
+//              message; T2 sends without an end, and takes out nothing, since what it has appended cannot be reached.
 //              Senders and rounds take out beside each other: links under `drops`, messages without it. A link that has become the head
 //              is freed by the second of {who moves its message out, who takes out the next}.
 //   wait       fetch_or(waiting) under the lock; look again; into the list. Whoever makes room sees the bit, and takes the lock.
@@ -149,8 +153,11 @@ class ROTA_API mailbox_core {
   std::size_t admit(std::size_t wanted, bool may_block, send_status& status) noexcept;
   /// What was admitted: a chain, whose last `next` is null.
   void deliver(queue::mpsc_link& first, queue::mpsc_link& last) noexcept {
-    tail_.append(first, last);
-    if (drops_) trim();
+    if (drops_) {
+      append_and_trim(first, last);
+    } else {
+      tail_.append(first, last);
+    }
     if (flags_.schedule() == on_schedule::publish) publish();
   }
 
@@ -295,6 +302,7 @@ class ROTA_API mailbox_core {
   [[nodiscard]] std::size_t try_admit(std::size_t wanted, send_status& status) noexcept;
   [[nodiscard]] std::size_t admit_waiting(std::size_t wanted, send_status& status) noexcept;
   void take_back(std::size_t count) noexcept;
+  void append_and_trim(queue::mpsc_link& first, queue::mpsc_link& last) noexcept;
   void trim() noexcept;
   void make_room(std::uint32_t count) noexcept;
   [[nodiscard]] std::uint64_t settle() noexcept;

@@ -288,6 +288,7 @@ template <class Runtime>
 ///               moved from, or made by default.
 /// Cost          send: a node of sizeof(T) + 8 bytes from this thread's free list, three read-modify-writes (bounded mailboxes:
 ///               the same), and when the mailbox was idle a fourth and a look at who sleeps. send_n: as one, and a node for each.
+///               With overflow::drop_oldest also a lock, for the append.
 /// Example       examples/mailbox.cpp
 template <class T>
 class address {
