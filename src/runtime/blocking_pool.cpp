@@ -298,14 +298,9 @@ void blocking_pool::end(turn& now) noexcept {
 }
 
 void blocking_pool::call(header& task) noexcept {
-  // A closure never suspends, yet a report must name it. Enrolled first: a shutdown that is not seen below finds it there.
+  // A closure never suspends, yet a report must name it. It is enrolled first: a shutdown whose phase is not seen below finds it there.
   core::enroll_once(task);
-  bool cancelling;
-  {
-    const base::lock_guard lock(mutex_);
-    cancelling = cancelling_;
-  }
-  if (cancelling) core::cancel(task, cancel_reason::shutdown);
+  tasks_.pass_end_on(task);
   core::run_entry(task);
   tasks_.note_outside(-1);
 }

@@ -191,7 +191,7 @@ class alignas(base::cache_line) worker {
   std::uint32_t forks_in_a_row_ = 0;
   std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last
   std::uint32_t polls_this_tick_ = 0;
-  unsigned neighbour_;  // whose ring is looked at next
+  unsigned neighbour_;                    // whose ring is looked at next
   std::uint64_t stamp_of_neighbour_ = 0;  // its poll, when it was chosen
   bool searching_ = false;
   newest newest_goes_ = newest::to_slot;

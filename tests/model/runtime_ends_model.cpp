@@ -254,6 +254,23 @@ TEST(runtime_ends_model, a_closure_that_returns_within_the_grace_is_waited_for) 
   expect_holds(whole("ends_closure_in_time"), body);
 }
 
+// It goes on until it is cancelled. It is found by the sweep, or reads the phase when it begins: it is never given the whole grace.
+TEST(runtime_ends_model, a_closure_that_begins_beside_a_shutdown_hears_of_it) {
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime rt(one_worker());
+      rt.spawn_blocking([] {
+          signal never;
+          while (!this_task::cancel_requested()) never.wait(testing::now() + 1min);
+        }).detach();
+      const auto begin = testing::now();
+      check(rt.shutdown(1h).survivors.empty(), "there was time enough");
+      check(testing::now() - begin < 3min, "it is cancelled when the shutdown begins, not with the grace");
+    });
+  };
+  expect_holds(whole("ends_closure_beside"), body);
+}
+
 // The thread of a closure that was awaited is inside of nothing: the runtime does not go before that thread has.
 TEST(runtime_ends_model, the_thread_of_a_closure_that_was_awaited_is_joined) {
   const auto body = [](execution& e) {
