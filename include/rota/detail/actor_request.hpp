@@ -245,7 +245,7 @@ class inquiry final : public reply<R> {
   /// A task of its own, so that the asker can have it cancelled, and no more than it.
   task<void> answer(mailbox_core& box, State& state) {
     join_handle<R> started = start(box, state);
-    if (!started) co_return;
+    if (!started.valid()) co_return;
     auto end = started.result();
     this->result_ = co_await end;
     this->finish();
