@@ -3,6 +3,7 @@
 #include <rota/cancel.hpp>
 #include <rota/detail/enter.hpp>
 #include <rota/scope.hpp>
+#include <rota/spawn.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
 
@@ -149,7 +150,7 @@ TEST_P(when_in_order, all_of_a_vector_of_handles) {
                           std::vector<join_handle<int>> handles;
                           for (int i = 0; i < 3; ++i) handles.push_back(s.spawn(gives, i));
                           const std::vector<int> values = co_await when_all(handles);
-                          EXPECT_FALSE(handles.front());
+                          EXPECT_FALSE(handles.front().valid());
                           co_return values.at(1) + values.at(2);
                         }),
             "value 3");
