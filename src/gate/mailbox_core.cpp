@@ -158,20 +158,21 @@ std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status&
 
 /// Under the lock, no append is half done when a sender looks for the oldest message.
 void mailbox_core::append_and_trim(queue::mpsc_link& first, queue::mpsc_link& last) noexcept {
+  std::size_t count = 1;
+  // relaxed. The chain is the sender's until it is appended.
+  for (const queue::mpsc_link* at = &first; at != &last; at = at->next.load(base::order::relaxed)) ++count;
   {
     const base::lock_guard guard(parts_->drops);
     tail_.append(first, last);
+    parts_->length.set(parts_->length.get() + count);
   }
   trim();
 }
 
-/// The sender, after its append and before its schedule: who appends last leaves no more than the capacity.
+/// The sender, after its append and before its schedule. The length and the removal are one step under the lock: two senders that find one
+/// message too many drop one, not two.
 void mailbox_core::trim() noexcept {
-  // relaxed. In this word's one order; a count that includes what is on its way drops one that would have to go anyway.
-  while ((size_.load(base::order::relaxed) & count_mask) > parts_->options.capacity) {
-    if (destroy_oldest(1) == 0) return;
-    note_dropped(1);
-  }
+  while (destroy_oldest(1, parts_->options.capacity) != 0) note_dropped(1);
 }
 
 std::size_t mailbox_core::admit_waiting(std::size_t wanted, send_status& status) noexcept {
@@ -248,11 +249,14 @@ void mailbox_core::take_back(std::size_t count) noexcept {
   schedule();
 }
 
-bool mailbox_core::remove_beside_others(removal& now) noexcept {
+bool mailbox_core::remove_beside_others(removal& now, std::size_t keep) noexcept {
   const base::lock_guard guard(parts_->drops);
+  const std::size_t length = parts_->length.get();
+  if (length <= keep) return false;
   now.link = taker_.front();
-  if (now.link == nullptr) return false;
+  ROTA_ASSERT(now.link != nullptr);
   now.before = taker_.pop(*now.link);
+  parts_->length.set(length - 1);
   if (removal* const other = std::exchange(parts_->being_emptied, &now)) {
     other->frees = true;
     now.before = nullptr;
@@ -645,7 +649,7 @@ mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
     if (t.discards) {
       // relaxed. Only rounds write it.
       if (over_.load(base::order::relaxed) == 0) come_to(at_rest);
-      t.count = destroy_oldest(t.wanted);
+      t.count = destroy_oldest(t.wanted, 0);
       note_dropped(t.count);
       note_done(t.count);
     } else if (!t.rests) {

@@ -67,10 +67,11 @@ struct mailbox_core::parts {
   std::unique_ptr<base::time_point[]> restarted;  // when the last `limit` were, in a ring; the rounds'
   base::atomic<std::uint64_t> dropped{0};
 
-  base::mutex lock;         // of those who wait
-  mailbox_waiter senders;   // for room, under the lock
-  mailbox_waiter watchers;  // tasks that wait for emptiness or the end, under the lock
-  base::mutex drops;        // of one that drops: around appending links and taking them out
+  base::mutex lock;                   // of those who wait
+  mailbox_waiter senders;             // for room, under the lock
+  mailbox_waiter watchers;            // tasks that wait for emptiness or the end, under the lock
+  base::mutex drops;                  // of one that drops: around appending links and taking them out
+  base::cell<std::size_t> length{0};  // of its list; under `drops`
   removal* being_emptied =
       nullptr;  // the list's head, if its message is still being moved out; under `drops`
 

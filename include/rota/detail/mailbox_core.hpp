@@ -231,8 +231,8 @@ class ROTA_API mailbox_core {
   /// Of handlers that give tasks: the one for the message that was taken out last. Its message stays until it is dropped.
   [[nodiscard]] virtual task<void> take_pending();
   virtual void drop_pending() noexcept {}
-  /// Takes out and destroys the oldest, at most so many.
-  virtual std::uint32_t destroy_oldest(std::uint32_t most) noexcept = 0;
+  /// Takes out and destroys the oldest, at most so many, and only as long as more than `keep` are there.
+  virtual std::uint32_t destroy_oldest(std::uint32_t most, std::size_t keep) noexcept = 0;
   /// Destroys the handler, if it is there.
   virtual void retire() noexcept = 0;
   /// At the end: and what it would be made anew from.
@@ -249,9 +249,9 @@ class ROTA_API mailbox_core {
     queue::mpsc_link* before = nullptr;  // not needed any more, unless null
     bool frees = false;  // under `drops`: it is the head no more, and whoever empties it frees it
   };
-  /// False: there is none.
-  [[nodiscard]] bool remove_oldest(removal& now) noexcept {
-    if (drops_) return remove_beside_others(now);
+  /// Returns false if no more than `keep` are there, which is 0 but for one that drops.
+  [[nodiscard]] bool remove_oldest(removal& now, std::size_t keep) noexcept {
+    if (drops_) return remove_beside_others(now, keep);
     now.link = taker_.front();
     if (now.link == nullptr) return false;
     now.before = taker_.pop(*now.link);
@@ -307,7 +307,7 @@ class ROTA_API mailbox_core {
   void make_room(std::uint32_t count) noexcept;
   [[nodiscard]] std::uint64_t settle() noexcept;
   void wake_senders(std::uint32_t count) noexcept;
-  [[nodiscard]] bool remove_beside_others(removal& now) noexcept;
+  [[nodiscard]] bool remove_beside_others(removal& now, std::size_t keep) noexcept;
   [[nodiscard]] bool settle_removal(const removal& now) noexcept;
   void publish() noexcept;
   void note_wait() noexcept;

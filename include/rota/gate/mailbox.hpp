@@ -72,9 +72,9 @@ class mailbox_queue : public mailbox_core {
   }
 
   /// The oldest message, or nothing. Its node stays as the list's head; the one before it goes.
-  bool take_out(std::optional<T>& into) noexcept {
+  bool take_out(std::optional<T>& into, std::size_t keep = 0) noexcept {
     removal now;
-    if (!remove_oldest(now)) return false;
+    if (!remove_oldest(now, keep)) return false;
     if (now.before != nullptr) free_node(static_cast<node*>(now.before));
     note_taken_out();
     core::demand_unguarded();
@@ -87,10 +87,10 @@ class mailbox_queue : public mailbox_core {
   }
 
  private:
-  std::uint32_t destroy_oldest(std::uint32_t most) noexcept final {
+  std::uint32_t destroy_oldest(std::uint32_t most, std::size_t keep) noexcept final {
     std::uint32_t count = 0;
     std::optional<T> message;
-    while (count < most && take_out(message)) {
+    while (count < most && take_out(message, keep)) {
       ++count;
       message.reset();
     }
