@@ -144,7 +144,7 @@ void close_a_circle(world& w, execution& e, work_id reserved, work_id first) {
   e.finally([&w] {
     const auto is_blocked = [](record& each) { return each.handle.status() == work_status::blocked; };
     check(!is_blocked(w.of[0]) || !is_blocked(w.of[1]), "they do not wait for each other");
-    check(w.of[0].handle || w.of[1].handle, "only one is refused");
+    check(w.of[0].handle.valid() || w.of[1].handle.valid(), "only one is refused");
     for (record& each : w.of) static_cast<void>(each.handle.cancel());
   });
 }
