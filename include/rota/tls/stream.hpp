@@ -148,7 +148,7 @@ class stream : public detail::connection<S> {
   {
     return detail::finish_stream(this->link_, limit);
   }
-  /// That of the stream below: who waits is told errc::closed. A socket with unread input resets the connection then: see finish().
+  /// Closes the stream below: a task that waits is told errc::closed. A socket with unread input resets the connection then: see finish().
   void close() noexcept
     requires requires(S& s) { s.close(); }
   {
