@@ -3,7 +3,6 @@
 
 #include <coroutine>
 #include <expected>
-#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -168,10 +167,10 @@ class ROTA_API interval {
   /// is cancelled while it is awaited is not used up.
   [[nodiscard]] tick_leaf tick() noexcept { return tick_leaf(*this); }
 
-  /// Takes the next tick if it is due now, and returns the time for which it was scheduled. Otherwise returns nothing, and no tick is
-  /// used up. The first call begins the schedule, as `tick` does. Reads the clock of the task that calls it, which a test may have
+  /// Takes the next tick if it is due now, and returns the time for which it was scheduled. Otherwise no tick is used up, and the error
+  /// says how long it is until the next one. The first call begins the schedule, as `tick` does. Reads the clock of the task that calls it, which a test may have
   /// replaced; outside of tasks the steady clock.
-  [[nodiscard]] std::optional<time_point> try_tick() noexcept;
+  [[nodiscard]] std::expected<time_point, std::chrono::nanoseconds> try_tick() noexcept;
 
   [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
 

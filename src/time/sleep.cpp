@@ -3,7 +3,6 @@
 #include "task/header.hpp"
 #include "time/tick.hpp"
 
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -61,10 +60,10 @@ base::time_point interval::take_tick(time_point now) noexcept {
   return scheduled;
 }
 
-std::optional<base::time_point> interval::try_tick() noexcept {
+std::expected<base::time_point, base::nanoseconds> interval::try_tick() noexcept {
   core::header* const me = core::current_task();
   const base::time_point now = me != nullptr ? timing::now_for(*me) : base::now();
-  if (!is_due_at(now)) return std::nullopt;
+  if (!is_due_at(now)) return std::unexpected(next_ - now);
   return take_tick(now);
 }
 
