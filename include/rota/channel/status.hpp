@@ -18,6 +18,17 @@ enum class [[nodiscard]] send_status : unsigned char {
   timed_out,  // refused: there was no room in time
 };
 
+[[nodiscard]] constexpr const char* to_string(send_status status) noexcept {
+  switch (status) {
+    case send_status::sent: return "sent";
+    case send_status::full: return "full";
+    case send_status::dropped: return "dropped";
+    case send_status::closed: return "closed";
+    case send_status::timed_out: return "timed out";
+  }
+  return "unknown";
+}
+
 /// Why there is no item.
 enum class recv_status : unsigned char {
   empty,      // none is there now
@@ -25,6 +36,16 @@ enum class recv_status : unsigned char {
   timed_out,  // none came in time
   lagged,     // what came next has been overwritten: see no_item
 };
+
+[[nodiscard]] constexpr const char* to_string(recv_status status) noexcept {
+  switch (status) {
+    case recv_status::empty: return "empty";
+    case recv_status::closed: return "closed";
+    case recv_status::timed_out: return "timed out";
+    case recv_status::lagged: return "lagged";
+  }
+  return "unknown";
+}
 
 /// What a send does where there is no room.
 enum class overflow : unsigned char {

@@ -13,6 +13,15 @@ enum class [[nodiscard]] send_status : std::uint8_t {
   closed,  // refused: no message comes in any more
 };
 
+[[nodiscard]] constexpr const char* to_string(send_status status) noexcept {
+  switch (status) {
+    case send_status::sent: return "sent";
+    case send_status::full: return "full";
+    case send_status::closed: return "closed";
+  }
+  return "unknown";
+}
+
 /// How many of several messages are in, and why not all.
 struct sent_count {
   std::size_t count = 0;

@@ -24,6 +24,20 @@ enum class file_type : unsigned char {
   socket,
 };
 
+[[nodiscard]] constexpr const char* to_string(file_type type) noexcept {
+  switch (type) {
+    case file_type::unknown: return "unknown";
+    case file_type::regular: return "regular";
+    case file_type::directory: return "directory";
+    case file_type::symlink: return "symlink";
+    case file_type::block_device: return "block device";
+    case file_type::character_device: return "character device";
+    case file_type::fifo: return "fifo";
+    case file_type::socket: return "socket";
+  }
+  return "unknown";
+}
+
 /// Of a file, a directory, whatever has a name. A value.
 struct file_info {
   using time_point = std::chrono::system_clock::time_point;

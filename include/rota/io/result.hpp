@@ -16,4 +16,12 @@ enum class finish_outcome : unsigned char {
   limit_reached,  // the peer has not finished within the limit
 };
 
+[[nodiscard]] constexpr const char* to_string(finish_outcome outcome) noexcept {
+  switch (outcome) {
+    case finish_outcome::end_of_stream: return "end of stream";
+    case finish_outcome::limit_reached: return "limit reached";
+  }
+  return "unknown";
+}
+
 }  // namespace rota::io

@@ -34,6 +34,31 @@ enum class error_from : unsigned char {
   retry_filter,
 };
 
+[[nodiscard]] constexpr const char* to_string(error_from source) noexcept {
+  switch (source) {
+    case error_from::work: return "work";
+    case error_from::callback: return "callback";
+    case error_from::default_callback: return "default callback";
+    case error_from::pool_started: return "pool started";
+    case error_from::pool_idle: return "pool idle";
+    case error_from::running_changed: return "running changed";
+    case error_from::work_started: return "work started";
+    case error_from::work_ended: return "work ended";
+    case error_from::work_stopped: return "work stopped";
+    case error_from::work_cancelled: return "work cancelled";
+    case error_from::work_timed_out: return "work timed out";
+    case error_from::pool_timed_out: return "pool timed out";
+    case error_from::work_rejected: return "work rejected";
+    case error_from::work_discarded: return "work discarded";
+    case error_from::work_abandoned: return "work abandoned";
+    case error_from::running_timer: return "running timer";
+    case error_from::thread_hook: return "thread hook";
+    case error_from::rejection_choice: return "rejection choice";
+    case error_from::retry_filter: return "retry filter";
+  }
+  return "unknown";
+}
+
 struct pool_error {
   error_from from;
   work_id id;  // none: of no work

@@ -16,6 +16,14 @@ enum class event_reset : unsigned char {
 /// How it begins.
 enum class event_state : unsigned char { unset, set };
 
+[[nodiscard]] constexpr const char* to_string(event_state state) noexcept {
+  switch (state) {
+    case event_state::unset: return "unset";
+    case event_state::set: return "set";
+  }
+  return "unknown";
+}
+
 // PROTOCOL: event
 //   word_    bit 0: set · bit 1: waiting. Never both.
 //

@@ -21,6 +21,14 @@ enum class set_refusal : unsigned char {
   busy,  // somebody is making one
 };
 
+[[nodiscard]] constexpr const char* to_string(set_refusal refusal) noexcept {
+  switch (refusal) {
+    case set_refusal::full: return "full";
+    case set_refusal::busy: return "busy";
+  }
+  return "unknown";
+}
+
 }  // namespace rota::sync
 
 namespace rota::core {

@@ -19,6 +19,14 @@ enum class acquire_refusal : unsigned char {
   closed,  // and there will be none
 };
 
+[[nodiscard]] constexpr const char* to_string(acquire_refusal refusal) noexcept {
+  switch (refusal) {
+    case acquire_refusal::empty: return "empty";
+    case acquire_refusal::closed: return "closed";
+  }
+  return "unknown";
+}
+
 // PROTOCOL: semaphore
 //   word_    63     62      61                                0
 //          +------+-------+-----------------------------------+

@@ -18,6 +18,14 @@ enum class turn_refusal : unsigned char {
   closed,  // nobody comes in any more
 };
 
+[[nodiscard]] constexpr const char* to_string(turn_refusal refusal) noexcept {
+  switch (refusal) {
+    case turn_refusal::busy: return "busy";
+    case turn_refusal::closed: return "closed";
+  }
+  return "unknown";
+}
+
 /// Runs one function at a time, in the order in which they came: functions, and tasks from the first line to the last, also while
 /// these wait for something. What one did is seen by the next, so that what only a strand's functions use needs no lock.
 ///
