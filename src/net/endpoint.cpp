@@ -58,6 +58,53 @@ endpoint endpoint::any_v4(std::uint16_t port) noexcept {
   return made;
 }
 
+endpoint endpoint::loopback_v6(std::uint16_t port) noexcept {
+  endpoint made = any_v6(port);
+  made.bytes_[15] = 1;
+  return made;
+}
+
+endpoint endpoint::any_v6(std::uint16_t port) noexcept {
+  endpoint made;
+  made.port_ = port;
+  made.v6_ = true;
+  return made;
+}
+
+const std::uint8_t* endpoint::v4_bytes() const noexcept {
+  static constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (!v6_) return bytes_.data();
+  return std::memcmp(bytes_.data(), mapped.data(), mapped.size()) == 0 ? bytes_.data() + mapped.size() : nullptr;
+}
+
+bool endpoint::is_unspecified() const noexcept {
+  static constexpr std::array<std::uint8_t, 16> zero{};
+  const std::uint8_t* four = v4_bytes();
+  return std::memcmp(four != nullptr ? four : bytes_.data(), zero.data(), four != nullptr ? 4 : 16) == 0;
+}
+
+bool endpoint::is_loopback() const noexcept {
+  if (const std::uint8_t* four = v4_bytes(); four != nullptr) return four[0] == 127;
+  return bytes_ == loopback_v6(0).bytes_;
+}
+
+bool endpoint::is_private() const noexcept {
+  const std::uint8_t* four = v4_bytes();
+  if (four == nullptr) return (bytes_[0] & 0xfe) == 0xfc;
+  if (four[0] == 172) return (four[1] & 0xf0) == 16;
+  return four[0] == 10 || (four[0] == 192 && four[1] == 168);
+}
+
+bool endpoint::is_link_local() const noexcept {
+  if (const std::uint8_t* four = v4_bytes(); four != nullptr) return four[0] == 169 && four[1] == 254;
+  return bytes_[0] == 0xfe && (bytes_[1] & 0xc0) == 0x80;
+}
+
+bool endpoint::is_multicast() const noexcept {
+  if (const std::uint8_t* four = v4_bytes(); four != nullptr) return (four[0] & 0xf0) == 224;
+  return bytes_[0] == 0xff;
+}
+
 std::expected<endpoint, std::error_code> endpoint::from_native(const void* address,
                                                                std::size_t size) noexcept {
   endpoint made;
