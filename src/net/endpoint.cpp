@@ -74,7 +74,8 @@ endpoint endpoint::any_v6(std::uint16_t port) noexcept {
 const std::uint8_t* endpoint::v4_bytes() const noexcept {
   static constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (!v6_) return bytes_.data();
-  return std::memcmp(bytes_.data(), mapped.data(), mapped.size()) == 0 ? bytes_.data() + mapped.size() : nullptr;
+  return std::memcmp(bytes_.data(), mapped.data(), mapped.size()) == 0 ? bytes_.data() + mapped.size()
+                                                                       : nullptr;
 }
 
 bool endpoint::is_unspecified() const noexcept {

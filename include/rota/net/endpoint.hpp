@@ -38,7 +38,8 @@ class ROTA_API endpoint {
   /// Classes of addresses. An address ::ffff:a.b.c.d has the classes of a.b.c.d.
   [[nodiscard]] bool is_unspecified() const noexcept;  // 0.0.0.0, ::
   [[nodiscard]] bool is_loopback() const noexcept;     // 127.0.0.0/8, ::1
-  [[nodiscard]] bool is_private() const noexcept;  // 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918), fc00::/7
+  [[nodiscard]] bool is_private()
+      const noexcept;  // 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918), fc00::/7
   [[nodiscard]] bool is_link_local() const noexcept;  // 169.254.0.0/16, fe80::/10
   [[nodiscard]] bool is_multicast() const noexcept;   // 224.0.0.0/4, ff00::/8
   /// As parse() takes it.
@@ -49,7 +50,8 @@ class ROTA_API endpoint {
   friend bool operator==(const endpoint&, const endpoint&) = default;
 
  private:
-  [[nodiscard]] const std::uint8_t* v4_bytes() const noexcept;  // four bytes; nullptr: neither IPv4 nor mapped
+  [[nodiscard]] const std::uint8_t* v4_bytes()
+      const noexcept;                     // four bytes; nullptr: neither IPv4 nor mapped
   std::array<std::uint8_t, 16> bytes_{};  // network order; the first four for IPv4
   std::uint32_t scope_ = 0;
   std::uint16_t port_ = 0;
