@@ -248,5 +248,11 @@ template <class F, class... Args>
 auto run(F&& function, Args&&... args) {
   return run(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
 }
+/// A function that takes no options itself: these are the runtime's.
+template <class F>
+  requires(core::makes_task<F> && !core::makes_task<F, runtime_options>)
+auto run(F&& function, runtime_options options) {
+  return run(core::make_task(std::forward<F>(function)), std::move(options));
+}
 
 }  // namespace rota

@@ -39,6 +39,11 @@ class ROTA_API tcp_listener {
   /// For what endpoint::parse() returned.
   [[nodiscard]] static result<tcp_listener> bind(const std::expected<endpoint, std::error_code>& at,
                                                  listen_options options = {}) noexcept;
+  /// An address and a port, as "127.0.0.1:8080" or "[::]:0"; port 0: a free one, which local_endpoint() names. No name of a host: the error
+  /// of endpoint::parse().
+  [[nodiscard]] static result<tcp_listener> bind(std::string_view at, listen_options options = {}) noexcept {
+    return bind(endpoint::parse(at), options);
+  }
   /// A listening TCP socket that was made elsewhere, by a service manager perhaps: owns it from now on. An error: it stays the caller's;
   /// std::errc::wrong_protocol_type: it is no TCP socket, or does not listen.
   [[nodiscard]] static result<tcp_listener> adopt(int fd) noexcept;

@@ -42,6 +42,12 @@ class ROTA_API udp_socket {
  public:
   /// errc::no_runtime outside of a task; EADDRINUSE, ...
   [[nodiscard]] static result<udp_socket> bind(const endpoint& at, udp_options options = {}) noexcept;
+  /// An address and a port, as "127.0.0.1:5353" or "[::]:0". No name of a host: the error of endpoint::parse().
+  [[nodiscard]] static result<udp_socket> bind(std::string_view at, udp_options options = {}) noexcept {
+    const std::expected<endpoint, std::error_code> parsed = endpoint::parse(at);
+    if (!parsed.has_value()) return std::unexpected(parsed.error());
+    return bind(*parsed, options);
+  }
   /// One that was made elsewhere: owns it from now on. An error: it stays the caller's; std::errc::wrong_protocol_type: it is none.
   [[nodiscard]] static result<udp_socket> adopt(int fd) noexcept;
   /// The other way: the descriptor, non-blocking, is the caller's.

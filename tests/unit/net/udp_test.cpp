@@ -51,6 +51,20 @@ TEST(udp, datagrams_say_who_sent_them) {
   });
 }
 
+TEST(udp, is_bound_where_a_text_says) {
+  run([]() -> task<> {
+    auto four = net::udp_socket::bind("127.0.0.1:0");
+    EXPECT_TRUE(four.has_value() && four->local_endpoint().value().is_loopback());
+    auto listener = net::tcp_listener::bind("127.0.0.1:0");
+    EXPECT_TRUE(listener.has_value() && listener->local_endpoint().value().port() != 0);
+    const std::error_code refused = net::endpoint::parse("localhost:0").error();
+    EXPECT_EQ(net::udp_socket::bind("localhost:0").error(), refused) << "no name is looked up";
+    EXPECT_EQ(net::tcp_listener::bind("localhost:0").error(), refused);
+    EXPECT_FALSE(net::tcp_listener::bind(std::string_view()).has_value());
+    co_return;
+  });
+}
+
 TEST(udp, a_receive_waits_and_a_cancelled_one_takes_nothing) {
   on_one_worker([]() -> task<> {
     udp_socket one = bound();

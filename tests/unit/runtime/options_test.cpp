@@ -33,6 +33,22 @@ TEST(runtime_options, workers) {
   expect_refused(o, "workers", "not 1000000");
 }
 
+TEST(runtime_options, are_given_to_run_beside_a_task_or_a_function) {
+  std::atomic<int> threads{0};
+  runtime_options counted = with_workers(3);
+  counted.blocking.on_thread_start = [&threads](unsigned /*index*/) { ++threads; };
+  const auto five = []() -> task<int> { co_return 5; };
+  EXPECT_EQ(run(five(), counted), 5);
+  EXPECT_EQ(threads.exchange(0), 3);
+  EXPECT_EQ(run(five, counted), 5);
+  EXPECT_EQ(threads, 3);
+  EXPECT_EQ(run([]() -> task<int> { co_return 5; }, {.workers = 1}), 5);
+  EXPECT_EQ(
+      run([](const runtime_options& mine) -> task<unsigned> { co_return mine.workers; }, with_workers(2)), 2U)
+      << "a function that takes options gets them";
+  EXPECT_THROW(run(five, with_workers(5000)), std::invalid_argument);
+}
+
 TEST(runtime_options, backend) {
   runtime_options o;
   o.backend = static_cast<io_backend>(77);
