@@ -180,7 +180,7 @@ class ROTA_API runtime {
   ~runtime();
 
   /// Runs a task on the calling thread and returns its value. Rethrows; `cancelled_error` if it was cancelled;
-  /// `errc::nested_block_on` inside a task.
+  /// `errc::nested_block_on` inside a task, but for closures of spawn_blocking and functions inside of block_in_place.
   template <class T>
   T block_on(task<T> work) {
     return core::run_on_this_thread(std::move(work), &scheduler());

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/detail/blocking_section.hpp>
 #include <rota/detail/spawn_on.hpp>
 #include <rota/detail/under_deadline.hpp>
 #include <rota/task.hpp>
@@ -12,23 +13,9 @@ namespace rota {
 
 namespace core {
 
-/// Of the task that runs on this thread. Throws `errc::no_runtime` outside of one.
+/// Of the task that runs on this thread. Throws `errc::no_runtime` outside of one; `errc::forked` in a forked child.
 [[nodiscard]] ROTA_API scheduler& current_scheduler();
 [[nodiscard]] ROTA_API scheduler& current_blocking_pool();
-
-/// Lends this worker's role while it lives, if this thread plays one.
-class ROTA_API blocking_section {
- public:
-  blocking_section();
-  blocking_section(const blocking_section&) = delete;
-  blocking_section& operator=(const blocking_section&) = delete;
-  ~blocking_section();
-
- private:
-  void* lent_;
-  void* task_ = nullptr;
-  void* outer_ = nullptr;
-};
 
 }  // namespace core
 
@@ -43,7 +30,8 @@ class ROTA_API blocking_section {
 ///               happens before `co_await handle` returns.
 /// Failure       An exception from `work` is rethrown by `co_await handle`. If the handle was dropped, the exception goes
 ///               to `runtime_options::on_unhandled`. Throws `std::bad_alloc`, and then nothing was started;
-///               `errc::no_runtime` outside of a task. After the shutdown began: the handle is cancelled already.
+///               `errc::no_runtime` outside of a task; `errc::forked` if the task goes on in a forked child, where no worker
+///               of its runtime runs. After the shutdown began: the handle is cancelled already.
 /// Cost          No allocation beyond the coroutine frame of `work`, and one more inside of a timeout or a with_deadline,
 ///               which the task inherits; one push to this worker's queue; at most one wake-up of an idle worker.
 /// Example       examples/spawn.cpp
@@ -63,7 +51,8 @@ auto spawn(F&& function, Args&&... args) {
 }
 
 /// Calls `function(args...)` on a thread of the blocking pool. Cancelled before it starts it never does; later it cannot
-/// be stopped, but may ask `this_task::cancel_requested()`. The deadline of this place cancels it too. Where as many wait as
+/// be stopped, but may ask `this_task::cancel_requested()`. It may block: `run` and `runtime::block_on` are allowed in it.
+/// The deadline of this place cancels it too. Where as many wait as
 /// may (pool_options::queue_limit) `on_full` decides: a task never waits here, its closure ends as cancelled
 /// (cancel_reason::queue_full), or is run by the caller.
 template <class F, class... Args>

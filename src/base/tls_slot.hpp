@@ -20,7 +20,7 @@ struct thread_locals {
   std::uint64_t last_id = 0;
   unsigned nesting = 0;      // task: tasks run inside one another by blocking joins
   unsigned helps = 0;        // task: nested joins that help
-  void* in_place = nullptr;  // task: the header whose blocking section this thread is inside of
+  void* in_place = nullptr;  // task: the innermost blocking section that this thread is inside of
   unsigned destroying = 0;   // task: frames that are being destroyed one inside the other
   void* doomed = nullptr;    // task: frames that wait for that to end
   void* hooks = nullptr;     // task: the cancel hooks that this thread is about to call, while it calls them

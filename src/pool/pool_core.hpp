@@ -1,6 +1,7 @@
 // The pool itself: what thread_pool and every work point to.
 #pragma once
 
+#include "base/thread.hpp"
 #include "pool/crew.hpp"
 #include "pool/desk.hpp"
 #include "pool/extras.hpp"
@@ -81,6 +82,9 @@ class pool_core final : public crew_client {
   ~pool_core();
 
   // ---- submit.cpp
+  /// Throws errc::forked in a child of the process that made this pool: it has none of the threads.
+  void demand_own_process(const char* what) const;
+  [[nodiscard]] bool is_own_process() const noexcept { return base::this_process_id() == process_; }
   [[nodiscard]] work_core& draw(const body_type& type, const work_options* wanted);
   void give_back(work_core& w) noexcept;
   /// `given`: the caller has a reference afterwards.
@@ -364,6 +368,7 @@ class pool_core final : public crew_client {
   alignas(base::cache_line) const bool is_limited_;  // how many wait is limited
   const bool is_simple_;                             // no limit, no clock and no queue of the user's own
   const bool is_time_masked_;                        // time_one_in is a power of two
+  const std::uint64_t process_ = base::this_process_id();
   base::atomic<bool> closing_{false};
   base::atomic<bool> started_;  // written under lock_
   base::atomic<bool> paused_{false};

@@ -14,9 +14,14 @@
 
 namespace rota::pool::detail {
 
+void pool_core::demand_own_process(const char* what) const {
+  if (!is_own_process()) throw error(errc::forked, what);
+}
+
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
+  demand_own_process("submit");
   // relaxed. A hint; count_in() decides.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "submit");
   work_core* w = nullptr;
@@ -60,6 +65,7 @@ work_core& pool_core::draw_holder() {
 }
 
 work_id pool_core::reserve() {
+  demand_own_process("reserve");
   // relaxed. A hint.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "reserve");
   // release. Pairs with link_after(). Before anybody has the id.

@@ -139,6 +139,8 @@ thread_pool::thread_pool(pool_options options) : core_(new detail::pool_core(std
   core_->threads.fill();
 }
 thread_pool::~thread_pool() {
+  // A child of fork() has this object, but none of its threads.
+  if (!core_->is_own_process()) return;
   core_->shut_down(core_->options.shutdown_grace);
   core_->let_go();
 }

@@ -183,6 +183,7 @@ void watch_core::call_waiters() noexcept {
 
 /// What the pool knows of its watches, for its end.
 void pool_core::enlist(watch_core& one) {
+  demand_own_process("watch_source");
   const base::lock_guard guard(lock_);
   // relaxed. Who ends the pool looks at the list under the lock afterwards.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "watch_source");

@@ -161,13 +161,16 @@ void runtime_core::demand_own_process() const {
 bool runtime_core::is_own_process() const noexcept { return base::this_process_id() == process_; }
 
 /// A shutdown here would wait for itself: on a worker, in a task whose thread has lent its role, in a blocking section, in
-/// the root of block_on.
+/// the root of block_on; and in whatever such a task calls that runs a task of another runtime on this thread.
 // NOT IN A MODEL: who shuts down there ends the program
 bool runtime_core::runs_a_task_here() const noexcept {
   const sched::worker* const role = sched::worker::current();
   if (role != nullptr && &role->shared() == &tasks) return true;
-  const core::header* const task = core::task_in_sight();
-  return task != nullptr && task->owner != &threads && &core::scheduler_for_children(*task) == &tasks;
+  return core::any_task_here(
+      [](const core::header& task, const void* of) noexcept {
+        return &core::scheduler_for_children(task) == of && !core::is_closure(task);
+      },
+      static_cast<const core::scheduler*>(&tasks));
 }
 
 shutdown_report runtime_core::shutdown(base::nanoseconds grace) {

@@ -1,5 +1,6 @@
 #include "sched/scheduler.hpp"
 
+#include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 
 #include <utility>
@@ -132,7 +133,7 @@ const core::scheduler_ops scheduler::ops_table{
 };
 
 scheduler::scheduler(unsigned workers, std::uint64_t seed, base::time_point now)
-    : core::scheduler{&ops_table},
+    : core::scheduler{&ops_table, &core::passed_on_steady_clock, base::this_process_id()},
       idle_(workers),
       timers_(workers, now),
       registry_(workers),

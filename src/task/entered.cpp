@@ -147,6 +147,13 @@ void demand_outside_of_tasks() {
   if (current_task() != nullptr) throw error(errc::nested_block_on);
 }
 
+// A closure keeps its thread, and nobody else's: its task is left as it is in block_in_place.
+place_to_enter::place_to_enter() {
+  const header* const me = current_task();
+  if (me != nullptr && is_closure(*me)) section_.emplace();
+  demand_outside_of_tasks();
+}
+
 header& enter(promise_base& root, const result_vtable& type, scheduler* services) noexcept {
   scheduler& around = services == nullptr ? no_services() : *services;
   if (!around.ops->admit(around)) {

@@ -3,6 +3,7 @@
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
 
+#include <rota/detail/blocking_section.hpp>
 #include <rota/detail/fork_group.hpp>
 #include <rota/detail/spawn_on.hpp>
 
@@ -281,9 +282,35 @@ header* current_task() noexcept {
   return task_around();
 }
 
+namespace {
+
+const blocking_section* innermost_section() noexcept {
+  return static_cast<const blocking_section*>(base::this_thread_locals().in_place);
+}
+
+}  // namespace
+
 header* task_in_sight() noexcept {
   header* const running = current_task();
-  return running != nullptr ? running : static_cast<header*>(base::this_thread_locals().in_place);
+  if (running != nullptr) return running;
+  const blocking_section* around = innermost_section();
+  while (around != nullptr && around->task() == nullptr) around = around->outer();
+  return around != nullptr ? static_cast<header*>(around->task()) : nullptr;
+}
+
+bool any_task_here(bool (*is)(const header& task, const void* of) noexcept, const void* of) noexcept {
+  const header* const running = current_task();
+  if (running != nullptr && is(*running, of)) return true;
+  const blocking_section* around = innermost_section();
+  for (; around != nullptr; around = around->outer()) {
+    if (around->task() != nullptr && is(*static_cast<const header*>(around->task()), of)) return true;
+  }
+  return false;
+}
+
+bool is_closure(const header& task) noexcept {
+  scheduler& tasks = scheduler_for_children(task);
+  return &tasks != task.owner && tasks.ops->blocking(tasks) == task.owner;
 }
 
 }  // namespace rota::core

@@ -146,6 +146,14 @@ void disinherit(header& task) noexcept;
 /// The task that runs on this thread, or whose blocking section does; null if there is none.
 [[nodiscard]] header* task_in_sight() noexcept;
 
+/// Returns true if `is(task, of)` is true for the task that runs on this thread, or for one of those whose blocking sections it is
+/// inside of: each of them goes on only when this thread comes back to it.
+[[nodiscard]] bool any_task_here(bool (*is)(const header& task, const void* of) noexcept,
+                                 const void* of) noexcept;
+
+/// Returns true if `task`, which has not ended, is a closure of a runtime's spawn_blocking: its thread may block.
+[[nodiscard]] bool is_closure(const header& task) noexcept;
+
 /// Where the tasks that this one spawns belong.
 [[nodiscard]] inline scheduler& scheduler_for_children(const header& task) noexcept {
   return task.owner->ops->children(*task.owner);

@@ -113,6 +113,9 @@ struct scheduler {
   const scheduler_ops* ops;
   // Of the clock that ops->now() reads.
   passed_deadlines* passed = &passed_on_steady_clock;
+  // The process that has the threads of this scheduler: base::this_process_id(). One that has none of its own belongs to any.
+  static constexpr std::uint64_t any_process = 0;
+  std::uint64_t process = any_process;
 };
 
 }  // namespace rota::core

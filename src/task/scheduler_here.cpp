@@ -1,5 +1,6 @@
 #include "task/scheduler_here.hpp"
 
+#include "base/thread.hpp"
 #include "task/entered.hpp"
 
 #include <rota/error.hpp>
@@ -15,7 +16,13 @@ scheduler& scheduler_here() {
 scheduler& scheduler_for_children_of(const header& task) {
   scheduler& found = scheduler_for_children(task);
   if (&found == &no_services()) throw error(errc::no_runtime);
+  demand_own_process(found);
   return found;
+}
+
+void demand_own_process(const scheduler& by) {
+  if (by.process != scheduler::any_process && by.process != base::this_process_id())
+    throw error(errc::forked);
 }
 
 }  // namespace rota::core

@@ -5,9 +5,12 @@
 
 namespace rota::core {
 
-/// Of the children of the task that runs on this thread. Throws `errc::no_runtime` if there is none.
+/// Of the children of the task that runs on this thread. Throws `errc::no_runtime` if there is none, `errc::forked` if the task's
+/// runtime belongs to a parent of this process.
 [[nodiscard]] scheduler& scheduler_here();
 /// The same for a task that is known.
 [[nodiscard]] scheduler& scheduler_for_children_of(const header& task);
+/// Throws `errc::forked` in a child of the process that made `by`: it has none of the threads that would run a task.
+void demand_own_process(const scheduler& by);
 
 }  // namespace rota::core

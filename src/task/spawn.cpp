@@ -3,6 +3,7 @@
 
 #include "base/tls_slot.hpp"
 #include "task/header.hpp"
+#include "task/scheduler_here.hpp"
 #include "task/thread_ports.hpp"
 
 #include <rota/error.hpp>
@@ -13,18 +14,20 @@ namespace rota::core {
 
 namespace {
 
-header& demand_task() {
-  header* const me = task_in_sight();
+scheduler& demand_scheduler() {
+  const header* const me = task_in_sight();
   if (me == nullptr) throw error(errc::no_runtime);
-  return *me;
+  scheduler& found = scheduler_for_children(*me);
+  demand_own_process(found);
+  return found;
 }
 
 }  // namespace
 
-scheduler& current_scheduler() { return scheduler_for_children(demand_task()); }
+scheduler& current_scheduler() { return demand_scheduler(); }
 
 scheduler& current_blocking_pool() {
-  scheduler& tasks = scheduler_for_children(demand_task());
+  scheduler& tasks = demand_scheduler();
   scheduler* const pool = tasks.ops->blocking(tasks);
   if (pool == nullptr) throw error(errc::unsupported);
   return *pool;
@@ -36,13 +39,13 @@ blocking_section::blocking_section() : lent_(current_thread_ports().before_block
   // It may stay for long: reports name it, and a shutdown tells it.
   if (header* const task = static_cast<header*>(here.task)) enroll_once(*task);
   task_ = std::exchange(here.task, nullptr);
-  outer_ = std::exchange(here.in_place, task_);
+  outer_ = static_cast<const blocking_section*>(std::exchange(here.in_place, this));
 }
 
 blocking_section::~blocking_section() {
   base::thread_locals& here = base::this_thread_locals();
   here.task = task_;
-  here.in_place = outer_;
+  here.in_place = const_cast<blocking_section*>(outer_);
   current_thread_ports().after_block(lent_);
 }
 

@@ -9,6 +9,7 @@
 #include <rota/fs/file.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
+#include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 
 #include <array>
@@ -18,6 +19,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace rota::test {
@@ -139,6 +141,88 @@ TEST(scenario, no_35_a_child_never_submits_to_the_ring_of_its_parent) {
     GTEST_SKIP() << "no io_uring here: " << e.code().message();
   }
   fork_beside_tasks(io_backend::uring);
+}
+
+// ---- a task forks ---------------------------------------------------------------------------------------------------
+
+/// Calls `start` and returns `bit` if it was not refused.
+template <class F>
+int unless_refused(int bit, F start) {
+  return is_refused(start) ? 0 : bit;
+}
+
+/// In a task that goes on in the child, which has no worker: returns a bit for each way to start something that was not refused.
+int starts_in_a_task(scope& inner, async_scope& all, join_set<int>& set, pool::thread_pool& works) {
+  int wrong = unless_refused(1, [] { spawn(number(1)).detach(); });
+  wrong |= unless_refused(2, [&] { inner.spawn(number(1)).detach(); });
+  wrong |= unless_refused(4, [] { spawn_blocking([] {}).detach(); });
+  wrong |= unless_refused(8, [&] { all.spawn(number(1)).detach(); });
+  wrong |= unless_refused(16, [&] { set.spawn(number(1)); });
+  wrong |= unless_refused(32, [&] { static_cast<void>(works.submit([] {})); });
+  wrong |= unless_refused(64, [&] { static_cast<void>(works.reserve()); });
+  return wrong;
+}
+
+/// On a thread of the child's own.
+bool makes_its_own() {
+  if (!may_start_threads) return true;
+  bool works = false;
+  std::thread([&works] {
+    pool::thread_pool own;
+    struct body {
+      static task<int> spawns() {
+        auto there = spawn(number(2));
+        auto closure = spawn_blocking([] { return 3; });
+        co_return co_await there + co_await closure;
+      }
+    };
+    works = run(body::spawns()) == 5 && own.submit([] { return 4; }).fetch().value() == 4;
+  }).join();
+  return works;
+}
+
+/// The child leaves from inside: none of its destructors waits for threads that it does not have.
+task<pid_t> forks_in_a_task(pool::thread_pool& works) {
+  async_scope all;
+  join_set<int> set;
+  pid_t child = -1;
+  const auto forks = [&](scope& inner) -> task<> {
+    child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      const int wrong = starts_in_a_task(inner, all, set, works);
+      ::_exit(makes_its_own() ? wrong : 128);
+    }
+    co_return;
+  };
+  co_await with_scope(forks);
+  co_await all.close();
+  co_return child;
+}
+
+TEST(scenario, no_35_a_task_that_goes_on_in_a_child_starts_nothing) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  pool::thread_pool works;
+  runtime rt(with_workers(1));
+  EXPECT_EQ(code_of(rt.spawn(forks_in_a_task(works)).join()), 0)
+      << "on a worker: a bit for each start that was not refused; 128: the child's own runtime does not work";
+  EXPECT_EQ(code_of(rt.block_on(forks_in_a_task(works))), 0) << "on the thread of block_on";
+  EXPECT_EQ(rt.spawn(number(3)).join(), 3) << "the parent goes on";
+  EXPECT_EQ(works.submit([] { return 4; }).fetch().value(), 4) << "the parent's pool goes on";
+}
+
+TEST(scenario, no_35_a_pool_is_destroyed_in_a_child_without_its_threads) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  auto works = std::make_unique<pool::thread_pool>();
+  EXPECT_EQ(works->submit([] { return 4; }).fetch().value(), 4);
+  const pid_t child = ::fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    ::alarm(20);
+    works.reset();
+    ::_exit(0);
+  }
+  EXPECT_EQ(code_of(child), 0);
 }
 
 }  // namespace

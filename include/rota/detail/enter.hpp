@@ -1,6 +1,9 @@
 // Running a task on the caller's own thread.
 #pragma once
 
+#include <optional>
+
+#include <rota/detail/blocking_section.hpp>
 #include <rota/join_handle.hpp>
 
 namespace rota::core {
@@ -9,6 +12,18 @@ struct scheduler;
 
 /// Throws `errc::nested_block_on` inside a task.
 ROTA_API void demand_outside_of_tasks();
+
+/// A thread on which a task may run to its end: one that runs no task, or a closure of spawn_blocking, which is a blocking section
+/// while this lives.
+class ROTA_API place_to_enter {
+ public:
+  /// Throws `errc::nested_block_on` inside any other task.
+  place_to_enter();
+
+ private:
+  std::optional<blocking_section> section_;
+};
+
 /// Runs the task to its end on this thread. The caller then holds the one handle.
 [[nodiscard]] ROTA_API header& enter(promise_base& root,
                                      const result_vtable& type,
@@ -17,7 +32,7 @@ ROTA_API void demand_outside_of_tasks();
 /// `services`: of the runtime around it; null: none.
 template <class T>
 T run_on_this_thread(task<T> work, scheduler* services) {
-  demand_outside_of_tasks();
+  const place_to_enter here;
   header& done = enter(*work.release(), result_vtable_of<T>, services);
   struct dropper {
     header& task;

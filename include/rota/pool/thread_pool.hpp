@@ -67,8 +67,8 @@ ROTA_API void enter_and_let_go(const draft& place);
 ///               the order of queue_order among equals.
 /// Failure       The constructor: std::invalid_argument for an option out of range, std::bad_alloc. submit(): std::invalid_argument for
 ///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
-///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; std::bad_alloc. Then nothing has
-///               changed. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
+///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; errc::forked in a forked child, where the
+///               destructor does nothing; std::bad_alloc. Then nothing has changed. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
 ///               back-offs, and what tries for threads again, need one thread more, which the first of them starts: if the system
 ///               refuses it they are late until it gives it to a later timer, to a thread of the pool that has run out of work, or to
 ///               one that blocks until something of the pool is over. That one tries for the others, too, every 20 ms: so what is

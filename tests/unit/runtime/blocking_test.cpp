@@ -53,6 +53,76 @@ TEST(blocking, block_in_place_lends_the_role) {
   EXPECT_EQ(rt.stats().total_shortages, 0U);
 }
 
+TEST(blocking, a_closure_runs_tasks_on_its_own_thread) {
+  runtime rt(with_workers(1));
+  EXPECT_EQ(rt.spawn_blocking([] { return run(number(3)); }).join(), 3);
+  EXPECT_EQ(rt.spawn_blocking([&] { return rt.block_on(number(4)); }).join(), 4);
+  const auto in_place = [&] { return block_in_place([&] { return rt.block_on(number(5)); }); };
+  EXPECT_EQ(rt.spawn_blocking(in_place).join(), 5);
+  const auto goes_on = [&] {
+    const int sum = rt.block_on(number(1)) + rt.block_on(number(2));
+    return sum + spawn(number(3)).join();  // it is the closure's task again
+  };
+  EXPECT_EQ(rt.spawn_blocking(goes_on).join(), 6);
+}
+
+TEST(blocking, a_task_that_a_closure_runs_is_refused_as_others_are) {
+  runtime rt(with_workers(1));
+  struct body {
+    static task<errc> nested(runtime& r) {
+      errc got{};
+      try {
+        r.block_on(number(1));
+      } catch (const error& e) {
+        got = static_cast<errc>(e.code().value());
+      }
+      co_return got;
+    }
+  };
+  EXPECT_EQ(rt.spawn_blocking([&] { return rt.block_on(body::nested(rt)); }).join(), errc::nested_block_on);
+}
+
+TEST(blocking, an_exception_leaves_the_task_that_a_closure_runs) {
+  runtime rt(with_workers(1));
+  struct body {
+    static task<> throws() {
+      throw std::runtime_error("from inside");
+      co_return;
+    }
+  };
+  const auto closure = [&] {
+    EXPECT_THROW(rt.block_on(body::throws()), std::runtime_error);
+    return rt.block_on(number(7));
+  };
+  EXPECT_EQ(rt.spawn_blocking(closure).join(), 7);
+}
+
+TEST(blocking, a_shutdown_cancels_what_a_closure_waits_for) {
+  runtime rt(with_workers(1));
+  std::binary_semaphore began(0);
+  struct body {
+    static task<> waits(std::binary_semaphore& s) {
+      s.release();
+      co_await sleep_for(std::chrono::hours(1));
+    }
+  };
+  auto closure = rt.spawn_blocking([&] { rt.block_on(body::waits(began)); });
+  began.acquire();
+  EXPECT_TRUE(rt.shutdown(std::chrono::hours(1)).survivors.empty());
+  EXPECT_THROW(closure.join(), cancelled_error);
+}
+
+TEST(blocking, a_section_in_a_section_knows_its_task) {
+  runtime rt(with_workers(1));
+  struct body {
+    static task<int> blocked(runtime& r) {
+      const auto inner = [&] { return r.block_on(number(1)) + spawn(number(2)).join(); };
+      co_return block_in_place([&] { return block_in_place(inner); });
+    }
+  };
+  EXPECT_EQ(rt.spawn(body::blocked(rt)).join(), 3);
+}
+
 TEST(blocking, an_exception_leaves_block_in_place) {
   runtime rt(with_workers(1));
   struct body {

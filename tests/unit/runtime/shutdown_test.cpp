@@ -60,6 +60,37 @@ TEST_F(shutdown_death_test, and_in_the_root_of_its_own_block_on) {
   EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
 }
 
+/// A section in a section, or a runtime in a runtime: the task that is outside of all waits for this thread.
+enum class nest : std::uint8_t { section_in_section, other_runtime, closure_and_other_runtime };
+
+task<> destroy_from(runtime*& r, nest how) {
+  const auto inside = [&] {
+    if (how == nest::section_in_section) {
+      block_in_place([&] { delete r; });
+    } else {
+      run(destroy(r));
+    }
+  };
+  block_in_place(inside);
+  co_return;
+}
+
+void destroy_in_depth(nest how) {
+  auto* rt = new runtime(with_workers(1));
+  if (how == nest::closure_and_other_runtime) {
+    rt->spawn_blocking([&] { rt->block_on(destroy_from(rt, how)); }).join();
+  } else {
+    rt->spawn(destroy_from(rt, how)).join();
+  }
+}
+
+TEST_F(shutdown_death_test, and_at_any_depth) {
+  for (const nest how : {nest::section_in_section, nest::other_runtime, nest::closure_and_other_runtime}) {
+    const auto crash = [how] { destroy_in_depth(how); };
+    EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGABRT), "runtime destroyed on its own worker");
+  }
+}
+
 task<> throws() {
   throw std::runtime_error("nobody takes me");
   co_return;
