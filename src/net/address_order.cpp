@@ -6,10 +6,11 @@
 #include <netinet/in.h>
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <optional>
+#include <tuple>
 
 namespace rota::net::detail {
 
@@ -109,11 +110,12 @@ rank rank_of(const endpoint& of) noexcept {
 struct ranked {
   endpoint address;
   rank key;
+  std::size_t position;  // before the sort: of equals the first one stays first
 };
 
 std::vector<ranked> all_ranked(const std::vector<endpoint>& of) {
   std::vector<ranked> made;
-  for (const endpoint& each : of) made.push_back({each, rank_of(each)});
+  for (const endpoint& each : of) made.push_back({each, rank_of(each), 0});
   return made;
 }
 
@@ -121,10 +123,13 @@ std::vector<ranked> all_ranked(const std::vector<endpoint>& of) {
 
 std::vector<endpoint> in_one_order(const std::vector<endpoint>& six, const std::vector<endpoint>& four) {
   if (six.empty() || four.empty()) return six.empty() ? four : six;
-  const std::vector<ranked> first = all_ranked(six);
-  const std::vector<ranked> second = all_ranked(four);
-  std::vector<ranked> all;
-  std::ranges::merge(first, second, std::back_inserter(all), {}, &ranked::key, &ranked::key);
+  // Sorted anew, not merged: c-ares has sorted each list at another moment, when a route may have been another one. Of equals IPv6 is first.
+  std::vector<ranked> all = all_ranked(six);
+  for (const ranked& each : all_ranked(four)) all.push_back(each);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].position = i;
+  std::ranges::sort(all, [](const ranked& a, const ranked& b) {
+    return std::tie(a.key, a.position) < std::tie(b.key, b.position);
+  });
   std::vector<endpoint> made;
   for (const ranked& each : all) made.push_back(each.address);
   return made;

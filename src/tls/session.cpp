@@ -79,6 +79,7 @@ void session::owe_tickets() noexcept {
 
 /// OpenSSL makes them in the next call of SSL_write_ex, before its record. One that cannot be made is no error of the connection.
 void session::issue_tickets() noexcept {
+  if (SSL_in_init(ssl_) != 0) return;  // it would refuse now: the next write sends them
   for (; tickets_ != 0; --tickets_) {
     if (SSL_new_session_ticket(ssl_) != 1) ERR_clear_error();
   }

@@ -137,13 +137,14 @@ class ROTA_API stream_socket {
   /// close(). Without it a connection that ends with unread input is reset, and the peer may lose what was written last.
   ///
   /// Threads       No other task reads or writes.
-  /// Ownership     The stream may be destroyed meanwhile. An error, too, leaves it closed, but for errc::forked.
-  /// Ordering      Cancelled, it has shut writing down, and has not closed.
+  /// Ownership     The stream may be destroyed meanwhile. An error, too, leaves it closed, but for errc::forked; an exception (std::bad_alloc)
+  ///               leaves it open.
+  /// Ordering      Cancelled, it may have shut writing down, and has not closed.
   /// Failure       errc::closed; errc::forked: in a forked child, where it touches nothing; ENOTCONN, ECONNRESET: the peer has reset the connection;
   ///               std::errc::bad_file_descriptor: the stream is empty.
   /// Cost          A frame with a buffer of 4 KiB.
   [[nodiscard]] task<result<finish_outcome>> finish(std::chrono::nanoseconds limit);
-  /// Discards what has been received and not been read, at most a megabyte. Never waits. Nothing in a forked child, where the input is the parent's, or
+  /// Discards what has been received and not been read, at most a megabyte. No other task reads. Never waits. Nothing in a forked child, where the input is the parent's, or
   /// if the stream is empty.
   void discard_received() noexcept;
   /// False in a child of the process that made it, and if the stream is empty.

@@ -30,11 +30,12 @@ namespace detail {
 template <io::stream S>
 using shared_link = shared_ref<link<session, S>>;
 
-/// Until the peer has finished.
+/// Until the peer has finished; the error, if there is one. No result<void>: a timeout around it would tell its own end by an error code
+/// that the stream below may tell, too.
 template <io::stream S>
-task<result<void>> finish_both_ways(link<session, S>& of) {
+task<std::error_code> finish_both_ways(link<session, S>& of) {
   const result<void> said = co_await of.finish();
-  if (!said.has_value()) co_return said;
+  if (!said.has_value()) co_return said.error();
   // The end of the stream below tells a peer that does not answer a close_notify.
   if constexpr (requires {
                   { of.below().shutdown_write() } -> std::same_as<result<void>>;
@@ -43,8 +44,8 @@ task<result<void>> finish_both_ways(link<session, S>& of) {
   std::array<std::byte, 4096> buffer;
   for (;;) {
     const result<std::size_t> got = co_await of.read(buffer);
-    if (!got.has_value() && got.error() != rota::errc::end_of_stream) co_return std::unexpected(got.error());
-    if (got.value_or(0) == 0) co_return result<void>();
+    if (!got.has_value() && got.error() != rota::errc::end_of_stream) co_return got.error();
+    if (got.value_or(0) == 0) co_return std::error_code();
   }
 }
 
@@ -54,11 +55,11 @@ task<result<io::finish_outcome>> finish_stream(shared_link<S> of, std::chrono::n
     if (!of->below().is_of_this_process()) co_return std::unexpected(make_error_code(rota::errc::forked));
   }
   auto both_ways = finish_both_ways(*of);
-  const result<void> end = co_await timeout(limit, std::move(both_ways));
+  const std::expected<std::error_code, timed_out> end = co_await timeout(limit, std::move(both_ways));
   of->below().close();
-  if (end.has_value()) co_return io::finish_outcome::end_of_stream;
-  if (end.error() == rota::errc::timed_out) co_return io::finish_outcome::limit_reached;
-  co_return std::unexpected(end.error());
+  if (!end.has_value()) co_return io::finish_outcome::limit_reached;
+  if (*end) co_return std::unexpected(*end);
+  co_return io::finish_outcome::end_of_stream;
 }
 
 /// What a stream and its halves tell of the connection.
