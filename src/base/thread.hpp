@@ -71,4 +71,9 @@ bool set_niceness(int nice) noexcept;
 /// Gives the processor away once.
 void yield_thread() noexcept;
 
+/// Waits a little for a step that another thread has begun; `looks` is how often the caller has looked for its end before. Spins first, then
+/// gives the processor away, then sleeps, longer each time and at most 1 ms: a thread of a lower priority comes to its step. In a model:
+/// another thread steps first.
+void back_off(unsigned looks) noexcept;
+
 }  // namespace rota::base

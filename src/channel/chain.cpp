@@ -2,6 +2,7 @@
 
 #include "base/frame_allocator.hpp"
 #include "base/mutex.hpp"
+#include "base/thread.hpp"
 
 #include <bit>
 #include <new>
@@ -124,7 +125,7 @@ look chain::claim_item_in_transit(slot*& place) noexcept {
     if ((tail_.load(base::order::relaxed) & ~closed) == head)
       return has_ended_at(head) ? look::ended : look::not_now;
     if (const look did = claim_item(place); did != look::not_now) return did;
-    look_again(looks);
+    base::back_off(looks);
   }
 }
 

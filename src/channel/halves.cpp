@@ -14,15 +14,6 @@ halves& self(void* of) noexcept { return *static_cast<halves*>(of); }
 
 }  // namespace
 
-void look_again(unsigned looks) noexcept {
-  constexpr unsigned within_a_moment = 64;
-  if (looks < within_a_moment) {
-    base::cpu_relax();
-  } else {
-    base::yield_thread();
-  }
-}
-
 const core::wait_rules halves::close_rules{
     .what = "channel close",
     .try_now = [](void* of, wait_node&) noexcept { return self(of).is_told(); },

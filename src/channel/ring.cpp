@@ -1,6 +1,7 @@
 #include <rota/detail/channel_ring.hpp>
 
 #include "base/frame_allocator.hpp"
+#include "base/thread.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -125,7 +126,7 @@ look ring::claim_place_in_transit(slot*& place) noexcept {
     // relaxed. At least as new as the tail.
     if (head_.load(base::order::relaxed) + one_lap_ == tail) return look::not_now;
     if (const look did = claim_place(place); did != look::not_now) return did;
-    look_again(looks);
+    base::back_off(looks);
   }
 }
 
@@ -138,7 +139,7 @@ look ring::claim_item_in_transit(slot*& place) noexcept {
     if ((tail_.load(base::order::relaxed) & ~closed) == head)
       return has_ended_at(head) ? look::ended : look::not_now;
     if (const look did = claim_item(place); did != look::not_now) return did;
-    look_again(looks);
+    base::back_off(looks);
   }
 }
 
@@ -155,26 +156,23 @@ send_status ring::without_room(look why, slot*& place) noexcept {
   return on_full_ == overflow::drop_newest ? send_status::dropped : send_status::full;
 }
 
-/// Drops what has been there for longest. While another moves the one item that is in the way, nothing can be dropped for it: after a
-/// few looks the new one goes instead, since a send never waits for another thread here.
+/// Drops the item that has been there for longest, as long as the ring is full. A place that is just being emptied, and an oldest item that is
+/// just being put in, are waited for: their threads do nothing else. So the new item is never dropped.
 send_status ring::make_room(slot*& place) noexcept {
-  for (unsigned looks = 0; looks < 64; ++looks) {
-    slot* oldest = nullptr;
-    if (take_oldest(oldest)) {
-      destroy_item_(item_in(*oldest));
-      free(*oldest);
-      // relaxed. A count.
-      dropped_oldest_.fetch_add(1, base::order::relaxed);
-    } else {
-      base::cpu_relax();
-    }
-    const look did = claim_place(place);
+  for (unsigned looks = 0;; ++looks) {
+    const look did = claim_place_in_transit(place);
     if (did == look::got) return send_status::sent;
     if (did == look::ended) return send_status::closed;
+    slot* oldest = nullptr;
+    if (!take_oldest(oldest)) {
+      base::back_off(looks);
+      continue;
+    }
+    destroy_item_(item_in(*oldest));
+    free(*oldest);
+    // relaxed. A count.
+    dropped_oldest_.fetch_add(1, base::order::relaxed);
   }
-  // relaxed. A count.
-  dropped_newest_.fetch_add(1, base::order::relaxed);
-  return send_status::dropped;
 }
 
 /// Only if it is a full lap behind the tail: what a receiver is just taking out needs no other to go.

@@ -1,5 +1,6 @@
 #include "flow/brood.hpp"
 
+#include "base/thread.hpp"
 #include "task/harness.hpp"
 #include "task/scheduler_here.hpp"
 
@@ -17,9 +18,9 @@ brood::brood(header* on_behalf_of) noexcept
 
 brood::~brood() {
   // Left are at most failures in handles that somebody else holds; one may be on its way to dropped() at this moment.
-  while (!try_close()) {
+  for (unsigned looks = 0; !try_close(); ++looks) {
     if (size() != 0) ROTA_FATAL("a scope ended before its children", size());
-    base::cpu_relax();
+    base::back_off(looks);
   }
   // Without a task around it an async_scope may go after its runtime: then nobody is left who counts.
   const header* const here = on_behalf_of_ != nullptr ? on_behalf_of_ : current_task();

@@ -178,7 +178,7 @@ void executor_core::ask_all_to_end() noexcept {
 /// What is in a list has its last round here.
 void executor_core::sweep() noexcept {
   // The look is seq_cst, and comes after `gone`; what take() sees first may be older.
-  while (ready_.has_items()) {
+  for (unsigned looks = 0; ready_.has_items(); ++looks) {
     bool found = false;
     for (unsigned i = 0; i < ready_.shards(); ++i) {
       mailbox_core* const left = ready_.take(i, 0).item;
@@ -186,7 +186,8 @@ void executor_core::sweep() noexcept {
       left->visit();
       found = true;
     }
-    if (!found) base::yield_thread();  // another has them in its hands
+    if (found) looks = 0;
+    if (!found) base::back_off(looks);  // another has them in its hands
   }
 }
 

@@ -133,7 +133,8 @@ class ready_lists {
       if (newest->next_ready_.get() == nullptr) [[likely]]
         return {.item = newest, .more = may_have(here)};
       // acquire. Pairs with the release below.
-      while (here.lock.exchange(1, base::order::acquire) != 0) base::yield_thread();
+      for (unsigned looks = 0; here.lock.exchange(1, base::order::acquire) != 0; ++looks)
+        base::back_off(looks);
       keep(here, band, newest);
       return take_kept(here, first);
     }

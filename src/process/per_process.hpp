@@ -35,13 +35,13 @@ class per_process {
   /// `process`: see base::this_process_id(). `make`: any function that cannot throw.
   template <class Make>
   void ensure(std::uint64_t process, const Make& make) noexcept {
-    for (;;) {
+    for (unsigned looks = 0;; ++looks) {
       // acquire. Pairs with the last store: what was made is seen.
       std::uint64_t seen = word_.load(base::order::acquire);
       if (seen == process) [[likely]]
         return;
       if (seen == (process | making)) {
-        base::yield_thread();
+        base::back_off(looks);
         continue;
       }
       // relaxed. Nothing of who made it before is read. failure: relaxed. The look is taken again.

@@ -210,5 +210,6 @@ std::uint64_t this_process_id() noexcept { return 1; }
 void watch_for_exit() noexcept {}
 bool exits_inside_a_task() noexcept { return false; }
 void yield_thread() noexcept { cpu_relax(); }
+void back_off(unsigned /*looks*/) noexcept { cpu_relax(); }
 
 }  // namespace rota::base

@@ -120,8 +120,8 @@ class channel_scene {
 
 class bounded_scene : public channel_scene<decltype(channel::bounded<std::uint64_t>(1))> {
  public:
-  explicit bounded_scene(std::uint64_t capacity)
-      : channel_scene(channel::bounded<std::uint64_t>(capacity), capacity) {}
+  explicit bounded_scene(std::uint64_t capacity, channel::overflow on_full = channel::overflow::wait)
+      : channel_scene(channel::bounded<std::uint64_t>(capacity, {.on_full = on_full}), capacity) {}
 };
 class unbounded_scene : public channel_scene<decltype(channel::unbounded<std::uint64_t>())> {
  public:
@@ -130,7 +130,11 @@ class unbounded_scene : public channel_scene<decltype(channel::unbounded<std::ui
 
 TEST(linear_model, bounded_channel) {
   expect_linear<bounded_scene>("linear_bounded_1", 1U);
-  expect_linear<bounded_scene>("linear_bounded_2", 2U);
+  expect_linear<bounded_scene>("linear_bounded_3", 3U);
+}
+// One that drops the oldest is not linear: it drops in one step and sends in another.
+TEST(linear_model, bounded_channel_that_refuses) {
+  expect_linear<bounded_scene>("linear_reject_2", 2U, channel::overflow::reject);
 }
 TEST(linear_model, unbounded_channel) { expect_linear<unbounded_scene>("linear_unbounded"); }
 

@@ -51,7 +51,7 @@ enum class recv_status : unsigned char {
 enum class overflow : unsigned char {
   wait,         // send() waits; try_send() says `full`
   reject,       // both say `full`
-  drop_oldest,  // the item that has been there for longest goes; where others are in the middle of their moves all the time, the new one
+  drop_oldest,  // the item that has been there for longest goes. Its destructor must not send to this channel
   drop_newest,  // the new item goes: `dropped`
 };
 

@@ -34,9 +34,6 @@ enum class [[nodiscard]] look : unsigned char {
   ended,    // and there will be none
 };
 
-/// Between two looks of one that waits for another thread's move of one item: at first within a moment, then that one may need this processor.
-ROTA_API void look_again(unsigned looks) noexcept;
-
 // PROTOCOL: line
 //   Those who wait for an item, or for room, in the order in which they came. Several may have been called, and come back in any order, because
 //   others took what there was: each has a number (`wanted` of its node), and by that its place again. All of it under the list's lock.

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -176,5 +177,15 @@ bool exits_inside_a_task() noexcept {
 }
 
 void yield_thread() noexcept { ::sched_yield(); }
+
+void back_off(unsigned looks) noexcept {
+  constexpr unsigned spins = 64;
+  constexpr unsigned yields = 64;
+  if (looks < spins) return cpu_relax();
+  if (looks < spins + yields) return yield_thread();
+  const unsigned doublings = std::min((looks - spins - yields) / 4, 5U);
+  const timespec span{.tv_sec = 0, .tv_nsec = 31'250L << doublings};
+  ::nanosleep(&span, nullptr);
+}
 
 }  // namespace rota::base
