@@ -4,6 +4,7 @@
 #include "model/waiting.hpp"
 
 #include <rota/detail/tls_link.hpp>
+#include <rota/io/algorithms.hpp>
 #include <rota/io/duplex.hpp>
 #include <rota/sync/semaphore.hpp>
 

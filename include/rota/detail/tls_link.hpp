@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <rota/detail/base.hpp>
-#include <rota/io/algorithms.hpp>
 #include <rota/io/concepts.hpp>
 #include <rota/sync/notify.hpp>
 #include <rota/sync/semaphore.hpp>

@@ -24,11 +24,6 @@ namespace rota::io {
 
 namespace detail {
 
-/// What a writer that takes nothing has earned: to ask it again would not end.
-[[nodiscard]] inline std::unexpected<std::error_code> takes_nothing() noexcept {
-  return std::unexpected(std::make_error_code(std::errc::io_error));
-}
-
 /// What is only room goes, however the frame ends.
 class ROTA_API growing {
  public:

@@ -24,4 +24,13 @@ enum class finish_outcome : unsigned char {
   return "unknown";
 }
 
+namespace detail {
+
+/// What a writer that takes nothing has earned: to ask it again would not end.
+[[nodiscard]] inline std::unexpected<std::error_code> takes_nothing() noexcept {
+  return std::unexpected(std::make_error_code(std::errc::io_error));
+}
+
+}  // namespace detail
+
 }  // namespace rota::io
