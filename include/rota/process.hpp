@@ -203,6 +203,11 @@ class ROTA_API pipe_writer {
   }
   template <std::size_t N>
   detail::pipe_write_leaf write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] detail::pipe_write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
   void close() noexcept { watched_.close(); }
   [[nodiscard]] int native_handle() const noexcept { return watched_.descriptor(); }
   [[nodiscard]] explicit operator bool() const noexcept { return watched_.descriptor() != -1; }

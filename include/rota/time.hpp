@@ -174,7 +174,7 @@ class ROTA_API interval {
 
   [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
 
-  /// The next tick comes one period after the next call of `tick`.
+  /// The next tick comes one period after the next call of `tick` or `try_tick`.
   void reset() noexcept { has_begun_ = is_due_ = false; }
   /// The next tick is due at once, and the schedule begins with it.
   void reset_immediately() noexcept {

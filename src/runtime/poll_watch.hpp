@@ -43,7 +43,7 @@ class poll_watch {
     const base::nanoseconds used = std::clamp(*processor_ - *before, base::nanoseconds(0), step);
     computed_ += used;
     const base::nanoseconds rest = step - used;
-    if (rest > used && base::state_of_thread(thread) != base::thread_state::ready)
+    if (rest > used && base::state_of_thread(thread) == base::thread_state::blocked)
       blocked_ += std::min(rest, longest_step);
   }
 

@@ -65,6 +65,11 @@ class ROTA_API writing_socket {
   }
   template <std::size_t N>
   write_leaf write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
   /// The same from several places, one after the other; up to 64 of them go at a time.
   [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
@@ -118,6 +123,11 @@ class ROTA_API stream_socket {
   }
   template <std::size_t N>
   write_leaf write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
   [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
   }

@@ -125,6 +125,12 @@ class ROTA_API file {
   }
   template <std::size_t N>
   task<result<void>> write_all_at(char (&buffer)[N], std::uint64_t offset) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] task<result<void>> write_all_at(const char (&text ROTA_DETAIL_KEPT)[N],
+                                                std::uint64_t offset) {
+    return write_all_at(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N), offset);
+  }
 
   /// So many bytes, from here on, of those that `from` gives from its cursor on, until its end; both cursors move on. For io::copy: the bytes do not
   /// pass through this process where the system can do without.

@@ -74,6 +74,11 @@ ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, std::string_view text RO
 }
 template <writer W, std::size_t N>
 task<result<void>> write_all(W& to, char (&buffer)[N]) = delete;
+/// The same of a literal, without the zero at its end; zeros in the middle are sent.
+template <writer W, std::size_t N>
+ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, const char (&text ROTA_DETAIL_KEPT)[N]) {
+  return io::write_all(to, std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+}
 
 /// Appends what comes until the end, and says how much. errc::too_long: it is more than `most`, so many have been appended, and one more byte has
 /// been read. Whatever it ends by, what was read before is in `into`. Throws `std::bad_alloc`.

@@ -70,11 +70,12 @@ class buffered_reader {
   }
   /// Reads until at least `least` bytes are buffered, and returns all that are buffered; consume() says how much of it was used. Empty: the
   /// stream has ended and nothing was left. errc::end_of_stream: it has ended after fewer bytes, which stay buffered. errc::too_long: `least`
-  /// is above most_buffered; nothing is read then. Reads nothing if `least` bytes are buffered already.
+  /// is above most_buffered; nothing is read then. Reads nothing if `least` bytes are buffered already: after fill(0) nothing says
+  /// that the stream has ended.
   [[nodiscard]] task<result<std::span<const std::byte>>> fill(std::size_t least) {
     if (least > most_buffered) co_return std::unexpected(make_error_code(errc::too_long));
     while (buffer_.size() < least) {
-      const result<std::size_t> got = co_await read_more();
+      const result<std::size_t> got = co_await read_more(most_buffered - buffer_.size());
       if (!got.has_value()) co_return std::unexpected(got.error());
       if (*got != 0) continue;
       if (buffer_.size() == 0) break;
@@ -86,7 +87,7 @@ class buffered_reader {
   /// already; nothing is read then.
   [[nodiscard]] task<result<std::size_t>> more() {
     if (buffer_.size() >= most_buffered) co_return std::unexpected(make_error_code(errc::too_long));
-    const result<std::size_t> got = co_await read_more();
+    const result<std::size_t> got = co_await read_more(most_buffered - buffer_.size());
     co_return got;
   }
   /// At most buffered().size().
@@ -123,9 +124,10 @@ class buffered_reader {
   [[nodiscard]] R& inner() noexcept { return *from_; }
 
  private:
-  /// Into the buffer; 0: the end.
-  task<result<std::size_t>> read_more() {
-    const std::span<std::byte> room = buffer_.room();
+  /// At most `most` bytes, into the buffer; 0: the end.
+  task<result<std::size_t>> read_more(std::size_t most = ~std::size_t{0}) {
+    std::span<std::byte> room = buffer_.room();
+    if (room.size() > most) room = room.first(most);
     const result<std::size_t> got = co_await from_->read(room);
     if (got.has_value()) buffer_.fill(*got);
     co_return got;

@@ -56,6 +56,11 @@ class buffered_writer {
   }
   template <std::size_t N>
   task<result<void>> write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] task<result<void>> write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
 
   /// Writes what is pending.
   [[nodiscard]] task<result<void>> flush() {

@@ -27,7 +27,8 @@ class ROTA_API cycle_error : public error {
 };
 
 /// The exception of a work that did not run, since another one in its `after` did not end well. what() names the first one that did not, and its
-/// error: `a work that it comes after did not end well (work 17 "import" failed: disk full)`. It has the id alone once 256 others have failed
+/// error: `a work that it comes after did not end well (work 17 "import" failed: disk full): the task was cancelled`, whose end
+/// is that of its code. It has the id alone once 256 others have failed
 /// since, or where there was no memory for more.
 class ROTA_API dependency_failed : public error {
  public:

@@ -133,6 +133,11 @@ class stream : public detail::connection<S> {
   }
   template <std::size_t N>
   task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] task<result<std::size_t>> write_all(const char (&text)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
   /// What a write has left that was cancelled: the next write would do it, too.
   [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
   /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
@@ -191,6 +196,11 @@ class write_half : public detail::connection<S> {
   }
   template <std::size_t N>
   task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  [[nodiscard]] task<result<std::size_t>> write_all(const char (&text)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
   [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
   [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
 

@@ -189,11 +189,17 @@ TEST(a_stream, takes_a_text) {
     EXPECT_TRUE(third.has_value());
     const result<void> flushed = co_await out.flush();
     EXPECT_TRUE(flushed.has_value());
+    static constexpr char tag[4] = {'R', 'I', 0, 'F'};
+    const result<std::size_t> zeros = co_await near.write_all("\0a\0");
+    EXPECT_EQ(zeros.value_or(0), 3U) << "a literal has all its characters but the zero at its end";
+    const result<void> array = co_await io::write_all(near, tag);
+    EXPECT_TRUE(array.has_value());
     near.close();
     std::vector<std::byte> got;
     const result<std::size_t> all = co_await io::read_to_end(far, got, 100);
     EXPECT_TRUE(all.has_value());
-    EXPECT_EQ(std::string(reinterpret_cast<const char*>(got.data()), got.size()), "one, two, two, three");
+    const std::string expected = std::string("one, two, two, three") + std::string("\0a\0RI\0F", 7);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(got.data()), got.size()), expected);
   });
 }
 
