@@ -164,9 +164,13 @@ cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
 
 /// The task is woken at once, so it waits in the queue behind those that are there, and tries again then.
 bool socket_leaf::gives_turn_up() noexcept {
-  if (!has_spent_budget()) return false;
-  make_waker().wake();
-  return true;
+  if (has_spent_budget()) {
+    make_waker().wake();
+    return true;
+  }
+  charge(core::bytes_per_operation +
+         1);  // the system call that follows is an operation, too, however little it moves
+  return false;
 }
 
 void socket_leaf::note_read(bool drained) noexcept { socket_->note_read(drained); }

@@ -160,6 +160,25 @@ TEST(charge, a_write_of_many_system_calls_gives_its_turn_up_when_the_budget_is_s
   rt.spawn(writes_many_parts_with_a_spent_budget()).join();
 }
 
+/// 200 system calls of 64 bytes, with a budget of 128.
+task<> writes_very_many_small_parts() {
+  auto [near, far] = make_pair();
+  const std::byte one[1] = {};
+  const std::vector<std::span<const std::byte>> parts(std::size_t{200} * 64, std::span(one));
+  bool other_ran = false;
+  co_await yield();
+  auto other = spawn(set_flag(other_ran));
+  const result<std::size_t> put = co_await near.write_all_v(parts);
+  EXPECT_EQ(put.value_or(0), parts.size());
+  EXPECT_TRUE(other_ran) << "the write has not given its turn up";
+  co_await other;
+}
+
+TEST(charge, small_parts_count_by_the_system_calls_that_they_take) {
+  runtime rt(with_workers(1));
+  rt.spawn(writes_very_many_small_parts()).join();
+}
+
 task<> write_and_set(unix_stream& near, std::size_t& sent, bool& began) {
   const std::byte one[1] = {};
   const std::vector<std::span<const std::byte>> parts(200, std::span(one));
