@@ -88,7 +88,10 @@ TEST(signals, a_thread_that_sleeps_in_block_on_takes_each_one) {
     }
     co_return heard;
   };
-  const int heard = rt.block_on([&]() -> task<int> { co_return co_await spawn(hears_each(mine)); });
+  const int heard = rt.block_on([&]() -> task<int> {
+    auto hears = spawn(hears_each(mine));
+    co_return co_await hears;
+  });
   EXPECT_EQ(heard, 200);
 }
 

@@ -85,8 +85,7 @@ void beside_a_receiver_in_its_move(Channel& made, gate& held, F try_to_send) {
   held.armed = true;
   std::thread receives([&made] {
     const auto got = made.receiver.try_recv();
-    EXPECT_TRUE(got.has_value());
-    if (got.has_value()) EXPECT_EQ(got->value, 1);
+    EXPECT_TRUE(got.has_value() && got->value == 1);
   });
   held.entered.wait();
   std::thread sends = sleeping_in(try_to_send);
