@@ -2,7 +2,8 @@
 """Public headers compile alone, with every warning an error, with both compilers; and they stay small.
 
 Small: what `clang++ -E` makes of a header has at most 1.1 times the bytes of a file that includes chrono, string, vector,
-expected and span; rota.hpp 1.5 times. Headers in detail/ only have to compile. <stop_token> only comes in through
+expected and span; rota.hpp 1.5 times. Headers in detail/ only have to compile. clang compiles with ROTA_CHECK_LIFETIMES: it then refuses
+a function that returns a task and is neither a coroutine nor marked as a wrapper. <stop_token> only comes in through
 rota/stop_token.hpp. Headers of the model (testing/, base_model.hpp) are compiled for the model. What is counted does not depend on where the
 checkout lies: the preprocessor names each file it reads, so it reads them by a path from the root.
 """
@@ -34,7 +35,8 @@ def run(compiler, flags, text, root):
 def compile_alone(compiler, header, root):
     """Included twice: a header without #pragma once is found, too."""
     text = f"#include <rota/{header}>\n#include <rota/{header}>\n"
-    done = run(compiler, [*FLAGS, *flags_for(header), "-fsyntax-only"], text, root)
+    lifetimes = ["-DROTA_CHECK_LIFETIMES"] if compiler == REFERENCE else []
+    done = run(compiler, [*FLAGS, *lifetimes, *flags_for(header), "-fsyntax-only"], text, root)
     if done.returncode == 0:
         return []
     return [f"rota/{header}: does not compile alone with {compiler}:\n{done.stderr.decode(errors='replace')}"]

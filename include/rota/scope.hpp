@@ -130,7 +130,7 @@ task<typename core::scope_task<F>::value_type> with_scope(F body) {
 /// What is no coroutine is refused with a sentence.
 template <class F>
   requires(!core::scope_body<F>)
-task<void> with_scope(F /*body*/) {
+ROTA_DETAIL_WRAPPER task<void> with_scope(F /*body*/) {
   static_assert(detail::never<F>,
                 "the body of with_scope takes a rota::scope& and returns a rota::task: [&](rota::scope& s) "
                 "-> rota::task<> {...}");

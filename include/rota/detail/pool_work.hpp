@@ -80,11 +80,11 @@ struct kept_arguments<std::index_sequence<I...>, Args...> : kept_argument<I, Arg
 
   /// `f(args...)`, as they are; and moved.
   template <class F>
-  decltype(auto) call(F&& f) {
+  ROTA_DETAIL_PASSES_ON decltype(auto) call(F&& f) {
     return std::forward<F>(f)(static_cast<kept_argument<I, Args>&>(*this).value...);
   }
   template <class F>
-  decltype(auto) call_moved(F&& f) {
+  ROTA_DETAIL_PASSES_ON decltype(auto) call_moved(F&& f) {
     return std::forward<F>(f)(std::move(static_cast<kept_argument<I, Args>&>(*this).value)...);
   }
 };
@@ -143,7 +143,7 @@ class call_body {
   [[nodiscard]] static call_body& of(void* body) noexcept { return *static_cast<call_body*>(body); }
 
   template <class G, class... A>
-  static decltype(auto) invoke(G&& function, work_core& self, A&&... args) {
+  ROTA_DETAIL_PASSES_ON static decltype(auto) invoke(G&& function, work_core& self, A&&... args) {
     if constexpr (takes_token) {
       return std::forward<G>(function)(std::forward<A>(args)..., any_token{&self});
     } else {
@@ -151,14 +151,15 @@ class call_body {
       return std::forward<G>(function)(std::forward<A>(args)...);
     }
   }
-  decltype(auto) call(work_core& self, bool last) {
+  ROTA_DETAIL_PASSES_ON decltype(auto) call(work_core& self, bool last) {
     if constexpr (by_lvalue) {
       if (!last) {
-        return work_.args.call(
-            [&](auto&... args) -> decltype(auto) { return invoke(work_.function, self, args...); });
+        return work_.args.call([&] ROTA_DETAIL_PASSES_ON(auto&... args) -> decltype(auto) {
+          return invoke(work_.function, self, args...);
+        });
       }
     }
-    return work_.args.call_moved([&](auto&&... args) -> decltype(auto) {
+    return work_.args.call_moved([&] ROTA_DETAIL_PASSES_ON(auto&&... args) -> decltype(auto) {
       return invoke(std::move(work_.function), self, std::move(args)...);
     });
   }
@@ -201,8 +202,9 @@ inline constexpr body_type call_body<F, Args...>::type{
     .run = [](void* body, work_core& self, bool last) { of(body).run(self, last); },
     .begin = [] -> task<void> (*)(void*, work_core&, bool) {
       if constexpr (gives_task) {
-        return
-            [](void* body, work_core& self, bool last) { return of(body).drive(of(body).call(self, last)); };
+        return [] ROTA_DETAIL_WRAPPER(void* body, work_core& self, bool last) {
+          return of(body).drive(of(body).call(self, last));
+        };
       } else {
         return nullptr;
       }
@@ -237,7 +239,7 @@ class given_task {
   given_task(const given_task&) = delete;
   given_task& operator=(const given_task&) = delete;
   ~given_task() = default;
-  task<T> operator()() && { return std::move(work_); }
+  ROTA_DETAIL_WRAPPER task<T> operator()() && { return std::move(work_); }
 
  private:
   task<T> work_;

@@ -61,7 +61,7 @@ class actor_box final : public mailbox_queue<actor_message> {
     return count;
   }
 
-  [[nodiscard]] task<void> take_pending() final { return std::move(*pending_); }
+  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> take_pending() final { return std::move(*pending_); }
   void drop_pending() noexcept final {
     pending_.reset();
     message_.reset();
@@ -184,7 +184,7 @@ class actor_ref {
   /// For tasks: waits for room where tell() would block.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
-  [[nodiscard]] task<send_status> async_tell(F&& function) const {
+  [[nodiscard]] ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
     demand_tasks<F>();
     return to_.async_send(notice_of(std::forward<F>(function)));
   }
@@ -331,7 +331,7 @@ class actor {
     return ref().try_tell(std::forward<F>(function));
   }
   template <class F>
-  [[nodiscard]] task<send_status> async_tell(F&& function) const {
+  [[nodiscard]] ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
     return ref().async_tell(std::forward<F>(function));
   }
   template <class F>
@@ -351,8 +351,8 @@ class actor {
   void close() { box_.close(); }
   void join() const { box_.join(); }
   void drain() const { box_.drain(); }
-  [[nodiscard]] task<void> async_join() const { return box_.async_join(); }
-  [[nodiscard]] task<void> async_drain() const { return box_.async_drain(); }
+  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> async_join() const { return box_.async_join(); }
+  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> async_drain() const { return box_.async_drain(); }
   void pause() { box_.pause(); }
   void resume() { box_.resume(); }
   [[nodiscard]] mailbox_stats stats() const { return box_.stats(); }

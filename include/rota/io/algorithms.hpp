@@ -73,7 +73,7 @@ ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, std::string_view text RO
   return io::write_all(to, std::as_bytes(std::span(text)));
 }
 template <writer W, std::size_t N>
-task<result<void>> write_all(W& to, char (&buffer)[N]) = delete;
+ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, char (&buffer)[N]) = delete;
 /// The same of a literal, without the zero at its end; zeros in the middle are sent.
 template <writer W, std::size_t N>
 ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, const char (&text ROTA_DETAIL_KEPT)[N]) {

@@ -154,7 +154,7 @@ class item_body final : public watch_body {
   void run(source_node& item) override {
     if constexpr (!is_coroutine) static_cast<void>(call(item));
   }
-  task<void> begin(source_node& item) override {
+  ROTA_DETAIL_WRAPPER task<void> begin(source_node& item) override {
     if constexpr (is_coroutine) {
       return call(item);
     } else {

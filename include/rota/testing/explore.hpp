@@ -251,7 +251,7 @@ template <class T>
 task<> without_value(task<T> work) {
   static_cast<void>(co_await std::move(work));
 }
-inline task<> without_value(task<> work) { return work; }
+ROTA_DETAIL_WRAPPER inline task<> without_value(task<> work) { return work; }
 
 }  // namespace detail
 
@@ -271,8 +271,9 @@ inline task<> without_value(task<> work) { return work; }
 template <class F>
   requires core::makes_task<F>
 [[nodiscard]] report explore(const task_options& o, F body) {
-  return detail::explore_tasks(
-      o, {&body, [](void* object) -> task<> { return detail::without_value((*static_cast<F*>(object))()); }});
+  return detail::explore_tasks(o, {&body, [] ROTA_DETAIL_WRAPPER(void* object) -> task<> {
+                                     return detail::without_value((*static_cast<F*>(object))());
+                                   }});
 }
 
 }  // namespace rota::testing

@@ -33,7 +33,7 @@ class ROTA_API client {
 
   /// co_await it: a result<stream<S>>. `host` is the name that was looked up; the certificate is held against it.
   template <io::stream S>
-  [[nodiscard]] task<result<stream<S>>> connect(S below, std::string host) const {
+  ROTA_DETAIL_WRAPPER task<result<stream<S>>> connect(S below, std::string host) const {
     return detail::shake_hands(context_, std::move(below), std::move(host));
   }
 

@@ -32,7 +32,7 @@ class ROTA_API server {
 
   /// co_await it: a result<stream<S>>.
   template <io::stream S>
-  [[nodiscard]] task<result<stream<S>>> accept(S below) const {
+  ROTA_DETAIL_WRAPPER task<result<stream<S>>> accept(S below) const {
     return detail::shake_hands(context_, std::move(below), std::string());
   }
 

@@ -91,6 +91,43 @@ class connection {
   shared_link<S> link_;
 };
 
+/// What a stream and its writing half do.
+template <io::stream S>
+class writer : public connection<S> {
+ public:
+  /// Takes some bytes, at least one unless there are none, and has given them to the stream below when it returns.
+  ROTA_DETAIL_WRAPPER task<result<std::size_t>> write(std::span<const std::byte> from) {
+    return this->link_->write(from);
+  }
+  /// All of them; how many that were.
+  ROTA_DETAIL_WRAPPER task<result<std::size_t>> write_all(std::span<const std::byte> from) {
+    return this->link_->write_all(from);
+  }
+  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
+  /// the part that counts.
+  ROTA_DETAIL_WRAPPER task<result<std::size_t>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  template <std::size_t N>
+  task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  template <std::size_t N>
+  ROTA_DETAIL_WRAPPER task<result<std::size_t>> write_all(const char (&text)[N]) {
+    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
+  }
+  /// What a write has left that was cancelled: the next write would do it, too.
+  ROTA_DETAIL_WRAPPER task<result<void>> flush() { return this->link_->flush_in_turn(); }
+  /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
+  /// that was cancelled: sends what is left.
+  ROTA_DETAIL_WRAPPER task<result<void>> shutdown_write() { return this->link_->finish(); }
+
+ protected:
+  explicit writer(shared_link<S> of) noexcept : connection<S>(std::move(of)) {}
+  writer(writer&&) noexcept = default;
+  writer& operator=(writer&&) noexcept = default;
+  ~writer() = default;
+};
+
 }  // namespace detail
 
 /// A stream over another one, encrypted and authenticated. An io::stream, and an io::half_closer. tls::client and tls::server make it. Empty after a move.
@@ -110,46 +147,23 @@ class connection {
 ///               once it has moved records of full size, until it goes.
 /// Example       examples/tls_echo.cpp
 template <io::stream S>
-class stream : public detail::connection<S> {
+class stream : public detail::writer<S> {
  public:
   stream(stream&&) noexcept = default;
   stream& operator=(stream&&) noexcept = default;
   ~stream() = default;
 
   /// Some bytes, at most `into.size()`; 0: the peer has said that it has finished (or `into` is empty).
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) { return this->link_->read(into); }
-  /// Takes some bytes, at least one unless there are none, and has given them to the stream below when it returns.
-  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
-    return this->link_->write(from);
+  ROTA_DETAIL_WRAPPER task<result<std::size_t>> read(std::span<std::byte> into) {
+    return this->link_->read(into);
   }
-  /// All of them; how many that were.
-  [[nodiscard]] task<result<std::size_t>> write_all(std::span<const std::byte> from) {
-    return this->link_->write_all(from);
-  }
-  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
-  /// the part that counts.
-  [[nodiscard]] task<result<std::size_t>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
-    return write_all(std::as_bytes(std::span(text)));
-  }
-  template <std::size_t N>
-  task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
-  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
-  template <std::size_t N>
-  [[nodiscard]] task<result<std::size_t>> write_all(const char (&text)[N]) {
-    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
-  }
-  /// What a write has left that was cancelled: the next write would do it, too.
-  [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
-  /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
-  /// that was cancelled: sends what is left.
-  [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
   /// Ends the connection in order; co_await it. Says that this side has finished (close_notify), shuts writing of the stream below down, discards what the
   /// peer still sends until it has finished or `limit` has passed, then closes the stream below. A close alone may reset the connection: the peer may
   /// lose what was written last. No other task reads or writes meanwhile.
   ///
   /// Failure       errc::forked: in a forked child, where it touches nothing. errc::closed. What shutdown_write() or read() says; the stream below is
   ///               closed all the same. A peer that ends without a close_notify has finished. Cancelled, it has not closed.
-  [[nodiscard]] task<result<io::finish_outcome>> finish(std::chrono::nanoseconds limit)
+  ROTA_DETAIL_WRAPPER task<result<io::finish_outcome>> finish(std::chrono::nanoseconds limit)
     requires requires(S& s) { s.close(); }
   {
     return detail::finish_stream(this->link_, limit);
@@ -168,43 +182,24 @@ class stream : public detail::connection<S> {
     return {std::move(reading), std::move(writing)};
   }
 
-  explicit stream(detail::shared_link<S> of) noexcept : detail::connection<S>(std::move(of)) {}
+  explicit stream(detail::shared_link<S> of) noexcept : detail::writer<S>(std::move(of)) {}
 };
 
 /// See stream::split().
 template <io::stream S>
 class read_half : public detail::connection<S> {
  public:
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) { return this->link_->read(into); }
+  ROTA_DETAIL_WRAPPER task<result<std::size_t>> read(std::span<std::byte> into) {
+    return this->link_->read(into);
+  }
 
   explicit read_half(detail::shared_link<S> of) noexcept : detail::connection<S>(std::move(of)) {}
 };
 
 template <io::stream S>
-class write_half : public detail::connection<S> {
+class write_half : public detail::writer<S> {
  public:
-  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
-    return this->link_->write(from);
-  }
-  [[nodiscard]] task<result<std::size_t>> write_all(std::span<const std::byte> from) {
-    return this->link_->write_all(from);
-  }
-  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
-  /// the part that counts.
-  [[nodiscard]] task<result<std::size_t>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
-    return write_all(std::as_bytes(std::span(text)));
-  }
-  template <std::size_t N>
-  task<result<std::size_t>> write_all(char (&buffer)[N]) = delete;
-  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
-  template <std::size_t N>
-  [[nodiscard]] task<result<std::size_t>> write_all(const char (&text)[N]) {
-    return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
-  }
-  [[nodiscard]] task<result<void>> flush() { return this->link_->flush_in_turn(); }
-  [[nodiscard]] task<result<void>> shutdown_write() { return this->link_->finish(); }
-
-  explicit write_half(detail::shared_link<S> of) noexcept : detail::connection<S>(std::move(of)) {}
+  explicit write_half(detail::shared_link<S> of) noexcept : detail::writer<S>(std::move(of)) {}
 };
 
 namespace detail {
