@@ -63,7 +63,7 @@ def plan(options):
     if options.count:
         return "count\nrota_benches\nvalgrind"
     http = "http" in options.suites
-    packages = [package for peer in peers.named(options.peers or "") for package in peer.packages] + ["wrk"] * http
+    packages = [package for peer in peers.named(options.peers or "") for package in peer.packages] + ["wrk", "openssl"] * http
     return f"bench\nrota_benches{' example_file_server' * http}\n{' '.join(dict.fromkeys(packages))}"
 
 
@@ -108,7 +108,7 @@ def run_suite(suite, options, programs, with_nginx):
     if suite == "micro":
         return micro.run(options.build / "bench", options.quick)
     if suite == "http":
-        return http_suite.run(options.build, ROOT, options.quick, with_nginx)
+        return http_suite.run(options.build, ROOT, options.quick, with_nginx, has_tls(options.build))
     if suite == "echo":
         return echo_suite.run(options.build / "bench/echo_load", subjects_of(suite, options.build, programs), options.quick)
     return interleaved(suite, options, programs)
@@ -119,9 +119,13 @@ def interleaved(suite, options, programs):
         yield from runner.interleave(suite, suites.SUITES[suite], subjects_of(suite, options.build, programs), options.quick)
 
 
+def has_tls(build):
+    return (build / "bench/tls_rota").exists()
+
+
 def lack(suite, build):
     """Why a suite is left out, or nothing."""
-    if suite != "tls" or (build / "bench/tls_rota").exists():
+    if suite != "tls" or has_tls(build):
         return ""
     return "skipped: tls (rota::tls is not built: libssl-dev is not installed)"
 

@@ -367,6 +367,34 @@ class Http(unittest.TestCase):
                 subprocess.run(["kill", str(pid)], check=False)
             shell.wait()
 
+    def report_of(self, line, code=0):
+        wrk = subprocess.Popen(["sh", "-c", f"echo '{line}'; exit {code}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return http_suite.report_of(wrk, FakeServer(), 1)
+
+    def test_what_wrk_has_seen_is_taken_only_if_all_went_well(self):
+        line = 'REPORT {"requests":%d,"bytes":9,"seconds":1.0,"errors":%d,"statuses":%d}'
+        self.assertEqual(self.report_of(line % (3, 0, 0))["bytes"], 9)
+        for bad, code in ((line % (0, 0, 0), 0), (line % (3, 1, 0), 0), (line % (3, 0, 1), 0), (line % (3, 0, 0), 1), ("", 0)):
+            with self.assertRaises(runner.Failed):
+                self.report_of(bad, code)
+
+    def test_a_small_request_beside_bulk_must_bring_its_file(self):
+        took = http_suite.ask_for(FakeServer(200, bytes(1024)), "1k", 0.02)
+        self.assertGreater(len(took), 0)
+        for bad in (FakeServer(503, bytes(1024)), FakeServer(200, bytes(1023))):
+            with self.assertRaises(runner.Failed):
+                http_suite.ask_for(bad, "1k", 0.02)
+
+
+class FakeServer:
+    name = "fake"
+
+    def __init__(self, *answer):
+        self.answer = answer
+
+    def fetch(self, _):
+        return self.answer
+
 
 class Command(WithFolder):
     def bench(self, *arguments):
@@ -458,7 +486,7 @@ class Command(WithFolder):
 
     def test_the_plan_names_preset_targets_and_packages(self):
         plans = ((["task", "--peers", "go"], ["bench", "rota_benches", "golang-go"]),
-                 (["http"], ["bench", "rota_benches example_file_server", "wrk"]),
+                 (["http"], ["bench", "rota_benches example_file_server", "wrk openssl"]),
                  (["--count"], ["count", "rota_benches", "valgrind"]),
                  (["--list"], ["nothing"]), (["--from", "a.json", "--html", "a.html"], ["nothing"]))
         for arguments, lines in plans:

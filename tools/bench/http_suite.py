@@ -1,7 +1,8 @@
 """The suite `http`: examples/file_server and nginx serve the same files, and wrk loads them in turns.
 
 Requests a second say what the pair of server and wrk can do on these processors; the server's processor time for each
-request is what the server costs. An error or an answer that is not 200 fails the run.
+request is what the server costs. An error or an answer that is not 200 fails the run. `latency_under_bulk`: wrk fetches a large
+file without an end, and this process asks for a small one again and again, each time over a connection of its own.
 """
 import contextlib
 import http.client
@@ -11,6 +12,8 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
+import statistics
 import subprocess
 import tempfile
 import time
@@ -18,7 +21,10 @@ import time
 import runner
 import suites
 
-FILES = {"1k": 1024, "64k": 64 * 1024, "1m": 1024 * 1024}
+FILES = {"1k": 1024, "64k": 64 * 1024, "1m": 1024 * 1024, "bulk": 64 * 1024 * 1024}
+UNDER_BULK = "latency_under_bulk"
+BULK_CONNECTIONS = 4
+PAUSE = 0.005  # seconds between two small requests
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -49,16 +55,28 @@ def cpu_seconds(pid):
     return ticks / TICK
 
 
+def insecure_context():
+    """The certificate is one that this run has made."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 class Server:
     """A server that runs on a port of its own."""
 
-    def __init__(self, name, command, port, log):
+    def __init__(self, name, command, port, log, tls=False):
         self.name, self.port, self.log = name, port, log
+        self.context = insecure_context() if tls else None
         with open(log, "wb") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=output)
 
     def fetch(self, name):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        if self.context:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=self.context)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         with contextlib.closing(connection):
             connection.request("GET", "/" + name)
             answer = connection.getresponse()
@@ -93,38 +111,108 @@ class Server:
             self.process.wait()
 
 
-def start(build, root, work, with_nginx):
-    """The servers, one after the other; they end when the block does."""
+def make_certificate(work):
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+               "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "certificate.pem"]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise runner.Failed(f"openssl makes no certificate: {done.stderr.strip()}")
+
+
+def file_server(build, work, workers, tls):
     port = free_port()
-    yield Server("rota", [str(build / "examples/file_server"), str(work / "files"), "--port", str(port),
-                          "--workers", "2"], port, work / "rota.out")
-    if with_nginx:
-        port = free_port()
-        text = (root / "bench/peers/nginx/nginx.conf.in").read_text()
-        for name, value in (("WORK", work), ("FILES", work / "files"), ("PORT", port)):
-            text = text.replace(f"@{name}@", str(value))
-        (work / "nginx.conf").write_text(text)
-        command = ["nginx", "-e", str(work / "nginx.log"), "-p", str(work), "-c", str(work / "nginx.conf")]
-        yield Server("nginx", command, port, work / "nginx.out")
+    command = [str(build / "examples/file_server"), str(work / "files"), "--port", str(port), "--workers", str(workers)]
+    if tls:
+        command += ["--certificate", str(work / "certificate.pem"), "--key", str(work / "key.pem")]
+    return Server("rota", command, port, work / "rota.out", tls)
+
+
+def nginx(root, work, workers, tls):
+    port = free_port()
+    text = (root / "bench/peers/nginx/nginx.conf.in").read_text()
+    secured = f" ssl; ssl_certificate {work}/certificate.pem; ssl_certificate_key {work}/key.pem" if tls else ""
+    for name, value in (("WORK", work), ("FILES", work / "files"), ("PORT", port), ("WORKERS", workers), ("TLS", secured)):
+        text = text.replace(f"@{name}@", str(value))
+    (work / "nginx.conf").write_text(text)
+    command = ["nginx", "-e", str(work / "nginx.log"), "-p", str(work), "-c", str(work / "nginx.conf")]
+    return Server("nginx", command, port, work / "nginx.out", tls)
+
+
+@contextlib.contextmanager
+def running(build, root, work, with_nginx, workers, tls=False):
+    """The servers; they listen, and end when the block does."""
+    with contextlib.ExitStack() as at_end:
+        servers = []
+        for make in [lambda: file_server(build, work, workers, tls)] + [lambda: nginx(root, work, workers, tls)] * with_nginx:
+            servers.append(make())
+            at_end.callback(servers[-1].stop)
+        for server in servers:
+            server.wait_until_it_listens()
+        yield servers
+
+
+def start_wrk(server, root, name, connections, seconds, threads=2):
+    url = f"{'https' if server.context else 'http'}://127.0.0.1:{server.port}/{name}"
+    command = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s",
+               str(root / "bench/http/report.lua"), url]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def report_of(wrk, server, seconds):
+    """What one run of wrk has seen. An error, or another status than 200, fails."""
+    what = f"{server.name}: {' '.join(wrk.args)}"
+    try:
+        printed, errors = wrk.communicate(timeout=seconds + 60)
+    except subprocess.TimeoutExpired:
+        wrk.kill()
+        wrk.wait()
+        raise runner.Failed(f"{what}: no end after {seconds + 60} s") from None
+    found = re.search(r"^REPORT (.*)$", printed, re.MULTILINE)
+    if wrk.returncode != 0 or not found:
+        raise runner.Failed(f"{what} ended with {wrk.returncode}: {errors.strip()}")
+    seen = json.loads(found[1])
+    if seen["errors"] or seen["statuses"] or not seen["requests"]:
+        raise runner.Failed(f"{what}: {seen['requests']} answers, {seen['errors']} errors of the connection, "
+                            f"{seen['statuses']} of another status than 200")
+    return seen
 
 
 def load(server, root, name, connections, seconds):
     """One run of wrk: requests a second, processor time for each, latencies."""
-    url = f"http://127.0.0.1:{server.port}/{name}"
-    command = ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s",
-               str(root / "bench/http/report.lua"), url]
     before = server.cpu_seconds()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    seen = report_of(start_wrk(server, root, name, connections, seconds), server, seconds)
     cpu = server.cpu_seconds() - before
-    found = re.search(r"^REPORT (.*)$", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or not found:
-        raise runner.Failed(f"wrk {url} ended with {done.returncode}: {done.stderr.strip()}")
-    seen = json.loads(found[1])
-    if seen["errors"] or seen["statuses"] or not seen["requests"]:
-        raise runner.Failed(f"{server.name} {url} over {connections} connections: {seen['requests']} answers, "
-                            f"{seen['errors']} errors of the connection, {seen['statuses']} of another status than 200")
     return {"": ("req/s", seen["requests"] / seen["seconds"]), ".cpu": ("us", cpu * 1e6 / seen["requests"]),
             ".p50": ("us", seen["p50"]), ".p99": ("us", seen["p99"])}
+
+
+def ask_for(server, name, seconds):
+    """How long each of one request after the other has taken, with its connection, in microseconds."""
+    took = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.perf_counter()
+        status, body = server.fetch(name)
+        took.append((time.perf_counter() - began) * 1e6)
+        if status != 200 or len(body) != FILES[name]:
+            raise runner.Failed(f"{server.name} answers /{name} with {status} and {len(body)} bytes beside the bulk")
+        time.sleep(PAUSE)
+    return took
+
+
+def load_under_bulk(server, root, seconds):
+    """Small requests beside bulk: their latencies, and what the bulk moves."""
+    wrk = start_wrk(server, root, "bulk", BULK_CONNECTIONS, seconds + 1, threads=1)
+    try:
+        time.sleep(0.5)
+        took = ask_for(server, "1k", seconds)
+        seen = report_of(wrk, server, seconds + 1)
+    finally:
+        wrk.kill()
+        wrk.wait()
+    by_hundredths = statistics.quantiles(took, n=100, method="inclusive")
+    return {"": ("us", by_hundredths[98]), ".p50": ("us", by_hundredths[49]),
+            ".bulk": ("MB/s", seen["bytes"] / seen["seconds"] / 1e6)}
 
 
 def measure(servers, root, case, quick):
@@ -132,29 +220,38 @@ def measure(servers, root, case, quick):
     values = runner.Values("http")
     for counted in range(runner.counted_runs(quick) + 1):
         for server in servers:
-            seen = load(server, root, name, int(connections), 1 if quick or not counted else 3)
+            if case.name.startswith(UNDER_BULK):
+                seen = load_under_bulk(server, root, 2 if quick or not counted else 5)
+            else:
+                seen = load(server, root, name, int(connections), 1 if quick or not counted else 3)
             for suffix, (unit, value) in seen.items() if counted else ():
-                values.add(server.name, {"case": case.name + suffix, "workers": 2, "unit": unit, "value": value})
+                values.add(server.name, {"case": case.name + suffix, "workers": case.workers, "unit": unit, "value": value})
     return values.results()
 
 
-def run(build, root, quick, with_nginx):
-    """A generator of each case's results."""
-    with contextlib.ExitStack() as at_end:
-        work = pathlib.Path(at_end.enter_context(tempfile.TemporaryDirectory()))
+def asks_for_tls(case):
+    return "_tls" in case.name
+
+
+def run_case(build, root, work, quick, with_nginx, case, contents):
+    name = "bulk" if case.name.startswith(UNDER_BULK) else case.name.partition("_")[0]
+    with running(build, root, work, with_nginx, case.workers, asks_for_tls(case)) as servers:
+        for server in servers:
+            server.check(name, contents[name])
+        return measure(servers, root, case, quick)
+
+
+def run(build, root, quick, with_nginx, with_tls):
+    """A generator of each case's results; of those by TLS only if rota has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
         work.chmod(0o755)  # nginx's workers are nobody
         (work / "files").mkdir()
+        make_certificate(work)
         contents = {name: os.urandom(size) for name, size in FILES.items()}
         for name, content in contents.items():
             (work / "files" / name).write_bytes(content)
-        servers = []
-        for server in start(build, root, work, with_nginx):
-            at_end.callback(server.stop)
-            servers.append(server)
-        for server in servers:
-            server.wait_until_it_listens()
         for case in suites.SUITES["http"]:
-            for server in servers:
-                name = case.name.partition("_")[0]
-                server.check(name, contents[name])
-            yield measure(servers, root, case, quick)
+            if asks_for_tls(case) and not with_tls:
+                continue
+            yield run_case(build, root, work, quick, with_nginx, case, contents)

@@ -233,9 +233,13 @@ SUITES = {
               ("bulk", "a MiB from the client to the server in writes of 16 KiB"))),
     ],
     "http": [
-        Case(f"{size}_{connections}", f"a file of {words} over {connections} connections",
-             ratio=1.0 if (size, connections) == ("1k", 64) else 0.9, peer="nginx", at_least=True)
-        for size, words in (("1k", "1 KiB"), ("64k", "64 KiB"), ("1m", "1 MiB")) for connections in (64, 1000)
+        *(Case(f"{size}_{connections}", f"a file of {words} over {connections} connections",
+               ratio=1.0 if (size, connections) == ("1k", 64) else 0.9, peer="nginx", at_least=True)
+          for size, words in (("1k", "1 KiB"), ("64k", "64 KiB"), ("1m", "1 MiB")) for connections in (64, 1000)),
+        *(Case(f"latency_under_bulk{tls}{'_1' if workers == 1 else ''}", "the 99th percentile of a request for 1 KiB over a "
+               "connection of its own, while 4 connections fetch 64 MiB without an end" + ", by TLS" * bool(tls) +
+               ", one worker" * (workers == 1), ratio=1.0, peer="nginx", workers=workers)
+          for tls in ("", "_tls") for workers in (2, 1)),
     ],
     "echo": [
         *(Case(f"echo_{connections}_{size}{'_1' if workers == 1 else ''}", f"{words} there and back over "
