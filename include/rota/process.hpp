@@ -347,7 +347,7 @@ struct recipe {
 ///   const auto done = co_await list.output();
 ///   if (done.has_value() && done->status.is_success()) use(done->out);
 ///
-/// No shell looks at the arguments. The child inherits no descriptor but 0, 1 and 2, as far as others were made to be closed by an exec (all of
+/// No shell looks at the arguments, but in shell(). The child inherits no descriptor but 0, 1 and 2, as far as others were made to be closed by an exec (all of
 /// rota's are). It begins with no signal blocked, and does not ignore SIGPIPE and SIGCHLD.
 ///
 /// Threads       As any value. spawn, run and output keep a copy of it.
@@ -363,6 +363,9 @@ class ROTA_API command {
  public:
   /// Searched in PATH, this process's, if it has no slash; relative to current_dir() otherwise. It is the argument 0, too.
   explicit command(std::string program);
+  /// `/bin/sh -c text`. The shell interprets every character: `text` holds no input from others; that comes by arg() of a plain command, or by
+  /// env(), and is "$NAME" in the text.
+  [[nodiscard]] static command shell(std::string text);
 
   command& arg(std::string value);
   command& args(std::span<const std::string> values);

@@ -53,6 +53,19 @@ result<void> set_ttl(int fd, unsigned hops) noexcept {
   return sys::set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, static_cast<int>(hops));
 }
 
+// A socket of IPv6 that also carries IPv4 has one for each.
+result<void> set_traffic_class(int fd, unsigned value) noexcept {
+  if (value > 255) return out_of_range();
+  const result<int> family = sys::option(fd, SOL_SOCKET, SO_DOMAIN);
+  if (!family.has_value()) return std::unexpected(family.error());
+  if (*family == AF_INET6) {
+    const result<void> six = sys::set_option(fd, IPPROTO_IPV6, IPV6_TCLASS, static_cast<int>(value));
+    const result<int> alone = sys::option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+    if (!six.has_value() || alone.value_or(1) != 0) return six;
+  }
+  return sys::set_option(fd, IPPROTO_IP, IP_TOS, static_cast<int>(value));
+}
+
 result<void> set_user_timeout(int fd, std::chrono::milliseconds time) noexcept {
   if (time.count() < 0 || time.count() > INT_MAX) return out_of_range();
   return sys::set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(time.count()));

@@ -24,6 +24,8 @@ result<void> set_keepalive(int fd, const std::optional<keepalive>& how) noexcept
 result<void> set_linger(int fd, std::optional<std::chrono::seconds> time) noexcept;
 /// By the family of the socket.
 result<void> set_ttl(int fd, unsigned hops) noexcept;
+/// Of IPv6, too, where the socket is of that family: 0..255.
+result<void> set_traffic_class(int fd, unsigned value) noexcept;
 result<void> set_user_timeout(int fd, std::chrono::milliseconds time) noexcept;
 /// Are they those of `fd`? std::errc::wrong_protocol_type: no.
 result<void> demand_type(int fd, int type, bool of_internet) noexcept;

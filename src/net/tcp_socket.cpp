@@ -63,6 +63,10 @@ tcp_socket& tcp_socket::ttl(unsigned hops) noexcept {
   return then([hops](int fd) { return detail::set_ttl(fd, hops); });
 }
 
+tcp_socket& tcp_socket::traffic_class(unsigned value) noexcept {
+  return then([value](int fd) { return detail::set_traffic_class(fd, value); });
+}
+
 tcp_socket& tcp_socket::user_timeout(std::chrono::milliseconds time) noexcept {
   return then([time](int fd) { return detail::set_user_timeout(fd, time); });
 }

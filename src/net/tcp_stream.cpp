@@ -51,6 +51,10 @@ result<void> tcp_stream::reset_on_close() noexcept { return sys::set_linger_zero
 
 result<void> tcp_stream::set_ttl(unsigned hops) noexcept { return detail::set_ttl(native_handle(), hops); }
 
+result<void> tcp_stream::set_traffic_class(unsigned value) noexcept {
+  return detail::set_traffic_class(native_handle(), value);
+}
+
 result<void> tcp_stream::set_user_timeout(std::chrono::milliseconds time) noexcept {
   return detail::set_user_timeout(native_handle(), time);
 }

@@ -87,6 +87,10 @@ result<void> udp_socket::set_broadcast(bool on) noexcept {
 
 result<void> udp_socket::set_ttl(unsigned hops) noexcept { return detail::set_ttl(native_handle(), hops); }
 
+result<void> udp_socket::set_traffic_class(unsigned value) noexcept {
+  return detail::set_traffic_class(native_handle(), value);
+}
+
 result<void> udp_socket::set_membership(bool joins,
                                         const endpoint& group,
                                         unsigned interface_index) noexcept {

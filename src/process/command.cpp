@@ -9,6 +9,12 @@ namespace rota::process {
 
 command::command(std::string program) { recipe_.program = std::move(program); }
 
+command command::shell(std::string text) {
+  command made("/bin/sh");
+  made.arg("-c").arg(std::move(text));
+  return made;
+}
+
 command& command::arg(std::string value) {
   recipe_.arguments.push_back(std::move(value));
   return *this;

@@ -55,6 +55,20 @@ task<result<void>> read_exact(R& from, std::span<std::byte> into) {
   co_return result<void>();
 }
 
+/// Reads `count` bytes, and keeps none. errc::end_of_stream: there were fewer.
+template <reader R>
+task<result<void>> skip(R& from, std::uint64_t count) {
+  std::array<std::byte, 4096> unwanted;
+  while (count != 0) {
+    const std::size_t most = count < unwanted.size() ? static_cast<std::size_t>(count) : unwanted.size();
+    const result<std::size_t> got = co_await from.read(std::span(unwanted).first(most));
+    if (!got.has_value()) co_return std::unexpected(got.error());
+    if (*got == 0) co_return std::unexpected(make_error_code(errc::end_of_stream));
+    count -= *got;
+  }
+  co_return result<void>();
+}
+
 /// All of `from`. std::errc::io_error: the writer took nothing and told no error.
 template <writer W>
 task<result<void>> write_all(W& to, std::span<const std::byte> from) {

@@ -41,6 +41,7 @@ class ROTA_API tcp_socket {
   tcp_socket& set(std::optional<keepalive> how) noexcept;
   tcp_socket& linger(std::optional<std::chrono::seconds> time) noexcept;
   tcp_socket& ttl(unsigned hops) noexcept;
+  tcp_socket& traffic_class(unsigned value) noexcept;
   tcp_socket& user_timeout(std::chrono::milliseconds time) noexcept;
   /// Only by this network interface, "eth0" (SO_BINDTODEVICE).
   tcp_socket& bind_device(std::string_view name) noexcept;

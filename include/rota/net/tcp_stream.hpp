@@ -50,6 +50,9 @@ class ROTA_API tcp_stream : public detail::stream_socket {
   result<void> reset_on_close() noexcept;
   /// 1..255 (for IPv6: hops).
   result<void> set_ttl(unsigned hops) noexcept;
+  /// 0..255: the byte by which routers tell traffic apart (IP_TOS; IPV6_TCLASS). Its upper six bits are the DSCP: `46 << 2` is expedited
+  /// forwarding. The system keeps the lower two bits of a TCP connection to itself: it uses them for ECN.
+  result<void> set_traffic_class(unsigned value) noexcept;
   /// What was written may stay unacknowledged for so long; then the connection is broken (ETIMEDOUT). 0: the system's own limit, minutes.
   result<void> set_user_timeout(std::chrono::milliseconds time) noexcept;
   [[nodiscard]] result<endpoint> local_endpoint() const noexcept;

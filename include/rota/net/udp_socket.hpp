@@ -103,6 +103,9 @@ class ROTA_API udp_socket {
   result<void> set_broadcast(bool on) noexcept;
   /// 1..255 (for IPv6: hops).
   result<void> set_ttl(unsigned hops) noexcept;
+  /// 0..255: the byte by which routers tell traffic apart (IP_TOS; IPV6_TCLASS). Its upper six bits are the DSCP: `46 << 2` is expedited
+  /// forwarding. Its lower two bits are the ECN's.
+  result<void> set_traffic_class(unsigned value) noexcept;
   /// Receives what is sent to the group; its port is not used. `interface_index`: by which network; 0: the system chooses.
   result<void> join(const endpoint& group, unsigned interface_index = 0) noexcept;
   result<void> leave(const endpoint& group, unsigned interface_index = 0) noexcept;

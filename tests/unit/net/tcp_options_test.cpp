@@ -64,6 +64,8 @@ TEST(tcp_options, of_a_stream_are_what_they_were_set_to) {
     EXPECT_TRUE(linger_of(fd).l_onoff == 1 && linger_of(fd).l_linger == 0);
     demand(near.set_ttl(9));
     EXPECT_EQ(option(fd, IPPROTO_IP, IP_TTL), 9);
+    demand(near.set_traffic_class(46U << 2U));
+    EXPECT_EQ(option(fd, IPPROTO_IP, IP_TOS), 46 << 2);
     demand(near.set_user_timeout(1234ms));
     EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 1234);
     demand(near.set_receive_buffer(20'000));
@@ -91,6 +93,8 @@ TEST(tcp_options, out_of_range_are_refused_and_change_nothing) {
     EXPECT_TRUE(refused(near.set_linger(std::chrono::seconds(-1))));
     EXPECT_TRUE(refused(near.set_linger(std::chrono::seconds::max())));
     EXPECT_TRUE(refused(near.set_ttl(0)) && refused(near.set_ttl(256)));
+    EXPECT_TRUE(refused(near.set_traffic_class(256)));
+    EXPECT_EQ(option(near.native_handle(), IPPROTO_IP, IP_TOS), 0);
     EXPECT_TRUE(refused(near.set_user_timeout(-1ms)) &&
                 refused(near.set_user_timeout(std::chrono::milliseconds::max())));
     EXPECT_TRUE(refused(near.set_receive_buffer(0)) && refused(near.set_send_buffer(-5)));
@@ -101,7 +105,12 @@ TEST(tcp_options, of_the_builder_are_those_of_its_listener_and_of_what_it_accept
   run([]() -> task<> {
     tcp_socket building = demand(tcp_socket::open(address_family::v4));
     building.reuse_address(true).reuse_port(true).receive_buffer(20'000).send_buffer(30'000).nodelay(true);
-    building.set(often).linger(std::chrono::seconds(5)).ttl(9).user_timeout(1234ms).bind_device("lo");
+    building.set(often)
+        .linger(std::chrono::seconds(5))
+        .ttl(9)
+        .traffic_class(40)
+        .user_timeout(1234ms)
+        .bind_device("lo");
     building.bind(endpoint::loopback_v4(0));
     EXPECT_FALSE(building.error()) << building.error().message();
     const endpoint at = demand(building.local_endpoint());
@@ -114,6 +123,7 @@ TEST(tcp_options, of_the_builder_are_those_of_its_listener_and_of_what_it_accept
     socklen_t length = sizeof device;
     EXPECT_EQ(::getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, &length), 0);
     EXPECT_STREQ(device, "lo");
+    EXPECT_EQ(option(fd, IPPROTO_IP, IP_TOS), 40);
     const result<tcp_listener> shares =
         tcp_listener::bind(at, {.backlog = 5, .reuse_address = true, .reuse_port = true});
     EXPECT_TRUE(shares.has_value());

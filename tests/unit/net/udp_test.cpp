@@ -263,6 +263,8 @@ TEST(udp, options_are_what_they_were_set_to) {
     EXPECT_EQ(option(fd, SOL_SOCKET, SO_BROADCAST), 0);
     demand(four.set_ttl(9));
     EXPECT_EQ(option(fd, IPPROTO_IP, IP_TTL), 9);
+    demand(four.set_traffic_class(41));
+    EXPECT_EQ(option(fd, IPPROTO_IP, IP_TOS), 41);
     demand(four.set_multicast_loop(false));
     EXPECT_EQ(option(fd, IPPROTO_IP, IP_MULTICAST_LOOP), 0);
     demand(four.set_multicast_ttl(3));
@@ -272,6 +274,7 @@ TEST(udp, options_are_what_they_were_set_to) {
     demand(four.set_send_buffer(20'000));
     EXPECT_EQ(demand(four.send_buffer()), 40'000);
     EXPECT_EQ(four.set_ttl(0).error(), std::errc::invalid_argument);
+    EXPECT_EQ(four.set_traffic_class(256).error(), std::errc::invalid_argument);
     EXPECT_EQ(four.set_multicast_ttl(256).error(), std::errc::invalid_argument);
     EXPECT_EQ(four.set_receive_buffer(0).error(), std::errc::invalid_argument);
 
@@ -281,6 +284,12 @@ TEST(udp, options_are_what_they_were_set_to) {
     EXPECT_EQ(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), 1);
     demand(six->set_ttl(9));
     EXPECT_EQ(option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS), 9);
+    demand(six->set_traffic_class(41));
+    EXPECT_EQ(option(fd, IPPROTO_IPV6, IPV6_TCLASS), 41);
+    udp_socket both = demand(udp_socket::bind(endpoint::parse("[::1]:0").value(), {.v6_only = false}));
+    demand(both.set_traffic_class(42));
+    EXPECT_EQ(option(both.native_handle(), IPPROTO_IPV6, IPV6_TCLASS), 42);
+    EXPECT_EQ(option(both.native_handle(), IPPROTO_IP, IP_TOS), 42) << "it may carry IPv4, too";
     demand(six->set_multicast_loop(false));
     EXPECT_EQ(option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP), 0);
     demand(six->set_multicast_ttl(3));

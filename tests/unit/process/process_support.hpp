@@ -26,11 +26,7 @@ using process::command;
 using process::exit_status;
 using process::stdio;
 
-inline command shell(std::string script) {
-  command made("sh");
-  made.arg("-c").arg(std::move(script));
-  return made;
-}
+inline command shell(std::string script) { return command::shell(std::move(script)); }
 
 template <class T>
 T demand(std::expected<T, std::error_code> got) {
