@@ -75,5 +75,7 @@ void yield_thread() noexcept;
 /// gives the processor away, then sleeps, longer each time and at most 1 ms: a thread of a lower priority comes to its step. In a model:
 /// another thread steps first.
 void back_off(unsigned looks) noexcept;
+/// From so many looks on back_off() sleeps. A caller whose other thread may be missing in a fork asks for its process then, and no earlier.
+inline constexpr unsigned looks_before_sleep = 128;
 
 }  // namespace rota::base

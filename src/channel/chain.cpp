@@ -116,7 +116,7 @@ std::uint64_t chain::size() const noexcept {
 }
 
 /// claim_item() has found none. not_now: the chain is empty. Else the item at the head is just being put in, by one that does nothing but
-/// move it: it is waited for.
+/// move it: it is waited for. forked: that one may have stayed in the parent.
 look chain::claim_item_in_transit(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
     // acquire. Pairs with claim_item(), before the tail: C6 of the ring.
@@ -125,6 +125,7 @@ look chain::claim_item_in_transit(slot*& place) noexcept {
     if ((tail_.load(base::order::relaxed) & ~closed) == head)
       return has_ended_at(head) ? look::ended : look::not_now;
     if (const look did = claim_item(place); did != look::not_now) return did;
+    if (halves_.may_miss_the_mover(looks)) return look::forked;
     base::back_off(looks);
   }
 }
@@ -320,7 +321,8 @@ void chain::arm(wait_section& section) noexcept {
   switch (mark_head()) {
     case look::got: return line_.call_first(section);
     case look::ended: return line_.close(section);
-    case look::not_now: return;
+    case look::not_now:
+    case look::forked: return;
   }
 }
 

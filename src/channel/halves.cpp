@@ -14,6 +14,12 @@ halves& self(void* of) noexcept { return *static_cast<halves*>(of); }
 
 }  // namespace
 
+halves::halves() noexcept : process_(base::this_process_id()) {}
+
+bool halves::may_miss_the_mover(unsigned looks) const noexcept {
+  return looks >= base::looks_before_sleep && process_ != base::this_process_id();
+}
+
 const core::wait_rules halves::close_rules{
     .what = "channel close",
     .try_now = [](void* of, wait_node&) noexcept { return self(of).is_told(); },

@@ -118,7 +118,7 @@ channel_stats ring::stats() const noexcept {
 // ---- trying
 
 /// claim_place() has found none. not_now: the ring is full. Else the place at the tail is just being emptied, by one that does nothing but move
-/// an item: it is waited for.
+/// an item: it is waited for. forked: that one may have stayed in the parent.
 look ring::claim_place_in_transit(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
     // acquire. Pairs with claim_place(), before the head: C6.
@@ -126,6 +126,7 @@ look ring::claim_place_in_transit(slot*& place) noexcept {
     // relaxed. At least as new as the tail.
     if (head_.load(base::order::relaxed) + one_lap_ == tail) return look::not_now;
     if (const look did = claim_place(place); did != look::not_now) return did;
+    if (halves_.may_miss_the_mover(looks)) return look::forked;
     base::back_off(looks);
   }
 }
@@ -139,6 +140,7 @@ look ring::claim_item_in_transit(slot*& place) noexcept {
     if ((tail_.load(base::order::relaxed) & ~closed) == head)
       return has_ended_at(head) ? look::ended : look::not_now;
     if (const look did = claim_item(place); did != look::not_now) return did;
+    if (halves_.may_miss_the_mover(looks)) return look::forked;
     base::back_off(looks);
   }
 }
@@ -150,6 +152,7 @@ send_status ring::without_room(look why, slot*& place) noexcept {
   if (why == look::not_now && on_full_ != overflow::drop_oldest) why = claim_place_in_transit(place);
   if (why == look::got) return send_status::sent;
   if (why == look::ended) return send_status::closed;
+  if (why == look::forked) return send_status::forked;
   if (on_full_ == overflow::drop_oldest) return make_room(place);
   // relaxed. Counts.
   (on_full_ == overflow::drop_newest ? dropped_newest_ : refused_).fetch_add(1, base::order::relaxed);
@@ -163,8 +166,10 @@ send_status ring::make_room(slot*& place) noexcept {
     const look did = claim_place_in_transit(place);
     if (did == look::got) return send_status::sent;
     if (did == look::ended) return send_status::closed;
+    if (did == look::forked) return send_status::forked;
     slot* oldest = nullptr;
     if (!take_oldest(oldest)) {
+      if (halves_.may_miss_the_mover(looks)) return send_status::forked;
       base::back_off(looks);
       continue;
     }
@@ -265,7 +270,8 @@ void ring::arm_receivers(wait_section& section) noexcept {
   switch (mark_head()) {
     case look::got: return receivers_line_.call_first(section);
     case look::ended: return receivers_line_.close(section);
-    case look::not_now: return;
+    case look::not_now:
+    case look::forked: return;
   }
 }
 
@@ -274,7 +280,8 @@ void ring::arm_senders(wait_section& section) noexcept {
   switch (mark_tail()) {
     case look::got: return senders_line_.call_first(section);
     case look::ended: return senders_line_.close(section);
-    case look::not_now: return;
+    case look::not_now:
+    case look::forked: return;
   }
 }
 

@@ -27,6 +27,7 @@ inline number code_of(rota::channel::send_status how) {
     case rota::channel::send_status::dropped: return dropped;
     case rota::channel::send_status::closed: return closed;
     case rota::channel::send_status::timed_out: return late;
+    case rota::channel::send_status::forked: break;
   }
   return 0;
 }
@@ -35,7 +36,8 @@ inline number code_of(rota::channel::recv_status why) {
     case rota::channel::recv_status::empty: return empty;
     case rota::channel::recv_status::closed: return closed;
     case rota::channel::recv_status::timed_out: return late;
-    case rota::channel::recv_status::lagged: break;
+    case rota::channel::recv_status::lagged:
+    case rota::channel::recv_status::forked: break;
   }
   return 0;
 }

@@ -8,7 +8,7 @@
 
 namespace rota::channel {
 
-/// What became of an item.
+/// What became of an item. `forked` is said by tries, and by sends that do not wait for room.
 enum class [[nodiscard]] send_status : unsigned char {
   sent,     // it is in
   full,     // refused: there was no room, and it was not to wait
@@ -16,6 +16,7 @@ enum class [[nodiscard]] send_status : unsigned char {
             // send_if_modified says that nothing has changed
   closed,   // refused: nothing comes in any more
   timed_out,  // refused: there was no room in time
+  forked,  // refused: another thread's move of an item is in the way, and may never end here: this process is a fork, see recv_status
 };
 
 [[nodiscard]] constexpr const char* to_string(send_status status) noexcept {
@@ -25,16 +26,18 @@ enum class [[nodiscard]] send_status : unsigned char {
     case send_status::dropped: return "dropped";
     case send_status::closed: return "closed";
     case send_status::timed_out: return "timed out";
+    case send_status::forked: return "forked";
   }
   return "unknown";
 }
 
-/// Why there is no item.
+/// Why there is no item. `forked` is said by tries only.
 enum class recv_status : unsigned char {
   empty,      // none is there now
   closed,     // none is there, and there will be none
   timed_out,  // none came in time
   lagged,     // what came next has been overwritten: see no_item
+  forked,  // another thread puts the next item in, and may never end here: this process is a fork of the one that made the channel
 };
 
 [[nodiscard]] constexpr const char* to_string(recv_status status) noexcept {
@@ -43,6 +46,7 @@ enum class recv_status : unsigned char {
     case recv_status::closed: return "closed";
     case recv_status::timed_out: return "timed out";
     case recv_status::lagged: return "lagged";
+    case recv_status::forked: return "forked";
   }
   return "unknown";
 }
@@ -59,8 +63,8 @@ struct options {
   overflow on_full = overflow::wait;
 };
 
-/// How often there was no room. Each item that was offered was sent, waits, or is counted here once; what `dropped_oldest` counts was
-/// sent before.
+/// How often there was no room. Each item that was offered was sent, waits, was refused as `closed` or `forked`, or is counted here once;
+/// what `dropped_oldest` counts was sent before.
 struct channel_stats {
   std::uint64_t refused = 0;  // sends that said `full`
   std::uint64_t dropped_oldest = 0;

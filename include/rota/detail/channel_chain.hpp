@@ -34,7 +34,7 @@ namespace rota::channel::detail {
 //             item in or out without any lock, and gives it on by publish() or free().
 //   wait      under the list's lock: as in the ring, with the bit in the block of the head. Who publishes behind one that is still missing
 //             leaves the bit to that one. Items are never bound to who waits: who is called tries again, against whoever comes by.
-//   try       says that there is no item only if head_ and tail_ are the same: as in the ring (C6).
+//   try       says that there is no item only if head_ and tail_ are the same: as in the ring (C6). Backs off, and says `forked`, as there.
 //   close     sets `closed` in tail_: nothing is claimed after it. It has ended when that is the head's position.
 //   sweep     by who takes the last place of a block, or one of a block that the head has left: from oldest_ on, blocks before the
 //             head's of which each place was taken are done with. Two who end at once may both leave one: it goes with the next.

@@ -32,7 +32,19 @@ enum class [[nodiscard]] look : unsigned char {
   got,      // it is the caller's
   not_now,  // there is none
   ended,    // and there will be none
+  forked,   // a try has met the move of a thread that may have stayed in the parent of this process
 };
+
+/// What a try says that has got no item.
+constexpr recv_status why_no_item(look did) noexcept {
+  switch (did) {
+    case look::ended: return recv_status::closed;
+    case look::forked: return recv_status::forked;
+    case look::got:
+    case look::not_now: break;
+  }
+  return recv_status::empty;
+}
 
 // PROTOCOL: line
 //   Those who wait for an item, or for room, in the order in which they came. Several may have been called, and come back in any order, because
@@ -83,11 +95,18 @@ inline send_status status_of(const core::wait_node& me) noexcept { return static
 //                          closes is still an owner. A weak sender becomes a sender only while there is one
 //   close_                 1: it is closed, set last of all by each who closes. 2: somebody waits, or waited, for that: set under the lock of
 //                          closers_. Both are set by read-modify-writes, so one of {who closes, who waits} sees the other
+//   process_               the process that made the channel; never changes. In a fork of it, a thread that was moving an item has stayed in the
+//                          parent, and its move never ends there. A try that has waited for a move until it would sleep reads this
 
 /// How many hold a channel.
 class ROTA_API halves {
  public:
   enum class [[nodiscard]] on_drop : unsigned char { others, last_of_side };
+
+  halves() noexcept;
+  /// Returns true if a try must not wait any longer for a move under way: it has looked so often, and the calling process is a fork of the one
+  /// that made the channel.
+  [[nodiscard]] bool may_miss_the_mover(unsigned looks) const noexcept;
 
   void add_sender() noexcept { add(senders_); }
   void add_receiver() noexcept { add(receivers_); }
@@ -172,6 +191,7 @@ class ROTA_API halves {
   base::atomic<std::uint32_t> sides_{2};
   base::atomic<std::uint32_t> close_{0};
   core::wait_list closers_;
+  const std::uint64_t process_;
 };
 
 }  // namespace rota::channel::detail

@@ -109,8 +109,18 @@ class basic_weak_sender;
 ///               returned, and comes back by item(), if it has a name: auto one = tx.send(std::move(x)); ... x = std::move(one).item().
 ///               A cancelled or late send has put nothing in. Members of an empty half must not be called. A send beside the end of the
 ///               last receiver may say `sent`: then it destroys what nobody can receive any more, its own item, and those behind it.
-///               The move of an item must not use the channel: it may wait for itself.
-/// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there.
+///               The move of an item must not use the channel: it may wait for itself. See Locks.
+///               In a fork of the process that made the channel, the move of a thread that stayed in the parent never ends. A try, and a send
+///               that does not wait for room, says `forked` after some spinning if such a move is in its way. It says so, too, of a thread of
+///               the fork itself whose move takes longer. The parent's channel goes on. Forms that wait are not told: send(), recv() and
+///               the blocking forms wait until the task is cancelled, or their limit ends; a close ends the sends, and no receive.
+/// Locks         A call moves the item while it has claimed a place, and other threads' tries wait until that place is given on. For their
+///               lock order each call on either half is therefore a lock, held while T's move constructor, and the destructor of the item
+///               that was moved from, run. Neither may wait for a mutex that another caller of the channel holds while it calls. Example
+///               of a deadlock: T1 sends, and its move constructor waits for M; T2 holds M, and calls try_recv(), which waits for T1's
+///               move. An item with such a move goes through the channel in a std::unique_ptr, whose move waits for nothing.
+/// Cost          Without waiting: two read-modify-writes. No allocation. Of an unbounded channel: see there. Beside another thread's move a
+///               try spins, then gives the processor away, then sleeps up to 1 ms at a time, until that move has ended.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
 class basic_sender : public detail::half<Core, detail::side::sends>,
@@ -120,12 +130,12 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   using half::on_;
 
  public:
-  /// co_await it: a send_status. It owns the item until that is sent: see Failure.
+  /// co_await it: a send_status. It owns the item until that is sent: see Failure. The move that sends it runs in a claimed place: see Locks.
   [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
-  /// Never waits for room; for another thread that is just moving an item out of the place that comes next, it does. So `full` means that the
-  /// channel was full. Moves from the item only if it says `sent`.
+  /// Never waits for room; for another thread that is just moving an item out of the place that comes next, it does: see Locks, Cost. So
+  /// `full` means that the channel was full. Moves from the item only if it says `sent`. `forked`: see Failure.
   send_status try_send(T&& item) noexcept(!Core::allocates) { return detail::send_now(*on_, item); }
   send_status try_send(const T& item)
     requires std::is_copy_constructible_v<T>
@@ -250,7 +260,8 @@ class basic_weak_sender {
 /// Ownership     As basic_sender.
 /// Ordering      First in, first out.
 /// Failure       Closed, and everything has been received: nothing. A cancelled or late receive has taken nothing. Members of an empty
-///               half must not be called.
+///               half must not be called. In a fork: as basic_sender.
+/// Locks         As basic_sender.
 /// Cost          As basic_sender.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
@@ -265,16 +276,16 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   using many_leaf = detail::recv_many_leaf<T, Core, Out, Result>;
 
  public:
-  /// co_await it: a std::optional<T>; nothing: closed, and there will be none.
+  /// co_await it: a std::optional<T>; nothing: closed, and there will be none. The move that receives it runs in a claimed place: see Locks.
   [[nodiscard]] plain_leaf recv() noexcept { return plain_leaf(*on_); }
-  /// Never waits for an item to be sent; for another thread that is just putting in the one that comes next, it does. So `empty` means that
-  /// the channel was empty.
+  /// Never waits for an item to be sent; for another thread that is just putting in the one that comes next, it does: see Locks and Cost of
+  /// basic_sender. So `empty` means that the channel was empty. Or `closed`, or `forked`: see Failure.
   [[nodiscard]] status_or try_recv() noexcept {
     typename Core::slot* place = nullptr;
     const detail::look did = on_->try_item(place);
     if (did == detail::look::got) [[likely]]
       return detail::take<status_or, T>(*on_, *place);
-    return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
+    return std::unexpected(detail::why_no_item(did));
   }
   /// co_await them: a std::expected<T, recv_status>.
   template <class Rep, class Period>
@@ -312,14 +323,14 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   [[nodiscard]] auto recv_many(Out& out, std::size_t most) {
     return many_leaf<Out, std::size_t>(*on_, out, most);
   }
-  /// The same without waiting, as try_recv(): or `empty`, `closed`.
+  /// The same without waiting, as try_recv(): or `empty`, `closed`, `forked`.
   template <detail::holds_many<T> Out>
   [[nodiscard]] count_or try_recv_many(Out& out, std::size_t most) {
     detail::make_room(out, most);
     typename Core::slot* place = nullptr;
     const detail::look did = on_->try_item(place);
     if (did == detail::look::got) return detail::take_many<T>(*on_, place, out, most);
-    return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
+    return std::unexpected(detail::why_no_item(did));
   }
   /// co_await them: a std::expected<std::size_t, recv_status>.
   template <class Rep, class Period, detail::holds_many<T> Out>

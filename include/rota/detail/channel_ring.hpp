@@ -32,7 +32,9 @@ namespace rota::channel::detail {
 //             may still be a lap behind: what was there is on its way out (in). Items are never bound to
 //             who waits: who is called tries again, against whoever comes by.
 //   try       says that the ring is full (empty) only if head_ and tail_ say so. Else whoever claimed what is in the way has not freed (published)
-//             it yet, and others may have gone past: the caller looks again until that one has, a move of one item later.
+//             it yet, and others may have gone past: the caller looks again until that one has, a move of one item later. Between two looks it
+//             backs off. In a fork of the process that made the channel it says `forked` instead of a sleep: the thread that moves may
+//             have stayed in the parent, and then its move never ends.
 //   close     sets `closed` in tail_: nothing is claimed after it. Senders are told at once; receivers when all items have been claimed.
 //
 //   C1  Somebody is in a list: the slot at the head (tail) has the bit, or who changed that slot has seen it and is about to call, or

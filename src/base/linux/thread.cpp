@@ -180,10 +180,10 @@ void yield_thread() noexcept { ::sched_yield(); }
 
 void back_off(unsigned looks) noexcept {
   constexpr unsigned spins = 64;
-  constexpr unsigned yields = 64;
+  static_assert(spins < looks_before_sleep);
   if (looks < spins) return cpu_relax();
-  if (looks < spins + yields) return yield_thread();
-  const unsigned doublings = std::min((looks - spins - yields) / 4, 5U);
+  if (looks < looks_before_sleep) return yield_thread();
+  const unsigned doublings = std::min((looks - looks_before_sleep) / 4, 5U);
   const timespec span{.tv_sec = 0, .tv_nsec = 31'250L << doublings};
   ::nanosleep(&span, nullptr);
 }

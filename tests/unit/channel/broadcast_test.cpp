@@ -63,6 +63,7 @@ int said(const std::expected<T, no_item>& got) {
     case recv_status::empty: return empty;
     case recv_status::closed: return end;
     case recv_status::timed_out: return late;
+    case recv_status::forked: break;
   }
   return 0;
 }

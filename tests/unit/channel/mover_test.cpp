@@ -1,19 +1,25 @@
 // A thread that is held up in the middle of moving an item: others wait for it, use little of the processor meanwhile, and lose nothing.
+// In a fork that thread is missing: a try says so.
+#include "support/sanitized.hpp"
+
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/unbounded.hpp>
 
 #include <gtest/gtest.h>
 
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <latch>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace rota::channel::mover_test {
 namespace {
@@ -151,6 +157,120 @@ TEST(mover, a_full_channel_waits_for_the_oldest_item_that_is_just_being_put_in) 
   EXPECT_EQ(made.sender.stats().dropped_newest, 0U);
   EXPECT_EQ(made.sender.stats().dropped_oldest, 1U);
   EXPECT_EQ(made.receiver.try_recv().value().value, 2);
+}
+
+// ---- a fork beside a move
+
+/// Runs `body` in a fork, which is ended if it hangs, and returns what `body` returns there: one bit for each thing that is wrong.
+template <class F>
+int code_in_fork(F body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(30);
+    ::_exit(body());
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// A receiver of the parent is held up while it empties the only place of a channel. Returns what a send says in a fork.
+send_status said_by_a_send_in_a_fork(overflow policy) {
+  auto made = bounded<item>(1, {.on_full = policy});
+  gate held;
+  EXPECT_EQ(made.sender.try_send(item(1, &held)), send_status::sent);
+  held.armed = true;
+  std::thread receives([&made] { EXPECT_EQ(made.receiver.try_recv().value().value, 1); });
+  held.entered.wait();
+  const int code = code_in_fork([&made] { return static_cast<int>(made.sender.try_send(item(2))); });
+  held.open.count_down();
+  receives.join();
+  EXPECT_EQ(made.sender.try_send(item(3)), send_status::sent) << "the parent goes on";
+  EXPECT_EQ(made.sender.stats().refused + made.sender.stats().dropped_newest, 0U);
+  return static_cast<send_status>(code);
+}
+
+TEST(mover, a_send_in_a_fork_says_forked_beside_a_receiver_in_its_move) {
+  if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
+  for (const overflow policy :
+       {overflow::wait, overflow::reject, overflow::drop_oldest, overflow::drop_newest})
+    EXPECT_EQ(said_by_a_send_in_a_fork(policy), send_status::forked) << static_cast<int>(policy);
+}
+
+/// A sender of the parent is held up while it puts the first item in.
+template <class Channel, class F>
+void in_a_fork_beside_a_sender_in_its_move(Channel made, F body) {
+  gate held;
+  item first(1, &held);
+  held.armed = true;
+  std::thread sends(
+      [&made, &first] { EXPECT_EQ(made.sender.try_send(std::move(first)), send_status::sent); });
+  held.entered.wait();
+  EXPECT_EQ(code_in_fork([&] { return body(made); }), 0);
+  held.open.count_down();
+  sends.join();
+  EXPECT_EQ(made.receiver.try_recv().value().value, 1) << "the parent goes on";
+}
+
+TEST(mover, a_receive_in_a_fork_says_forked_beside_a_sender_in_its_move) {
+  if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
+  const auto tries = [](auto& made) {
+    std::vector<item> many;
+    const bool one = made.receiver.try_recv().error() == recv_status::forked;
+    const bool several = made.receiver.try_recv_many(many, 4).error() == recv_status::forked;
+    const bool sent_behind = made.sender.try_send(item(2)) == send_status::sent;
+    const bool still = made.receiver.try_recv().error() == recv_status::forked;
+    return (one ? 0 : 1) | (several ? 0 : 2) | (sent_behind ? 0 : 4) | (still ? 0 : 8);
+  };
+  in_a_fork_beside_a_sender_in_its_move(bounded<item>(2), tries);
+  in_a_fork_beside_a_sender_in_its_move(unbounded<item>(), tries);
+}
+
+// The oldest item is just being put in: it can be neither received nor dropped.
+TEST(mover, a_send_that_drops_the_oldest_says_forked_in_a_fork_beside_a_sender_in_its_move) {
+  if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
+  in_a_fork_beside_a_sender_in_its_move(bounded<item>(1, {.on_full = overflow::drop_oldest}), [](auto& made) {
+    return made.sender.try_send(item(2)) == send_status::forked ? 0 : 1;
+  });
+}
+
+// A form that waits is not told; its limit ends it.
+TEST(mover, a_receive_that_waits_in_a_fork_ends_with_its_limit) {
+  if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
+  const auto waits = [](auto& made) {
+    const auto got = made.receiver.blocking_recv_for(std::chrono::milliseconds(1));
+    return !got.has_value() && got.error() == recv_status::timed_out ? 0 : 1;
+  };
+  in_a_fork_beside_a_sender_in_its_move(bounded<item>(2), waits);
+  in_a_fork_beside_a_sender_in_its_move(unbounded<item>(), waits);
+}
+
+TEST(mover, a_channel_without_a_move_under_way_works_in_a_fork) {
+  auto made = bounded<item>(2, {.on_full = overflow::drop_oldest});
+  ASSERT_EQ(made.sender.try_send(item(1)), send_status::sent);
+  const int code = code_in_fork([&made] {
+    int wrong = 0;
+    if (made.sender.try_send(item(2)) != send_status::sent) wrong |= 1;
+    if (made.sender.try_send(item(3)) != send_status::sent) wrong |= 2;
+    if (made.receiver.try_recv().value().value != 2) wrong |= 4;
+    made.sender.close();
+    if (made.receiver.try_recv().value().value != 3) wrong |= 8;
+    if (made.receiver.try_recv().error() != recv_status::closed) wrong |= 16;
+    return wrong;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(made.receiver.try_recv().value().value, 1);
+}
+
+// The threads that move its items are those of the fork, so their moves end.
+TEST(mover, a_channel_that_was_made_in_a_fork_waits_for_a_sender_in_its_move) {
+  if (!test::may_start_threads) GTEST_SKIP() << "a fork that starts threads";
+  const int code = code_in_fork([] {
+    a_receiver_waits_for_a_sender_in_its_move(bounded<item>(2));
+    return ::testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(code, 0);
 }
 
 }  // namespace

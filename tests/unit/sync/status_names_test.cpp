@@ -81,6 +81,8 @@ TEST(StatusNames, name_each_status_of_pools) {
 
 TEST(StatusNames, are_constant_expressions) {
   static_assert(std::string_view(to_string(channel::send_status::timed_out)) == "timed out");
+  static_assert(std::string_view(to_string(channel::send_status::forked)) == "forked");
+  static_assert(std::string_view(to_string(channel::recv_status::forked)) == "forked");
   static_assert(std::string_view(to_string(io::finish_outcome::limit_reached)) == "limit reached");
   EXPECT_STREQ(to_string(gate::send_status::closed), "closed");
 }
