@@ -57,7 +57,7 @@ worker::on_play worker::play() noexcept {
 
 /// Up to 128 looks at tasks, then the driver and the timers get their turn.
 void worker::tick() noexcept {
-  maintain();
+  maintain(due::by_polls);
   budget_ = polls_per_tick;
   polls_this_tick_ = 0;
   lifo_polls_ = 0;
@@ -87,7 +87,8 @@ void worker::run(header& task) noexcept {
   budget_ -= looks < budget_ ? looks : budget_;
   since_driver_ += looks;
   since_injector_ += looks;
-  if (driver_is_due(since_driver_)) maintain();
+  if (!driver_is_due(since_driver_)) return;
+  maintain(since_driver_ >= polls_between_driver_looks ? due::by_polls : due::by_time);
 }
 
 /// Returns true if `polls` are as many as may pass between two looks, or if the time slice of the last look has ended.
@@ -97,12 +98,11 @@ bool worker::driver_is_due(std::uint32_t polls) const noexcept {
 
 /// Asks the driver and the timers, without waiting. A worker that does not get the token leaves both to its holder, which either waits no
 /// longer than until the first timer, or polls the timers as soon as it has given the token back.
-void worker::maintain() noexcept {
-  since_driver_ = 0;
+void worker::maintain(due why) noexcept {
   slice_of_driver_look_ = shared_.slice();
   close_books();
   shared_.flush_driver();
-  if (leaves_events_where_they_are()) {
+  if (leaves_events_where_they_are(why)) {
     // What does not fit into the ring now is polled at the next look.
     fire_timers(std::clamp(mine_.free_space(), 1U, polls_per_tick));
   } else if (dispatch_events()) {
@@ -131,9 +131,14 @@ void worker::fire_timers(unsigned limit) noexcept {
 }
 
 /// Events come in order, and wait in order in the driver. What the ring has no room for goes to the injector instead, behind all that
-/// comes later: so a look waits until there is room, but for every fourth one, since tasks that yield fill the ring for ever.
-bool worker::leaves_events_where_they_are() noexcept {
-  if (mine_.free_space() >= ring_capacity / 2 || ++looks_left_out_ == 4) looks_left_out_ = 0;
+/// comes later: so a look waits until there is room, but for every fourth one, since tasks that yield fill the ring for ever. Only looks
+/// that a number of polls made due count, since a look by time may come after one long task. It does not set back that number either, or
+/// tasks of 1 ms in a full ring would keep the driver from being asked for ever.
+bool worker::leaves_events_where_they_are(due why) noexcept {
+  const bool has_room = mine_.free_space() >= ring_capacity / 2;
+  if (!has_room && why == due::by_time) return true;
+  since_driver_ = 0;
+  if (has_room || ++looks_left_out_ == 4) looks_left_out_ = 0;
   return looks_left_out_ != 0;
 }
 

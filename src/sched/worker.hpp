@@ -128,9 +128,12 @@ class alignas(base::cache_line) worker {
   /// fires between two tasks: the first task of such a look goes into the slot if that is empty, the others into the ring.
   enum class newest : std::uint8_t { to_slot, to_ring, to_ring_told_later, first_to_slot };
 
+  /// Why the worker asks the driver now: it has polled as many tasks as may pass between two looks, or only the time slice has ended.
+  enum class due : std::uint8_t { by_polls, by_time };
+
   void tick() noexcept;
-  void maintain() noexcept;
-  [[nodiscard]] bool leaves_events_where_they_are() noexcept;
+  void maintain(due why) noexcept;
+  [[nodiscard]] bool leaves_events_where_they_are(due why) noexcept;
   [[nodiscard]] bool dispatch_events() noexcept;
   [[nodiscard]] bool driver_is_due(std::uint32_t polls) const noexcept;
   [[nodiscard]] bool injector_is_due() const noexcept;
@@ -183,7 +186,8 @@ class alignas(base::cache_line) worker {
   pace pace_;
   std::uint32_t budget_ = polls_per_tick;
   std::uint32_t since_injector_ = 0;
-  std::uint32_t since_driver_ = 0;
+  std::uint32_t since_driver_ =
+      0;  // polls since the last look, but for those by time that left the events out
   std::uint32_t slice_of_injector_look_ = 0;
   std::uint32_t slice_of_driver_look_ = 0;
   std::uint32_t looks_left_out_ = 0;

@@ -581,6 +581,41 @@ TEST(scripted_run, the_driver_is_asked_once_a_millisecond_beside_short_tasks) {
   EXPECT_EQ(s.looks, 1U + 3U) << "before the first poll, and after each of three milliseconds";
 }
 
+/// 200 tasks that yield keep the ring more than half full.
+void play_beside_full_ring(stage& s) {
+  for (int i = 0; i < 200; ++i) s.spawn_as(0, yield_watched(s, 1ms, 20));
+  s.play();
+}
+
+// Each poll ends a time slice, and looks by time are left out: only every fourth of the looks by polls asks the driver.
+TEST(scripted_run, a_full_ring_of_long_tasks_asks_the_driver_as_often_as_one_of_short_tasks) {
+  stage s(1);
+  play_beside_full_ring(s);
+  const std::uint64_t polled = s.counts().polled.read();
+  print("polls of 1 ms in a full ring for each look at the driver", polled / std::max(s.looks, 1U));
+  EXPECT_GE(s.looks, polled / (4 * polls_between_driver_looks));
+  EXPECT_LE(s.looks, polled / 128);
+}
+
+// The ring is more than half full of tasks that yield, and each look that asks the driver brings 32 events.
+TEST(scripted_run, events_do_not_overflow_a_ring_of_long_tasks) {
+  constexpr int looks_with_events = 10;
+  constexpr int batch = 32;
+  int left = looks_with_events;
+  script order;
+  stage s(1);
+  s.on_event = [&] {
+    for (int i = 0; i < batch; ++i) s.spawn(note(order, "event"));
+    s.has_event = --left != 0;
+  };
+  for (int i = 0; i < 140; ++i) s.spawn_as(0, yield_watched(s, 1ms, 30));
+  s.has_event = true;
+  s.play();
+  print("overflows of a ring of 140 tasks of 1 ms and 320 events", s.counts().overflows.read());
+  EXPECT_EQ(s.counts().overflows.read(), 0U);
+  EXPECT_EQ(std::ranges::count(order, "event"), looks_with_events * batch);
+}
+
 task<> note_delay_watched(stage& s, std::chrono::nanoseconds& late) {
   const auto due = s.tasks.now() + 1ms;
   co_await sleep_for(1ms);
