@@ -3,6 +3,7 @@
 #include "base/drawn_order.hpp"
 #include "task/header.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
 #include <utility>
@@ -11,17 +12,21 @@ namespace rota::channel::detail {
 
 namespace {
 
-/// Cases count no operations: the select has more than one left, and is one itself.
-class enough_budget {
+/// The budget while cases are started. Each case is tried, so each finds two operations left: with fewer it would give the turn up. A case counts
+/// no operation, since the select is one itself. What it has charged for bytes stays charged, also if it did not win: a write of many parts
+/// may have moved some before it had to wait. A charge leaves two operations, so a select that has won never gives the turn up with its value.
+class budget_of_cases {
  public:
-  explicit enough_budget(core::activation& task) noexcept : task_(&task), before_(task.budget) {
-    if (before_ < 2) task.budget = 2;
+  explicit budget_of_cases(core::activation& task) noexcept : task_(&task), before_(task.budget) {
+    task.budget = std::max(before_, least_for_a_case);
   }
-  enough_budget(const enough_budget&) = delete;
-  enough_budget& operator=(const enough_budget&) = delete;
-  ~enough_budget() { task_->budget = before_; }
+  budget_of_cases(const budget_of_cases&) = delete;
+  budget_of_cases& operator=(const budget_of_cases&) = delete;
+  /// A leaf that counts an operation of its own may have left less than two. With fewer than two before, nothing was charged.
+  ~budget_of_cases() { task_->budget = std::min(before_, std::max(task_->budget, least_for_a_case)); }
 
  private:
+  static constexpr unsigned char least_for_a_case = 2;
   core::activation* task_;
   unsigned char before_;
 };
@@ -49,7 +54,7 @@ bool select_core::start() {
 
 /// A case that would let others run first, as a sleep of nothing, is asked after they have.
 bool select_core::start_cases() {
-  const enough_budget section(task());
+  const budget_of_cases section(task());
   core::scheduler& by = *core::header_of(task()).owner;
   if (order_ == order_of_cases::drawn) draw_ = by.ops->draw(by);
   phase_ = phase::begun;

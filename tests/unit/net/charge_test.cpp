@@ -2,6 +2,8 @@
 #include "task/header.hpp"
 #include "unit/runtime/runtime_support.hpp"
 
+#include <rota/channel/oneshot.hpp>
+#include <rota/channel/select.hpp>
 #include <rota/net/unix_datagram.hpp>
 #include <rota/net/unix_stream.hpp>
 
@@ -26,6 +28,11 @@ int budget() noexcept { return core::current_task()->budget; }
 
 /// What the operation that ends now has cost, since the budget was `before`.
 int cost(int before) noexcept { return before - budget(); }
+
+task<> set_flag(bool& flag) {
+  flag = true;
+  co_return;
+}
 
 struct pair_of_streams {
   unix_stream near;
@@ -130,12 +137,92 @@ TEST(charge, datagrams_cost_a_unit_for_each_16_KiB) {
   rt.spawn(sends_datagrams()).join();
 }
 
-// ---- one operation that is many system calls
+// ---- a case of a select
 
-task<> set_flag(bool& flag) {
-  flag = true;
-  co_return;
+using channel::select_in_order;
+
+task<> selects_a_read() {
+  auto [near, far] = make_pair();
+  const std::vector<std::byte> out(64 * kib);
+  std::vector<std::byte> in(64 * kib);
+  const result<std::size_t> put = co_await near.write_all(out);
+  EXPECT_EQ(put.value_or(0), out.size());
+  auto [tx, rx] = channel::oneshot<int>();
+  co_await yield();
+  const int before = budget();
+  auto first = co_await select_in_order(far.read(in), rx.recv());
+  EXPECT_EQ(first.index(), 0U);
+  EXPECT_EQ(cost(before), 4);
 }
+
+TEST(charge, a_read_that_wins_a_select_costs_what_it_has_moved) {
+  runtime rt(with_workers(1));
+  rt.spawn(selects_a_read()).join();
+}
+
+/// The write fills the socket and waits; then the value that is there wins.
+task<> selects_past_a_write() {
+  auto [near, far] = make_pair();
+  const std::vector<std::byte> out(8 * 1024 * kib);
+  std::vector<std::byte> in(out.size());
+  auto [tx, rx] = channel::oneshot<int>();
+  EXPECT_EQ(std::move(tx).send(1), channel::send_status::sent);
+  co_await yield();
+  const int before = budget();
+  auto first = co_await select_in_order(near.write_all(out), rx.recv());
+  EXPECT_EQ(first.index(), 1U);
+  const int paid = cost(before);
+  const result<std::size_t> moved = far.try_read(in);
+  EXPECT_GT(moved.value_or(0), 16 * kib) << "the socket has room for this";
+  EXPECT_GE(paid, static_cast<int>(moved.value_or(0) / (16 * kib)));
+}
+
+TEST(charge, a_write_that_loses_a_select_costs_what_it_has_moved) {
+  runtime rt(with_workers(1));
+  rt.spawn(selects_past_a_write()).join();
+}
+
+/// The first read finds nothing; the second one wins.
+task<> selects_past_a_read_of_nothing() {
+  auto [near, far] = make_pair();
+  std::byte in[1];
+  auto [tx, rx] = channel::oneshot<int>();
+  EXPECT_EQ(std::move(tx).send(1), channel::send_status::sent);
+  co_await yield();
+  const int before = budget();
+  auto first = co_await select_in_order(far.read(in), rx.recv());
+  EXPECT_EQ(first.index(), 1U);
+  EXPECT_EQ(cost(before), 1);
+}
+
+TEST(charge, a_case_that_moves_nothing_costs_nothing) {
+  runtime rt(with_workers(1));
+  rt.spawn(selects_past_a_read_of_nothing()).join();
+}
+
+/// 48 operations of 128 KiB are fewer than 128, and count as 384.
+task<> selects_many_reads(std::span<std::byte> block) {
+  auto [near, far] = make_pair();
+  auto [tx, rx] = channel::oneshot<int>();
+  bool other_ran = false;
+  co_await yield();
+  auto other = spawn(set_flag(other_ran));
+  for (int i = 0; i < 48; ++i) {
+    EXPECT_GT(near.try_write(block).value_or(0), 0U);
+    auto first = co_await select_in_order(far.read(block), rx.recv());
+    EXPECT_EQ(first.index(), 0U);
+  }
+  EXPECT_TRUE(other_ran) << "the turn was never given up";
+  co_await other;
+}
+
+TEST(charge, a_loop_of_selects_gives_its_turn_up_by_what_its_cases_move) {
+  std::vector<std::byte> block(128 * kib);
+  runtime rt(with_workers(1));
+  rt.spawn(selects_many_reads(block)).join();
+}
+
+// ---- one operation that is many system calls
 
 /// 200 parts go by four system calls, none of which waits.
 task<> writes_many_parts_with_a_spent_budget() {
