@@ -85,7 +85,8 @@ class ROTA_API watched_leaf : public leaf {
   ~watched_leaf() = default;
   bool start() override;
 
-  enum class [[nodiscard]] attempt : unsigned char { done, would_block };
+  /// `paused`: the turn was given up between two system calls. The leaf has woken its own task, which tries again in its next turn.
+  enum class [[nodiscard]] attempt : unsigned char { done, would_block, paused };
   /// One try; keeps its result.
   virtual attempt try_once() noexcept = 0;
   /// This is the result.
@@ -93,6 +94,9 @@ class ROTA_API watched_leaf : public leaf {
   /// It was done, and is awaited again: what it says then is of that time.
   virtual void begin_anew() noexcept {}
   [[nodiscard]] int descriptor() const noexcept;  // -1: none
+  /// Of an operation of many system calls, after one of them. Returns true if the turn must end here, since its share is used up; then the
+  /// task is woken already, and the try must return `paused`.
+  [[nodiscard]] bool gives_turn_up() noexcept;
 
  private:
   [[nodiscard]] bool try_or_wait() noexcept;
@@ -100,6 +104,7 @@ class ROTA_API watched_leaf : public leaf {
   watched* watched_;
   bool for_writing_;
   bool untried_ = false;  // the turn was given up first
+  bool paused_ = false;   // the turn was given up between two system calls
   bool done_ = false;
 };
 

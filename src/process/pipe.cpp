@@ -17,7 +17,8 @@ watched_leaf::attempt pipe_read_leaf::try_once() noexcept {
 }
 
 watched_leaf::attempt pipe_write_leaf::try_once() noexcept {
-  // Many bytes fill the pipe, and it comes back for more; result_ counts what has gone.
+  // Many bytes fill the pipe, and it comes back for more; result_ counts what has gone. A reader that drains the pipe as fast as it is
+  // filled never makes this write wait, so it gives its turn up as a write to a socket does.
   while (!from_.empty()) {
     const result<std::size_t> put = sys::write(descriptor(), from_.data(), from_.size());
     if (!put.has_value()) {
@@ -29,6 +30,7 @@ watched_leaf::attempt pipe_write_leaf::try_once() noexcept {
     *result_ += *put;
     from_ = from_.subspan(*put);
     if (!all_) break;
+    if (!from_.empty() && gives_turn_up()) return attempt::paused;
   }
   return attempt::done;
 }

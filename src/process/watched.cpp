@@ -73,7 +73,7 @@ void watched_ptr::close() const noexcept {
 /// nothing was done, so nothing is lost.
 bool watched_leaf::start() {
   if (done_) begin_anew();
-  done_ = untried_ = false;
+  done_ = untried_ = paused_ = false;
   if (task().budget > 1) return try_or_wait();
   untried_ = true;
   task().why = core::stop_reason::yield;
@@ -95,10 +95,10 @@ watched_leaf::attempt watched_leaf::try_unless_closed() noexcept {
 bool watched_leaf::try_or_wait() noexcept {
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   for (;;) {
-    if (try_unless_closed() == attempt::done) {
-      done_ = true;
-      return true;
-    }
+    const attempt did = try_unless_closed();
+    done_ = did == attempt::done;
+    paused_ = did == attempt::paused;
+    if (done_ || paused_) return done_;
     if (!watched_->may_wait()) {
       fail(make_error_code(errc::forked));
       return done_ = true;
@@ -110,15 +110,26 @@ bool watched_leaf::try_or_wait() noexcept {
 
 bool watched_leaf::is_ready() noexcept {
   if (done_) return true;
-  if (std::exchange(untried_, false)) return try_or_wait();
+  if (std::exchange(untried_, false) || paused_) return try_or_wait();
   const driver::direction d = for_writing_ ? driver::direction::write : driver::direction::read;
   return watched_->events().take_ready(d) && try_or_wait();
 }
 
 cancel_progress watched_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  if (!done_ && !untried_)
+  if (!done_ && !untried_ && !paused_)
     watched_->events().disarm(for_writing_ ? driver::direction::write : driver::direction::read);
   return cancel_progress::ended;
+}
+
+/// The task waits in the queue behind those that are ready, and tries again after them.
+bool watched_leaf::gives_turn_up() noexcept {
+  if (has_spent_budget()) {
+    make_waker().wake();
+    return true;
+  }
+  // The system call that follows counts as one operation, however little it moves.
+  charge(core::bytes_per_operation + 1);
+  return false;
 }
 
 int watched_leaf::descriptor() const noexcept { return watched_ == nullptr ? -1 : watched_->descriptor(); }

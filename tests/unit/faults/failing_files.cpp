@@ -3,6 +3,7 @@
 #include "unit/faults/failing_files.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@ constinit failing_call open_at;
 constinit failing_call read_at;
 constinit failing_call read_in_memory;
 constinit failing_call write_at;
+constinit failing_call write_to_pipe;
 constinit failing_call sync_file;
 constinit failing_call copy_range;
 constinit failing_call rename_at;
@@ -54,6 +56,14 @@ ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
 ssize_t pwrite(int fd, const void* from, size_t size, off_t offset) {
   if (const int error = call::write_at.next_error(); error != 0) return calls::failing(error);
   return ::syscall(SYS_pwrite64, fd, from, calls::shortened(size), offset);
+}
+
+/// What is no pipe, as an event counter, is left alone.
+ssize_t write(int fd, const void* from, size_t size) {
+  struct stat about{};
+  if (::fstat(fd, &about) != 0 || !S_ISFIFO(about.st_mode)) return ::syscall(SYS_write, fd, from, size);
+  if (const int error = call::write_to_pipe.next_error(); error != 0) return calls::failing(error);
+  return ::syscall(SYS_write, fd, from, calls::shortened(size));
 }
 
 int fsync(int fd) {
