@@ -178,6 +178,10 @@ endif()
 # --- api
 file(GLOB _rota_api CONFIGURE_DEPENDS "${_rota_tests}/api/*.cpp")
 rota_linkable(_rota_api "${_rota_api}")
+# It compares a table of docs/pool.md with what the pool does.
+set_source_files_properties(
+  "${_rota_tests}/api/regress_pool_coroutine_test.cpp"
+  PROPERTIES COMPILE_DEFINITIONS ROTA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 foreach(file IN LISTS _rota_api)
   cmake_path(GET file STEM name)
   if(name MATCHES tls)

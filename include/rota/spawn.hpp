@@ -52,6 +52,7 @@ auto spawn(F&& function, Args&&... args) {
 
 /// Calls `function(args...)` on a thread of the blocking pool. Cancelled before it starts it never does; later it cannot
 /// be stopped, but may ask `this_task::cancel_requested()`. It may block: `run` and `runtime::block_on` are allowed in it.
+/// Throws `errc::no_runtime` in a coroutine job of a pool: docs/pool.md.
 /// The deadline of this place cancels it too. Where as many wait as
 /// may (pool_options::queue_limit) `on_full` decides: a task never waits here, its closure ends as cancelled
 /// (cancel_reason::queue_full), or is run by the caller.

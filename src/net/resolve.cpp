@@ -6,6 +6,7 @@
 #include "net/host_name.hpp"
 #include "net/name_sources.hpp"
 #include "net/resolve_ares.hpp"
+#include "task/scheduler_here.hpp"
 
 #include <rota/error.hpp>
 #include <rota/spawn.hpp>
@@ -160,6 +161,7 @@ task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port
     asked.limit = how.limit;
     co_return co_await detail::ask_name_servers(std::move(asked));
   }
+  if (!core::can_spawn_blocking()) co_return std::unexpected(make_error_code(errc::no_runtime));
   // It may outlive this: it keeps what it needs, and nobody waits for it who has no more time.
   auto asking = spawn_blocking(ask_system, std::move(host), port, how.family);
   co_return co_await timeout(how.limit, asking.detached_wait());

@@ -2,7 +2,9 @@
 #include "process/child_state.hpp"
 #include "process/per_process.hpp"
 #include "process/starter.hpp"
+#include "task/scheduler_here.hpp"
 
+#include <rota/error.hpp>
 #include <rota/spawn.hpp>
 #include <rota/sync/semaphore.hpp>
 
@@ -38,6 +40,8 @@ sync::semaphore& all_turns() noexcept {
 }  // namespace
 
 task<std::error_code> starter::start() {
+  // Before a pipe is made: a coroutine job of a pool has neither a driver nor threads that may block.
+  if (!core::can_spawn_blocking()) co_return make_error_code(errc::no_runtime);
   const std::error_code refused = starting_.begin();
   if (refused) co_return refused;
   const auto turn = co_await all_turns().acquire();

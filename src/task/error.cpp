@@ -19,7 +19,8 @@ class category final : public std::error_category {
       case errc::would_deadlock: return "a task cannot wait for itself";
       case errc::nested_block_on: return "block_on inside a task: await instead, or use block_in_place";
       case errc::shield_overflow: return "more than 255 nested shields";
-      case errc::no_runtime: return "this call needs a running task of a runtime";
+      case errc::no_runtime:
+        return "this call needs a task of a rota::runtime: spawn it there, and await the handle";
       case errc::shut_down: return "the runtime is shutting down";
       case errc::forked: return "this process is a forked child: the runtime belongs to its parent";
       case errc::unsupported: return "not supported by this build or kernel";

@@ -25,4 +25,11 @@ void demand_own_process(const scheduler& by) {
     throw error(errc::forked);
 }
 
+bool can_spawn_blocking() noexcept {
+  const header* const me = current_task();
+  if (me == nullptr) return false;
+  scheduler& tasks = scheduler_for_children(*me);
+  return tasks.ops->blocking(tasks) != nullptr;
+}
+
 }  // namespace rota::core

@@ -12,5 +12,7 @@ namespace rota::core {
 [[nodiscard]] scheduler& scheduler_for_children_of(const header& task);
 /// Throws `errc::forked` in a child of the process that made `by`: it has none of the threads that would run a task.
 void demand_own_process(const scheduler& by);
+/// Returns true if the task that runs on this thread may call spawn_blocking. A coroutine job of a pool may not.
+[[nodiscard]] bool can_spawn_blocking() noexcept;
 
 }  // namespace rota::core

@@ -29,7 +29,11 @@ scheduler& current_scheduler() { return demand_scheduler(); }
 scheduler& current_blocking_pool() {
   scheduler& tasks = demand_scheduler();
   scheduler* const pool = tasks.ops->blocking(tasks);
-  if (pool == nullptr) throw error(errc::unsupported);
+  if (pool == nullptr)
+    throw error(
+        errc::no_runtime,
+        "spawn_blocking in a coroutine job of a pool (it may block: call the function in place, or submit it "
+        "to the pool and await the work)");
   return *pool;
 }
 

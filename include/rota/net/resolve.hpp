@@ -55,7 +55,7 @@ struct resolve_options {
 /// its servers.
 ///
 /// Threads       Any task of a runtime.
-/// Failure       resolve_errc; errc::timed_out; std::errc::invalid_argument: name servers without a port, or for name_source::system; an error of the
+/// Failure       resolve_errc; errc::timed_out; errc::no_runtime in a coroutine job of a pool; std::errc::invalid_argument: name servers without a port, or for name_source::system; an error of the
 ///               system (EMFILE). std::bad_alloc is thrown.
 /// Ordering      Cancelled or late, it ends at once. The system's resolver cannot be stopped, and goes on alone on its thread; a shutdown waits
 ///               for it as for every closure. Nothing is remembered: each call asks.

@@ -1,0 +1,218 @@
+// What a coroutine job of a pool can do: a test for each row of the table "In a coroutine job" in docs/pool.md.
+#include <rota/channel/bounded.hpp>
+#include <rota/error.hpp>
+#include <rota/fs/watcher.hpp>
+#include <rota/fs/whole_file.hpp>
+#include <rota/net/resolve.hpp>
+#include <rota/net/tcp_listener.hpp>
+#include <rota/net/tcp_stream.hpp>
+#include <rota/net/udp_socket.hpp>
+#include <rota/pool/thread_pool.hpp>
+#include <rota/process.hpp>
+#include <rota/runtime.hpp>
+#include <rota/spawn.hpp>
+#include <rota/sync/mutex.hpp>
+#include <rota/time.hpp>
+#include <rota/unix_signal.hpp>
+#include <rota/when.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace rota::pool {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What one row of the table says in its second column.
+struct finding {
+  std::string said;
+  static finding works() { return {"works"}; }
+  static finding refused(const std::error_code& why) {
+    return {why == make_error_code(errc::no_runtime) ? "errc::no_runtime" : why.message()};
+  }
+  template <class Result>
+  static finding of(const Result& r) {
+    return r.has_value() ? works() : refused(r.error());
+  }
+};
+
+// ---- rows that work
+
+task<int> two() {
+  co_await yield();
+  co_return 2;
+}
+task<finding> waits_for_time() {
+  co_await sleep_for(1ms);
+  const auto late = co_await timeout(1ms, sleep_for(1h));
+  co_return late.has_value() ? finding{"no limit"} : finding::works();
+}
+task<finding> starts_children() {
+  auto handle = spawn(two());
+  const int first = co_await handle;
+  const auto [a, b] = co_await when_all(two(), two());
+  co_return first + a + b == 6 ? finding::works() : finding{"wrong sum"};
+}
+task<finding> uses_a_channel_and_a_mutex() {
+  auto [tx, rx] = channel::bounded<int>(1);
+  auto sent =
+      spawn([](channel::sender<int> to) -> task<> { static_cast<void>(co_await to.send(7)); }, std::move(tx));
+  const auto got = co_await rx.recv();
+  co_await sent;
+  sync::mutex m;
+  const auto held = co_await m.lock();
+  co_return got == 7 ? finding::works() : finding{"wrong value"};
+}
+task<finding> reads_a_file() {
+  const auto text = co_await fs::read_to_string("/proc/self/cmdline");
+  co_return finding::of(text);
+}
+task<finding> awaits_another_job(thread_pool& pool) {
+  auto job = pool.submit([] { return 7; });
+  const int got = co_await job;
+  co_return got == 7 ? finding::works() : finding{"wrong value"};
+}
+task<finding> awaits_a_task_of_a_runtime(runtime& other) {
+  auto handle = other.spawn([]() -> task<finding> {
+    auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
+    co_return finding::of(listener);
+  });
+  co_return co_await handle;
+}
+
+// ---- rows that are refused
+
+task<finding> connects() {
+  auto to = co_await net::tcp_stream::connect(net::endpoint::loopback_v4(9));
+  co_return finding::of(to);
+}
+task<finding> connects_by_name() {
+  auto to = co_await net::connect("localhost", 9);
+  co_return finding::of(to);
+}
+task<finding> resolves() {
+  net::resolve_options how;
+  how.by = net::name_source::system;
+  const auto found = co_await net::resolve("rota.invalid", 80, how);
+  co_return finding::of(found);
+}
+task<finding> binds() {
+  auto tcp = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
+  auto udp = net::udp_socket::bind(net::endpoint::loopback_v4(0));
+  if (tcp.has_value() || udp.has_value()) co_return finding::works();
+  co_return finding::of(tcp);
+}
+task<finding> hears_signals() {
+  auto heard = unix_signal::open({SIGUSR1});
+  co_return finding::of(heard);
+}
+task<finding> watches_files() {
+  auto made = fs::watcher::open();
+  co_return finding::of(made);
+}
+task<finding> starts_a_process() {
+  const auto ended = co_await process::command("/bin/true").run();
+  co_return finding::of(ended);
+}
+task<finding> spawns_blocking() {
+  try {
+    auto work = spawn_blocking([] {});
+    co_await work;
+  } catch (const error& e) {
+    const std::string words = e.what();
+    const bool names_remedy = words.find("submit it to the pool") != std::string::npos;
+    if (!names_remedy) co_return finding{words};
+    co_return finding::refused(e.code());
+  }
+  co_return finding::works();
+}
+
+// ---- the table
+
+/// What is in the first column of docs/pool.md, and in the second.
+using table = std::map<std::string, std::string>;
+
+std::string trimmed(const std::string& cell) {
+  const auto first = cell.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  return cell.substr(first, cell.find_last_not_of(' ') - first + 1);
+}
+
+table table_of_document() {
+  std::ifstream file(ROTA_TEST_SOURCE_DIR "/docs/pool.md");
+  table found;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) inside = line == "## In a coroutine job";
+    if (!inside || !line.starts_with("| ") || line.starts_with("| a coroutine job")) continue;
+    std::istringstream cells(line.substr(1));
+    std::string what;
+    std::string says;
+    std::getline(cells, what, '|');
+    std::getline(cells, says, '|');
+    found[trimmed(what)] = trimmed(says);
+  }
+  return found;
+}
+
+table table_of_pool() {
+  thread_pool pool({.max_threads = 2});
+  runtime other({.workers = 1});
+  table found;
+  const auto add = [&](const char* what, task<finding> row) {
+    found[what] = pool.submit(std::move(row)).fetch().value().said;
+  };
+  add("`sleep_for`, `timeout`, `with_deadline`", waits_for_time());
+  add("`spawn`, `when_all` and their like, scopes", starts_children());
+  add("channels, `sync::mutex` and their like", uses_a_channel_and_a_mutex());
+  add("files: `fs::file`, `fs::read`, ...", reads_a_file());
+  add("`co_await` of another job of a pool", awaits_another_job(pool));
+  add("`co_await` of a task of a runtime", awaits_a_task_of_a_runtime(other));
+  add("`tcp_stream::connect`", connects());
+  add("`net::connect` by a name", connects_by_name());
+  add("`net::resolve`", resolves());
+  add("`tcp_listener::bind`, `udp_socket::bind`", binds());
+  add("`unix_signal::open`", hears_signals());
+  add("`fs::watcher::open`", watches_files());
+  add("`process::command`", starts_a_process());
+  add("`spawn_blocking`", spawns_blocking());
+  return found;
+}
+
+TEST(regress_pool_coroutine, each_row_of_the_document_is_what_the_pool_does) {
+  EXPECT_EQ(table_of_document(), table_of_pool());
+}
+
+TEST(regress_pool_coroutine, the_refusal_names_the_remedy) {
+  const std::string words = make_error_code(errc::no_runtime).message();
+  EXPECT_NE(words.find("spawn it there"), std::string::npos) << words;
+}
+
+/// Also through throwing interfaces: a job that does not look at the code fails with a sentence of use.
+TEST(regress_pool_coroutine, a_job_that_fails_by_it_says_so) {
+  thread_pool pool({.max_threads = 1});
+  auto job = pool.submit([]() -> task<int> {
+    auto work = spawn_blocking([] { return 1; });
+    co_return co_await work;
+  });
+  const auto end = job.fetch();
+  try {
+    static_cast<void>(end.value());
+    FAIL() << "it worked";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::no_runtime);
+    EXPECT_NE(std::string(e.what()).find("call the function in place"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace rota::pool
