@@ -85,6 +85,7 @@ void ring::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
 void ring::close() noexcept {
   // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
   tail_.fetch_or(closed, base::order::acq_rel);
+  await_drop_under_way();
   {
     wait_section section(senders_);
     senders_line_.close(section);
@@ -149,57 +150,76 @@ look ring::claim_item_in_transit(slot*& place) noexcept {
 
 /// What a try found, or a send that does not wait.
 send_status ring::without_room(look why, slot*& place) noexcept {
-  if (why == look::not_now && on_full_ != overflow::drop_oldest) why = claim_place_in_transit(place);
+  if (on_full_ == overflow::drop_oldest) return claim_over_oldest(place);
+  if (why == look::not_now) why = claim_place_in_transit(place);
   if (why == look::got) return send_status::sent;
   if (why == look::ended) return send_status::closed;
   if (why == look::forked) return send_status::forked;
-  if (on_full_ == overflow::drop_oldest) return make_room(place);
   // relaxed. Counts.
   (on_full_ == overflow::drop_newest ? dropped_newest_ : refused_).fetch_add(1, base::order::relaxed);
   return on_full_ == overflow::drop_newest ? send_status::dropped : send_status::full;
 }
 
-/// Drops the item that has been there for longest, as long as the ring is full. A place that is just being emptied, and an oldest item that is
-/// just being put in, are waited for: their threads do nothing else. So the new item is never dropped.
-send_status ring::make_room(slot*& place) noexcept {
+/// drop_oldest: a place, or, of a full ring, that of the oldest item (C7). Waits for a move that is under way in that place, and for another
+/// sender between its two steps: the ring is over-full then. So the new item is never dropped.
+send_status ring::claim_over_oldest(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
-    const look did = claim_place_in_transit(place);
-    if (did == look::got) return send_status::sent;
-    if (did == look::ended) return send_status::closed;
-    if (did == look::forked) return send_status::forked;
-    slot* oldest = nullptr;
-    if (!take_oldest(oldest)) {
-      if (halves_.may_miss_the_mover(looks)) return send_status::forked;
-      base::back_off(looks);
-      continue;
+    // acquire. Pairs with the claims of places, before the head: C6.
+    std::uint64_t tail = tail_.load(base::order::acquire);
+    // relaxed. At least as new as the tail.
+    const std::uint64_t head = head_.load(base::order::relaxed);
+    if (!is_over_full(head, tail)) {
+      if ((tail & closed) != 0) return send_status::closed;
+      if (head + one_lap_ != tail) {
+        if (claim_place(place) == look::got) return send_status::sent;
+        // acquire. Pairs with publish(): the oldest item is there.
+      } else if ((slot_of(tail).turn.load(base::order::acquire) & ~waits) == ((head << shift) | full)) {
+        // release. As in claim_place(). failure: relaxed. The loop looks again.
+        if (tail_.compare_exchange_strong(tail, after(tail), base::order::release, base::order::relaxed))
+          return drop_or_wait(head, tail, place);
+      }
     }
-    destroy_item_(item_in(*oldest));
-    free(*oldest);
-    // relaxed. A count.
-    dropped_oldest_.fetch_add(1, base::order::relaxed);
+    if (halves_.may_miss_the_mover(looks)) return send_status::forked;
+    base::back_off(looks);
   }
 }
 
-/// Only if it is a full lap behind the tail: what a receiver is just taking out needs no other to go.
-bool ring::take_oldest(slot*& oldest) noexcept {
-  // relaxed. A guess; the exchange decides.
-  std::uint64_t seen = head_.load(base::order::relaxed);
-  // relaxed. A guess: an item that is dropped too early leaves room.
-  if (tail_.load(base::order::relaxed) != seen + one_lap_) return false;
-  slot& at = slot_of(seen);
-  // acquire. Pairs with publish(): the item is there.
-  if ((at.turn.load(base::order::acquire) & ~waits) != ((seen << shift) | full)) return false;
-  // release. As in claim_item(). failure: relaxed. Somebody else has taken it.
-  if (!head_.compare_exchange_strong(seen, after(seen), base::order::release, base::order::relaxed))
-    return false;
-  oldest = &at;
-  return true;
+/// Step (2) of drop_oldest. `claimed`: the position that step (1) has claimed.
+send_status ring::drop_or_wait(std::uint64_t head, std::uint64_t claimed, slot*& place) noexcept {
+  place = &slot_of(claimed);
+  // release. As in claim_item(): an acquire of this head sees the claim of the tail. failure: relaxed. A receiver has claimed the oldest item.
+  if (head_.compare_exchange_strong(head, after(head), base::order::release, base::order::relaxed)) {
+    // relaxed. A count.
+    dropped_oldest_.fetch_add(1, base::order::relaxed);
+    return sent_over_oldest;
+  }
+  // acquire. Pairs with free(): what was in the place has left.
+  for (unsigned looks = 0; (place->turn.load(base::order::acquire) & ~waits) != claimed << shift; ++looks)
+    base::back_off(looks);
+  return send_status::sent;
+}
+
+/// By a close, and by a send that has found the ring closed: C7. In a fork the other sender may have stayed in the parent.
+void ring::await_drop_under_way() const noexcept {
+  if (on_full_ != overflow::drop_oldest) return;
+  for (unsigned looks = 0;; ++looks) {
+    // acquire. Pairs with the claims of places, before the head: C6.
+    const std::uint64_t tail = tail_.load(base::order::acquire);
+    // relaxed. At least as new as the tail.
+    if (!is_over_full(head_.load(base::order::relaxed), tail)) return;
+    if (halves_.may_miss_the_mover(looks)) return;
+    base::back_off(looks);
+  }
 }
 
 /// There is no place: what the policy says. False: one waits.
 bool ring::send_without_room(look why, wait_node& me) noexcept {
+  if (why == look::not_now && on_full_ == overflow::wait) return false;
   // A channel without receivers is an end, which join() says.
-  if (why == look::ended || (why == look::not_now && on_full_ == overflow::wait)) return false;
+  if (why == look::ended) {
+    await_drop_under_way();
+    return false;
+  }
   slot* place = nullptr;
   me.kind = static_cast<unsigned char>(without_room(why, place));
   if (place != nullptr) keep(me, *place);

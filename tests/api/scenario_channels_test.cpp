@@ -263,6 +263,19 @@ TEST(scenario_channels, what_is_dropped_may_use_the_channel) {
   EXPECT_EQ(again.sender.try_send(busy([] {})), send_status::sent);
   EXPECT_EQ(ended, 2);
   EXPECT_EQ(again.receiver.size(), 1U);
+  // One that sends, by a try and by a wait: each drops what was sent just before.
+  auto full = channel::bounded<busy>(1, {.on_full = overflow::drop_oldest});
+  const auto sends = [&full, &ended] {
+    ++ended;
+    EXPECT_EQ(full.sender.try_send(busy([] {})), send_status::sent);
+    EXPECT_EQ(full.sender.blocking_send(busy([] {})), send_status::sent);
+  };
+  EXPECT_EQ(full.sender.try_send(busy(sends)), send_status::sent);
+  EXPECT_EQ(full.sender.try_send(busy([] {})), send_status::sent);
+  EXPECT_EQ(ended, 3);
+  EXPECT_EQ(full.sender.stats().dropped_oldest, 3U);
+  EXPECT_EQ(full.sender.stats().dropped_newest, 0U);
+  EXPECT_EQ(full.receiver.size(), 1U);
 }
 
 // Regression row 6: no stall, and exact sums.

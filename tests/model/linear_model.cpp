@@ -34,6 +34,7 @@ enum answer : std::uint64_t { yes = 1000, no, late, over, busy };
 struct queue_state {
   std::vector<std::uint64_t> items;
   std::uint64_t capacity = 0;
+  bool drops_oldest = false;
   bool is_closed = false;
   friend auto operator<=>(const queue_state&, const queue_state&) = default;
 
@@ -51,8 +52,10 @@ struct queue_state {
   bool admits_send(const operation& o) {
     if (o.got == over) return is_closed;
     if (is_closed) return false;
+    if (o.got != yes && drops_oldest) return false;
     if (o.got != yes) return items.size() == capacity || (o.got == late && o.is_beside_another);
-    if (items.size() == capacity) return false;
+    if (items.size() == capacity && !drops_oldest) return false;
+    if (items.size() == capacity) items.erase(items.begin());
     items.push_back(o.given);
     return true;
   }
@@ -73,9 +76,12 @@ class channel_scene {
   static constexpr std::array<std::string_view, 8> names{
       "try_send", "send_for", "try_recv", "recv_for", "close"};
 
-  channel_scene(Halves made, std::uint64_t capacity) : halves_(std::move(made)), capacity_(capacity) {}
+  channel_scene(Halves made, std::uint64_t capacity, channel::overflow on_full = channel::overflow::wait)
+      : halves_(std::move(made)),
+        before_{
+            .items = {}, .capacity = capacity, .drops_oldest = on_full == channel::overflow::drop_oldest} {}
 
-  [[nodiscard]] state before() const { return {.items = {}, .capacity = capacity_}; }
+  [[nodiscard]] state before() const { return before_; }
   /// A close is rarer than the others.
   void does(history<state>& seen, unsigned kind, unsigned /*thread*/) {
     const std::uint64_t item = ++last_item_;
@@ -114,14 +120,14 @@ class channel_scene {
   }
 
   Halves halves_;
-  std::uint64_t capacity_;
+  state before_;
   std::uint64_t last_item_ = 0;  // of the scene, whose threads take turns
 };
 
 class bounded_scene : public channel_scene<decltype(channel::bounded<std::uint64_t>(1))> {
  public:
   explicit bounded_scene(std::uint64_t capacity, channel::overflow on_full = channel::overflow::wait)
-      : channel_scene(channel::bounded<std::uint64_t>(capacity, {.on_full = on_full}), capacity) {}
+      : channel_scene(channel::bounded<std::uint64_t>(capacity, {.on_full = on_full}), capacity, on_full) {}
 };
 class unbounded_scene : public channel_scene<decltype(channel::unbounded<std::uint64_t>())> {
  public:
@@ -132,9 +138,14 @@ TEST(linear_model, bounded_channel) {
   expect_linear<bounded_scene>("linear_bounded_1", 1U);
   expect_linear<bounded_scene>("linear_bounded_3", 3U);
 }
-// One that drops the oldest is not linear: it drops in one step and sends in another.
 TEST(linear_model, bounded_channel_that_refuses) {
   expect_linear<bounded_scene>("linear_reject_2", 2U, channel::overflow::reject);
+}
+// The drop and the send are one step, and the new item always gets in.
+TEST(linear_model, bounded_channel_that_drops_the_oldest) {
+  expect_linear<bounded_scene>("linear_drops_1", 1U, channel::overflow::drop_oldest);
+  expect_linear<bounded_scene>("linear_drops_2", 2U, channel::overflow::drop_oldest);
+  expect_linear<bounded_scene>("linear_drops_3", 3U, channel::overflow::drop_oldest);
 }
 TEST(linear_model, unbounded_channel) { expect_linear<unbounded_scene>("linear_unbounded"); }
 

@@ -39,7 +39,7 @@ auto a_try_says_empty_only_of_an_empty_channel(Make make) {
 }
 
 /// One item is there from the beginning, and another is sent before that one goes: a try beside it finds an item. `make`: the channel,
-/// with two places. `goes_on`: sends the other item, and then takes one out.
+/// with two places, or with one if it drops the oldest. `goes_on`: sends the other item, and then takes one out.
 template <class Make, class GoesOn>
 void expect_one_is_always_there(std::string_view name, Make make, GoesOn goes_on) {
   testing::options stale = exhaustive(name);

@@ -55,7 +55,8 @@ enum class recv_status : unsigned char {
 enum class overflow : unsigned char {
   wait,         // send() waits; try_send() says `full`
   reject,       // both say `full`
-  drop_oldest,  // the item that has been there for longest goes. Its destructor must not send to this channel
+  drop_oldest,  // the item that has been there for longest goes, in one step with the send: no receiver finds the channel empty between them. It
+                // is destroyed behind that step: its destructor may use the channel
   drop_newest,  // the new item goes: `dropped`
 };
 

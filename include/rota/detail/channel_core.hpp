@@ -89,6 +89,9 @@ class ROTA_API line {
 /// What a node that waits for a channel has got, beside `wait_node::got`, where the place is.
 inline send_status status_of(const core::wait_node& me) noexcept { return static_cast<send_status>(me.kind); }
 
+/// Never returned to users. The caller has claimed a place with the oldest item in it, which it drops and replaces: replace().
+inline constexpr send_status sent_over_oldest{0x80};
+
 // PROTOCOL: halves
 //   senders_, receivers_   halves of each side; the last of a side closes the channel
 //   sides_                 one for each side that has not gone, and one for each weak sender; the one that goes last frees the channel. So whoever

@@ -20,6 +20,18 @@ void put(Core& on, typename Core::slot& place, T& item) noexcept {
   on.publish(place);
 }
 
+/// put() into a place with the oldest item in it. That item is destroyed after the place was given on: its destructor may use the channel.
+template <class T, class Core>
+void replace(Core& on, typename Core::slot& place, T& item) noexcept {
+  before_items();
+  T* const oldest = std::launder(static_cast<T*>(on.item_in(place)));
+  base::note_write(oldest);
+  [[maybe_unused]] const T dropped(std::move(*oldest));
+  oldest->~T();
+  ::new (on.item_in(place)) T(std::move(item));
+  on.publish_again(place);
+}
+
 template <class Result, class T, class Core>
 Result take(Core& on, typename Core::slot& place) noexcept {
   before_items();
@@ -44,14 +56,28 @@ void give_back(T& item, T& from) noexcept {
   }
 }
 
+/// A send has ended so. Moves the item into the place that it has claimed, if any.
+template <class T, class Core>
+send_status put_if_sent(Core& on, send_status how, typename Core::slot* place, T& item) noexcept {
+  if (how == send_status::sent) [[likely]] {
+    put(on, *place, item);
+    return how;
+  }
+  if constexpr (!Core::allocates) {
+    if (how == sent_over_oldest) [[unlikely]] {
+      replace(on, *place, item);
+      return send_status::sent;
+    }
+  }
+  return how;
+}
+
 /// Moves from the item if it says `sent`.
 template <class T, class Core>
 send_status send_now(Core& on, T& item) noexcept(!Core::allocates) {
   typename Core::slot* place = nullptr;
-  const send_status can = on.try_place(place);
-  if (can == send_status::sent) [[likely]]
-    put(on, *place, item);
-  return can;
+  const send_status how = on.try_place(place);
+  return put_if_sent(on, how, place, item);
 }
 
 /// Throws if the claim could not be made; nothing has changed then.
@@ -61,9 +87,7 @@ send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Cor
     put(on, Core::claimed_place(me), item);
     return send_status::sent;
   } else {
-    const send_status how = status_of(me);
-    if (how == send_status::sent) put(on, Core::place_of(me), item);
-    return how;
+    return put_if_sent(on, status_of(me), me.got == 0 ? nullptr : &Core::place_of(me), item);
   }
 }
 

@@ -20,7 +20,7 @@ namespace rota::channel::detail {
 //
 //   turn                means                                     set by
 //   position p          empty: the sender that claims p may fill  free(): adds a lap, takes `full` away, keeps the other bits
-//   p | full            the item of p is in it                    publish(): adds `full`, keeps the other bits
+//   p | full            the item of p is in it                    publish(): adds `full`, keeps the other bits; publish_again(): adds a lap
 //   .. | receiver_waits somebody waits for an item at the head    under the lock of receivers_: who joins, and whoever looks for the next
 //   .. | sender_waits   somebody waits for a place at the tail    the same for senders_
 //   A publish (free) that has seen the bit takes that lock, clears it, and calls the first in line.
@@ -35,6 +35,10 @@ namespace rota::channel::detail {
 //             it yet, and others may have gone past: the caller looks again until that one has, a move of one item later. Between two looks it
 //             backs off. In a fork of the process that made the channel it says `forked` instead of a sleep: the thread that moves may
 //             have stayed in the parent, and then its move never ends.
+//   drop_oldest   a send to a full ring, with the tail at t, the head at h = t - lap, and the item of h in its slot, which is that of t, too:
+//             (1) claims t: the ring is over-full by one. (2) moves head_ from h to the next by a compare-exchange. Won: the sender has
+//             the place with the old item in it, replaces that, and gives the place on by publish_again(). Lost: a receiver has
+//             claimed h; the sender waits until that has freed the slot, and fills it as after any other claim. No sender ever waits in line.
 //   close     sets `closed` in tail_: nothing is claimed after it. Senders are told at once; receivers when all items have been claimed.
 //
 //   C1  Somebody is in a list: the slot at the head (tail) has the bit, or who changed that slot has seen it and is about to call, or
@@ -42,15 +46,23 @@ namespace rota::channel::detail {
 //       If nobody was behind it when it was called it need not: who joins later sets the bit for itself.
 //       Several may be called and on their way. Who comes in vain has its place in line again: see Protocol line.
 //   C2  A bit that nobody needs any more costs a look at the list, and nothing else.
-//   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest, or by C5.
+//   C3  A position is claimed once, and its item leaves once: by its receiver, by drop_oldest (C7), or by C5.
 //   C4  Bits are set under the list's lock, and whoever sees one takes that lock: the node is in the list then. So only what an item is
 //       needs an order: publish() releases, who finds it full acquires; free() releases, who finds it free acquires.
 //   C5  Once the last receiver has gone there is no item, but for what is claimed and not published: the bit is in the slot at the head then, and who
 //       publishes that finds that nobody receives any more, and destroys it, and what is behind it. So no item outlives who could take it,
 //       whoever else keeps the channel.
 //   C6  Who tries and reads tail_, and then a head that is a lap behind it, has seen a full ring: positions only grow, and a tail is never more
-//       than a lap ahead, so both were so when the head was read. Claims release, and the first of the two reads acquires: what the tail's last
-//       claimer had taken out before is in the head then. (Empty: the head first.)
+//       than a lap ahead (with drop_oldest: C7), so both were so when the head was read. Claims release, and the first of the two reads
+//       acquires: what the tail's last claimer had taken out before is in the head then. (Empty: the head first.)
+//   C7  With drop_oldest the tail is at most a lap and one ahead: step (1) reads the tail first, then a head that is a lap behind it, and the head
+//       does not go back before the exchange. The second sender of an over-full ring waits: its look finds it over-full, or the slot at the
+//       tail not free. Only the two instructions between (1) and (2) are waited for, which run no code of users.
+//       Drop and send are one step for all others: the one by which the head leaves h. If a receiver's claim does that, nothing is dropped,
+//       and the send comes right behind that receive. The receivers of an over-full ring need not wait: it begins with h. A close, and a send that
+//       finds the ring closed, return only when it is not over-full: else h could be received after a close that comes after the send that
+//       drops h. A sender that is to say `closed`, and reads a tail behind (1), reads a head of at least h: it acquires what (1) has read.
+//       A fork: (1) needs a head that was read in the same process. So a thread that claims h afterwards is of this process, and frees it.
 
 struct ring_slot {
   explicit ring_slot(std::uint64_t empty) noexcept : turn(empty) {}
@@ -99,12 +111,19 @@ class ROTA_API ring {
       call_sender(place);
   }
 
+  /// Gives on a place that try_place() has given with `sent_over_oldest`: the new item is in it.
+  void publish_again(slot& place) noexcept {
+    // release. As in publish(). It stays full, and moves on a lap.
+    if ((place.turn.fetch_add(one_lap_ << shift, base::order::release) & receiver_waits) != 0) [[unlikely]]
+      call_receiver(place);
+  }
+
   /// For who does not wait; not_now: it is empty.
   look try_item(slot*& place) noexcept {
     const look did = claim_item(place);
     return did == look::not_now ? claim_item_in_transit(place) : did;
   }
-  /// A place, or what the policy says instead; `sent`: there is a place.
+  /// A place, or what the policy says instead; `sent`, `sent_over_oldest`: there is a place.
   send_status try_place(slot*& place) noexcept {
     const look did = claim_place(place);
     return did == look::got ? send_status::sent : without_room(did, place);
@@ -176,8 +195,13 @@ class ROTA_API ring {
 
   send_status without_room(look why, slot*& place) noexcept;
   bool send_without_room(look why, core::wait_node& me) noexcept;
-  send_status make_room(slot*& place) noexcept;
-  bool take_oldest(slot*& oldest) noexcept;
+  /// A sender is between the two steps of drop_oldest: C7.
+  [[nodiscard]] bool is_over_full(std::uint64_t head, std::uint64_t tail) const noexcept {
+    return after(head) + one_lap_ == (tail & ~closed);
+  }
+  send_status claim_over_oldest(slot*& place) noexcept;
+  send_status drop_or_wait(std::uint64_t head, std::uint64_t claimed, slot*& place) noexcept;
+  void await_drop_under_way() const noexcept;
   look claim_place_in_transit(slot*& place) noexcept;
   look claim_item_in_transit(slot*& place) noexcept;
 
