@@ -101,6 +101,8 @@ owned_descriptor::~owned_descriptor() {
 bool socket_leaf::start() {
   if (done_) begin_anew();
   done_ = untried_ = paused_ = waits_untried_ = false;
+  if (socket_ == nullptr) [[unlikely]]
+    return end(std::make_error_code(std::errc::bad_file_descriptor));  // its owner was moved from
   const bool drained = !for_writing_ && socket_->take_drained();
   if (task().budget <= 1) {
     untried_ = true;

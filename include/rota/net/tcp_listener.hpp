@@ -29,7 +29,7 @@ class ROTA_API accept_leaf final : public detail::accept_core {
 /// Failure       bind: std::error_code of the system (EADDRINUSE, EACCES); errc::no_runtime outside of a task. accept: a
 ///               connection that broke before it was accepted is skipped. No descriptor or memory left: waits 10 ms to 1 s
 ///               and tries again, and returns the error once a second, so that somebody can log it; the listener goes on. Cancelled, or
-///               a case of a select that has lost: no connection was taken.
+///               a case of a select that has lost: no connection was taken. One that was moved from is std::errc::bad_file_descriptor.
 /// Cost          One system call and one allocation for each connection.
 /// Example       examples/echo_server.cpp
 class ROTA_API tcp_listener {

@@ -22,7 +22,8 @@ namespace rota::net {
 /// Ordering      Bytes arrive in the order in which they were written.
 /// Failure       std::error_code of the system. A peer that has gone is EPIPE or ECONNRESET, never a signal. Cancelled, an
 ///               operation has no effect, except that `write_all`, `write_all_v` and `send_file` may have sent a part.
-///               An option whose value is out of range is std::errc::invalid_argument.
+///               An option whose value is out of range is std::errc::invalid_argument. One that was moved from is
+///               std::errc::bad_file_descriptor.
 /// Cost          One system call for each operation that need not wait, two for one that must. No allocation.
 /// Example       examples/echo.cpp
 class ROTA_API tcp_stream : public detail::stream_socket {

@@ -34,7 +34,7 @@ struct datagram {
 /// Failure       std::error_code of the system. A datagram that is longer than `into` is cut, and nobody says so but recv_batch. Of a connected
 ///               socket: ECONNREFUSED, if the peer's machine has said that nobody receives there, is told by the next operation, once. An option
 ///               whose value is out of range is std::errc::invalid_argument. Cancelled, an operation has no effect: no datagram is lost
-///               by it, and none is sent.
+///               by it, and none is sent. One that was moved from is std::errc::bad_file_descriptor.
 /// Cost          One system call for each operation that need not wait, and for a batch of up to 64 that is received; two for one that is sent. No
 ///               allocation.
 /// Example       examples/udp.cpp
