@@ -30,8 +30,8 @@ class ROTA_API shutdown_ref {
     return *this;
   }
   ~shutdown_ref();
-  [[nodiscard]] shutdown_state* operator->() const noexcept { return state_; }
-  [[nodiscard]] shutdown_state& operator*() const noexcept { return *state_; }
+  [[nodiscard]] shutdown_state* operator->() const noexcept { return &**this; }
+  [[nodiscard]] shutdown_state& operator*() const noexcept;
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
 
  private:
@@ -59,7 +59,8 @@ class ROTA_API shutdown_ref {
 ///               subscription ends with the task that listens, a moment after it.
 /// Ordering      What was done before trigger() happens before the return of each wait(); what was done under a guard, before that of drain().
 ///               A guard was given before the trigger, and is waited for, or is refused.
-/// Failure       open(): as unix_signal::open(). A cancelled wait changes nothing.
+/// Failure       open(): as unix_signal::open(). A cancelled wait changes nothing. To call a member of one that was moved from ends the
+///               program with a sentence.
 /// Cost          A detached task that waits for the signals, and one allocation. begin_work() and the end of its guard: one read-modify-write each of a
 ///               common word, and two of a count of references.
 /// Example       examples/run/main.cpp

@@ -265,7 +265,8 @@ enum class on_drop : unsigned char {
 /// Ordering      What it wrote into a pipe before its end is there to be read when wait() returns.
 /// Failure       std::errc::no_child_process of a wait: somebody else has asked for its end, or SIGCHLD is ignored, so nobody knows it. Signals:
 ///               std::errc::no_such_process once its end was heard of; never does a signal go to another process, or group, that has got its id.
-///               errc::forked, of all of them, in a fork of the process that has started it, which leaves it alone when the object goes there.
+///               errc::forked, of all of them, in a fork of the process that has started it, which leaves it alone when the object goes there. One that was moved from ends the
+///               program with a sentence, but for in(), out() and err(), which are empty.
 /// Cost          One descriptor, watched by the driver. A wait: one system call, two if it must wait. Nobody polls, and SIGCHLD is left alone.
 /// Example       examples/run/main.cpp
 class ROTA_API child {
@@ -300,6 +301,7 @@ class ROTA_API child {
  private:
   friend class detail::starter;
   explicit child(detail::child_state* state) noexcept : state_(state) {}
+  [[nodiscard]] detail::child_state& demand() const noexcept;
   detail::child_state* state_;
   pipe_writer in_;
   pipe_reader out_;

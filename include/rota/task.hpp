@@ -76,7 +76,7 @@ inline void demand_begin(task_base& work) noexcept { tag_of(work.frame_->handle(
 ///               its destructors run, no catch block sees it. A destructor that throws then, or when a result is
 ///               dropped, ends the program. To resume or destroy its frame by hand is undefined behaviour; builds with
 ///               asserts notice a resumption at the next co_await. An empty task, which was moved from, awaited or spawned
-///               before, ends the program with a sentence where it is spawned.
+///               before, ends the program with a sentence where it is awaited or spawned.
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>
@@ -100,7 +100,8 @@ class [[nodiscard]] ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public 
     template <class Promise>
     [[gnu::always_inline]] std::coroutine_handle<> await_suspend(
         std::coroutine_handle<Promise> parent) noexcept {
-      ROTA_ASSERT(frame_ != nullptr && frame_->root == nullptr);
+      core::demand_work(frame_ != nullptr);
+      ROTA_ASSERT(frame_->root == nullptr);
       core::promise_base& outer = parent.promise();
       frame_->root = outer.root;
       frame_->parent = &outer;

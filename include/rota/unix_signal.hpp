@@ -22,7 +22,8 @@ class signal_source;
 /// Ordering      Signals of one number that come before the task has looked are one event. A cancelled wait takes none. One that every
 ///               thread blocks is heard as well; one that was sent to a single thread which blocks it (raise, pthread_kill) may not be.
 /// Failure       open: std::errc::invalid_argument for a number that cannot be caught or an empty list; errc::no_runtime
-///               outside of a task; EMFILE.
+///               outside of a task; EMFILE. next() of one that was moved from ends the program with a sentence when it is
+///               awaited.
 /// Cost          The handler writes to one eventfd for each subscription, and does nothing else. Two descriptors for each subscription; a
 ///               wait reads one of them, for what every thread blocks.
 /// Example       examples/echo_server.cpp

@@ -1,4 +1,5 @@
 #include <rota/detail/channel_core.hpp>
+#include <rota/detail/channel_held.hpp>
 
 #include "base/thread.hpp"
 
@@ -7,6 +8,10 @@ namespace rota::channel::detail {
 using core::on_join;
 using core::wait_node;
 using core::wait_section;
+
+void end_empty_half() noexcept {
+  ROTA_FATAL("an empty half of a channel was used: moved from, or of a oneshot that was sent", 0);
+}
 
 namespace {
 

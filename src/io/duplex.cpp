@@ -173,16 +173,20 @@ void duplex_core::leave(unsigned end) noexcept {
 
 }  // namespace detail
 
+void duplex_end::end_empty() noexcept {
+  ROTA_FATAL("an end of an io::duplex was used after it was moved from", 0);
+}
+
 result<std::size_t> duplex_end::try_read(std::span<std::byte> into) noexcept {
   if (into.empty()) return 0;
-  detail::duplex_pipe& from = core_->read_by(end_);
+  detail::duplex_pipe& from = core().read_by(end_);
   if (!from.can_read()) return std::unexpected(std::make_error_code(std::errc::operation_would_block));
   return from.read(into);
 }
 
 result<std::size_t> duplex_end::try_write(std::span<const std::byte> from) noexcept {
   if (from.empty()) return 0;
-  detail::duplex_pipe& to = core_->read_by(1 - end_);
+  detail::duplex_pipe& to = core().read_by(1 - end_);
   if (!to.can_write()) return std::unexpected(std::make_error_code(std::errc::operation_would_block));
   return to.write(from);
 }

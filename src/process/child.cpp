@@ -141,26 +141,33 @@ child& child::operator=(child&& other) noexcept {
 
 child::~child() { delete state_; }
 
-int child::id() const noexcept { return state_->id(); }
+detail::child_state& child::demand() const noexcept {
+  if (state_ == nullptr) [[unlikely]]
+    ROTA_FATAL("a process::child was used after it was moved from", 0);
+  return *state_;
+}
+
+int child::id() const noexcept { return demand().id(); }
 
 detail::exit_leaf child::wait() noexcept {
+  detail::child_state& of = demand();
   in_.close();
-  return detail::exit_leaf(state_);
+  return detail::exit_leaf(&of);
 }
 
 result<std::optional<exit_status>> child::try_wait() noexcept {
-  const auto end = state_->reap();
+  const auto end = demand().reap();
   if (!end.has_value()) return std::optional<exit_status>();
   if (!end->has_value()) return std::unexpected(end->error());
   return std::optional<exit_status>(**end);
 }
 
-result<void> child::kill() noexcept { return state_->signal(SIGKILL); }
-result<void> child::signal(int number) noexcept { return state_->signal(number); }
-result<void> child::signal_group(int number) noexcept { return state_->signal_group(number); }
+result<void> child::kill() noexcept { return demand().signal(SIGKILL); }
+result<void> child::signal(int number) noexcept { return demand().signal(number); }
+result<void> child::signal_group(int number) noexcept { return demand().signal_group(number); }
 
 int child::native_handle() const noexcept {
-  return state_->events() == nullptr ? -1 : state_->events()->descriptor();
+  return demand().events() == nullptr ? -1 : demand().events()->descriptor();
 }
 
 }  // namespace rota::process

@@ -63,6 +63,12 @@ shutdown_ref::~shutdown_ref() {
   if (state_ != nullptr) state_->release();
 }
 
+shutdown_state& shutdown_ref::operator*() const noexcept {
+  if (state_ == nullptr) [[unlikely]]
+    ROTA_FATAL("a graceful_shutdown was used after it was moved from", 0);
+  return *state_;
+}
+
 namespace {
 
 /// The first signal. With this the subscription ends.

@@ -318,6 +318,8 @@ std::expected<unix_signal, std::error_code> unix_signal::open(std::initializer_l
 unix_signal::~unix_signal() { delete source_; }
 
 bool unix_signal::next_leaf::start() {
+  if (source_ == nullptr) [[unlikely]]
+    ROTA_FATAL("next() of a unix_signal that was moved from", 0);
   return source_->take_or_wait(number_, [this]() noexcept { return make_waker(); });
 }
 

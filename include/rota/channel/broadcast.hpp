@@ -159,7 +159,8 @@ class broadcast_receiver;
 /// Ownership     As broadcast().
 /// Ordering      All receivers get all values in one order, that of the sends. What was done before a send happens before the return of each
 ///               receive that gets its value.
-/// Failure       send() throws `std::bad_alloc`, and what moving a T throws: nothing was sent.
+/// Failure       send() throws `std::bad_alloc`, and what moving a T throws: nothing was sent. To call a member of an empty half ends the
+///               program with a sentence; so it does of a broadcast_receiver.
 /// Cost          As broadcast(). A wake for each receiver that waits.
 /// Example       examples/broadcast.cpp
 template <class T>
@@ -273,13 +274,13 @@ class broadcast_receiver {
  private:
   friend class detail::broadcast_leaf<T>;
 
-  [[nodiscard]] detail::hearing hears() const noexcept { return {on_, &at_.next}; }
+  [[nodiscard]] detail::hearing hears() const noexcept { return {&*on_, &at_.next}; }
   item_or end(core::wait_end how) {
     if (how == core::wait_end::timed_out) return std::unexpected(no_item{recv_status::timed_out});
     return try_recv();
   }
 
-  detail::broadcast_ring<T>* on_;
+  detail::held<detail::broadcast_ring<T>> on_;
   detail::place_in_broadcast at_;
 };
 

@@ -157,7 +157,8 @@ class oneshot_leaf final : public core::wait_leaf {
 /// Threads       One at a time; any.
 /// Ownership     As oneshot(). The one that goes last takes an item along that nobody has taken.
 /// Ordering      What was done before the send happens before the return of the receive; so does what was done before going without.
-/// Failure       An item that is not sent is destroyed by send(), and stays with the caller of try_send(). Members of an empty half must not be called.
+/// Failure       An item that is not sent is destroyed by send(), and stays with the caller of try_send(). To call a member of an empty half
+///               ends the program with a sentence.
 /// Cost          As oneshot(). Going without: two read-modify-writes.
 /// Example       examples/oneshot.cpp
 template <class T>
@@ -212,7 +213,7 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
     return send_status::closed;
   }
 
-  detail::oneshot_block<T>* on_;
+  detail::held<detail::oneshot_block<T>> on_;
 };
 
 /// The half that receives, once. Empty after a move.
@@ -220,8 +221,8 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
 /// Threads       One at a time; any.
 /// Ownership     As oneshot(). It must outlive, and stay where it is for, what its members return.
 /// Ordering      As oneshot_sender.
-/// Failure       As oneshot(): nothing, or `closed`, where the sender went without, and after the item was taken. Members of an empty half
-///               must not be called.
+/// Failure       As oneshot(): nothing, or `closed`, where the sender went without, and after the item was taken. To call a member
+///               of an empty half ends the program with a sentence.
 /// Cost          As oneshot(). An item that is there: one load, and its move.
 /// Example       examples/oneshot.cpp
 template <class T>
@@ -293,7 +294,7 @@ class oneshot_receiver {
     return try_recv();
   }
 
-  detail::oneshot_block<T>* on_;
+  detail::held<detail::oneshot_block<T>> on_;
 };
 
 /// A channel for one item.

@@ -99,7 +99,8 @@ class changed_leaf final : public core::wait_leaf {
 /// Ordering      What was done before a send happens before the return of each call that finds its value, or hears of it.
 /// Failure       send() and its like throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
 ///               as it was. So it does if they are called by the function of a send_modify of the same watch, which throws
-///               errc::would_deadlock; and if it is closed.
+///               errc::would_deadlock; and if it is closed. To call a member of an empty half ends the program with a sentence; so it
+///               does of a watch_receiver.
 /// Cost          As watch(). A wake for each receiver that waits.
 /// Example       examples/watch.cpp
 template <class T>
@@ -349,7 +350,7 @@ class watch_receiver {
  private:
   friend class detail::changed_leaf<T>;
 
-  [[nodiscard]] detail::hearing hears() const noexcept { return {on_, &seen_}; }
+  [[nodiscard]] detail::hearing hears() const noexcept { return {&*on_, &seen_}; }
   heard end(core::wait_end how) noexcept {
     if (how == core::wait_end::timed_out) return std::unexpected(recv_status::timed_out);
     return try_changed();
@@ -366,7 +367,7 @@ class watch_receiver {
     return **std::move(got);
   }
 
-  detail::watch_state<T>* on_;
+  detail::held<detail::watch_state<T>> on_;
   std::uint64_t seen_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <expected>
 
+#include <rota/detail/channel_held.hpp>
 #include <rota/detail/limited.hpp>
 #include <rota/detail/thread_wait.hpp>
 #include <rota/detail/wait_leaf.hpp>

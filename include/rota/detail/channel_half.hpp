@@ -88,7 +88,7 @@ class half {
     }
   }
 
-  Core* on_;
+  held<Core> on_;
 };
 
 }  // namespace rota::channel::detail
@@ -107,7 +107,7 @@ class basic_weak_sender;
 ///               the order in which it sent them; who waits is served in its order, but who comes by at the right moment may be faster.
 /// Failure       An item that was not sent stays with the caller of try_send() and blocking_send(). That of a send() stays in what this
 ///               returned, and comes back by item(), if it has a name: auto one = tx.send(std::move(x)); ... x = std::move(one).item().
-///               A cancelled or late send has put nothing in. Members of an empty half must not be called. A send beside the end of the
+///               A cancelled or late send has put nothing in. To call a member of an empty half ends the program with a sentence. A send beside the end of the
 ///               last receiver may say `sent`: then it destroys what nobody can receive any more, its own item, and those behind it.
 ///               The move of an item must not use the channel: it may wait for itself. See Locks.
 ///               In a fork of the process that made the channel, the move of a thread that stayed in the parent never ends. A try, and a send
@@ -221,7 +221,7 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
 /// Threads       As basic_sender.
 /// Ownership     It keeps the memory of the channel, and neither side of it.
 /// Ordering      That of the senders that it gives.
-/// Failure       No sender is left: nothing. Members of an empty one must not be called.
+/// Failure       No sender is left: nothing. To call a member of an empty one ends the program with a sentence.
 /// Cost          One read-modify-write, here and for each upgrade.
 /// Example       examples/unbounded.cpp
 template <class T, class Core>
@@ -250,7 +250,7 @@ class basic_weak_sender {
   explicit basic_weak_sender(Core& on) noexcept : on_(&on) {}
 
  private:
-  Core* on_;
+  detail::held<Core> on_;
 };
 
 /// The half that receives. A copy is one more receiver: each item goes to one of them. The last one that goes closes the channel, and
@@ -259,8 +259,8 @@ class basic_weak_sender {
 /// Threads       As basic_sender.
 /// Ownership     As basic_sender.
 /// Ordering      First in, first out.
-/// Failure       Closed, and everything has been received: nothing. A cancelled or late receive has taken nothing. Members of an empty
-///               half must not be called. In a fork: as basic_sender.
+/// Failure       Closed, and everything has been received: nothing. A cancelled or late receive has taken nothing. To call a
+///               member of an empty half ends the program with a sentence. In a fork: as basic_sender.
 /// Locks         As basic_sender.
 /// Cost          As basic_sender.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp

@@ -200,7 +200,7 @@ class news_sender : public waits_for_close<news_sender<State>> {
   [[nodiscard]] core::wait_target to_close() noexcept { return on_->to_close(); }
 
  protected:
-  State* on_;
+  held<State> on_;
 };
 
 }  // namespace rota::channel::detail

@@ -174,7 +174,7 @@ class duplex_write final : public core::wait_leaf {
 ///               of its bytes.
 /// Failure       Of the end itself: closed: errc::closed, whatever is still there. Of the other end: gone: what it has written can be
 ///               read, then 0; a write is std::errc::broken_pipe, as after this end's shutdown_write(). A cancelled read or
-///               write has moved nothing. Members of an empty end must not be called.
+///               write has moved nothing. To call a member of an empty end ends the program with a sentence.
 /// Cost          An operation that need not wait: its copy, one load, one read-modify-write. No allocation.
 /// Example       examples/duplex.cpp
 class ROTA_API duplex_end {
@@ -194,23 +194,30 @@ class ROTA_API duplex_end {
 
   /// co_await it: some bytes, at most `into.size()`; 0: the other side has finished, or `into` is empty.
   [[nodiscard]] detail::duplex_read read(std::span<std::byte> into) noexcept {
-    return detail::duplex_read(core_->read_by(end_), into);
+    return detail::duplex_read(core().read_by(end_), into);
   }
   /// co_await it: takes some bytes, as many as there is room for, and at least one unless there are none.
   [[nodiscard]] detail::duplex_write write(std::span<const std::byte> from) noexcept {
-    return detail::duplex_write(core_->read_by(1 - end_), from);
+    return detail::duplex_write(core().read_by(1 - end_), from);
   }
   /// Never wait: std::errc::operation_would_block.
   [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
   [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
   /// The other side reads what was written, and then 0.
-  void shutdown_write() noexcept { core_->read_by(1 - end_).end_writing(); }
+  void shutdown_write() noexcept { core().read_by(1 - end_).end_writing(); }
   /// Whoever waits at this end is told errc::closed; the other end: see Failure. Again: nothing.
-  void close() noexcept { core_->close(end_); }
+  void close() noexcept { core().close(end_); }
 
   duplex_end(detail::duplex_core& core, unsigned end) noexcept : core_(&core), end_(end) {}
 
  private:
+  [[nodiscard]] detail::duplex_core& core() const noexcept {
+    if (core_ == nullptr) [[unlikely]]
+      end_empty();
+    return *core_;
+  }
+  [[noreturn, gnu::cold]] static void end_empty() noexcept;
+
   detail::duplex_core* core_;
   unsigned end_;
 };
