@@ -383,5 +383,131 @@ TEST(worker_model, who_blocks_has_told_others_of_what_it_leaves) {
   expect_holds(hurried("worker_debt"), body);
 }
 
+/// How far a test has come. Threads wait for a stage by a futex.
+class stages {
+ public:
+  void reach(std::uint32_t stage) {
+    // release. Pairs with wait_for().
+    reached_.exchange(stage, base::order::release);
+    static_cast<void>(base::futex_wake(&reached_, 100));
+  }
+  void wait_for(std::uint32_t stage) {
+    // acquire. Pairs with reach().
+    for (std::uint32_t seen = reached_.load(base::order::acquire); seen < stage;
+         seen = reached_.load(base::order::acquire)) {
+      static_cast<void>(base::futex_wait(reached_, seen, base::never));
+    }
+  }
+
+ private:
+  base::atomic<std::uint32_t> reached_{0};
+};
+
+/// Worker 1 is held in a system call between two tasks, so its poll stamp does not change, and it has not yet told others of the task that
+/// is in its ring. Worker 0 steals that task as a neighbour does, and is a searcher meanwhile. Worker 2 sleeps.
+struct neighbours {
+  static constexpr std::uint32_t owner_runs = 1;   // worker 1 is in the poll of `stolen`
+  static constexpr std::uint32_t others_play = 2;  // worker 2 sleeps in the driver
+  static constexpr std::uint32_t neighbour_runs =
+      3;  // worker 0 has noted the stamp of worker 1, and is in another poll
+  static constexpr std::uint32_t task_is_left = 4;  // `stolen` is in the ring of worker 1
+
+  explicit neighbours(house& in) : h(in) { h.tasks.around.driver = {&ops, this}; }
+
+  /// Between the poll of `stolen` and the next choice of worker 1.
+  void flush() {
+    if (worker::current()->index() != 1 || !holds_owner) return;
+    holds_owner = false;
+    at.reach(task_is_left);
+    both.arrive_and_block();
+  }
+  driver_port inner() { return h.driver.port(); }
+
+  static const driver_ops ops;
+  house& h;
+  stages at;
+  gathering both{3};         // the owner, the task that is stolen, and one of the injector
+  bool holds_owner = false;  // by worker 1 alone
+};
+
+const driver_ops neighbours::ops{
+    .wait = [](void* self, base::time_point until, event_buffer& found) noexcept -> unsigned {
+      const driver_port to = static_cast<neighbours*>(self)->inner();
+      return to.ops->wait(to.self, until, found);
+    },
+    .dispatch = [](void*, const event_buffer&, unsigned) noexcept {},
+    .interrupt =
+        [](void* self) noexcept {
+          const driver_port to = static_cast<neighbours*>(self)->inner();
+          to.ops->interrupt(to.self);
+        },
+    .flush = [](void* self) noexcept { static_cast<neighbours*>(self)->flush(); },
+};
+
+task<> be_stolen(neighbours& n) {
+  n.at.reach(neighbours::owner_runs);
+  n.at.wait_for(neighbours::neighbour_runs);
+  n.holds_owner = true;
+  n.h.tasks.begin_slice();  // so the worker looks at the driver after this poll
+  co_await yield();
+  n.both.arrive_and_block();
+}
+
+/// A second task in the same tick: only behind one does a worker look at its neighbour.
+task<> spawn_one(house& h) {
+  core::spawn_on(h.tasks, number(0)).detach();
+  co_return;
+}
+
+task<> spawn_one_beside_the_owner(neighbours& n) {
+  n.at.reach(neighbours::neighbour_runs);
+  n.at.wait_for(neighbours::task_is_left);
+  core::spawn_on(n.h.tasks, number(0)).detach();
+  co_return;
+}
+
+/// Worker `index` plays from `stage` on.
+void play_from(execution& e, neighbours& n, unsigned index, std::uint32_t stage) {
+  e.thread("worker", [&n, index, stage] {
+    n.at.wait_for(stage);
+    check(n.h.tasks.at(index).play() == worker::on_play::stopped, "a role that was not lent ends by a stop");
+  });
+}
+
+void wait_until_parked(house& h, int workers) {
+  while (h.tasks.sleepers().guess().parked < workers) base::cpu_relax();
+}
+
+// A task that is injected while the neighbour is the only searcher wakes nobody. So the neighbour, which goes on with what it has stolen,
+// must wake the sleeper: both tasks block their workers until both have begun.
+void a_task_beside_a_steal(execution& e) {
+  house& h = e.make<house>(3U);
+  auto& n = e.make<neighbours>(h);
+  play_from(e, n, 1, 0);
+  play_from(e, n, 2, neighbours::owner_runs);
+  play_from(e, n, 0, neighbours::others_play);
+  e.on_failure([&h] { return h.describe(); });
+  e.finally([&h] { h.check_end(); });
+  e.thread("main", [&] {
+    auto stolen = core::spawn_on(h.tasks, be_stolen(n));
+    n.at.wait_for(neighbours::owner_runs);
+    wait_until_parked(h, 1);
+    n.at.reach(neighbours::others_play);
+    core::spawn_on(h.tasks, spawn_one(h)).join();
+    wait_until_parked(h, 2);
+    auto beside = core::spawn_on(h.tasks, spawn_one_beside_the_owner(n));
+    n.at.wait_for(neighbours::task_is_left);
+    auto injected = core::spawn_on(h.tasks, gather(n.both));
+    injected.join();
+    stolen.join();
+    beside.join();
+    h.shut_down();
+  });
+}
+
+TEST(worker_model, a_worker_that_steals_from_its_neighbour_leaves_no_task_behind) {
+  expect_holds(by_priority("worker_neighbour", 2'000), a_task_beside_a_steal);
+}
+
 }  // namespace
 }  // namespace rota::sched
