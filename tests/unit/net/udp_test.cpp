@@ -286,7 +286,7 @@ TEST(udp, options_are_what_they_were_set_to) {
     EXPECT_EQ(option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS), 9);
     demand(six->set_traffic_class(41));
     EXPECT_EQ(option(fd, IPPROTO_IPV6, IPV6_TCLASS), 41);
-    udp_socket both = demand(udp_socket::bind(endpoint::parse("[::1]:0").value(), {.v6_only = false}));
+    udp_socket both = demand(udp_socket::bind(endpoint::parse("[::]:0").value(), {.v6_only = false}));
     demand(both.set_traffic_class(42));
     EXPECT_EQ(option(both.native_handle(), IPPROTO_IPV6, IPV6_TCLASS), 42);
     EXPECT_EQ(option(both.native_handle(), IPPROTO_IP, IP_TOS), 42) << "it may carry IPv4, too";
