@@ -96,18 +96,16 @@ bool worker::driver_is_due(std::uint32_t polls) const noexcept {
   return polls >= polls_between_driver_looks || slice_of_driver_look_ != shared_.slice();
 }
 
-/// Asks the driver and the timers, without waiting. A worker that does not get the token leaves both to its holder, which either waits no
-/// longer than until the first timer, or polls the timers as soon as it has given the token back.
+/// Asks the driver and the timers, without waiting. If another worker holds the token, that one polls the timers of all: it waits no longer than
+/// until the first, or is about to poll them. But it may have lost its processor in the middle of its look, so this worker polls its own.
 void worker::maintain(due why) noexcept {
   slice_of_driver_look_ = shared_.slice();
   close_books();
   shared_.flush_driver();
-  if (leaves_events_where_they_are(why)) {
-    // What does not fit into the ring now is polled at the next look.
-    fire_timers(std::clamp(mine_.free_space(), 1U, polls_per_tick));
-  } else if (dispatch_events()) {
-    fire_timers(polls_per_tick);
-  }
+  const bool is_refused = !leaves_events_where_they_are(why) && !dispatch_events();
+  // What does not fit into the ring now is polled at the next look.
+  fire_timers(is_refused ? timers_of::this_worker : timers_of::all,
+              std::clamp(mine_.free_space(), 1U, polls_per_tick));
 }
 
 /// Returns false if another worker holds the token.
@@ -124,9 +122,14 @@ bool worker::dispatch_events() noexcept {
 }
 
 /// Wakes at most `limit` due timers. A task is chosen next.
-void worker::fire_timers(unsigned limit) noexcept {
+void worker::fire_timers(timers_of whose, unsigned limit) noexcept {
   newest_goes_ = newest::first_to_slot;
-  shared_.clocks().poll(index_, shared_.now(), limit);
+  timing::timers& clocks = shared_.clocks();
+  if (whose == timers_of::all) {
+    clocks.poll(index_, shared_.now(), limit);
+  } else {
+    clocks.at(index_).poll(shared_.now(), limit);
+  }
   newest_goes_ = newest::to_slot;
 }
 

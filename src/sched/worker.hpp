@@ -137,7 +137,8 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] bool dispatch_events() noexcept;
   [[nodiscard]] bool driver_is_due(std::uint32_t polls) const noexcept;
   [[nodiscard]] bool injector_is_due() const noexcept;
-  void fire_timers(unsigned limit) noexcept;
+  enum class timers_of : std::uint8_t { all, this_worker };
+  void fire_timers(timers_of whose, unsigned limit) noexcept;
   void run(core::header& task) noexcept;
   [[nodiscard]] bool lost_role() const noexcept { return current() != this; }
 

@@ -239,6 +239,29 @@ TEST(scripted_run, a_timer_waits_for_the_next_look_and_not_for_the_ring) {
   }
 }
 
+task<> yield_at_most(stage& s, int times, const bool& over) {
+  for (int i = 0; i < times && !over; ++i) {
+    s.pass(50us);
+    co_await yield();
+  }
+  s.finish();
+}
+
+// Another worker has taken the poller token and then lost its processor.
+TEST(scripted_run, a_worker_without_the_poller_token_polls_its_own_timers) {
+  std::chrono::nanoseconds late{};
+  bool over = false;
+  stage s(2);
+  EXPECT_TRUE(s.tasks.poll().try_take());
+  s.spawn_as(0, note_delay(s, 1ms, late, over));
+  for (int i = 0; i < 20; ++i) s.spawn_as(0, yield_at_most(s, 100, over));
+  s.play();
+  EXPECT_TRUE(over) << "the timer waits for the holder of the token";
+  EXPECT_LE(late, polls_between_driver_looks * 50us);
+  EXPECT_EQ(s.looks, 0U) << "the driver is the holder's";
+  s.tasks.poll().give_back();
+}
+
 task<> note_after(std::chrono::nanoseconds span, script& book, std::string what) {
   co_await sleep_for(span);
   book.push_back(what);
