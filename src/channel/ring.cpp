@@ -166,10 +166,11 @@ send_status ring::claim_over_oldest(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
     // acquire. Pairs with the claims of places, before the head: C6.
     std::uint64_t tail = tail_.load(base::order::acquire);
+    const bool is_closed = (tail & closed) != 0;
     // relaxed. At least as new as the tail.
     const std::uint64_t head = head_.load(base::order::relaxed);
     if (!is_over_full(head, tail)) {
-      if ((tail & closed) != 0) return send_status::closed;
+      if (is_closed) return send_status::closed;
       if (head + one_lap_ != tail) {
         if (claim_place(place) == look::got) return send_status::sent;
         // acquire. Pairs with publish(): the oldest item is there.
@@ -177,9 +178,11 @@ send_status ring::claim_over_oldest(slot*& place) noexcept {
         // release. As in claim_place(). failure: relaxed. The loop looks again.
         if (tail_.compare_exchange_strong(tail, after(tail), base::order::release, base::order::relaxed))
           return drop_or_wait(head, tail, place);
+        looks = 0;  // another sender has claimed the place, so no move is in the way
+        continue;
       }
     }
-    if (halves_.may_miss_the_mover(looks)) return send_status::forked;
+    if (halves_.may_miss_the_mover(looks)) return is_closed ? send_status::closed : send_status::forked;
     base::back_off(looks);
   }
 }
@@ -199,7 +202,7 @@ send_status ring::drop_or_wait(std::uint64_t head, std::uint64_t claimed, slot*&
   return send_status::sent;
 }
 
-/// By a close, and by a send that has found the ring closed: C7. In a fork the other sender may have stayed in the parent.
+/// By a close, and by a send or is_closed() that has found the ring closed: C7. In a fork the other sender may have stayed in the parent.
 void ring::await_drop_under_way() const noexcept {
   if (on_full_ != overflow::drop_oldest) return;
   for (unsigned looks = 0;; ++looks) {

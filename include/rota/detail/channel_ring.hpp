@@ -57,11 +57,12 @@ namespace rota::channel::detail {
 //       acquires: what the tail's last claimer had taken out before is in the head then. (Empty: the head first.)
 //   C7  With drop_oldest the tail is at most a lap and one ahead: step (1) reads the tail first, then a head that is a lap behind it, and the head
 //       does not go back before the exchange. The second sender of an over-full ring waits: its look finds it over-full, or the slot at the
-//       tail not free. Only the two instructions between (1) and (2) are waited for, which run no code of users.
+//       tail not free. A ring is over-full for the two instructions between (1) and (2), which run no code of users; a slot is not free for
+//       the moves in it.
 //       Drop and send are one step for all others: the one by which the head leaves h. If a receiver's claim does that, nothing is dropped,
-//       and the send comes right behind that receive. The receivers of an over-full ring need not wait: it begins with h. A close, and a send that
-//       finds the ring closed, return only when it is not over-full: else h could be received after a close that comes after the send that
-//       drops h. A sender that is to say `closed`, and reads a tail behind (1), reads a head of at least h: it acquires what (1) has read.
+//       and the send comes right behind that receive. The receivers of an over-full ring need not wait: it begins with h. A close, an is_closed() that
+//       says yes, and a send that finds the ring closed, return only when it is not over-full: else h could be received after a close that
+//       comes after the send that drops h. A sender that is to say `closed`, and reads a tail behind (1), reads a head of at least h: it acquires what (1) has read.
 //       A fork: (1) needs a head that was read in the same process. So a thread that claims h afterwards is of this process, and frees it.
 
 struct ring_slot {
@@ -158,7 +159,9 @@ class ROTA_API ring {
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept {
     // acquire. Pairs with close(): what was done before is seen.
-    return (tail_.load(base::order::acquire) & closed) != 0;
+    if ((tail_.load(base::order::acquire) & closed) == 0) return false;
+    await_drop_under_way();
+    return true;
   }
   /// A guess, unless nothing moves.
   [[nodiscard]] std::uint64_t size() const noexcept;
