@@ -489,13 +489,29 @@ struct way_to_hear {
   bool (*is_told)(shared& x);
 };
 constexpr way_to_hear ways_to_hear[] = {
-    {"channel_refused_try", [](shared& x) { return x.tx->try_send(8) == send_status::closed; }},
-    {"channel_refused_send", [](shared& x) { return x.tx->blocking_send(8) == send_status::closed; }},
-    {"channel_is_closed", [](shared& x) { return x.rx->is_closed(); }},
+    {"try", [](shared& x) { return x.tx->try_send(8) == send_status::closed; }},
+    {"send", [](shared& x) { return x.tx->blocking_send(8) == send_status::closed; }},
+    {"is_closed", [](shared& x) { return x.rx->is_closed(); }},
 };
 
-// The same of a thread that hears of the close while the close itself still waits. The place was used before, so that an old head does not look
-// over-full.
+// The same of a thread that hears of the close while the close itself still waits.
+TEST(channel_model, a_thread_that_hears_of_a_close_waits_for_a_drop_under_way) {
+  for (const way_to_hear& way : ways_to_hear) {
+    const auto body = [&way](execution& e) {
+      auto& x = e.make<shared>(1U, options{.on_full = overflow::drop_oldest});
+      check(x.tx->try_send(1) == send_status::sent, "there is room");
+      e.thread("drops", [&x] { static_cast<void>(x.tx->try_send(2)); });
+      e.thread("closes", [&x] { x.rx->close(); });
+      e.thread("hears of it", [&x, &way] {
+        if (way.is_told(x) && x.rx->try_recv().has_value()) x.note(1);
+      });
+      e.finally([&x] { check(x.noted() == 0 || !x.rx->try_recv().has_value(), "that was the last one"); });
+    };
+    expect_holds(exhaustive(std::string("channel_told_by_") + way.name), body);
+  }
+}
+
+// The same with reads of an old head. The place was used before, so that an old head does not look over-full.
 TEST(channel_model, after_a_close_was_heard_of_no_item_comes_that_a_send_has_dropped) {
   for (const way_to_hear& way : ways_to_hear) {
     const auto body = [&way](execution& e) {
@@ -512,10 +528,10 @@ TEST(channel_model, after_a_close_was_heard_of_no_item_comes_that_a_send_has_dro
       });
       e.finally([&x] { check(x.noted() == 0 || !x.rx->try_recv().has_value(), "that was the last one"); });
     };
-    testing::options stale = exhaustive(way.name);
+    testing::options stale = exhaustive(std::string("channel_told_stale_by_") + way.name);
     stale.stale_reads = 1;  // of the head
     expect_holds(stale, body);
-    expect_holds(at_random(std::string(way.name) + " random"), body);
+    expect_holds(at_random(std::string("channel_told_stale_by_") + way.name + " random"), body);
   }
 }
 
