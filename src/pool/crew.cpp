@@ -35,7 +35,7 @@ crew::crew(crew_client& client, const char* name, limits how, habits like) noexc
   update();
 }
 
-crew::~crew() { ROTA_ASSERT(seats_.empty()); }
+crew::~crew() { ROTA_ASSERT(seats_.empty() && pending_ == 0); }
 
 /// Under the lock, after threads_, max_ or extra_ changed.
 void crew::update() noexcept {
@@ -141,29 +141,39 @@ void crew::fill() noexcept {
   }
 }
 
-/// The caller has counted it, as a thread, and as searching unless a job is given to it.
+/// The caller has counted it, as a thread, and as searching unless a job is given to it. The lock is not held while the system makes the
+/// thread: other threads take work, sleep and submit meanwhile.
 crew::on_start crew::start_thread(void* given) noexcept {
   reap();
+  pending_start pending;
   std::unique_ptr<seat> made(new (std::nothrow) seat);
-  if (made != nullptr) made->given = given;
+  seat* const here = made.get();
+  if (here != nullptr) here->given = given;
+  bool has_place;
   {
     const base::lock_guard guard(mutex_);
-    if (!stopping_ && made != nullptr && seat_new(made)) return on_start::started;
-    --threads_;
-    // acq_rel. As in sleep().
-    if (given == nullptr) word_.fetch_sub(one_searching, base::order::acq_rel);
-    update();
+    has_place = !stopping_ && made != nullptr && take_place(made, pending);
+    if (!has_place) uncount_start(given);
     if (stopping_) return on_start::over;
-    ++failures_;
   }
+  if (has_place && launch(*here, pending, given)) return on_start::started;
   // What was published meanwhile was left to it. Whoever fell asleep before that can come; if all are busy they look later, and if
   // nobody is there: see missing().
   wake_idle(1);
   return on_start::failed;
 }
 
-/// Under the lock: finds a place for it, and starts its thread.
-bool crew::seat_new(std::unique_ptr<seat>& made) noexcept {
+/// Under the lock: there will be no such thread after all.
+void crew::uncount_start(void* given) noexcept {
+  --threads_;
+  // acq_rel. As in sleep().
+  if (given == nullptr) word_.fetch_sub(one_searching, base::order::acq_rel);
+  update();
+  if (!stopping_) ++failures_;
+}
+
+/// Under the lock: puts it into seats_, so that its thread is found as soon as it runs. Returns false if there is no memory.
+bool crew::take_place(std::unique_ptr<seat>& made, pending_start& pending) noexcept {
   made->of = this;
   const auto place = std::find(seats_.begin(), seats_.end(), nullptr);
   made->index = static_cast<unsigned>(place - seats_.begin());
@@ -172,13 +182,32 @@ bool crew::seat_new(std::unique_ptr<seat>& made) noexcept {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  // Under the lock, so that the thread finds its own handle in its seat when it ends.
-  auto thread = base::thread::start(name_, thread_main, made.get());
-  if (!thread.has_value()) return false;
-  made->thread = std::move(*thread);
+  made->pending = &pending;
+  ++pending_;
   ++started_;
   seats_[made->index] = std::move(made);
   return true;
+}
+
+/// Starts the thread of a seat that is in seats_. Once it runs the seat may go, if its thread is given up: `pending` says so.
+bool crew::launch(seat& made, pending_start& pending, void* given) noexcept {
+  const unsigned index = made.index;
+  auto thread = base::thread::start(name_, thread_main, &made);
+  std::unique_ptr<seat> unused;
+  const base::lock_guard guard(mutex_);
+  --pending_;
+  if (!thread.has_value()) {
+    unused = std::move(seats_[index]);
+    --started_;
+    uncount_start(given);
+  } else if (pending.is_lost) {
+    thread->detach();
+  } else {
+    made.thread = std::move(*thread);
+    made.pending = nullptr;
+  }
+  note_start_over();
+  return thread.has_value();
 }
 
 /// Joins threads that have ended.
@@ -187,8 +216,9 @@ void crew::reap() noexcept {
     std::unique_ptr<seat> done;
     {
       const base::lock_guard guard(mutex_);
-      const auto found =
-          std::find_if(seats_.begin(), seats_.end(), [](const auto& s) { return s != nullptr && s->ended; });
+      const auto found = std::find_if(seats_.begin(), seats_.end(), [](const auto& s) {
+        return s != nullptr && s->ended && s->pending == nullptr;
+      });
       if (found == seats_.end()) return;
       done = std::move(*found);
     }
@@ -355,6 +385,14 @@ void crew::note_left() noexcept {
   if (!stopping_) return;
   // release. Pairs with stop().
   left_.fetch_add(1, base::order::release);
+}
+
+/// Under the lock, after a start: for stop(). Wakes under the lock, too: when stop() has returned the crew may be freed, and the starter
+/// need not be one of its threads.
+void crew::note_start_over() noexcept {
+  if (!stopping_) return;
+  note_left();
+  base::futex_wake(&left_, 1);
 }
 
 /// There are more threads than there may be: is this one to go?

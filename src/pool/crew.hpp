@@ -17,6 +17,11 @@ namespace rota::pool::detail {
 
 class crew;
 
+/// A thread that is being started: a variable of the starter. Under the crew's lock.
+struct pending_start {
+  bool is_lost = false;  // its thread was given up meanwhile: the seat is no longer the crew's
+};
+
 /// What a thread of a crew is to its client. Owned by the crew, and by its thread once that is lost.
 struct alignas(base::cache_line) seat {
   crew* of = nullptr;
@@ -26,7 +31,8 @@ struct alignas(base::cache_line) seat {
   int nice = 0;                      // the client's: what its thread is set to
 
   // The crew's, under its lock.
-  base::thread thread;
+  base::thread thread;               // set when the start has returned
+  pending_start* pending = nullptr;  // until then
   base::atomic<std::uint32_t> signal{0};
   base::patience waits;   // its thread's
   seat* above = nullptr;  // in the list of idle ones
@@ -73,6 +79,12 @@ struct alignas(base::cache_line) seat {
 //       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
 //       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
 //   C5  What was published before stop() is found: each thread looks at everything once more after it has seen the end under mutex_.
+//   C6  A thread is started without the lock. Its seat is in seats_, its `pending` is set and pending_ counts it, from before the system
+//       is asked until the starter has written the handle under mutex_. Until then the thread may run, be given up, or end:
+//         given up  part() cannot detach it. It sets pending_start::is_lost, and the starter detaches it, without a look at the
+//                   seat, which its thread may have freed.
+//         ended     reap() leaves the seat alone. A later reap() joins the thread.
+//         stop()    waits for pending_ == 0. The starter raises left_ after it has counted itself out.
 
 /// What a crew works for.
 class crew_client {
@@ -123,6 +135,7 @@ class crew {
     unsigned extra = 0;
     unsigned regions = 0;
     unsigned lost = 0;
+    unsigned pending = 0;  // threads whose start has not returned
     std::uint64_t started = 0;
     std::uint64_t retired = 0;
     std::uint64_t failures = 0;
@@ -224,6 +237,7 @@ class crew {
   on_sleep depart(seat& here) noexcept;
   void uncount() noexcept;
   void note_left() noexcept;
+  void note_start_over() noexcept;
   void rouse(seat& here) noexcept;
   void part(std::unique_ptr<seat>& place) noexcept;
   void forget(seat& here, void* job) noexcept;
@@ -236,7 +250,9 @@ class crew {
   [[nodiscard]] bool count_in(up_to limit) noexcept;
   void count_extra(int by) noexcept;
   on_start start_thread(void* given = nullptr) noexcept;
-  [[nodiscard]] bool seat_new(std::unique_ptr<seat>& made) noexcept;
+  [[nodiscard]] bool take_place(std::unique_ptr<seat>& made, pending_start& pending) noexcept;
+  [[nodiscard]] bool launch(seat& made, pending_start& pending, void* given) noexcept;
+  void uncount_start(void* given) noexcept;
   void reap() noexcept;
   void push_idle(seat& here) noexcept;
   void drop_idle(seat& here) noexcept;
@@ -260,12 +276,13 @@ class crew {
   unsigned threads_ = 0;
   std::uint64_t bits_ = 0;  // `grow` and `over` as they are in word_
   unsigned lost_ = 0;
+  unsigned pending_ = 0;  // threads that are being started
   bool stopping_ = false;
   seat* idle_ = nullptr;  // the one that fell asleep last
   std::uint64_t started_ = 0;
   std::uint64_t retired_ = 0;
   std::uint64_t failures_ = 0;
-  base::atomic<std::uint32_t> left_{0};       // how many have left since stop() began
+  base::atomic<std::uint32_t> left_{0};       // since stop() began: how many have left, or have been started
   std::vector<std::unique_ptr<seat>> seats_;  // by index
 };
 

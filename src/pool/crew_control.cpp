@@ -99,7 +99,11 @@ void crew::leave_at_end(seat& here) noexcept {
 /// Under the lock: the thread that sits there is nobody's from now on.
 void crew::part(std::unique_ptr<seat>& place) noexcept {
   seat* const here = place.release();
-  here->thread.detach();
+  if (here->pending != nullptr) {
+    here->pending->is_lost = true;
+  } else {
+    here->thread.detach();
+  }
   // release. Pairs with forget().
   here->lost.store(true, base::order::release);
   --threads_;
@@ -139,7 +143,9 @@ void crew::stop() noexcept {
     reap();
     {
       const base::lock_guard guard(mutex_);
-      if (std::all_of(seats_.begin(), seats_.end(), [](const auto& s) { return s == nullptr; })) break;
+      const bool all_gone =
+          std::all_of(seats_.begin(), seats_.end(), [](const auto& s) { return s == nullptr; });
+      if (all_gone && pending_ == 0) break;
     }
     static_cast<void>(base::futex_wait(left_, seen, base::never));
   }
@@ -154,6 +160,7 @@ crew::counts crew::count() noexcept {
           .extra = extra_,
           .regions = regions_,
           .lost = lost_,
+          .pending = pending_,
           .started = started_,
           .retired = retired_,
           .failures = failures_};

@@ -624,6 +624,31 @@ TEST(crew_model, somebody_takes_the_place_of_a_lost_thread) {
   expect_holds(exhaustive("crew_replace", 1), body);
 }
 
+// The thread runs its job and is given up while the starter has not yet heard of it: the seat is the thread's, and the end waits for the
+// starter, which is none of the crew's threads.
+TEST(crew_model, a_thread_is_given_up_before_its_start_has_returned) {
+  const auto body = [](execution& e, bool lets_go) {
+    auto& b = make_board(e, {0, 1, for_ever}, 1);
+    b.jobs[0].lingers = true;
+    b.jobs[0].together = 1;
+    e.thread("submitter", [&b] { b.desk.submit(b.jobs[0]); });
+    e.thread("manager", [&b, lets_go] {
+      b.desk.wait_for_begun(1);
+      if (!b.desk.lose(b.jobs[0])) check(false, "it lingers");
+      if (lets_go) b.desk.release();
+      b.desk.end(1);
+      check(b.desk.threads.count().pending == 0, "the end has waited for the start");
+      if (!lets_go) b.desk.release();
+    });
+    e.finally([&b] { check(b.desk.gone_threads() == 1, "it has gone"); });
+  };
+  for (const bool lets_go : {false, true}) {
+    const std::string name = lets_go ? "crew_lose_early_gone" : "crew_lose_early";
+    expect_holds(exhaustive(name, 1), [&](execution& e) { body(e, lets_go); });
+    expect_holds(by_priority(name + " pct", 3'000), [&](execution& e) { body(e, lets_go); });
+  }
+}
+
 // No work is left: the floor holds all the same.
 TEST(crew_model, the_floor_holds_when_a_thread_is_lost) {
   const auto body = [](execution& e) {
