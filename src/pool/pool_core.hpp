@@ -55,6 +55,12 @@ struct alignas(base::cache_line) lane {
   void note_size() noexcept { waiting.store(queue->size(), base::order::relaxed); }  // relaxed. As above.
 };
 
+/// The jobs of one steal. The capacity bounds how long a thief holds a lock, and how long its first job waits.
+struct stolen_jobs {
+  std::array<work_core*, 64> jobs;  // the first `count` are set
+  std::size_t count = 0;
+};
+
 /// Who waits for a place in a full queue.
 struct place_waiter {
   place_waiter* next = nullptr;
@@ -257,6 +263,7 @@ class pool_core final : public crew_client {
 
   // run.cpp
   [[nodiscard]] work_core* pop(lane& from, which end) noexcept;
+  void pop_stolen(lane& from, stolen_jobs& out) noexcept;
   [[nodiscard]] work_core* steal_into(unsigned mine) noexcept;
   void take_out(work_core& w) noexcept;
   on_claim take_on(work_core& w) noexcept;

@@ -26,28 +26,41 @@ work_core* pool_core::pop(lane& from, which end) noexcept {
   return out;
 }
 
-/// From the first queue that has some, after this thread's own: half of it, or one. One is for now, the others go to its own.
+/// Moves jobs out of `from` into `out`, in one critical section: half of them, or one, and never more than `out` holds. Each comes with
+/// its travelling reference.
+void pool_core::pop_stolen(lane& from, stolen_jobs& out) noexcept {
+  // relaxed. A hint: has_work() takes the lock before a thread sleeps.
+  if (from.waiting.load(base::order::relaxed) == 0) return;
+  const base::time_point now = options.aging == base::nanoseconds(0) ? base::time_point{} : base::now();
+  const base::lock_guard guard(from.lock);
+  const std::size_t share = options.steal == steal_amount::half ? from.queue->size() / 2 : 1;
+  const std::size_t limit = std::clamp<std::size_t>(share, 1, out.jobs.size());
+  while (out.count < limit) {
+    auto* const next = static_cast<work_core*>(from.queue->steal(now));
+    if (next == nullptr) return;
+    from.note_out(*next);
+    out.jobs[out.count++] = next;
+  }
+}
+
+/// Steals from the first other queue that has jobs. Returns the first of them; the others go to this thread's own queue. Takes the lock
+/// of the victim once and its own lock once, one after the other: two thieves that steal from each other cannot deadlock.
 work_core* pool_core::steal_into(unsigned mine) noexcept {
   const auto count = static_cast<unsigned>(lanes_.size());
   for (unsigned i = 1; i < count; ++i) {
-    lane& victim = lanes_[(mine + i) % count];
-    work_core* const first = pop(victim, which::stolen);
-    if (first == nullptr) continue;
-    std::uint64_t taken = 1;
-    if (options.steal == steal_amount::half) {
-      // relaxed. As many as there seem to be.
-      for (std::size_t more = (victim.waiting.load(base::order::relaxed) + 1) / 2; more > 1; --more) {
-        work_core* const next = pop(victim, which::stolen);
-        if (next == nullptr) break;
+    stolen_jobs some;
+    pop_stolen(lanes_[(mine + i) % count], some);
+    if (some.count == 0) continue;
+    count_one(total::stolen, some.count);
+    if (some.count > 1) {
+      {
         const base::lock_guard guard(lanes_[mine].lock);
-        lanes_[mine].put(*next);
-        ++taken;
+        for (std::size_t k = 1; k < some.count; ++k) lanes_[mine].put(*some.jobs[k]);
       }
+      // Between the two critical sections the jobs are in no queue. A thread whose last scan fell into that gap sleeps.
+      threads.attract();
     }
-    count_one(total::stolen, taken);
-    // Who has looked into both queues, into each when they were not there, sleeps.
-    if (taken > 1) threads.attract();
-    return first;
+    return some.jobs[0];
   }
   return nullptr;
 }

@@ -17,7 +17,7 @@ enum class priority_scope : unsigned char {
   global,  // one queue: the larger priority is always first, at the price of one lock for all threads
 };
 
-/// What a thread without work takes from another's queue.
+/// What a thread without work takes from another's queue. `half`: at most 64 works at a time.
 enum class steal_amount : unsigned char { half, one };
 
 /// What happens to a work for which there is no place.

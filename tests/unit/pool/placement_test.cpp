@@ -190,5 +190,50 @@ TEST(placement_of_a_thief, takes_half_of_another_queue_or_one) {
   }
 }
 
+/// Counts what comes and what is stolen, of all queues together, and each steal that follows a put.
+class observed_queue : public sorted_deque {
+ public:
+  void set(queued_work work) {
+    ++puts;
+    sorted_deque::set(work);
+  }
+  std::optional<queued_work> steal() {
+    std::optional<queued_work> out = sorted_deque::steal();
+    if (out.has_value()) ++steals;
+    if (out.has_value() && puts != 0) ++steals_after_a_put;
+    return out;
+  }
+  static void begin() { puts = steals = steals_after_a_put = 0; }
+  static inline std::atomic<unsigned> puts{0};
+  static inline std::atomic<unsigned> steals{0};
+  static inline std::atomic<unsigned> steals_after_a_put{0};
+};
+
+// One critical section of each lock: all jobs have left the queue of the victim before the first comes to that of the thief.
+TEST(placement_of_a_thief, moves_a_bounded_batch_in_one_critical_section_of_each_queue) {
+  for (const auto& [jobs, taken] : {std::pair{8, 4U}, std::pair{200, 64U}}) {
+    thread_pool p({.max_threads = 2, .custom = custom_queue::of<observed_queue>()});
+    gate end;
+    std::optional<blocker> thief(std::in_place, p);
+    gate filled;
+    auto owner = p.submit([&, how_many = jobs] {
+      for (int i = 0; i < how_many; ++i) p.submit([&] { end.pass(); }, {.where = placement::local});
+      filled.open();
+      end.pass();
+    });
+    filled.pass();
+    observed_queue::begin();
+    thief->let_go();
+    until([&] { return p.stats().attempts == 3; });  // the two, and the first that was stolen
+    EXPECT_EQ(observed_queue::steals, taken);
+    EXPECT_EQ(observed_queue::puts, taken - 1);
+    EXPECT_EQ(observed_queue::steals_after_a_put, 0U);
+    end.open();
+    owner.wait();
+    thief.reset();
+    expect_idle(p);
+  }
+}
+
 }  // namespace
 }  // namespace placement_test
