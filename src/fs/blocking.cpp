@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 
 namespace rota::fs::detail {
@@ -37,12 +36,10 @@ result<void> write_blocking(int fd, std::span<const std::byte> all, const awaiti
   return {};
 }
 
-namespace {
-
-// Whoever cancels the task cannot wake this thread: it looks for itself.
-constexpr std::chrono::milliseconds between_looks(20);
-
-}  // namespace
+void pause_between_looks() noexcept {
+  base::atomic<std::uint32_t> never_woken{0};
+  static_cast<void>(base::futex_wait(never_woken, 0, base::now() + between_looks));
+}
 
 // The first try has told who has the lease.
 result<descriptor> open_without_peer(const std::string& path,
@@ -53,8 +50,7 @@ result<descriptor> open_without_peer(const std::string& path,
     result<descriptor> opened = open_blocking(AT_FDCWD, path.c_str(), flags | O_NONBLOCK, mode);
     if (opened.has_value() || !sys::would_block(opened.error())) return opened;
     if (by.has_given_up()) return given_up();
-    base::atomic<std::uint32_t> nobody_wakes_it{0};
-    static_cast<void>(base::futex_wait(nobody_wakes_it, 0, base::now() + between_looks));
+    pause_between_looks();
   }
 }
 

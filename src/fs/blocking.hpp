@@ -7,6 +7,7 @@
 #include <rota/detail/fs_descriptor.hpp>
 #include <rota/error.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -19,6 +20,11 @@ namespace rota::fs::detail {
   return std::unexpected(make_error_code(errc::cancelled));
 }
 
+/// The canceller of a task cannot wake a thread of the pool that waits in the kernel: the thread looks for itself, so often.
+inline constexpr std::chrono::milliseconds between_looks(20);
+/// Sleeps until the next look.
+void pause_between_looks() noexcept;
+
 [[nodiscard]] result<descriptor> open_blocking(int at, const char* path, int flags, unsigned mode) noexcept;
 /// The same with O_NONBLOCK, so that a FIFO's other side is not waited for; but for a lease of somebody else's on a file (F_SETLEASE) it is, as
 /// without. `by` has given up: errc::cancelled.
@@ -26,6 +32,14 @@ namespace rota::fs::detail {
                                                    int flags,
                                                    unsigned mode,
                                                    const awaiting_task& by) noexcept;
+/// The same, and waits for a FIFO's other side as open(2) without O_NONBLOCK does. The descriptor has the flags that were asked for. With O_NONBLOCK or
+/// O_PATH in `flags`, and for a device, it is open(2) as it is.
+[[nodiscard]] result<descriptor> open_with_peer(const std::string& path,
+                                                int flags,
+                                                unsigned mode,
+                                                const awaiting_task& by) noexcept;
+/// Of what was opened to read with O_NONBLOCK: waits until a FIFO has, or has had, a writer since. `by` has given up: errc::cancelled.
+[[nodiscard]] result<void> wait_for_writer(int fd, const awaiting_task& by) noexcept;
 /// All of it, where the descriptor stands, which may have been opened with O_NONBLOCK, in pieces of a megabyte.
 [[nodiscard]] result<void> write_blocking(int fd,
                                           std::span<const std::byte> all,

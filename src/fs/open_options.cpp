@@ -1,6 +1,7 @@
 #include <rota/fs/file.hpp>
 
 #include "base/sys/files.hpp"
+#include "fs/blocking.hpp"
 #include "fs/system_call.hpp"
 
 #include <fcntl.h>
@@ -70,6 +71,17 @@ result<int> open_options::flags() const noexcept {
 
 task<result<file>> open_options::open(std::string path) const { return open_as(*this, std::move(path)); }
 
+/// A ring opens with O_NONBLOCK if it can do so at once: then the other side of a FIFO has not been waited for.
+task<result<file>> open_options::wait_for_peer(file opened, int flags) {
+  if (opened.has_offsets_ || (flags & O_ACCMODE) != O_RDONLY) co_return std::move(opened);
+  const auto wait = [&](const detail::awaiting_task& by) noexcept {
+    return detail::wait_for_writer(opened.native_handle(), by);
+  };
+  const result<void> there = co_await detail::on_thread(wait);
+  if (!there.has_value()) co_return std::unexpected(there.error());
+  co_return std::move(opened);
+}
+
 task<result<file>> open_options::open_as(open_options how, std::string path) {
   const result<int> wanted = how.flags();
   if (!wanted.has_value()) co_return std::unexpected(wanted.error());
@@ -80,21 +92,32 @@ task<result<file>> open_options::open_as(open_options how, std::string path) {
   for_ring.flags = static_cast<std::uint64_t>(*wanted);
   for_ring.mode = makes ? how.mode_ : 0U;
   detail::descriptor opened;  // by a thread
+  bool by_thread = false;
   const auto prepare = [&](sys::ring_request& r) noexcept {
     sys::prepare_open(r, AT_FDCWD, path.c_str(), &for_ring);
   };
-  const auto make = [&]() noexcept {
-    const sys::result<int> fd = sys::open_file(AT_FDCWD, path.c_str(), *wanted, how.mode_);
-    if (fd.has_value()) opened = detail::descriptor(*fd);
-    return fd;
+  const auto make = [&](const detail::awaiting_task& by) noexcept -> result<void> {
+    by_thread = true;
+    auto made = detail::open_with_peer(path, *wanted, how.mode_, by);
+    if (!made.has_value()) return std::unexpected(made.error());
+    opened = std::move(*made);
+    return {};
   };
   const detail::system_call call("file open", sys::ring_call::open, prepare, make);
-  const number fd = co_await perform(call);
+  number fd = co_await perform(call);
+  const bool waits = !by_thread && (*wanted & (O_NONBLOCK | O_PATH)) == 0;
+  if (waits && !fd.has_value() && fd.error() == std::errc::no_such_device_or_address) {
+    // Perhaps a FIFO without a reader: see wait_for_peer().
+    const result<void> made = co_await detail::on_thread(make);
+    fd = detail::number_of(made);
+  }
   if (!fd.has_value()) co_return std::unexpected(fd.error());
-  if (!opened) opened = detail::descriptor(static_cast<int>(*fd));
+  if (!by_thread) opened = detail::descriptor(static_cast<int>(*fd));
   result<file> made = file::make(opened.get(), *wanted);
-  if (made.has_value()) static_cast<void>(opened.release());
-  co_return made;
+  if (!made.has_value()) co_return std::unexpected(made.error());
+  static_cast<void>(opened.release());
+  if (!waits || by_thread) co_return made;
+  co_return co_await wait_for_peer(std::move(*made), *wanted);
 }
 
 }  // namespace rota::fs

@@ -64,7 +64,7 @@ task<number> perform(const system_call& call, when_late late) {
     const std::int32_t got = co_await driver::op_leaf(*ring, *op, call.what(), yields_of(call));
     if (got != -EINTR) co_return of_kernel(got);
   }
-  const auto make = [&call] { return call.make(); };
+  const auto make = [&call](const awaiting_task& by) { return call.make(by); };
   co_return co_await on_thread(make, late);
 }
 

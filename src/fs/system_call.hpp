@@ -101,7 +101,8 @@ inline number number_of(result<int> r) noexcept {
 }
 inline number number_of(number r) noexcept { return r; }
 
-/// One system call, both ways. Refers to `prepare`, which fills in the ring's request, and to `make`, which makes it and blocks.
+/// One system call, both ways. Refers to `prepare`, which fills in the ring's request, and to `make`, which makes it and blocks; if `make` takes
+/// the awaiting task, it looks between two steps whether that has given up.
 class system_call {
  public:
   /// `by`: which call of the ring it is. `what`: for reports.
@@ -113,12 +114,14 @@ class system_call {
         make_self_(&make),
         prepare_(
             [](const void* self, sys::ring_request& r) noexcept { (*static_cast<const Prepare*>(self))(r); }),
-        make_([](const void* self) noexcept { return number_of((*static_cast<const Make*>(self))()); }) {}
+        make_([](const void* self, const awaiting_task& task) noexcept {
+          return number_of(make_for(*static_cast<const Make*>(self), task));
+        }) {}
 
   [[nodiscard]] const char* what() const noexcept { return what_; }
   [[nodiscard]] sys::ring_call by() const noexcept { return by_; }
   void prepare(sys::ring_request& r) const noexcept { prepare_(prepare_self_, r); }
-  [[nodiscard]] number make() const noexcept { return make_(make_self_); }
+  [[nodiscard]] number make(const awaiting_task& task) const noexcept { return make_(make_self_, task); }
 
  private:
   const char* what_;
@@ -126,7 +129,7 @@ class system_call {
   const void* prepare_self_;
   const void* make_self_;
   void (*prepare_)(const void*, sys::ring_request&) noexcept;
-  number (*make_)(const void*) noexcept;
+  number (*make_)(const void*, const awaiting_task&) noexcept;
 };
 
 /// The call is made; EINTR never comes out. Cancelled, this ends when neither the kernel nor a thread touches what it refers to any more. A

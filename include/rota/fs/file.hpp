@@ -45,11 +45,14 @@ class ROTA_API open_options {
   /// More of what open(2) knows: O_DIRECT, O_NOFOLLOW, O_NOATIME, O_SYNC, ...
   open_options& custom_flags(int flags) noexcept;
 
-  /// Opened for nobody, it is closed. A FIFO waits here for its other side, and on a thread of the pool a cancellation waits with it.
+  /// A descriptor that a cancelled open() was given is closed. A FIFO that is opened only to read, or only to write, waits here for its other side,
+  /// as in open(2); a cancellation, or a deadline, ends that at once, or 20 ms later. With O_NONBLOCK among the custom flags it does not wait.
+  /// A device that waits in its own open, as a serial line for its carrier, is not called back: open it with O_NONBLOCK.
   [[nodiscard]] task<result<file>> open(std::string path) const;
 
  private:
   [[nodiscard]] static task<result<file>> open_as(open_options how, std::string path);
+  [[nodiscard]] static task<result<file>> wait_for_peer(file opened, int flags);
   [[nodiscard]] result<int> flags() const noexcept;
 
   bool reads_ = false;

@@ -48,6 +48,22 @@ result<int> flags_of(int fd) noexcept {
   return descriptor(::fcntl(fd, F_GETFL));
 }
 
+result<void> set_flags(int fd, int flags) noexcept { return done(::fcntl(fd, F_SETFL, flags)); }
+
+// A tee() from an empty pipe returns 0 without a writer, and EAGAIN with one.
+result<bool> has_writer(int fd) noexcept {
+  int ends[2];
+  const result<void> made = done(::pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+  if (!made.has_value()) return std::unexpected(made.error());
+  const result<std::size_t> copied =
+      bytes(uninterrupted([&] { return ::tee(fd, ends[1], 1, SPLICE_F_NONBLOCK); }));
+  close(ends[0]);
+  close(ends[1]);
+  if (copied.has_value()) return *copied != 0;
+  if (would_block(copied.error())) return true;
+  return std::unexpected(copied.error());
+}
+
 result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t offset) noexcept {
   return bytes(uninterrupted([&] {
     if (offset == no_offset) return ::read(fd, into.data(), into.size());

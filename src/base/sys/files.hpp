@@ -25,6 +25,10 @@ result<int> open_unnamed(const char* folder, unsigned mode) noexcept;
 result<int> open_cached(const char* path, std::uint64_t& size) noexcept;
 /// Of an open one: O_RDONLY, O_APPEND and the like.
 result<int> flags_of(int fd) noexcept;
+/// Sets those that an open descriptor can change: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME.
+result<void> set_flags(int fd, int flags) noexcept;
+/// Returns true if a pipe or FIFO that `fd` can read is open to write, or has bytes in it. Takes no byte, and does not block.
+result<bool> has_writer(int fd) noexcept;
 
 /// Instead of an offset: where the descriptor stands, which moves on; for what has no offsets, as pipes.
 inline constexpr std::uint64_t no_offset = ~std::uint64_t{0};
