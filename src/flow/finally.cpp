@@ -36,7 +36,7 @@ bool cleanup_region::end(std::exception_ptr failure, bool late, bool body_has_va
 
 void cleanup_region::go_on(promise_base& frame) noexcept {
   header& me = header_of(task());
-  unwinder::set_target(release_catch());
+  unwinder::set_target(me, release_catch());
   me.innermost.set(&frame);
   me.why = stop_reason::unwind;
 }

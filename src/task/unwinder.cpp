@@ -106,7 +106,9 @@ verdict unwinder::before_wait(header& task) noexcept {
   note_limits(task);
   // A cancellation that is due now is not asked for here: the word does not let such a task become idle.
   if (region* const passed = passed_deadline(task)) return give_up(task, *passed);
+  const bool all = task.word.load().has(overridden);
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
+    if (!all && has_no_limit(*r)) break;  // what is around it does not end this wait
     if (r->kind_ == region::kind::deadline) r->watch();
   }
   return verdict::wait;
@@ -127,10 +129,23 @@ verdict unwinder::give_up(header& task, region& at) noexcept {
       task, &at, at.kind_ == region::kind::scope ? cancel_reason::sibling_failed : cancel_reason::timeout);
 }
 
+/// A shield without a limit, as around a clean-up: only a forced end overrides it.
+bool unwinder::has_no_limit(region& shield) noexcept {
+  return shield.kind_ == region::kind::shield && !shield.overridden_ &&
+         shield.as_timed()->at() == base::never;
+}
+
+/// The innermost shield that counts has no limit. Found without a look at what is around it.
+bool unwinder::is_held_off_for_good(const header& task) noexcept {
+  region* r = task.regions;
+  while (r != nullptr && (r->kind_ != region::kind::shield || r->overridden_)) r = r->outer_;
+  return r != nullptr && has_no_limit(*r);
+}
+
 /// Shields whose limit has passed while something waits behind them: when it has for all of them, they no longer count.
 void unwinder::note_limits(header& task) noexcept {
   const snapshot now = task.word.load();
-  if (now.shields() == 0 || now.has(overridden)) return;
+  if (now.shields() == 0 || now.has(overridden) || is_held_off_for_good(task)) return;
   if (!now.has(cancelled) && !has_passed_deadline(task)) return;
   bool any = false;
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
@@ -173,7 +188,7 @@ bool unwinder::has_passed_deadline(const header& task) noexcept {
 
 verdict unwinder::begin(header& task, region* target, cancel_reason reason) noexcept {
   static_cast<void>(task.word.begin_unwind());
-  set_target(target);
+  set_target(task, target);
   for (region* r = task.regions; r != target; r = r->outer_) {
     r->reason_ = reason;
     r->on_unwind(reason);
@@ -221,16 +236,19 @@ region* unwinder::stop_at(header& task, const promise_base& frame) noexcept {
   return nullptr;
 }
 
-/// Null: the whole task unwinds.
-region* unwinder::take_target(header& task) noexcept {
-  region* r = task.regions;
-  while (r != nullptr && !r->is_target_) r = r->outer_;
-  if (r != nullptr) r->is_target_ = false;
-  return r;
-}
-
-void unwinder::set_target(region* target) noexcept {
-  if (target != nullptr) target->is_target_ = true;
+// Looks no further than the next stop: all regions up to there are gone when the next call begins. So a task that unwinds through n nested
+// clean-ups looks at each region once, and not at all n of them for each clean-up.
+void unwinder::set_target(header& task, region* target) noexcept {
+  for (region* r = task.regions; r != nullptr; r = r->outer_) {
+    if (r == target) {
+      r->is_target_ = true;
+      return;
+    }
+    if (r->kind_ == region::kind::catcher) {
+      r->saved_target_ = target;
+      return;
+    }
+  }
 }
 
 verdict unwinder::stop(header& task, region& here) noexcept {
@@ -239,7 +257,6 @@ verdict unwinder::stop(header& task, region& here) noexcept {
     static_cast<void>(task.word.end_unwind());
     return verdict::resume;
   }
-  here.saved_target_ = take_target(task);
   enroll_once(task);
   task.owner->ops->pass_end_on(*task.owner, task);
   here.holds_shield_ = pause_unwind(task);

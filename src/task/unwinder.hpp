@@ -46,8 +46,8 @@ class unwinder {
   static verdict before_yield(header& task) noexcept;
   /// A clean-up has ended: the unwinding that it interrupted goes on from the frame that ran it.
   static verdict go_on(header& task) noexcept;
-  /// Where the unwinding that goes on is to end; null: nowhere.
-  static void set_target(region* target) noexcept;
+  /// Where the unwinding that goes on is to end; null: nowhere. Marks the target, or leaves it with the catcher where the unwinding stops before.
+  static void set_target(header& task, region* target) noexcept;
   /// The shields that are up no longer count, whatever shields come.
   static void keep_overridden(header& task) noexcept;
   /// Destroys every frame that is left, without asking anybody: the task never ran.
@@ -76,16 +76,17 @@ class unwinder {
   static bool is_held_off_by_parent(const header& task) noexcept;
   static region* region_that_is_over(header& task, const leaf& seen) noexcept;
   static bool must_begin(header& task) noexcept;
+  static bool is_held_off_for_good(const header& task) noexcept;
   static void note_limits(header& task) noexcept;
   static region* passed_deadline(header& task) noexcept;
   static region* outermost_passed(region* from, const region* to) noexcept;
+  static bool has_no_limit(region& shield) noexcept;
   static verdict begin(header& task, region* target, cancel_reason reason) noexcept;
   static verdict give_up(header& task, region& at) noexcept;
   static bool may_unwind(header& task) noexcept;
   static verdict advance(header& task) noexcept;
   static region* stop_at(header& task, const promise_base& frame) noexcept;
   static verdict stop(header& task, region& here) noexcept;
-  static region* take_target(header& task) noexcept;
 };
 
 }  // namespace rota::core

@@ -418,5 +418,89 @@ TEST_P(finally_in_order, leaves_the_shields_as_they_were) {
   EXPECT_EQ(end_of(h), "value 1");
 }
 
+/// Counts how often the task looks at it: a deadline that never passes.
+class counted_region final : public core::region {
+ public:
+  counted_region(core::promise_base& frame, std::size_t& looks) noexcept
+      : region(kind::deadline, core::task_of(*frame.root), &frame), looks_(looks) {}
+  ~counted_region() = default;
+  [[nodiscard]] bool passed() noexcept override {
+    ++looks_;
+    return false;
+  }
+  void watch() noexcept override { ++looks_; }
+
+ private:
+  std::size_t& looks_;
+};
+
+struct nest {
+  unsigned depth;
+  unsigned cleaned = 0;
+  std::size_t looks = 0;
+
+  /// A clean-up around a clean-up around ... a wait without an end. With `counted`: and a region at each depth.
+  task<void> around(unsigned more, bool counted) {
+    if (more == 0) {
+      co_await forever();
+      co_return;
+    }
+    core::promise_base& here = co_await core::this_frame();
+    std::optional<counted_region> region;
+    if (counted) region.emplace(here, looks);
+    const auto body = [&] { return around(more - 1, counted); };
+    const auto cleanup = [&]() -> task<void> {
+      co_await yield();
+      if (counted) co_await sleep_for(1ms);
+      ++cleaned;
+    };
+    co_await finally(body, cleanup, 1h);
+  }
+};
+
+/// Each clean-up looks at what is inside of it, and not at the thousand regions around it.
+TEST_P(finally_in_order, a_nested_clean_up_does_not_look_at_the_regions_around_it) {
+  nest all{.depth = 1000};
+  auto h = s.spawn([&]() -> task<int> {
+    co_await all.around(all.depth, true);
+    co_return 1;
+  });
+  s.run_until_idle();
+  all.looks = 0;
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(all.cleaned, all.depth);
+  EXPECT_LE(all.looks, std::size_t{20} * all.depth);
+}
+
+/// The same under a deadline, which is the target of the unwinding: each stop keeps it, and the outermost one gives it back.
+TEST_P(finally_in_order, a_deadline_around_nested_clean_ups_ends_behind_the_last_one) {
+  nest all{.depth = 1000};
+  auto h = s.spawn([&]() -> task<int> {
+    const auto in_time = co_await timeout(1ms, all.around(all.depth, true));
+    EXPECT_EQ(all.cleaned, all.depth);
+    co_return in_time.has_value() ? 1 : 2;
+  });
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "value 2");
+  EXPECT_LE(all.looks, std::size_t{20} * all.depth);
+}
+
+/// A walk along all regions for each clean-up would take minutes here.
+TEST(finally_nested, clean_ups_nested_a_hundred_thousand_deep_are_unwound) {
+  manual_scheduler s;
+  nest all{.depth = 100'000};
+  auto h = s.spawn([&]() -> task<int> {
+    co_await all.around(all.depth, false);
+    co_return 1;
+  });
+  s.run_until_idle();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(all.cleaned, all.depth);
+}
+
 }  // namespace
 }  // namespace finally_test
