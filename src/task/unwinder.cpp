@@ -52,8 +52,14 @@ void unwinder::catch_up(header& task) noexcept {
   if (by.passed->include(task.deadline.get()) && by.passed->include(inherited_deadline(task)) &&
       !is_held_off_by_parent(task))
     static_cast<void>(cancel(task, cancel_reason::timeout));
-  if (task.shard == header::not_enrolled && !by.ops->is_open(by))
-    static_cast<void>(cancel(task, cancel_reason::shutdown));
+  if (!by.ops->is_open(by)) {
+    // One that is in the registry is cancelled for certain, after all of them were told.
+    if (task.shard != header::not_enrolled) {
+      announce_cancel(task);
+    } else {
+      static_cast<void>(cancel(task, cancel_reason::shutdown));
+    }
+  }
   if (task.regions != nullptr) note_limits(task);
 }
 
@@ -122,9 +128,16 @@ verdict unwinder::before_yield(header& task) noexcept {
   return give_up(task, *deadline);
 }
 
-/// The work inside of a region is over: its deadline has passed, or its scope has failed.
+/// The work inside of a region is over: its deadline has passed, or its scope has failed. A cause that is further out may have happened, too,
+/// and not be delivered yet: a deadline that the task has inherited, or a shutdown. Then that one is reported.
 verdict unwinder::give_up(header& task, region& at) noexcept {
   if (at.kind_ == region::kind::deadline) task.owner->passed->note(timing::now_for(task));
+  catch_up(task);
+  switch (standing_of(task)) {
+    case standing::due: return begin_cancelled(task);
+    case standing::announced: return verdict::wait;
+    case standing::free: break;
+  }
   return begin(
       task, &at, at.kind_ == region::kind::scope ? cancel_reason::sibling_failed : cancel_reason::timeout);
 }

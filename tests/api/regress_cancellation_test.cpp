@@ -375,6 +375,33 @@ TEST(regress, no_task_sees_the_end_of_one_that_a_shutdown_has_found_earlier) {
   }
 }
 
+// --- a cause that is further out has happened, and is not delivered yet
+
+/// The timer of the deadline that it has inherited cannot fire: the only worker is here.
+task<int> works_past_the_deadline_around_it(std::atomic<int>& seen) {
+  const auto around = this_task::deadline();
+  while (std::chrono::steady_clock::now() <= around) {
+  }
+  const auto end = co_await timeout(0ns, sleep_for(std::chrono::hours(1)));
+  ++seen;
+  co_return end.has_value() ? 1 : 2;
+}
+task<int> awaits_one_that_works(std::atomic<int>& seen) {
+  auto work = spawn(works_past_the_deadline_around_it(seen));
+  co_return co_await work;
+}
+
+TEST(regress, an_inherited_deadline_is_reported_before_a_later_one_inside) {
+  runtime rt(with_workers(1));
+  std::atomic<int> seen{0};
+  const auto limited = [&seen]() -> task<bool> {
+    const auto end = co_await timeout(20ms, awaits_one_that_works(seen));
+    co_return end.has_value();
+  };
+  EXPECT_FALSE(rt.spawn(limited).join());
+  EXPECT_EQ(seen, 0);
+}
+
 // --- one cancellation holds for a child and for another that it awaits
 
 task<int> awaits_another(join_handle<int> other) { co_return co_await other; }

@@ -4,6 +4,7 @@
 #include <rota/cancel.hpp>
 #include <rota/finally.hpp>
 #include <rota/scope.hpp>
+#include <rota/spawn.hpp>
 #include <rota/sync/event.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
@@ -122,6 +123,36 @@ TEST(cause, a_task_that_never_suspended_hears_of_a_shutdown_at_an_event_that_is_
     co_await done.wait();
     ++seen;
   });
+  s.run_until_idle();
+  s.closed = false;
+  const outcome<void> how = *end.wait_for(0s);
+  EXPECT_EQ(how.reason(), cancel_reason::shutdown);
+  EXPECT_EQ(seen, 0);
+}
+
+// The shutdown refuses new tasks a moment before it tells those that are there.
+TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancellation) {
+  manual_scheduler s;
+  int seen = 0;
+  const auto scopes = [&]() -> task<> {
+    co_await sleep_for(1ms);
+    try {
+      co_await with_scope([&](scope& inside) -> task<> {
+        s.closed = true;
+        inside.fork([]() -> task<> { co_return; });
+        co_await sleep_for(1h);
+      });
+    } catch (const cancelled_error&) {
+      ++seen;
+    }
+    ++seen;
+  };
+  auto end = s.spawn(scopes);
+  s.run_until_idle();
+  s.advance(1ms);
+  s.run_until_idle();
+  EXPECT_EQ(seen, 0);
+  end.cancel(cancel_reason::shutdown);
   s.run_until_idle();
   s.closed = false;
   const outcome<void> how = *end.wait_for(0s);
