@@ -63,6 +63,8 @@ class ROTA_API join_leaf : public leaf {
 };
 
 ROTA_API void drop(header* task) noexcept;
+ROTA_API void retain_task(header& task) noexcept;
+ROTA_API void release_task(header& task) noexcept;
 [[nodiscard]] ROTA_API bool is_complete(const header& task) noexcept;
 [[nodiscard]] ROTA_API std::uint64_t id_of(const header& task) noexcept;
 ROTA_API bool cancel_task(header& task, cancel_reason reason) noexcept;
@@ -83,9 +85,12 @@ outcome<T> take_outcome(header& task) noexcept(std::is_nothrow_move_constructibl
 
 }  // namespace core
 
+class abort_handle;
+
 /// The one handle of a spawned task: awaits it, cancels it, or lets it go.
 ///
 /// Threads       One thread at a time, `cancel` included: once the thread that waits has the outcome, the task may be gone.
+///               To cancel from another thread: `abort_handle`.
 /// Ownership     Keeps the task's memory. Dropping the handle detaches the task; it does not stop it.
 /// Ordering      The task's last line happens before whatever follows the join.
 /// Failure       Awaiting rethrows what the task threw; `cancelled_error` if it was cancelled; `errc::already_joined` for
@@ -158,8 +163,11 @@ class join_handle {
   }
 
   /// Asks the task to stop; without a reason, or with `none`, for `user`. False if it had ended, or the handle is empty.
-  bool cancel() noexcept { return cancel(cancel_reason::user); }
-  bool cancel(cancel_reason reason) noexcept { return task_ != nullptr && core::cancel_task(*task_, reason); }
+  bool cancel(cancel_reason reason = cancel_reason::user) noexcept {
+    return task_ != nullptr && core::cancel_task(*task_, reason);
+  }
+  /// Cancels the task from any thread while this one joins it. Empty for an empty handle. Needs <rota/abort_handle.hpp>.
+  [[nodiscard]] rota::abort_handle abort_handle() const noexcept;
   /// Lets the task go on alone. An exception of its own then goes to `runtime_options::on_unhandled`.
   void detach() noexcept {
     if (task_ != nullptr) core::drop(std::exchange(task_, nullptr));

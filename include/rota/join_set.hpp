@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include <rota/abort_handle.hpp>
 #include <rota/detail/completion_queue.hpp>
 #include <rota/detail/spawn_on.hpp>
 #include <rota/detail/under_deadline.hpp>
@@ -27,14 +28,14 @@ namespace rota {
 /// go: they may use nothing then that goes with the set. `co_await set.close()` cancels them and waits for their ends; where
 /// they use locals of the caller, take a with_scope.
 ///
-/// Threads       One task at a time. `cancel_all` and `size` may be called meanwhile by others.
+/// Threads       One task at a time. `cancel_all` and `size` may be called meanwhile by others, and the handles that `spawn` returns.
 /// Ownership     Owns the handles of its tasks. Movable while nobody awaits it.
 /// Ordering      A task's last line happens before `next` gives its outcome.
 /// Failure       An exception of a task is in its outcome, and harms nobody else. Exceptions that nobody has taken when the
 ///               set is closed or destroyed are counted, not reported. A cancelled `next` loses nothing. The constructor
 ///               and `spawn` throw `std::bad_alloc`, and `spawn` `errc::no_runtime` outside of a task; nothing was started
 ///               then. A second `next` at the same time throws `errc::already_joined`.
-/// Cost          One allocation for the set. A task: as rota::spawn, and two short critical sections.
+/// Cost          One allocation for the set. A task: as rota::spawn, two short critical sections, and two read-modify-writes for its abort_handle.
 /// Example       examples/join_set.cpp
 template <class T>
 class join_set {
@@ -55,16 +56,17 @@ class join_set {
     }
   };
 
-  /// Starts a task. It inherits the deadline of this place.
-  void spawn(task<T> work) {
+  /// Starts a task. It inherits the deadline of this place. The handle that it returns cancels this task alone, and may be dropped;
+  /// `next` gives the outcome as before.
+  abort_handle spawn(task<T> work) {
     task<T> bound = core::inherit_deadline(std::move(work));
-    tasks_.launch(*bound.release(), core::result_vtable_of<T>);
+    return abort_handle::adopt(tasks_.launch(*bound.release(), core::result_vtable_of<T>));
   }
   /// `function(args...)` returns a task; both live in it.
   template <class F, class... Args>
     requires core::makes_task<F, Args...>
-  void spawn(F&& function, Args&&... args) {
-    spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  abort_handle spawn(F&& function, Args&&... args) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
   }
 
   /// The outcome of the next task that ends, or has ended; nothing when the set is empty.

@@ -10,7 +10,7 @@
 
 namespace rota::core {
 
-void completion_queue::launch(promise_base& root, const result_vtable& type) {
+header& completion_queue::launch(promise_base& root, const result_vtable& type) {
   scheduler* by = nullptr;
   try {
     by = &scheduler_here();
@@ -20,6 +20,8 @@ void completion_queue::launch(promise_base& root, const result_vtable& type) {
   }
   const bool admitted = by->ops->admit(*by);
   header& child = make_header(root, *by, type, admitted ? spawned_word : entered_word, current_task());
+  // For the abort_handle. Before it is scheduled: afterwards the caller would rely on what else holds it.
+  child.word.retain();
   // relaxed. The set's own reference keeps this alive meanwhile.
   references_.fetch_add(1, base::order::relaxed);
   {
@@ -34,6 +36,7 @@ void completion_queue::launch(promise_base& root, const result_vtable& type) {
   } else {
     abandon(child, cancel_reason::shutdown);
   }
+  return child;
 }
 
 /// Under the lock.
@@ -179,8 +182,8 @@ completion_queue_owner::~completion_queue_owner() {
   if (queue_ != nullptr) queue_->abandon_all();
 }
 
-void completion_queue_owner::launch(promise_base& root, const result_vtable& type) {
-  queue_->launch(root, type);
+header& completion_queue_owner::launch(promise_base& root, const result_vtable& type) {
+  return queue_->launch(root, type);
 }
 
 void completion_queue_owner::cancel_all() noexcept { queue_->cancel_all(cancel_reason::user); }

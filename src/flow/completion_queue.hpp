@@ -30,7 +30,7 @@ class completion_queue final : public family {
  public:
   completion_queue() = default;
 
-  void launch(promise_base& root, const result_vtable& type);
+  header& launch(promise_base& root, const result_vtable& type);
   void cancel_all(cancel_reason reason) noexcept;
   /// The set goes.
   void abandon_all() noexcept;

@@ -252,6 +252,9 @@ bool join_leaf::cancel_ended() noexcept {
 
 void drop(header* task) noexcept { drop_handle(*task); }
 
+void retain_task(header& task) noexcept { task.word.retain(); }
+void release_task(header& task) noexcept { release(task); }
+
 bool is_complete(const header& task) noexcept { return task.word.load().is(lifecycle::complete); }
 
 std::uint64_t id_of(const header& task) noexcept { return task.id; }

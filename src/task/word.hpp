@@ -30,7 +30,8 @@ namespace rota::core {
 // Who may touch the frames, the leaf and every other plain field: the thread that made the word `running`, until it
 // leaves that state; then nothing. Who may read the outcome: who has seen `complete`. Who may touch the join slot: the
 // handle's owner until join_register; then the completer, unless join_leave gave it back.
-// References: one of the scheduler until after finish, one of the handle, one of the queue's entry, one per waker.
+// References: one of the scheduler until after finish, one of the handle, one of the queue's entry, one per waker,
+// one per abort_handle.
 // Who frees the task: whoever drops the last reference.
 //
 // Invariants (valid(), keeps_the_end(); every rule keeps them, tried on every word at compile time in

@@ -23,7 +23,8 @@ class ROTA_API completion_queue_owner {
   /// Cancels what runs, and throws away what has ended.
   ~completion_queue_owner();
 
-  void launch(promise_base& root, const result_vtable& type);
+  /// The caller owns one reference to the task that it returns.
+  [[nodiscard]] header& launch(promise_base& root, const result_vtable& type);
   void cancel_all() noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] completion_queue& queue() const noexcept { return *queue_; }

@@ -26,6 +26,14 @@ enum class [[nodiscard]] fan_in_state : std::uint8_t {
   empty,  // nothing now
   ended,  // nothing, and nothing comes: closed, or no producer is left
 };
+[[nodiscard]] constexpr const char* to_string(fan_in_state state) noexcept {
+  switch (state) {
+    case fan_in_state::ready: return "ready";
+    case fan_in_state::empty: return "empty";
+    case fan_in_state::ended: return "ended";
+  }
+  return "unknown";
+}
 
 namespace detail {
 

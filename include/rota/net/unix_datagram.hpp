@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <rota/detail/net_datagram.hpp>
@@ -30,6 +31,17 @@ class ROTA_API unix_datagram {
   /// Within a task.
   [[nodiscard]] static result<unix_datagram> bind(const unix_endpoint& at,
                                                   unix_datagram_options options = {}) noexcept;
+  /// Of unix_endpoint::path() or abstract(), without looking at it: an error of it is the error of this.
+  [[nodiscard]] static result<unix_datagram> bind(const io::result<unix_endpoint>& at,
+                                                  unix_datagram_options options = {}) noexcept {
+    if (!at.has_value()) return std::unexpected(at.error());
+    return bind(*at, options);
+  }
+  /// A path: `bind("/run/service.sock")`. An abstract name: `bind(unix_endpoint::abstract("service"))`.
+  [[nodiscard]] static result<unix_datagram> bind(std::string_view path,
+                                                  unix_datagram_options options = {}) noexcept {
+    return bind(unix_endpoint::path(path), options);
+  }
   /// It has no name: it may send, and nobody can answer unless both are connected.
   [[nodiscard]] static result<unix_datagram> unbound() noexcept;
   /// Two that are connected to each other.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include <rota/detail/net_accept.hpp>
@@ -35,6 +36,17 @@ class ROTA_API unix_listener {
  public:
   [[nodiscard]] static result<unix_listener> bind(const unix_endpoint& at,
                                                   unix_listen_options options = {}) noexcept;
+  /// Of unix_endpoint::path() or abstract(), without looking at it: an error of it is the error of this.
+  [[nodiscard]] static result<unix_listener> bind(const io::result<unix_endpoint>& at,
+                                                  unix_listen_options options = {}) noexcept {
+    if (!at.has_value()) return std::unexpected(at.error());
+    return bind(*at, options);
+  }
+  /// A path: `bind("/run/service.sock")`. An abstract name: `bind(unix_endpoint::abstract("service"))`.
+  [[nodiscard]] static result<unix_listener> bind(std::string_view path,
+                                                  unix_listen_options options = {}) noexcept {
+    return bind(unix_endpoint::path(path), options);
+  }
   [[nodiscard]] static result<unix_listener> adopt(int fd) noexcept;
 
   unix_listener(unix_listener&&) noexcept = default;
