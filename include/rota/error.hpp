@@ -16,7 +16,7 @@ enum class errc : int {
   would_deadlock,   // a task waits for itself
   nested_block_on,  // block_on inside a task
   shield_overflow,  // more than 255 shields
-  no_runtime,       // called outside of a running task
+  no_runtime,       // called outside of a task of a runtime
   shut_down,        // the runtime takes no more work
   forked,           // called in a forked child of the process that owns the runtime
   unsupported,      // not available in this build or on this kernel

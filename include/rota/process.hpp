@@ -370,7 +370,7 @@ class ROTA_API command {
  public:
   /// Searched in PATH, this process's, if it has no slash; relative to current_dir() otherwise. It is the argument 0, too.
   explicit command(std::string program);
-  /// `/bin/sh -c text`. The shell interprets every character: `text` holds no input from others; that comes by arg() of a plain command, or by
+  /// `/bin/sh -c -- text`. The shell interprets every character: `text` holds no input from others; that comes by arg() of a plain command, or by
   /// env(), and is "$NAME" in the text.
   [[nodiscard]] static command shell(std::string text);
 

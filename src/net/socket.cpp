@@ -13,9 +13,20 @@ result<socket_ref> socket::adopt(int fd, short_read what) noexcept {
   return made;
 }
 
+namespace {
+
+driver::io_driver* driver_here() noexcept {
+  const core::header* const task = core::current_task();
+  return task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+}
+
+}  // namespace
+
+bool socket::can_watch() noexcept { return driver_here() != nullptr; }
+
 result<socket_ref> socket::watch(int fd, short_read what) noexcept {
   const core::header* const task = core::current_task();
-  driver::io_driver* const driver = task == nullptr ? nullptr : task->owner->ops->io(*task->owner);
+  driver::io_driver* const driver = driver_here();
   if (driver == nullptr) return std::unexpected(make_error_code(errc::no_runtime));
   const auto slot = driver->add(fd);
   if (!slot.has_value()) return std::unexpected(slot.error());

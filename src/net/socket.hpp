@@ -35,6 +35,8 @@ class socket {
   /// Watches `fd`, and owns it from now on, also when this fails. errc::no_runtime outside of a task.
   [[nodiscard]] static result<socket_ref> adopt(int fd, short_read what = short_read::says_nothing) noexcept;
   /// The same, but if this fails `fd` stays the caller's.
+  /// Returns false if watch() says errc::no_runtime here. For what must not begin then.
+  [[nodiscard]] static bool can_watch() noexcept;
   [[nodiscard]] static result<socket_ref> watch(int fd, short_read what = short_read::says_nothing) noexcept;
 
   socket(const socket&) = delete;

@@ -92,6 +92,7 @@ task<result<detail::socket_ref>> connect_socket(detail::owned_descriptor fd,
                                                 std::error_code before,
                                                 endpoint to) {
   if (before) co_return std::unexpected(before);
+  if (!detail::socket::can_watch()) co_return std::unexpected(make_error_code(errc::no_runtime));
   const detail::native_address address(to);
   const result<void> begun = sys::connect(fd.get(), address.get(), address.size);
   if (!begun.has_value()) co_return std::unexpected(begun.error());

@@ -12,6 +12,7 @@ namespace rota::net {
 namespace sys = base::sys;
 
 task<result<unix_stream>> unix_stream::connect(unix_endpoint to) {
+  if (!detail::socket::can_watch()) co_return std::unexpected(make_error_code(errc::no_runtime));
   constexpr std::chrono::milliseconds longest(64);
   const result<int> fd = sys::unix_socket(SOCK_STREAM);
   if (!fd.has_value()) co_return std::unexpected(fd.error());

@@ -11,7 +11,7 @@ command::command(std::string program) { recipe_.program = std::move(program); }
 
 command command::shell(std::string text) {
   command made("/bin/sh");
-  made.arg("-c").arg(std::move(text));
+  made.arg("-c").arg("--").arg(std::move(text));
   return made;
 }
 

@@ -405,9 +405,8 @@ TEST(channel_model, no_item_outlives_the_last_receiver) {
   const auto body = model::no_item_outlives_the_last_receiver([] { return bounded<model::counted>(2U); });
   expect_holds(exhaustive("channel_last_receiver"), body);
   expect_holds(at_random("channel_last_receiver random"), body);
-  const auto dropping = model::no_item_outlives_the_last_receiver([] {
-    return bounded<model::counted>(1U, {.on_full = overflow::drop_oldest});
-  });
+  const auto dropping = model::no_item_outlives_the_last_receiver(
+      [] { return bounded<model::counted>(1U, {.on_full = overflow::drop_oldest}); });
   expect_holds(exhaustive("channel_last_receiver_drop"), dropping);
   expect_holds(at_random("channel_last_receiver_drop random"), dropping);
 }
@@ -507,7 +506,8 @@ TEST(channel_model, a_thread_that_hears_of_a_close_waits_for_a_drop_under_way) {
       });
       e.finally([&x] { check(x.noted() == 0 || !x.rx->try_recv().has_value(), "that was the last one"); });
     };
-    expect_holds(exhaustive(std::string("channel_told_by_") + way.name), body);
+    const std::string name = std::string("channel_told_by_") + way.name;
+    expect_holds(exhaustive(name), body);
   }
 }
 
@@ -528,10 +528,12 @@ TEST(channel_model, after_a_close_was_heard_of_no_item_comes_that_a_send_has_dro
       });
       e.finally([&x] { check(x.noted() == 0 || !x.rx->try_recv().has_value(), "that was the last one"); });
     };
-    testing::options stale = exhaustive(std::string("channel_told_stale_by_") + way.name);
+    const std::string name = std::string("channel_told_stale_by_") + way.name;
+    const std::string drawn = name + " random";
+    testing::options stale = exhaustive(name);
     stale.stale_reads = 1;  // of the head
     expect_holds(stale, body);
-    expect_holds(at_random(std::string("channel_told_stale_by_") + way.name + " random"), body);
+    expect_holds(at_random(drawn), body);
   }
 }
 

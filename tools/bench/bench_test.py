@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import bench
 import http_suite
@@ -379,11 +380,16 @@ class Http(unittest.TestCase):
                 self.report_of(bad, code)
 
     def test_a_small_request_beside_bulk_must_bring_its_file(self):
-        took = http_suite.ask_for(FakeServer(200, bytes(1024)), "1k", 0.02)
-        self.assertGreater(len(took), 0)
-        for bad in (FakeServer(503, bytes(1024)), FakeServer(200, bytes(1023))):
+        self.assertEqual(len(http_suite.ask_for(FakeServer(200, bytes(1024)), "1k", 0)), 1)
+        for bad in (FakeServer(503, bytes(1024)), FakeServer(200, bytes(1023)), FakeServer()):
             with self.assertRaises(runner.Failed):
-                http_suite.ask_for(bad, "1k", 0.02)
+                http_suite.ask_for(bad, "1k", 0)
+
+    def test_rounds_of_bulk_go_on_until_there_is_a_99th_percentile(self):
+        rounds = iter([([1.0] * 120, 5.0), ([2.0] * 120, 7.0), ([3.0] * 120, 9.0)])
+        with unittest.mock.patch.object(http_suite, "load_under_bulk", lambda *_: next(rounds)):
+            seen = http_suite.run_under_bulk(FakeServer(), None, 1)
+        self.assertEqual(seen, {"": ("us", 2.0), ".p50": ("us", 1.5), ".bulk": ("us/MiB", 6.0)})
 
 
 class FakeServer:
@@ -393,6 +399,8 @@ class FakeServer:
         self.answer = answer
 
     def fetch(self, _):
+        if not self.answer:
+            raise ConnectionResetError
         return self.answer
 
 

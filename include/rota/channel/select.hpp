@@ -17,7 +17,8 @@ template <class A, class F>
   return made.with(f);
 }
 
-/// A case that takes part only if `condition` holds; else it is not even started.
+/// A case that takes part only if `condition` holds; else it is not even started. `one` is made all the same: recv() of an empty half ends the
+/// program, whatever `condition` is.
 template <class A>
 [[nodiscard]] constexpr auto when(bool condition, A&& one ROTA_DETAIL_KEPT) noexcept {
   return detail::as_case<A>(one).only_if(condition);

@@ -56,8 +56,8 @@ enum class overflow : unsigned char {
   wait,         // send() waits; try_send() says `full`
   reject,       // both say `full`
   drop_oldest,  // the item that has been there for longest goes, in one step with the send: no receiver finds the channel empty between them. It
-                // is destroyed behind that step: its destructor may use the channel. A send there drops the next item inside of this
-                // destructor, so destructors that all send never end
+  // is destroyed behind that step: its destructor may use the channel. A send there drops the next item inside of this
+  // destructor, so destructors that all send never end
   drop_newest,  // the new item goes: `dropped`
 };
 

@@ -7,29 +7,83 @@
 #include <span>
 #include <string_view>
 
+#include <rota/detail/config.hpp>
 #include <rota/io/result.hpp>
-#include <rota/task.hpp>
+#include <rota/leaf.hpp>
 
 namespace rota::io {
+
+namespace detail {
+
+/// An operation that never waits for anything but the task's turn. It moves its bytes when it is resumed, so a cancelled one has moved none.
+class memory_leaf : public leaf {
+ public:
+  [[nodiscard]] bool is_ready() noexcept override { return true; }
+  cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
+  [[nodiscard]] const char* what() const noexcept override { return "memory"; }
+
+ protected:
+  memory_leaf() = default;
+  ~memory_leaf() = default;
+  bool start() override { return within_budget(); }
+};
+
+class span_read final : public memory_leaf {
+ public:
+  span_read(std::span<const std::byte>& left, std::span<std::byte> into) noexcept
+      : left_(&left), into_(into) {}
+  [[nodiscard]] result<std::size_t> await_resume() noexcept {
+    const std::size_t count = std::min(into_.size(), left_->size());
+    std::ranges::copy(left_->first(count), into_.begin());
+    *left_ = left_->subspan(count);
+    charge(count);
+    return count;
+  }
+
+ private:
+  std::span<const std::byte>* left_;
+  std::span<std::byte> into_;
+};
+
+class null_write final : public memory_leaf {
+ public:
+  null_write(std::uint64_t& written, std::size_t count) noexcept : written_(&written), count_(count) {}
+  [[nodiscard]] result<std::size_t> await_resume() noexcept {
+    *written_ += count_;
+    return count_;
+  }
+
+ private:
+  std::uint64_t* written_;
+  std::size_t count_;
+};
+
+}  // namespace detail
 
 /// Reads the caller's bytes, and then the end. For tests, and for what takes a reader and gets its bytes from memory. An io::reader.
 ///
 /// Threads       One task at a time.
-/// Ownership     Refers to the bytes, which must outlive it.
+/// Ownership     Refers to the bytes, which must outlive it. What read() returns must not outlive it, and the buffer lives until the co_await is
+///               done.
 /// Failure       None. A read that is cancelled has read nothing.
-/// Cost          One frame and one copy for each read. A read never waits.
+/// Cost          One copy for each read; no allocation. A read waits for nothing but the task's turn, which ends after 128 reads, or 2 MiB.
 /// Example       span_reader body("hello"); co_await io::copy(body, connection);
 class span_reader {
  public:
   explicit span_reader(std::span<const std::byte> bytes ROTA_DETAIL_KEPT) noexcept : left_(bytes) {}
+  /// A text, without a zero at its end. What is in an array of characters ends nowhere: name the part that counts.
   explicit span_reader(std::string_view text ROTA_DETAIL_KEPT) noexcept
       : left_(std::as_bytes(std::span(text))) {}
+  template <std::size_t N>
+  explicit span_reader(char (&buffer)[N]) = delete;
+  /// The same of a literal, without the zero at its end; zeros in the middle are read.
+  template <std::size_t N>
+  explicit span_reader(const char (&text ROTA_DETAIL_KEPT)[N]) noexcept
+      : span_reader(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N)) {}
 
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) {
-    const std::size_t count = std::min(into.size(), left_.size());
-    std::ranges::copy(left_.first(count), into.begin());
-    left_ = left_.subspan(count);
-    co_return count;
+  /// co_await it: some bytes, at most `into.size()`; 0: all were read, or `into` is empty.
+  [[nodiscard]] detail::span_read read(std::span<std::byte> into) noexcept {
+    return detail::span_read(left_, into);
   }
   /// What has not been read.
   [[nodiscard]] std::span<const std::byte> left() const noexcept { return left_; }
@@ -41,15 +95,15 @@ class span_reader {
 /// Takes every byte, counts it, and keeps none. An io::writer.
 ///
 /// Threads       One task at a time.
-/// Ownership     Nothing.
+/// Ownership     What write() returns must not outlive it.
 /// Failure       None. A write that is cancelled has counted nothing.
-/// Cost          One frame for each write. A write never waits.
+/// Cost          No copy, no allocation. A write waits for nothing but the task's turn, which ends after 128 writes.
 /// Example       null_writer nowhere; co_await io::copy(body, nowhere);  // reads the body to its end
 class null_writer {
  public:
-  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
-    written_ += from.size();
-    co_return from.size();
+  /// co_await it: takes all.
+  [[nodiscard]] detail::null_write write(std::span<const std::byte> from) noexcept {
+    return detail::null_write(written_, from.size());
   }
   [[nodiscard]] std::uint64_t bytes_written() const noexcept { return written_; }
 

@@ -55,8 +55,8 @@ struct resolve_options {
 /// its servers.
 ///
 /// Threads       Any task of a runtime.
-/// Failure       resolve_errc; errc::timed_out; errc::no_runtime in a coroutine job of a pool; std::errc::invalid_argument: name servers without a port, or for name_source::system; an error of the
-///               system (EMFILE). std::bad_alloc is thrown.
+/// Failure       resolve_errc; errc::timed_out; errc::no_runtime in a coroutine job of a pool; std::errc::invalid_argument: name servers without a
+///               port, or for name_source::system; an error of the system (EMFILE). std::bad_alloc is thrown.
 /// Ordering      Cancelled or late, it ends at once. The system's resolver cannot be stopped, and goes on alone on its thread; a shutdown waits
 ///               for it as for every closure. Nothing is remembered: each call asks.
 /// Cost          Numbers: no more than reading them. The system: a closure in the blocking pool. Name servers: a few files of /etc are read by the worker,

@@ -7,6 +7,7 @@
 #include <rota/io/memory.hpp>
 
 #include <array>
+#include <type_traits>
 #include <vector>
 
 namespace rota::test::memory_test {
@@ -35,6 +36,59 @@ TEST(span_reader, gives_its_bytes_in_order_and_then_the_end) {
     const result<std::size_t> empty = co_await span_reader(std::span<const std::byte>()).read(room);
     EXPECT_EQ(empty, 0U);
   });
+}
+
+static_assert(!std::is_constructible_v<span_reader, char (&)[4]>,
+              "which part of a buffer counts is not known");
+
+TEST(span_reader, takes_a_literal_without_the_zero_at_its_end) {
+  EXPECT_EQ(text_of(span_reader("a\0b").left()), std::string("a\0b", 3));
+  EXPECT_EQ(text_of(span_reader(std::string_view("a\0b", 2)).left()), std::string("a\0", 2));
+}
+
+/// Without an end but for a cancellation, which the worker must get to know of.
+TEST(span_reader, gives_the_turn_up_though_it_never_waits) {
+  runtime rt(with_workers(1));
+  rt.spawn([]() -> task<> {
+      bool other_ran = false;
+      const auto other = [&other_ran]() -> task<> {
+        other_ran = true;
+        co_return;
+      };
+      co_await yield();
+      auto handle = spawn(other);
+      span_reader from("");
+      std::array<std::byte, 1> room{};
+      for (int i = 0; i < 1000 && !other_ran; ++i) static_cast<void>(co_await from.read(room));
+      EXPECT_TRUE(other_ran);
+      co_await handle;
+      null_writer nowhere;
+      other_ran = false;
+      auto again = spawn(other);
+      for (int i = 0; i < 1000 && !other_ran; ++i) static_cast<void>(co_await nowhere.write(room));
+      EXPECT_TRUE(other_ran);
+      co_await again;
+    }).join();
+}
+
+TEST(span_reader, that_moves_many_bytes_gives_the_turn_up_sooner) {
+  runtime rt(with_workers(1));
+  rt.spawn([]() -> task<> {
+      const std::vector<std::byte> many(std::size_t{8} << 20U);
+      std::vector<std::byte> room(std::size_t{1} << 20U);
+      bool other_ran = false;
+      const auto other = [&other_ran]() -> task<> {
+        other_ran = true;
+        co_return;
+      };
+      co_await yield();
+      auto handle = spawn(other);
+      span_reader from(many);
+      int reads = 0;
+      for (; reads < 8 && !other_ran; ++reads) static_cast<void>(co_await from.read(room));
+      EXPECT_LE(reads, 4) << "a turn moves about 2 MiB";
+      co_await handle;
+    }).join();
 }
 
 TEST(span_reader, is_a_source_of_whatever_takes_a_reader) {

@@ -26,6 +26,10 @@ TEST(command, ends_are_told) {
     EXPECT_EQ(ended->signal(), std::nullopt);
     EXPECT_EQ(ended->to_string(), "exit code 3");
 
+    const command looks_like_an_option = shell("-x");
+    const auto not_found = co_await looks_like_an_option.run();
+    EXPECT_EQ(demand(not_found).code(), 127) << "a text is no option of the shell";
+
     const command killed = shell("kill -TERM $$");
     const auto by_signal = co_await killed.run();
     EXPECT_EQ(demand(by_signal).signal(), SIGTERM);
