@@ -18,6 +18,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -195,6 +199,28 @@ TEST(regress_pool_coroutine, each_row_of_the_document_is_what_the_pool_does) {
 TEST(regress_pool_coroutine, the_refusal_names_the_remedy) {
   const std::string words = make_error_code(errc::no_runtime).message();
   EXPECT_NE(words.find("spawn it there"), std::string::npos) << words;
+}
+
+task<finding> connects_to(net::endpoint peer) {
+  const auto made = co_await net::tcp_stream::connect(peer);
+  co_return finding::of(made);
+}
+
+TEST(regress_pool_coroutine, a_connect_that_is_refused_has_not_told_the_peer) {
+  const int listens = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  ASSERT_NE(listens, -1);
+  sockaddr_storage at{};
+  socklen_t size = static_cast<socklen_t>(net::endpoint::loopback_v4(0).to_native(&at));
+  ASSERT_EQ(::bind(listens, reinterpret_cast<const sockaddr*>(&at), size), 0);
+  ASSERT_EQ(::listen(listens, 1), 0);
+  size = sizeof at;
+  ASSERT_EQ(::getsockname(listens, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  thread_pool pool({.max_threads = 1});
+  auto job = pool.submit(connects_to(net::endpoint::from_native(&at, size).value()));
+  EXPECT_EQ(job.fetch().value().said, "errc::no_runtime");
+  EXPECT_EQ(::accept(listens, nullptr, nullptr), -1) << "no connection came";
+  EXPECT_EQ(errno, EAGAIN);
+  ::close(listens);
 }
 
 /// Also through throwing interfaces: a job that does not look at the code fails with a sentence of use.
