@@ -21,7 +21,7 @@ namespace rota::fs::detail {
 }
 
 /// The canceller of a task cannot wake a thread of the pool that waits in the kernel: the thread looks for itself, so often.
-inline constexpr std::chrono::milliseconds between_looks(20);
+inline constexpr std::chrono::milliseconds between_looks(5);
 /// Sleeps until the next look.
 void pause_between_looks() noexcept;
 

@@ -34,6 +34,11 @@ bool is_device(file_type type) noexcept {
   return type == file_type::character_device || type == file_type::block_device;
 }
 
+/// The look itself needs two for a moment. The next one may have them.
+bool lacks_descriptors(const std::error_code& why) noexcept {
+  return why == std::errc::too_many_files_open || why == std::errc::too_many_files_open_in_system;
+}
+
 result<descriptor> with_flags(result<descriptor> opened, int flags) noexcept {
   const result<void> set = sys::set_flags(opened->get(), flags);
   if (!set.has_value()) return std::unexpected(set.error());
@@ -51,8 +56,8 @@ result<void> wait_for_writer(int fd, const awaiting_task& by) noexcept {
   if (!set.has_value()) return set;
   for (;;) {
     const result<bool> there = sys::has_writer(fd);
-    if (!there.has_value()) return std::unexpected(there.error());
-    if (*there) return {};
+    if (!there.has_value() && !lacks_descriptors(there.error())) return std::unexpected(there.error());
+    if (there.value_or(false)) return {};
     if (by.has_given_up()) return given_up();
     epoll_event event;
     const sys::result<unsigned> events = sys::epoll_wait(epoll.get(), &event, 1, base::now() + between_looks);
@@ -77,7 +82,9 @@ result<descriptor> open_with_peer(const std::string& path,
       if (!there.has_value()) return std::unexpected(there.error());
     }
     if (opened.has_value()) return with_flags(std::move(opened), flags);
-    if (!is_fifo || opened.error() != std::errc::no_such_device_or_address) return opened;
+    if (opened.error() != std::errc::no_such_device_or_address) return opened;
+    // It may have become a FIFO since the look.
+    if (!is_fifo && type_at(AT_FDCWD, path.c_str(), 0) != file_type::fifo) return opened;
     if (by.has_given_up()) return given_up();
     pause_between_looks();
   }

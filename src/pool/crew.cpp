@@ -156,7 +156,8 @@ crew::on_start crew::start_thread(void* given) noexcept {
     if (!has_place) uncount_start(given);
     if (stopping_) return on_start::over;
   }
-  if (has_place && launch(*here, pending, given)) return on_start::started;
+  const on_start how = has_place ? launch(*here, pending, given) : on_start::failed;
+  if (how != on_start::failed) return how;
   // What was published meanwhile was left to it. Whoever fell asleep before that can come; if all are busy they look later, and if
   // nobody is there: see missing().
   wake_idle(1);
@@ -190,7 +191,7 @@ bool crew::take_place(std::unique_ptr<seat>& made, pending_start& pending) noexc
 }
 
 /// Starts the thread of a seat that is in seats_. Once it runs the seat may go, if its thread is given up: `pending` says so.
-bool crew::launch(seat& made, pending_start& pending, void* given) noexcept {
+crew::on_start crew::launch(seat& made, pending_start& pending, void* given) noexcept {
   const unsigned index = made.index;
   auto thread = base::thread::start(name_, thread_main, &made);
   std::unique_ptr<seat> unused;
@@ -207,7 +208,8 @@ bool crew::launch(seat& made, pending_start& pending, void* given) noexcept {
     made.pending = nullptr;
   }
   note_start_over();
-  return thread.has_value();
+  if (thread.has_value()) return on_start::started;
+  return stopping_ ? on_start::over : on_start::failed;
 }
 
 /// Joins threads that have ended.
@@ -387,8 +389,8 @@ void crew::note_left() noexcept {
   left_.fetch_add(1, base::order::release);
 }
 
-/// Under the lock, after a start: for stop(). Wakes under the lock, too: when stop() has returned the crew may be freed, and the starter
-/// need not be one of its threads.
+/// Under the lock, after a start: for stop(). Wakes under the lock, too. The starter need not be one of the crew's threads; its caller keeps
+/// the crew until it has returned.
 void crew::note_start_over() noexcept {
   if (!stopping_) return;
   note_left();

@@ -251,7 +251,7 @@ class crew {
   void count_extra(int by) noexcept;
   on_start start_thread(void* given = nullptr) noexcept;
   [[nodiscard]] bool take_place(std::unique_ptr<seat>& made, pending_start& pending) noexcept;
-  [[nodiscard]] bool launch(seat& made, pending_start& pending, void* given) noexcept;
+  on_start launch(seat& made, pending_start& pending, void* given) noexcept;
   void uncount_start(void* given) noexcept;
   void reap() noexcept;
   void push_idle(seat& here) noexcept;

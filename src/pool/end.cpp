@@ -120,6 +120,11 @@ void pool_core::end_all(base::nanoseconds grace) noexcept {
   release_held();
   for (work_core* w = circles.take_parked(); w != nullptr; w = circles.take_parked()) drop(*w);
   threads.stop();
+  {
+    // A start that failed just before may still come to missing().
+    const base::lock_guard guard(lifecycle_lock_);
+    threads_are_over_ = true;
+  }
   clock.stop();
   for (timing::timer_node* const each : {&total_timer_, &running_timer_, &missing_timer_})
     keeper::cancel(*each);

@@ -91,6 +91,7 @@ constexpr auto pause_between_tries = std::chrono::milliseconds(20);
 void pool_core::missing() noexcept {
   {
     const base::lock_guard guard(lifecycle_lock_);
+    if (threads_are_over_) return;
     // One that is armed comes soon enough; and a waker that it gave up would be dropped under the lock.
     if (missing_timer_.state() != timing::node_state::armed) {
       clock.arm(missing_timer_,

@@ -424,6 +424,7 @@ class pool_core final : public crew_client {
   timing::timer_node total_timer_;
   timing::timer_node running_timer_;
   timing::timer_node missing_timer_;             // under lifecycle_lock_
+  bool threads_are_over_ = false;                // under lifecycle_lock_: missing_timer_ is armed no more
   base::atomic<bool> is_short_{false};           // of threads, and nobody looks at missing_timer_
   base::atomic<bool> sleepers_are_told_{false};  // of that: they try by themselves
 };

@@ -49,8 +49,8 @@ bool unwinder::is_reached(header& task, const leaf& seen) noexcept {
 /// What holds for this task and has happened, and was not delivered to it yet: its own timer is late, or a shutdown has not found it.
 void unwinder::catch_up(header& task) noexcept {
   const scheduler& by = *task.owner;
-  if (by.passed->include(task.deadline.get()) && by.passed->include(inherited_deadline(task)) &&
-      !is_held_off_by_parent(task))
+  if (by.passed->include(task.deadline.get()) && !is_held_off_for_good(task) &&
+      by.passed->include(inherited_deadline(task)) && !is_held_off_by_parent(task))
     static_cast<void>(cancel(task, cancel_reason::timeout));
   if (!by.ops->is_open(by)) {
     // One that is in the registry is cancelled for certain, after all of them were told.
@@ -63,13 +63,16 @@ void unwinder::catch_up(header& task) noexcept {
   if (task.regions != nullptr) note_limits(task);
 }
 
-/// A child of a scope ends with its parent. A shield of the parent holds the deadline off from both, until the shield's limit has passed.
+/// A child of a scope ends with its parent, and that with its own. A shield of one of them holds the deadline off from all inside, until the
+/// shield's limit has passed.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
-  // relaxed. Set before the child first ran, and it holds: the child has not ended.
-  const family* const around = task.bond.load(base::order::relaxed);
-  const header* const parent = around == nullptr ? nullptr : around->parent();
-  return parent != nullptr && !parent->word.load().exposed() &&
-         !task.owner->passed->include(parent->deadline.get());
+  for (const header* at = &task;;) {
+    // relaxed. Set before the child first ran, and it holds: the child has not ended, so nor has its parent.
+    const family* const around = at->bond.load(base::order::relaxed);
+    at = around == nullptr ? nullptr : around->parent();
+    if (at == nullptr) return false;
+    if (!at->word.load().exposed() && !task.owner->passed->include(at->deadline.get())) return true;
+  }
 }
 
 base::time_point unwinder::inherited_deadline(const header& task) noexcept {
@@ -131,7 +134,7 @@ verdict unwinder::before_yield(header& task) noexcept {
 /// The work inside of a region is over: its deadline has passed, or its scope has failed. A cause that is further out may have happened, too,
 /// and not be delivered yet: a deadline that the task has inherited, or a shutdown. Then that one is reported.
 verdict unwinder::give_up(header& task, region& at) noexcept {
-  if (at.kind_ == region::kind::deadline) task.owner->passed->note(timing::now_for(task));
+  if (task.deadline.get() != base::never) task.owner->passed->note(timing::now_for(task));
   catch_up(task);
   switch (standing_of(task)) {
     case standing::due: return begin_cancelled(task);

@@ -56,13 +56,14 @@ TEST(abort_handle, may_cancel_while_the_joining_thread_drops_the_task) {
   for (int i = 0; i < rounds; ++i) {
     auto work = rt.spawn(at_once(i));
     std::latch go(3);
-    const auto cancels = [stop = work.abort_handle(), &go] {
+    // Each thread has the only copy of its handle, so the last reference may be theirs.
+    const auto cancels = [&go](const abort_handle stop) {
       go.arrive_and_wait();
       stop.cancel();
       while (!stop.is_finished()) std::this_thread::yield();
     };
-    std::thread second(cancels);
-    std::thread third(cancels);
+    std::thread second(cancels, work.abort_handle());
+    std::thread third(cancels, work.abort_handle());
     go.arrive_and_wait();
     const auto end = work.wait_for(1h);
     second.join();
@@ -119,6 +120,7 @@ TEST(abort_handle, that_is_empty_cancels_nothing) {
   abort_handle from = work.abort_handle();
   const abort_handle to = std::move(from);
   EXPECT_TRUE(to.valid());
+  EXPECT_FALSE(from.valid() || from.cancel() || from.is_finished());  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(join_handle<int>().abort_handle(), none);
   EXPECT_TRUE(to.cancel());
   EXPECT_TRUE(work.wait_for(1h)->is_cancelled());

@@ -46,7 +46,7 @@ class ROTA_API open_options {
   open_options& custom_flags(int flags) noexcept;
 
   /// A descriptor that a cancelled open() was given is closed. A FIFO that is opened only to read, or only to write, waits here for its other side,
-  /// as in open(2); a cancellation, or a deadline, ends that at once, or 20 ms later. With O_NONBLOCK among the custom flags it does not wait.
+  /// as in open(2); a cancellation, or a deadline, ends that at once, or 5 ms later. With O_NONBLOCK among the custom flags it does not wait.
   /// A device that waits in its own open, as a serial line for its carrier, is not called back: open it with O_NONBLOCK.
   [[nodiscard]] task<result<file>> open(std::string path) const;
 

@@ -20,7 +20,7 @@ using io::result;
 // Failure       std::error_code of the system; a path with a zero byte is std::errc::invalid_argument. Cancelled before it was begun, nothing has
 //               happened; later it is given up between two steps: of write(), append() and copy() a part may be there, of write_atomically()
 //               all or nothing. A FIFO is not waited for: to read one that nobody has open to write gives nothing, to write one that nobody reads is
-//               ENXIO; else it is read to its end, and written as there is room, and a cancellation ends that at once, or 20 ms later.
+//               ENXIO; else it is read to its end, and written as there is room, and a cancellation ends that at once, or 5 ms later.
 //               Throws `std::bad_alloc`.
 // Cost          One closure in the blocking pool each, with or without a ring: several calls in one go. A regular file of at most 64 KiB of ext4, XFS,
 //               btrfs, F2FS or tmpfs that is in memory already, with the way to it, is read where the task runs (Linux 5.12), and no thread is asked.

@@ -81,6 +81,38 @@ TEST(cause, a_shield_of_the_parent_holds_a_deadline_off_from_a_scopes_child) {
   EXPECT_EQ(got, 1);
 }
 
+/// Has a limit of its own, a little later than the deadline that a shield holds off.
+task<int> reports_its_own_limit(manual_scheduler& s) {
+  const auto end = co_await with_deadline(s.time + 12ms, sleep_for(1h));
+  co_return end.has_value() ? 1 : 2;
+}
+task<int> gives_what_its_child_reports(manual_scheduler& s) {
+  int got = 0;
+  co_await with_scope([&](scope& children) -> task<> {
+    auto child = children.spawn(reports_its_own_limit(s));
+    got = co_await child;
+  });
+  co_return got;
+}
+
+TEST(cause, a_shield_holds_a_deadline_off_from_a_childs_child_that_reports_its_own) {
+  manual_scheduler s;
+  int got = 0;
+  auto end = s.spawn([&]() -> task<> {
+    const auto body = [&](scope& children) -> task<> {
+      auto child = children.spawn(gives_what_its_child_reports(s));
+      const auto guard = shield(1h);
+      got = co_await child;
+    };
+    static_cast<void>(co_await with_deadline(s.time + 10ms, with_scope(body)));
+  });
+  s.run_until_idle();
+  s.advance(15ms);
+  s.run_until_idle();
+  EXPECT_TRUE(end.is_done());
+  EXPECT_EQ(got, 2);
+}
+
 TEST(cause, a_child_that_another_thread_spawns_has_the_deadline_of_the_scope) {
   manual_scheduler s;
   sync::event ended;

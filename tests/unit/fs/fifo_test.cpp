@@ -75,7 +75,7 @@ TEST_F(fs_fifo, a_shutdown_ends_an_open_that_waits) {
     static_cast<void>(rt.spawn(reads));
     wait_until([&] { return begun == 1; });
   }
-  // A shutdown may leave the closure to its thread, which ends within 20 ms.
+  // A shutdown may leave the closure to its thread, which ends within 5 ms.
   wait_until([&] { return test::open_files() == files; });
 }
 
