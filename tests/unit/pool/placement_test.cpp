@@ -235,5 +235,27 @@ TEST(placement_of_a_thief, moves_a_bounded_batch_in_one_critical_section_of_each
   }
 }
 
+// The thief takes the newest half, and then half of the rest, until none is left.
+TEST(placement_of_a_thief, runs_what_it_has_stolen_from_a_lifo_newest_first) {
+  thread_pool p({.max_threads = 2, .queue = queue_order::lifo});
+  gate end;
+  gate filled;
+  std::optional<blocker> thief(std::in_place, p);
+  std::vector<int> ran;  // the thief's
+  auto owner = p.submit([&] {
+    for (int i = 1; i <= 10; ++i) p.submit([&, i] { ran.push_back(i); }, {.where = placement::local});
+    filled.open();
+    end.pass();
+  });
+  filled.pass();
+  thief->let_go();
+  until([&] { return p.stats().succeeded == 11; });  // the thief's first, and the ten
+  end.open();
+  owner.wait();
+  thief.reset();
+  expect_idle(p);
+  EXPECT_EQ(ran, (std::vector{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}));
+}
+
 }  // namespace
 }  // namespace placement_test
