@@ -57,7 +57,8 @@ work_core* pool_core::steal_into(unsigned mine) noexcept {
         const base::lock_guard guard(lanes_[mine].lock);
         // What was stolen first leaves this queue first: of a lifo it is put last.
         const bool is_lifo = options.queue == queue_order::lifo;
-        for (std::size_t k = 1; k < some.count; ++k) lanes_[mine].put(*some.jobs[is_lifo ? some.count - k : k]);
+        for (std::size_t k = 1; k < some.count; ++k)
+          lanes_[mine].put(*some.jobs[is_lifo ? some.count - k : k]);
       }
       // Between the two critical sections the jobs are in no queue. A thread whose last scan fell into that gap sleeps. If this thread came
       // by a search, found() wakes it.
