@@ -65,7 +65,7 @@ crew::on_call crew::call(seat*& whom) noexcept {
     return on_call::wake;
   }
   if (threads_ >= cap() || stopping_) return on_call::nothing;
-  ++threads_;
+  count_start();
   // acq_rel. As above.
   word_.fetch_add(one_searching, base::order::acq_rel);
   update();
@@ -103,7 +103,7 @@ bool crew::hand_over(void* job) noexcept {
       whom->signal.fetch_add(1, base::order::relaxed);
     } else {
       if (threads_ >= cap()) return false;
-      ++threads_;
+      count_start();
       update();
     }
   }
@@ -121,7 +121,7 @@ bool crew::hand_over(void* job) noexcept {
 bool crew::count_in(up_to limit) noexcept {
   const base::lock_guard guard(mutex_);
   if (threads_ >= (limit == up_to::floor ? min_ : cap()) || stopping_) return false;
-  ++threads_;
+  count_start();
   // acq_rel. As in call().
   word_.fetch_add(one_searching, base::order::acq_rel);
   update();
@@ -164,6 +164,12 @@ crew::on_start crew::start_thread(void* given) noexcept {
   return on_start::failed;
 }
 
+/// Under the lock: a thread is to be started. From now on stop() waits for the caller of start_thread().
+void crew::count_start() noexcept {
+  ++threads_;
+  ++pending_;
+}
+
 /// Under the lock: there will be no such thread after all.
 void crew::uncount_start(void* given) noexcept {
   --threads_;
@@ -171,6 +177,7 @@ void crew::uncount_start(void* given) noexcept {
   if (given == nullptr) word_.fetch_sub(one_searching, base::order::acq_rel);
   update();
   if (!stopping_) ++failures_;
+  note_start_over();
 }
 
 /// Under the lock: puts it into seats_, so that its thread is found as soon as it runs. Returns false if there is no memory.
@@ -184,7 +191,6 @@ bool crew::take_place(std::unique_ptr<seat>& made, pending_start& pending) noexc
     return false;
   }
   made->pending = &pending;
-  ++pending_;
   ++started_;
   seats_[made->index] = std::move(made);
   return true;
@@ -196,20 +202,20 @@ crew::on_start crew::launch(seat& made, pending_start& pending, void* given) noe
   auto thread = base::thread::start(name_, thread_main, &made);
   std::unique_ptr<seat> unused;
   const base::lock_guard guard(mutex_);
-  --pending_;
   if (!thread.has_value()) {
     unused = std::move(seats_[index]);
     --started_;
     uncount_start(given);
-  } else if (pending.is_lost) {
+    return stopping_ ? on_start::over : on_start::failed;
+  }
+  if (pending.is_lost) {
     thread->detach();
   } else {
     made.thread = std::move(*thread);
     made.pending = nullptr;
   }
   note_start_over();
-  if (thread.has_value()) return on_start::started;
-  return stopping_ ? on_start::over : on_start::failed;
+  return on_start::started;
 }
 
 /// Joins threads that have ended.
@@ -389,9 +395,10 @@ void crew::note_left() noexcept {
   left_.fetch_add(1, base::order::release);
 }
 
-/// Under the lock, after a start: for stop(). Wakes under the lock, too. The starter need not be one of the crew's threads; its caller keeps
+/// Under the lock: a start that was counted is over. For stop(). Wakes under the lock, too. The starter need not be one of the crew's threads; its caller keeps
 /// the crew until it has returned.
 void crew::note_start_over() noexcept {
+  --pending_;
   if (!stopping_) return;
   note_left();
   base::futex_wake(&left_, 1);

@@ -79,8 +79,9 @@ struct alignas(base::cache_line) seat {
 //       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
 //       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
 //   C5  What was published before stop() is found: each thread looks at everything once more after it has seen the end under mutex_.
-//   C6  A thread is started without the lock. Its seat is in seats_, its `pending` is set and pending_ counts it, from before the system
-//       is asked until the starter has written the handle under mutex_. Until then the thread may run, be given up, or end:
+//   C6  A thread is started without the lock. pending_ counts it in the section that counts it in threads_, and until the starter has written
+//       the handle under mutex_, or there will be no thread. Its seat is in seats_, and its `pending` is set, before the system is asked.
+//       Until the handle is written the thread may run, be given up, or end:
 //         given up  part() cannot detach it. It sets pending_start::is_lost, and the starter detaches it, without a look at the
 //                   seat, which its thread may have freed.
 //         ended     reap() leaves the seat alone. A later reap() joins the thread.
@@ -135,7 +136,7 @@ class crew {
     unsigned extra = 0;
     unsigned regions = 0;
     unsigned lost = 0;
-    unsigned pending = 0;  // threads whose start has not returned
+    unsigned pending = 0;  // of `threads`: their start has not returned
     std::uint64_t started = 0;
     std::uint64_t retired = 0;
     std::uint64_t failures = 0;
@@ -252,6 +253,7 @@ class crew {
   on_start start_thread(void* given = nullptr) noexcept;
   [[nodiscard]] bool take_place(std::unique_ptr<seat>& made, pending_start& pending) noexcept;
   on_start launch(seat& made, pending_start& pending, void* given) noexcept;
+  void count_start() noexcept;
   void uncount_start(void* given) noexcept;
   void reap() noexcept;
   void push_idle(seat& here) noexcept;
@@ -276,7 +278,7 @@ class crew {
   unsigned threads_ = 0;
   std::uint64_t bits_ = 0;  // `grow` and `over` as they are in word_
   unsigned lost_ = 0;
-  unsigned pending_ = 0;  // threads that are being started
+  unsigned pending_ = 0;  // threads that are counted, and whose start has not returned
   bool stopping_ = false;
   seat* idle_ = nullptr;  // the one that fell asleep last
   std::uint64_t started_ = 0;

@@ -145,11 +145,10 @@ void crew::stop() noexcept {
       const base::lock_guard guard(mutex_);
       const bool all_gone =
           std::all_of(seats_.begin(), seats_.end(), [](const auto& s) { return s == nullptr; });
-      if (all_gone && pending_ == 0) break;
+      if (all_gone && pending_ == 0) return seats_.clear();
     }
     static_cast<void>(base::futex_wait(left_, seen, base::never));
   }
-  seats_.clear();
 }
 
 crew::counts crew::count() noexcept {

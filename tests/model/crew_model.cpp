@@ -678,6 +678,7 @@ TEST(crew_model, the_end_meets_threads_that_come_and_go) {
     e.thread("manager", [&b] {
       b.desk.end(1);
       check(b.desk.ended >= 1, "who has run something has ended");
+      check(b.desk.threads.count().threads == 0, "no start is under way, or is still to come");
     });
   };
   testing::options o = exhaustive("crew_stop", 1);

@@ -89,6 +89,29 @@ TEST(pool_threads_model, who_waits_tries_for_a_thread) {
   expect_holds(o, body);
 }
 
+// The system refuses a thread for a work that is submitted beside the end: nothing tries again after it, and no timer is left armed.
+TEST(pool_threads_model, a_start_that_is_refused_beside_the_end_is_not_tried_again) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<world>(few_threads(1));
+    record& r = w.of[0];
+    e.thread("submitter", [&w, &r] {
+      try {
+        r.handle = w.pool.submit(r.function(), r.options());
+      } catch (const error& refused) {
+        check(refused.code() == errc::shut_down, "it says why");
+      }
+    });
+    e.thread("manager", [&w] { static_cast<void>(w.pool.shutdown(0s)); });
+    e.finally([&r] { check(r.ends == (r.handle.valid() ? 1 : 0), "it ends once"); });
+  };
+  testing::options o = pool_exhaustive("threads_refused_end", 1);
+  refuse(o, 1);
+  expect_holds(o, body);
+  o = pool_at_random("threads_refused_end pct");
+  refuse(o, 1);
+  expect_holds(o, body);
+}
+
 // A thread that sleeps already, on a word, on a bell, or until the pool is idle, is told.
 TEST(pool_threads_model, who_sleeps_is_told_that_threads_are_missing) {
   enum class on : std::uint8_t { word, bell, epoch };
