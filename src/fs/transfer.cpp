@@ -36,7 +36,7 @@ class cached_read_leaf final : public leaf {
   bool start() override {
     got_ = sys::read_cached(fd_, into_.data(), into_.count(), offset_).value_or(0);
     charge(got_);
-    return within_budget();
+    return true;
   }
   int fd_;
   const parts& into_;

@@ -25,7 +25,6 @@ class memory_leaf : public leaf {
  protected:
   memory_leaf() = default;
   ~memory_leaf() = default;
-  bool start() override { return within_budget(); }
 };
 
 class span_read final : public memory_leaf {

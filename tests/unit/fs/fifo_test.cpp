@@ -152,8 +152,8 @@ TEST_F(fs_fifo, an_open_to_write_returns_when_a_reader_has_opened_it) {
       EXPECT_TRUE(is_blocking(f));
       const std::size_t put = must(co_await f.write(as_bytes_of("text")));
       EXPECT_EQ(put, 4U);
+      reader.join();  // before its descriptor would be counted
     });
-    reader.join();
     EXPECT_EQ(got, "text");
   }
 }

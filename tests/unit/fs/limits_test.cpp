@@ -5,9 +5,12 @@
 #include <rota/fs/temporary.hpp>
 #include <rota/fs/walk.hpp>
 #include <rota/fs/whole_file.hpp>
+#include <rota/time.hpp>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <string>
 
@@ -109,6 +112,27 @@ TEST_F(fs_limits, without_descriptors_all_that_opens_says_so_and_goes_on_later) 
   });
   EXPECT_EQ(content_of(at("d/f")), "x");
   EXPECT_EQ(test::entries_of(folder.root().c_str()), 1U);
+}
+
+// The wait for a FIFO's writer needs two descriptors at each look.
+TEST_F(fs_limits, a_moment_without_descriptors_does_not_end_the_wait_for_a_fifo) {
+  if (&__ubsan_handle_dynamic_type_cache_miss != nullptr) GTEST_SKIP() << "this sanitizer needs descriptors";
+  ASSERT_EQ(::mkfifo(at("fifo").c_str(), 0600), 0);
+  run_it([&]() -> task<void> {
+    const std::size_t before = test::open_files();
+    auto reading = spawn([](std::string path) { return file::open(std::move(path)); }, at("fifo"));
+    while (test::open_files() < before + 2) co_await sleep_for(std::chrono::milliseconds(1));
+    {
+      const limited files(RLIMIT_NOFILE, 3);
+      co_await sleep_for(std::chrono::milliseconds(30));
+    }
+    const bool ended = reading.is_done();
+    EXPECT_FALSE(ended);
+    if (ended) co_return;  // else the open to write would wait for ever
+    const file writer = must(co_await open_options().write().open(at("fifo")));
+    const file reader = must(co_await reading);
+    EXPECT_NE(reader.native_handle(), writer.native_handle());
+  });
 }
 
 }  // namespace
