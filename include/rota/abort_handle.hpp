@@ -18,8 +18,8 @@ namespace rota {
 ///
 /// Threads       Any, several at a time. Only assignment, a move and destruction need the handle for themselves, as those of any object.
 /// Ownership     Copyable. Keeps the memory of the task, not its frames, and not the right to its outcome: an outcome that was not
-///               taken is destroyed with the join_handle, or at the end of a detached task. Remains usable after the join_handle has joined, is detached or destroyed.
-///               Dropping it does not stop the task.
+///               taken is destroyed with the join_handle, or at the end of a detached task. Remains usable after the join_handle has
+///               joined, is detached or destroyed. Dropping it does not stop the task.
 /// Ordering      If `is_finished` returns true, the task's last line happened before.
 /// Failure       None. An empty handle (default-constructed or moved from) cancels nothing, is not finished, and has the id 0.
 /// Cost          A copy is one relaxed read-modify-write of the task's word; its end is one more.
