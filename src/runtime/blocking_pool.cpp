@@ -126,6 +126,39 @@ bool blocking_pool::start_role(sched::worker& role) noexcept {
   return false;
 }
 
+/// The role is published as a closure is, so the crew's protocol sees to it that the next free thread takes it.
+void blocking_pool::offer_role(sched::worker& role) noexcept {
+  {
+    const base::lock_guard lock(mutex_);
+    role.offer() = {.by = &base::this_thread_locals()};
+    sched::worker** place = &offered_;
+    while (*place != nullptr) place = &(*place)->offer().next;
+    *place = &role;
+  }
+  threads_.attract();
+}
+
+/// Under the lock: the role that has waited longest; null: none waits.
+sched::worker* blocking_pool::take_offered() noexcept {
+  sched::worker* const role = offered_;
+  if (role == nullptr) return nullptr;
+  offered_ = role->offer().next;
+  role->offer() = {};
+  ++playing_;
+  return role;
+}
+
+/// A role that was taken may be offered again meanwhile, by the thread that plays it: then it is not this thread's to take.
+bool blocking_pool::take_role_back(sched::worker& role) noexcept {
+  const base::lock_guard lock(mutex_);
+  if (role.offer().by != &base::this_thread_locals()) return false;
+  sched::worker** place = &offered_;
+  while (*place != &role) place = &(*place)->offer().next;
+  *place = role.offer().next;
+  role.offer() = {};
+  return true;
+}
+
 void blocking_pool::play(sched::worker& role) noexcept {
   const bool stopped = role.play() == sched::worker::on_play::stopped;
   bool watched;
@@ -236,11 +269,12 @@ void blocking_pool::ends(seat& here) noexcept {
 
 bool blocking_pool::has_work() noexcept {
   const base::lock_guard lock(mutex_);
-  return first_ != nullptr;
+  return first_ != nullptr || offered_ != nullptr;
 }
 
 void* blocking_pool::take(seat& here) noexcept {
   const base::lock_guard lock(mutex_);
+  if (sched::worker* const role = take_offered()) return role;
   header* const task = first_;
   if (task == nullptr) return nullptr;
   first_ = task->next.get();
@@ -253,7 +287,7 @@ void* blocking_pool::take(seat& here) noexcept {
 }
 
 crew_client::on_run blocking_pool::run(seat& here, void* job) noexcept {
-  // relaxed. This thread's. What was taken is noted there; what was handed over is a role.
+  // relaxed. This thread's. A closure is noted there; a role is not.
   if (here.job.load(base::order::relaxed) != nullptr) return run_closure(here, *static_cast<header*>(job));
   play(*static_cast<sched::worker*>(job));
   return on_run::done;

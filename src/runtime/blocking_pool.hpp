@@ -17,10 +17,14 @@ namespace rota::detail {
 //   closure. mutex_ guards every plain member here. The crew's lock comes first: leaves_behind() is called under it; nothing of
 //   the crew is called under mutex_.
 //
-//   Roles     A role is in no queue: the crew hands it over to one thread, which plays it before it looks for anything else; or it
-//             refuses it, and nobody has seen it. So a role never waits, and start_role() says so truly. playing_ counts those
-//             that a thread has: it is raised before the role goes out, and lowered when play() has returned, so also for a
-//             thread whose task has lent the role on: playing_ - workers of them are inside of such a task.
+//   Roles     The crew hands a role over to one thread, which plays it before it looks for anything else; or it refuses it, and no
+//             thread has seen it. A refused role of a task that blocks is offered: it waits in offered_, under mutex_, and then
+//             crew::attract() is called, as for a closure. A thread takes roles before closures. When the call that blocked returns,
+//             its thread takes the role back under mutex_, or another thread has taken it there before. offer().by names the thread
+//             that made the offer: the thread that took the role may have offered it again.
+//             playing_ counts the roles that a thread has: it is raised before the role goes out, or under the mutex_ under which
+//             it is taken, and lowered when play() has returned, so also for a thread whose task has lent the role on: playing_ -
+//             workers of them are inside of such a task.
 //   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from take() until its end,
 //             changed under mutex_; null while a role is played; the pool itself if the thread was left behind. A closure whose
 //             handle is there ends when it has returned and its captures are destroyed, before its task is complete: a thread that has
@@ -46,10 +50,14 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
 
   /// Finds a thread that plays `role`. False: none is idle and none can be had.
   [[nodiscard]] bool start_role(sched::worker& role) noexcept;
+  /// Lets the next thread that is free play `role`, until the calling thread takes it back.
+  void offer_role(sched::worker& role) noexcept;
+  /// Returns false if another thread has taken `role`.
+  [[nodiscard]] bool take_role_back(sched::worker& role) noexcept;
   /// Starts `min_threads` threads beside those of the roles, as far as the system gives them.
   void start_minimum() noexcept { threads_.fill(); }
 
-  /// For the watchdog: closures wait because no thread could be started for them; tries again. False: none does.
+  /// For the watchdog: closures or roles wait because no thread could be started for them; tries again. False: none does.
   [[nodiscard]] bool start_missing() noexcept;
 
   /// No more closures are begun: queued ones end as cancelled.
@@ -107,6 +115,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   static void note_over(const core::header& task) noexcept;
   void end(turn& now) noexcept;
   void play(sched::worker& role) noexcept;
+  [[nodiscard]] sched::worker* take_offered() noexcept;
   [[nodiscard]] unsigned lent() const noexcept;
   template <class Done>
   void watch(base::time_point deadline, Done done) noexcept;
@@ -120,6 +129,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   base::atomic<std::uint32_t> changed_{0};
   base::atomic<std::uint32_t> roles_ended_{0};
   base::atomic<std::uint32_t> missing_{0};
+  sched::worker* offered_ = nullptr;  // roles that wait for a thread, the oldest first
   core::header* first_ = nullptr;
   core::header* last_ = nullptr;
   std::size_t queued_ = 0;

@@ -106,6 +106,12 @@ void runtime_core::connect() noexcept {
   around.start_role = [](void* self, sched::worker& role) noexcept {
     return static_cast<blocking_pool*>(self)->start_role(role);
   };
+  around.offer_role = [](void* self, sched::worker& role) noexcept {
+    static_cast<blocking_pool*>(self)->offer_role(role);
+  };
+  around.take_role_back = [](void* self, sched::worker& role) noexcept {
+    return static_cast<blocking_pool*>(self)->take_role_back(role);
+  };
   around.start_missing = [](void* self) noexcept {
     return static_cast<blocking_pool*>(self)->start_missing();
   };
@@ -119,8 +125,8 @@ void runtime_core::connect() noexcept {
   };
   around.first_shortage = []() noexcept {
     std::fputs(
-        "rota: no thread for the role of a worker that blocks: it keeps it, and its tasks wait. "
-        "See pool_options::max_threads\n",
+        "rota: no thread for the role of a worker that blocks: its tasks wait until a thread is free, or the "
+        "call returns. See pool_options::max_threads\n",
         stderr);
   };
   around.policy = this;

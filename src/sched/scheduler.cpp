@@ -217,6 +217,7 @@ void scheduler::drain() noexcept {
 
 namespace {
 
+/// Returns null if the role has gone to another thread, or stays with this one; else the role, which waits for a thread.
 void* lend_role() noexcept {
   worker* const role = worker::current();  // worker_ports: it has one
   // What runs in place here would be in the new thread's place.
@@ -233,20 +234,29 @@ void* lend_role() noexcept {
   // Its task stays with this thread: the watchdog must not take a role that waits for a thread for one that is stuck.
   const std::uint64_t mine = role->current_task_id();
   role->note_poll(0);
-  if (self.around.start_role(self.around.threads, *role)) return role;
+  if (self.around.start_role(self.around.threads, *role)) return nullptr;
+  // No thread to be had now. Until one is, the watchdog keeps its LIFO slot served.
   role->note_poll(mine);
-  self.note_outside(-1);
-  // No thread to be had: this one keeps the role while it blocks. The watchdog keeps its LIFO slot served.
-  role->enter_thread();
   self.note_shortage();
-  return nullptr;
+  self.around.offer_role(self.around.threads, *role);
+  return role;
+}
+
+/// The call that blocked has returned, on the thread that made the offer.
+void take_role_back(void* offered) noexcept {
+  if (offered == nullptr) return;
+  auto& role = *static_cast<worker*>(offered);
+  scheduler& self = role.shared();
+  if (!self.around.take_role_back(self.around.threads, role)) return;
+  self.note_outside(-1);
+  role.enter_thread();
 }
 
 bool help_here() noexcept { return worker::current()->help_once(); }
 
 constexpr core::thread_ports worker_ports{
     .before_block = lend_role,
-    .after_block = [](void*) noexcept {},
+    .after_block = take_role_back,
     .help_once = help_here,
 };
 

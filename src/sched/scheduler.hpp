@@ -34,6 +34,10 @@ struct surroundings {
   core::scheduler* blocking = nullptr;  // the pool
   /// Finds a thread to play `role`. False: there is none.
   bool (*start_role)(void* self, worker& role) noexcept = nullptr;
+  /// Then the next thread that is free shall play it.
+  void (*offer_role)(void* self, worker& role) noexcept = nullptr;
+  /// Ends the offer, on the thread that made it. Returns false if another thread has taken the role.
+  bool (*take_role_back)(void* self, worker& role) noexcept = nullptr;
   /// Tries again for blocking work that found no thread. False: there is none.
   bool (*start_missing)(void* self) noexcept = nullptr;
   void* threads = nullptr;

@@ -33,6 +33,15 @@ inline constexpr std::uint32_t lifo_polls_in_a_row = 3;
 inline constexpr std::uint32_t least_between_injector_looks = 2;
 inline constexpr std::uint32_t most_forks_in_a_row = 8;
 
+class worker;
+
+/// A role that waits for a thread, in the pool's list. Under the lock of that list.
+struct role_offer {
+  worker* next = nullptr;
+  const void* by =
+      nullptr;  // the thread that may take it back, by its thread_locals; null: the role is not offered
+};
+
 /// A worker is a role, not a thread: a thread that is about to block hands it to another one and goes on without it.
 /// Members without a comment belong to the thread that plays the role.
 class alignas(base::cache_line) worker {
@@ -84,6 +93,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] parker& bed() noexcept { return parker_; }
   [[nodiscard]] worker_counters& counts() noexcept { return counts_; }
   [[nodiscard]] const pace& rhythm() const noexcept { return pace_; }
+  [[nodiscard]] role_offer& offer() noexcept { return offer_; }
 
   /// What the role's thread counts. `count_freed`: true for the last task of all; the caller frees the scheduler.
   void count_spawned() noexcept;
@@ -182,6 +192,7 @@ class alignas(base::cache_line) worker {
   base::atomic<std::uint64_t> task_id_{0};
   base::atomic<std::uint64_t> thread_id_{0};  // by the thread that enters the role
   worker_counters counts_;
+  role_offer offer_;
 
   base::random random_;
   pace pace_;

@@ -37,7 +37,7 @@ scheduler& current_blocking_pool() {
   return *pool;
 }
 
-blocking_section::blocking_section() : lent_(current_thread_ports().before_block()) {
+blocking_section::blocking_section() : ports_(&current_thread_ports()), lent_(ports_->before_block()) {
   // Inside, this is a plain thread: block_on may run a task of its own.
   base::thread_locals& here = base::this_thread_locals();
   // It may stay for long: reports name it, and a shutdown tells it.
@@ -50,7 +50,7 @@ blocking_section::~blocking_section() {
   base::thread_locals& here = base::this_thread_locals();
   here.task = task_;
   here.in_place = const_cast<blocking_section*>(outer_);
-  current_thread_ports().after_block(lent_);
+  ports_->after_block(lent_);
 }
 
 }  // namespace rota::core

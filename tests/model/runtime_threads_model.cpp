@@ -203,6 +203,74 @@ TEST(runtime_threads_model, roles_that_find_no_thread_stay) {
   expect_holds(o, body);
 }
 
+/// Its thread takes the role of a worker that has blocked meanwhile, once the closure has returned.
+task<int> blocks_beside_a_closure() {
+  auto closure = spawn_blocking([] {});
+  auto child = spawn([]() -> task<int> {
+    co_await yield();
+    co_return 1;
+  });
+  const int got = child.join();
+  co_await closure;
+  co_return got;
+}
+
+// The pool has no thread but the one that runs a closure, or the system gives none at first. Only a thread that takes the role later can
+// run the child.
+TEST(runtime_threads_model, a_role_that_finds_no_thread_is_played_by_the_next_free_one) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      with_few_threads([] {
+        runtime_options o = one_worker();
+        // One that is kept never leaves, and so never looks at the queues again by itself.
+        o.blocking = {.min_threads = testing::choose(2), .max_threads = 1, .keep_alive = 1ms};
+        runtime rt(o);
+        auto worker_blocks = rt.spawn(blocks_beside_a_closure());
+        const auto got = worker_blocks.wait_for(1h);
+        check(got.has_value() && got->value() == 1, "the child ran");
+      });
+    });
+  };
+  testing::options o = whole("threads_offer");
+  o.thread_failures = 2;
+  expect_holds(o, body);
+}
+
+// The thread that has taken the role blocks, too, and offers it again. The first one returns then, and must not take it back in the middle of
+// its task: it plays the role afterwards, since no other thread is free.
+TEST(runtime_threads_model, a_role_may_be_offered_again_by_the_thread_that_has_taken_it) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    auto& first = e.make<signal>();
+    auto& second = e.make<signal>();
+    e.thread("root", [&] {
+      runtime_options o = one_worker();
+      o.blocking = {.max_threads = 1, .keep_alive = 1ms};
+      runtime rt(o);
+      const auto later = [&]() -> task<int> {
+        auto child = spawn([&]() -> task<int> {
+          second.raise();
+          co_return 1;
+        });
+        first.raise();
+        block_in_place([&] { second.wait(); });
+        co_return co_await child;
+      };
+      auto blocks = rt.spawn([&]() -> task<int> {
+        auto closure = spawn_blocking([] {});
+        auto other = spawn(later);
+        block_in_place([&] { first.wait(); });
+        co_await closure;
+        co_return co_await other;
+      });
+      const auto got = blocks.wait_for(1h);
+      check(got.has_value() && got->value() == 1, "all of them ended");
+    });
+  };
+  expect_holds(whole("threads_offer_again"), body);
+}
+
 /// Sums up what has run, and counts what found no place.
 struct account {
   int ran = 0;

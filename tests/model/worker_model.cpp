@@ -85,6 +85,13 @@ struct house {
     check(abandoned, "and its memory is back");
   }
 
+  /// No thread is free for a role that is lent, nor ever will be.
+  void has_no_thread() {
+    tasks.around.start_role = [](void*, worker&) noexcept { return false; };
+    tasks.around.offer_role = [](void*, worker&) noexcept {};
+    tasks.around.take_role_back = [](void*, worker&) noexcept { return true; };
+  }
+
   std::string describe() {
     const queue::idle::counts now = tasks.sleepers().guess();
     return "parked " + std::to_string(now.parked) + ", searching " + std::to_string(now.searching) +
@@ -374,7 +381,7 @@ task<> blocks_for_a_child(scheduler& by) {
 TEST(worker_model, who_blocks_has_told_others_of_what_it_leaves) {
   const auto body = [](execution& e) {
     house& h = furnish(e, 2);
-    h.tasks.around.start_role = [](void*, worker&) noexcept { return false; };
+    h.has_no_thread();
     e.thread("main", [&h] {
       core::spawn_on(h.tasks, blocks_for_a_child(h.tasks)).join();
       h.shut_down();
@@ -478,7 +485,7 @@ void wait_until_parked(house& h, int workers) {
   while (h.tasks.sleepers().guess().parked < workers) base::cpu_relax();
 }
 
-// A task that is injected while the neighbour is the only searcher wakes nobody. So the neighbour, which goes on with what it has stolen,
+// A task that is injected while the neighbour is the only searcher wakes no worker. So the neighbour, which goes on with what it has stolen,
 // must wake the sleeper: both tasks block their workers until both have begun.
 void a_task_beside_a_steal(execution& e) {
   house& h = e.make<house>(3U);

@@ -5,6 +5,8 @@
 
 namespace rota::core {
 
+struct thread_ports;
+
 /// Lends this worker's role while it lives, if this thread plays one. Inside, the thread is a plain one: no task runs on it.
 class ROTA_API blocking_section {
  public:
@@ -19,6 +21,7 @@ class ROTA_API blocking_section {
   [[nodiscard]] const blocking_section* outer() const noexcept { return outer_; }
 
  private:
+  const thread_ports* ports_;  // those of the beginning: a thread that has lent its role has others
   void* lent_;
   void* task_ = nullptr;
   const blocking_section* outer_ = nullptr;

@@ -153,12 +153,12 @@ TEST_P(allocations_in_io, fail_one_after_the_other) {
     std::size_t failed = 0;
     {
       runtime rt(test::short_of_memory());
-      rt.spawn(test::without_cache()).join();
+      test::join_on_worker(rt.spawn(test::without_cache()));
       memory::fail_after(nth, in_a_row);
-      const test::verdict v = test::judge([&] { rt.spawn(what.body()).join(); });
+      const test::verdict v = test::judge([&] { test::join_on_worker(rt.spawn(what.body())); });
       failed = memory::stop_failing();
       EXPECT_TRUE(v.how != test::ending::other || is_peers_loss(v.what)) << v.what;
-      rt.spawn(what.body()).join();
+      test::join_on_worker(rt.spawn(what.body()));
     }
     test::until_alone();
     EXPECT_EQ(memory::live(), before);

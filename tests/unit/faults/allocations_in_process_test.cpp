@@ -82,12 +82,12 @@ TEST_P(allocations_in_process, fail_one_after_the_other) {
     std::size_t failed = 0;
     {
       runtime rt(test::short_of_memory());
-      rt.spawn(test::without_cache()).join();
+      test::join_on_worker(rt.spawn(test::without_cache()));
       memory::fail_after(nth, in_a_row);
-      const test::verdict v = test::judge([&] { rt.spawn(what.body()).join(); });
+      const test::verdict v = test::judge([&] { test::join_on_worker(rt.spawn(what.body())); });
       failed = memory::stop_failing();
       EXPECT_NE(v.how, test::ending::other) << v.what;
-      rt.spawn(what.body()).join();
+      test::join_on_worker(rt.spawn(what.body()));
     }
     test::wait_until([] { return ::waitid(P_ALL, 0, nullptr, WEXITED | WNOHANG | WNOWAIT) == -1; });
     test::until_alone();

@@ -275,10 +275,11 @@ class allocations_in_tasks : public ::testing::TestWithParam<std::tuple<call, pl
     const long before = memory::live();
     {
       runtime rt(test::short_of_memory());
-      rt.spawn(test::without_cache()).join();
+      test::join_on_worker(rt.spawn(test::without_cache()));
       memory::fail_after(nth, in_a_row);
-      const test::verdict v = test::judge(
-          [&] { where == place::caller ? rt.block_on(what.body()) : rt.spawn(what.body()).join(); });
+      const test::verdict v = test::judge([&] {
+        where == place::caller ? rt.block_on(what.body()) : test::join_on_worker(rt.spawn(what.body()));
+      });
       failed = memory::stop_failing();
       EXPECT_NE(v.how, test::ending::other) << v.what;
       EXPECT_EQ(rt.block_on(number(7)), 7);

@@ -32,7 +32,7 @@ class failing_pipes : public ::testing::Test {
 
   static void run(task<> body) {
     runtime rt(with_workers(1));
-    rt.spawn(std::move(body)).join();
+    test::join_on_worker(rt.spawn(std::move(body)));
   }
 };
 

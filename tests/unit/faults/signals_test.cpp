@@ -139,17 +139,17 @@ task<std::size_t> talk(int pieces, std::size_t size) {
 TEST_F(signal_storm, on_the_caller_of_block_on_and_on_a_worker_beside_sockets_and_timers) {
   std::vector<std::unique_ptr<storm>> storms;
   runtime rt(with_workers(1));
-  rt.spawn(open_this_thread(storms)).join();
+  test::join_on_worker(rt.spawn(open_this_thread(storms)));
   const storm mine;
   EXPECT_EQ(rt.block_on(talk(100, 10'000)), 1'000'000U);
-  EXPECT_EQ(rt.spawn(talk(100, 10'000)).join(), 1'000'000U);
+  EXPECT_EQ(test::join_on_worker(rt.spawn(talk(100, 10'000))), 1'000'000U);
   storms.front()->rage();
 }
 
 TEST_F(signal_storm, on_threads_that_wait_without_a_limit_wakes_nobody) {
   std::vector<std::unique_ptr<storm>> storms;
   runtime rt(with_workers(1));
-  rt.spawn(open_this_thread(storms)).join();
+  test::join_on_worker(rt.spawn(open_this_thread(storms)));
   const storm mine;
   join_handle<void> sleeper = rt.spawn([]() -> task<> { co_await sleep_for(std::chrono::hours::max()); });
   std::thread foreign([&sleeper] {
@@ -169,7 +169,7 @@ TEST_F(signal_storm, on_threads_that_wait_without_a_limit_wakes_nobody) {
 TEST_F(signal_storm, ends_no_sleep_early) {
   std::vector<std::unique_ptr<storm>> storms;
   runtime rt(with_workers(1));
-  rt.spawn(open_this_thread(storms)).join();
+  test::join_on_worker(rt.spawn(open_this_thread(storms)));
   const auto sleeps = []() -> task<int> {
     int early = 0;
     for (int i = 1; i <= 50; ++i) {
@@ -179,7 +179,7 @@ TEST_F(signal_storm, ends_no_sleep_early) {
     }
     co_return early;
   };
-  EXPECT_EQ(rt.spawn(sleeps()).join(), 0);
+  EXPECT_EQ(test::join_on_worker(rt.spawn(sleeps())), 0);
   const storm mine;
   EXPECT_EQ(rt.block_on(sleeps()), 0);
 }

@@ -54,7 +54,7 @@ class small_stacks : public ::testing::Test {
   template <class Body>
   static void everywhere(Body body) {
     runtime rt(with_workers(2));
-    rt.spawn(body()).join();
+    test::join_on_worker(rt.spawn(body()));
     std::thread([&] { rt.block_on(body()); }).join();
   }
 
@@ -129,20 +129,19 @@ TEST_F(small_stacks, carry_scopes_sets_timers_and_closures) {
 
 TEST_F(small_stacks, carry_sockets_and_reports) {
   runtime rt(with_workers(2));
-  rt.spawn(
-        [](runtime& here) -> task<> {
-          auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
-          auto client = co_await net::tcp_stream::connect(*listener->local_endpoint());
-          auto server = co_await listener->accept();
-          std::array<std::byte, 4096> buffer{};
-          const auto put = co_await client->write_all(buffer);
-          EXPECT_TRUE(put.has_value());
-          const auto got = co_await server->read(buffer);
-          EXPECT_TRUE(got.has_value());
-          EXPECT_FALSE(here.dump().empty());
-        },
-        std::ref(rt))
-      .join();
+  test::join_on_worker(rt.spawn(
+      [](runtime& here) -> task<> {
+        auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0));
+        auto client = co_await net::tcp_stream::connect(*listener->local_endpoint());
+        auto server = co_await listener->accept();
+        std::array<std::byte, 4096> buffer{};
+        const auto put = co_await client->write_all(buffer);
+        EXPECT_TRUE(put.has_value());
+        const auto got = co_await server->read(buffer);
+        EXPECT_TRUE(got.has_value());
+        EXPECT_FALSE(here.dump().empty());
+      },
+      std::ref(rt)));
 }
 
 }  // namespace

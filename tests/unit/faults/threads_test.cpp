@@ -81,7 +81,7 @@ TEST_F(missing_threads, for_a_worker_that_blocks_leave_the_role_where_it_is) {
     join_handle<int> child = spawn(number(4));
     co_return in_place + child.join();  // runs it here
   };
-  EXPECT_EQ(rt.spawn(blocks()).join(), 7);
+  EXPECT_EQ(test::join_on_worker(rt.spawn(blocks())), 7);
   EXPECT_EQ(calls::failed(call::create_thread), rt.stats().total_shortages);
   EXPECT_GE(rt.stats().total_shortages, 1U);
 }

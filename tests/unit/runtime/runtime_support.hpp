@@ -11,9 +11,11 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace rota::test {
 
@@ -32,6 +34,14 @@ inline runtime_options with_workers(unsigned n) {
 template <class F>
 void wait_until(F holds) {
   while (!holds()) std::this_thread::yield();
+}
+
+/// A join without a limit may run the task on the calling thread. This one leaves it to a worker.
+template <class T>
+T join_on_worker(join_handle<T> h) {
+  std::optional<outcome<T>> end;
+  while (!end.has_value()) end = h.wait_for(1h);
+  return std::move(*end).value();
 }
 
 inline std::size_t entries_of(const char* folder) {

@@ -737,6 +737,8 @@ task<> prepare_and_block(stage& s) {
 TEST(scripted_run, what_a_task_has_prepared_is_flushed_before_it_blocks) {
   stage s(1);
   s.tasks.around.start_role = [](void*, worker&) noexcept { return false; };  // there is no thread for it
+  s.tasks.around.offer_role = [](void*, worker&) noexcept {};
+  s.tasks.around.take_role_back = [](void*, worker&) noexcept { return true; };
   s.spawn_as(0, prepare_and_block(s));
   s.play();
   EXPECT_EQ(s.tasks.shortages(), 1U);
