@@ -1,5 +1,6 @@
 #include "runtime/last_words.hpp"
 
+#include "base/last_words.hpp"
 #include "task/header.hpp"
 
 #include <cstdio>
@@ -16,26 +17,32 @@ std::terminate_handler handler_before() noexcept {
 }
 
 /// The task is this thread's own, so its name and site are not being written.
-[[noreturn]] void name_the_task() {
-  if (const core::header* const task = core::task_around()) {
-    const std::source_location where = core::site_of(*task);
-    std::fprintf(stderr,
-                 "rota: std::terminate in task %llu '%s', last awaited at %s:%u\n",
-                 static_cast<unsigned long long>(task->id),
-                 task->name == nullptr ? "" : task->name,
-                 where.line() == 0 ? "(never)" : where.file_name(),
-                 static_cast<unsigned>(where.line()));
-  }
+void name_the_task(const char* what_ends) noexcept {
+  const core::header* const task = core::task_around();
+  if (task == nullptr) return;
+  const std::source_location where = core::site_of(*task);
+  std::fprintf(stderr,
+               "rota: %s in task %llu '%s', last awaited at %s:%u\n",
+               what_ends,
+               static_cast<unsigned long long>(task->id),
+               task->name == nullptr ? "" : task->name,
+               where.line() == 0 ? "(never)" : where.file_name(),
+               static_cast<unsigned>(where.line()));
+}
+
+[[noreturn]] void on_terminate() {
+  name_the_task("std::terminate");
   if (const std::terminate_handler before = handler_before()) before();
   std::abort();
 }
 
 }  // namespace
 
-void name_the_task_on_terminate() noexcept {
+void name_the_task_at_the_end() noexcept {
   static const bool once = [] {
     static_cast<void>(handler_before());
-    std::set_terminate(name_the_task);
+    std::set_terminate(on_terminate);
+    base::say_before_abort([]() noexcept { name_the_task("it happened"); });
     return true;
   }();
   static_cast<void>(once);

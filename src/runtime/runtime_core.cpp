@@ -55,7 +55,7 @@ runtime_core::runtime_core(const runtime_options& options, core::clock_source* c
       watchdog_(tasks, options.watchdog) {
   core::install_thread_ports(sched::scheduler::ports_of_thread);
 #if !ROTA_MODEL
-  name_the_task_on_terminate();
+  name_the_task_at_the_end();
 #endif
   open_driver();
   connect();

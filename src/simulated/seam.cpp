@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "base/frame_allocator.hpp"
 #include "base/futex.hpp"
+#include "base/last_words.hpp"
 #include "base/mutex.hpp"
 #include "base/patience.hpp"
 #include "base/random.hpp"
@@ -113,6 +114,8 @@ thread_locals& this_thread_locals() noexcept {
 
 bool chance() noexcept { return false; }
 std::uint64_t entropy() noexcept { return 0x726F'7461; }
+
+void say_before_abort(void (* /*say*/)() noexcept) noexcept {}
 
 void fatal(const char* what, std::uint64_t value, const char* file, unsigned line) noexcept {
   static_cast<void>(std::fprintf(

@@ -10,6 +10,8 @@
 //   scenario 8   no memory for a frame                       a_spawn_without_memory_has_started_nothing
 #include "api/scenario_support.hpp"
 
+#include <rota/channel/bounded.hpp>
+
 #include <memory>
 #include <new>
 #include <source_location>
@@ -204,6 +206,25 @@ TEST_F(scenario_death, and_one_that_throws_during_the_unwinding_of_an_exception)
   EXPECT_EXIT(die(),
               aborted,
               "std::terminate in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+");
+}
+
+/// A misuse that rota itself finds.
+TEST_F(scenario_death, a_misuse_in_a_task_names_the_task_and_the_line_it_last_awaited_at) {
+  const auto die = [] {
+    runtime rt(with_workers(1));
+    rt.spawn([]() -> task<> {
+        this_task::set_name("porter");
+        co_await yield();
+        auto [tx, rx] = channel::bounded<int>(1);
+        const auto taken = std::move(tx);
+        static_cast<void>(tx.try_send(1));  // NOLINT(bugprone-use-after-move)
+      }).join();
+  };
+  EXPECT_EXIT(
+      die(),
+      aborted,
+      "fatal: an empty half of a channel was used.*\n"
+      "rota: it happened in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+");
 }
 
 TEST_F(scenario_death, and_in_the_task_of_a_block_on) {

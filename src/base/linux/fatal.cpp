@@ -1,9 +1,24 @@
 #include <rota/detail/config.hpp>
 
+#include "base/atomic.hpp"
+#include "base/last_words.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 
 namespace rota::base {
+
+namespace {
+
+using last_words = void (*)() noexcept;
+constinit atomic<last_words> words{nullptr};
+
+}  // namespace
+
+void say_before_abort(last_words say) noexcept {
+  // release. Pairs with the exchange in fatal(): whatever `say` needs is there.
+  words.store(say, order::release);
+}
 
 void fatal(const char* what, std::uint64_t value, const char* file, unsigned line) noexcept {
   std::fprintf(stderr,
@@ -12,6 +27,8 @@ void fatal(const char* what, std::uint64_t value, const char* file, unsigned lin
                static_cast<unsigned long long>(value),
                file,
                line);
+  // acq_rel. Pairs with say_before_abort(). Of two calls one finds it.
+  if (const last_words say = words.exchange(nullptr, order::acq_rel); say != nullptr) say();
   std::fflush(stderr);
   std::abort();
 }

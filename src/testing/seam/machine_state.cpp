@@ -1,6 +1,7 @@
 // The clock, the thread locals, the randomness and the fatal errors of the model.
 #include "base/chance.hpp"
 #include "base/clock.hpp"
+#include "base/last_words.hpp"
 #include "base/random.hpp"
 #include "base/tls_slot.hpp"
 #include "testing/machine.hpp"
@@ -22,6 +23,8 @@ thread_locals& this_thread_locals() noexcept {
 bool chance() noexcept { return active != nullptr && active->chance(); }
 
 std::uint64_t entropy() noexcept { return 0x726F'7461; }
+
+void say_before_abort(void (* /*say*/)() noexcept) noexcept {}
 
 void fatal(const char* what, std::uint64_t value, const char* file, unsigned line) noexcept {
   std::string text = std::string("fatal: ") + what + ": " + std::to_string(value) + " at " + file + ':' +
