@@ -88,11 +88,17 @@ void crew::attract_slowly() noexcept {
   carry_out(duty, whom);
 }
 
+/// Under the lock: those that sleep, and those that may yet be started. Who searches may have taken something already.
+std::size_t crew::free_threads() const noexcept {
+  // relaxed. The idle ones are counted under the lock.
+  return (word_.load(base::order::relaxed) & idle_mask) + cap() - std::min(cap(), threads_);
+}
+
 bool crew::hand_over(void* job) noexcept {
   seat* whom = nullptr;
   {
     const base::lock_guard guard(mutex_);
-    if (stopping_) return false;
+    if (stopping_ || free_threads() <= client_.waiting()) return false;
     whom = idle_;
     if (whom != nullptr) {
       drop_idle(*whom);
@@ -102,7 +108,6 @@ bool crew::hand_over(void* job) noexcept {
       // relaxed. The lock orders it; the sleeper only compares.
       whom->signal.fetch_add(1, base::order::relaxed);
     } else {
-      if (threads_ >= cap()) return false;
       count_start();
       update();
     }

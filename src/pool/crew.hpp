@@ -78,6 +78,8 @@ struct alignas(base::cache_line) seat {
 //       into that of a new one, before it starts. Neither looks into a queue before it has run that, nor leaves; and neither is
 //       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
 //       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
+//       It is refused, too, unless there are more threads that sleep or may be started than there is work in the queues: the owner of
+//       the job may be about to wait for such a work, and would take its thread from it.
 //   C5  What was published before stop() is found: each thread looks at everything once more after it has seen the end under mutex_.
 //   C6  A thread is started without the lock. pending_ counts it in the section that counts it in threads_, and until the starter has written
 //       the handle under mutex_, or there will be no thread. Its seat is in seats_, and its `pending` is set, before the system is asked.
@@ -101,6 +103,8 @@ class crew_client {
   virtual on_run run(seat& here, void* job) noexcept = 0;
   /// Is there any? Every queue is looked into under its lock.
   [[nodiscard]] virtual bool has_work() noexcept = 0;
+  /// Under the crew's lock: how much of it no thread has taken. Of a client that hands nothing over: not asked.
+  [[nodiscard]] virtual std::size_t waiting() noexcept { return 0; }
   /// On the thread: it begins, or is about to end.
   virtual void begins(seat& here) noexcept = 0;
   virtual void ends(seat& here) noexcept = 0;
@@ -158,7 +162,7 @@ class crew {
     attract_slowly();
   }
   /// Gives `job`, which is in no queue, to a thread that does nothing else before: one that sleeps, else a new one. False: there is
-  /// none, and the job is still the caller's.
+  /// none beside one for each work that waits, and the job is still the caller's.
   [[nodiscard]] bool hand_over(void* job) noexcept;
   /// How many works find a thread that has none: those that sleep, look for work, or may yet be started. Right while nothing moves.
   [[nodiscard]] unsigned room() const noexcept {
@@ -258,6 +262,7 @@ class crew {
   void reap() noexcept;
   void push_idle(seat& here) noexcept;
   void drop_idle(seat& here) noexcept;
+  [[nodiscard]] std::size_t free_threads() const noexcept;
   void update() noexcept;
   [[nodiscard]] unsigned cap() const noexcept { return max_ + extra_; }
 

@@ -130,7 +130,7 @@ bool blocking_pool::start_role(sched::worker& role) noexcept {
 void blocking_pool::offer_role(sched::worker& role) noexcept {
   {
     const base::lock_guard lock(mutex_);
-    role.offer() = {.by = &base::this_thread_locals()};
+    role.offer() = {.by = &base::this_thread_locals(), .after = accepted_};
     sched::worker** place = &offered_;
     while (*place != nullptr) place = &(*place)->offer().next;
     *place = &role;
@@ -138,10 +138,10 @@ void blocking_pool::offer_role(sched::worker& role) noexcept {
   threads_.attract();
 }
 
-/// Under the lock: the role that has waited longest; null: none waits.
+/// Under the lock: the role that has waited longest. Null if none waits, or if a closure that was queued before it still does.
 sched::worker* blocking_pool::take_offered() noexcept {
   sched::worker* const role = offered_;
-  if (role == nullptr) return nullptr;
+  if (role == nullptr || accepted_ - queued_ < role->offer().after) return nullptr;
   offered_ = role->offer().next;
   role->offer() = {};
   ++playing_;
@@ -270,6 +270,13 @@ void blocking_pool::ends(seat& here) noexcept {
 bool blocking_pool::has_work() noexcept {
   const base::lock_guard lock(mutex_);
   return first_ != nullptr || offered_ != nullptr;
+}
+
+std::size_t blocking_pool::waiting() noexcept {
+  const base::lock_guard lock(mutex_);
+  std::size_t found = queued_;
+  for (sched::worker* role = offered_; role != nullptr; role = role->offer().next) ++found;
+  return found;
 }
 
 void* blocking_pool::take(seat& here) noexcept {

@@ -14,17 +14,19 @@ namespace rota::detail {
 
 // PROTOCOL: the runtime's pool
 //   Its threads are a crew's: pool/crew.hpp says how many there are, who sleeps, who is woken, who leaves, and who comes for a
-//   closure. mutex_ guards every plain member here. The crew's lock comes first: leaves_behind() is called under it; nothing of
+//   closure. mutex_ guards every plain member here. The crew's lock comes first: leaves_behind() and waiting() are called under it; nothing of
 //   the crew is called under mutex_.
 //
 //   Roles     The crew hands a role over to one thread, which plays it before it looks for anything else; or it refuses it, and no
 //             thread has seen it. A refused role of a task that blocks is offered: it waits in offered_, under mutex_, and then
-//             crew::attract() is called, as for a closure. A thread takes roles before closures. When the call that blocked returns,
-//             its thread takes the role back under mutex_, or another thread has taken it there before. offer().by names the thread
-//             that made the offer: the thread that took the role may have offered it again.
+//             crew::attract() is called, as for a closure. Roles and closures are taken in the order in which they came: the task
+//             that blocks may wait for a closure that is queued, and a thread that took the role before would leave none for it.
+//             When the call that blocked returns, its thread takes the role back under mutex_, or another thread has taken it
+//             there before. offer().by names the thread that made the offer: the thread that took the role may have offered it
+//             again.
 //             playing_ counts the roles that a thread has: it is raised before the role goes out, or under the mutex_ under which
 //             it is taken, and lowered when play() has returned, so also for a thread whose task has lent the role on: playing_ -
-//             workers of them are inside of such a task.
+//             workers, and the roles that are offered, are inside of such a task.
 //   Closures  Published in the queue under mutex_, then crew::attract(). seat.job is the closure's task from take() until its end,
 //             changed under mutex_; null while a role is played; the pool itself if the thread was left behind. A closure whose
 //             handle is there ends when it has returned and its captures are destroyed, before its task is complete: a thread that has
@@ -81,6 +83,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   [[nodiscard]] void* take(pool::detail::seat& here) noexcept override;
   on_run run(pool::detail::seat& here, void* job) noexcept override;
   [[nodiscard]] bool has_work() noexcept override;
+  [[nodiscard]] std::size_t waiting() noexcept override;
   void begins(pool::detail::seat& here) noexcept override;
   void ends(pool::detail::seat& here) noexcept override;
   void gone(void* job) noexcept override;

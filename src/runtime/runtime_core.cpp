@@ -242,7 +242,8 @@ void runtime_core::wait_for_end(base::nanoseconds grace) noexcept {
   }
 }
 
-/// Every clean-up that waits has its limit's timer armed; a task that blocks its thread has lent its role.
+/// Every clean-up that waits has its limit's timer armed. A task that blocks its thread has lent its role, or has offered it: then that worker is
+/// not parked.
 // NOT IN A MODEL: a task that waits for such a closure stays in memory, which a model takes for a leak: tests/unit/runtime has it
 bool runtime_core::only_closures_are_left() noexcept {
 #if !ROTA_MODEL

@@ -247,6 +247,8 @@ void take_role_back(void* offered) noexcept {
   if (offered == nullptr) return;
   auto& role = *static_cast<worker*>(offered);
   scheduler& self = role.shared();
+  // In a child of the process that has the threads the lock may be held for ever.
+  if (self.process != base::this_process_id()) return;
   if (!self.around.take_role_back(self.around.threads, role)) return;
   self.note_outside(-1);
   role.enter_thread();

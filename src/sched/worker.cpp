@@ -41,6 +41,7 @@ void worker::leave_thread() noexcept {
 
 worker::on_play worker::play() noexcept {
   enter_thread();
+  note_poll(0);  // a role that was offered still names the task that blocked
   while (shared_.current_phase() != phase::stopping) {
     // Who was woken searches first: it holds a token, and owes a look to those who wait.
     if (!searching_) tick();

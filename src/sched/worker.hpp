@@ -38,8 +38,10 @@ class worker;
 /// A role that waits for a thread, in the pool's list. Under the lock of that list.
 struct role_offer {
   worker* next = nullptr;
-  const void* by =
-      nullptr;  // the thread that may take it back, by its thread_locals; null: the role is not offered
+  /// The thread that may take it back, by the address of its thread_locals. Null: the role is not offered.
+  const void* by = nullptr;
+  /// So many closures were queued before it.
+  std::uint64_t after = 0;
 };
 
 /// A worker is a role, not a thread: a thread that is about to block hands it to another one and goes on without it.

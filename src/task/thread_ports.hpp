@@ -6,7 +6,8 @@
 namespace rota::core {
 
 struct thread_ports {
-  /// This thread is about to block: lends its worker's role to another thread. The result is given to `after_block`.
+  /// This thread is about to block: lends its worker's role to another thread. The result is given to `after_block`: what there is to take
+  /// back, null for nothing.
   void* (*before_block)() noexcept;
   void (*after_block)(void* lent) noexcept;
   /// Runs one task from this thread's queues, or one stolen. False: there is none now. Null on a thread without queues.

@@ -130,6 +130,10 @@ class office final : public crew_client {
     const base::lock_guard guard(lock_);
     return length_ != 0;
   }
+  std::size_t waiting() noexcept override {
+    const base::lock_guard guard(lock_);
+    return length_;
+  }
   on_run run(seat& here, void* which) noexcept override {
     job& j = *static_cast<job*>(which);
     check(j.content.get() == 1 && ++j.runs == 1, "it is run once");
@@ -503,6 +507,29 @@ TEST(crew_model, a_job_that_is_handed_over_waits_for_nothing_in_the_queue) {
     testing::options random = by_priority(at_random, 4'000);
     random.early_timeouts = keep_alive == for_ever ? 0 : 2;
     expect_holds(random, [&](execution& e) { body(e, keep_alive); });
+  }
+}
+
+// The giver waits for the work that it has queued before. The job that it hands over lasts until then, and must not have the one thread.
+TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its_giver_waits_for) {
+  const auto body = [](execution& e, unsigned min) {
+    auto& b = make_board(e, {min, 1, for_ever});
+    b.jobs[1].lingers = true;
+    e.thread("giver", [&b] {
+      b.desk.threads.fill();
+      b.desk.submit(b.jobs[0]);
+      const bool given = b.desk.hand_over(b.jobs[1]);
+      b.desk.wait_for(1);
+      // acquire. What the test counts.
+      check(b.jobs[0].now.load(base::order::acquire) == job::ended, "it did not wait for the other");
+      b.desk.release();
+      b.desk.end(given ? 2 : 1);
+    });
+  };
+  for (const unsigned min : {0U, 1U}) {
+    const std::string name = "crew_given_waits_" + std::to_string(min);
+    expect_holds(exhaustive(name, 1), [&](execution& e) { body(e, min); });
+    expect_holds(by_priority(name + " pct", 3'000), [&](execution& e) { body(e, min); });
   }
 }
 

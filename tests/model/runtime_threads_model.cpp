@@ -181,7 +181,7 @@ TEST(runtime_threads_model, the_root_blocks) {
   expect_holds(whole("threads_root"), body);
 }
 
-TEST(runtime_threads_model, roles_that_find_no_thread_stay) {
+TEST(runtime_threads_model, roles_that_find_no_thread_are_offered) {
   const quiet here;
   const auto body = [](execution& e) {
     e.thread("root", [] {
@@ -235,6 +235,53 @@ TEST(runtime_threads_model, a_role_that_finds_no_thread_is_played_by_the_next_fr
   testing::options o = whole("threads_offer");
   o.thread_failures = 2;
   expect_holds(o, body);
+}
+
+/// A task that blocks beside a closure, until both have begun.
+void spawn_here(runtime& rt, signal& go) {
+  rt.spawn([&go]() -> task<> {
+      auto closure = spawn_blocking([&go] { go.raise(); });
+      auto child = spawn([]() -> task<> { co_await sleep_for(1h); });
+      static_cast<void>(child.wait_for(2h));
+      static_cast<void>(co_await closure.result());
+    }).detach();
+}
+
+// The only other thread is called for the closure that the task waits for. It must not take the role before the closure.
+TEST(runtime_threads_model, a_role_that_is_offered_leaves_a_thread_for_the_closure_that_its_task_joins) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = one_worker();
+      o.blocking = {.min_threads = testing::choose(2), .max_threads = 1, .keep_alive = 1ms};
+      runtime rt(o);
+      const auto joins = []() -> task<int> { co_return spawn_blocking([] { return 1; }).join(); };
+      auto first = rt.spawn(joins());
+      auto second = rt.spawn(joins());
+      for (join_handle<int>* const each : {&first, &second}) {
+        const auto got = each->wait_for(1h);
+        check(got.has_value() && got->value() == 1, "the closure ran");
+      }
+    });
+  };
+  expect_holds(whole("threads_offer_join"), body);
+}
+
+// While a role is offered, or is being taken. The blocked task returns when it hears of the end.
+TEST(runtime_threads_model, a_shutdown_while_a_role_is_offered) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    auto& go = e.make<signal>();
+    e.thread("root", [&go] {
+      runtime_options o = one_worker();
+      o.blocking = {.max_threads = 1, .keep_alive = 1ms};
+      runtime rt(o);
+      spawn_here(rt, go);
+      go.wait();
+      static_cast<void>(rt.shutdown(testing::choose(2) == 0 ? 0s : 1s));
+    });
+  };
+  expect_holds(whole("threads_offer_end"), body);
 }
 
 // The thread that has taken the role blocks, too, and offers it again. The first one returns then, and must not take it back in the middle of

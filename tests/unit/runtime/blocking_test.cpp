@@ -3,7 +3,9 @@
 
 #include <rota/error.hpp>
 
+#include <atomic>
 #include <latch>
+#include <string>
 #include <vector>
 
 namespace rota::test::blocking_test {
@@ -366,6 +368,31 @@ TEST(blocking, stuck_workers_are_reported_and_timers_come_late_but_come) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("worker 0 has run task"), std::string::npos) << said;
   EXPECT_NE(said.find("worker 1 has run task"), std::string::npos) << said;
+}
+
+/// The task has its thread, and another thread plays its worker: that one runs nothing.
+TEST(blocking, a_role_that_was_offered_runs_no_task_once_it_is_played) {
+  runtime_options o = with_workers(1);
+  o.blocking.max_threads = 1;
+  runtime rt(o);
+  auto occupant = rt.spawn_blocking([&rt] { wait_until([&rt] { return rt.stats().total_shortages == 1; }); });
+  auto blocks = rt.spawn([&rt]() -> task<std::string> {
+    std::atomic<bool> child_ran{false};
+    auto child = spawn([&child_ran]() -> task<> {
+      child_ran = true;
+      co_return;
+    });
+    const std::uint64_t parks = rt.stats().workers[0].times_parked;
+    std::string report = block_in_place([&] {
+      wait_until([&] { return child_ran && rt.stats().workers[0].times_parked != parks; });
+      return rt.dump();
+    });
+    co_await child;
+    co_return report;
+  });
+  const std::string report = join_on_worker(std::move(blocks));
+  EXPECT_NE(report.find("runs nothing"), std::string::npos) << report;
+  occupant.join();
 }
 
 }  // namespace

@@ -156,48 +156,5 @@ TEST(yield, inside_of_a_join_that_helps_leaves_the_task_to_others) {
   outer.join();
 }
 
-// No thread can be had for the role, and the blocking call is in no task: the other worker must be told all the same.
-TEST(yield, inside_of_a_join_that_keeps_the_role_leaves_the_task_to_others) {
-  runtime_options o = with_workers(2);
-  o.blocking.max_threads = 1;
-  runtime rt(o);
-  std::atomic<bool> occupied{false};
-  std::atomic<bool> end{false};
-  std::atomic<bool> other_ended{false};
-  std::atomic<std::uint64_t> parks{0};
-  const auto parked = [&rt] {
-    std::uint64_t sum = 0;
-    for (const worker_stats& w : rt.stats().workers) sum += w.times_parked;
-    return sum;
-  };
-  auto occupant = rt.spawn_blocking([&] {
-    occupied = true;
-    while (!end) std::this_thread::yield();
-  });
-  while (!occupied) std::this_thread::yield();
-  auto outer = rt.spawn([&]() -> task<> {
-    auto displaced = spawn([&]() -> task<> {
-      parks = parked();
-      other_ended = true;
-      co_return;
-    });
-    auto newest = spawn([]() -> task<> { co_return; });
-    while (!other_ended) std::this_thread::yield();
-    co_await newest;
-    while (parked() == parks) std::this_thread::yield();
-    block_in_place([&rt] {
-      auto inner = rt.spawn([]() -> task<> {
-        for (int i = 0; i < 200; ++i) co_await yield();
-      });
-      inner.join();
-    });
-    end = true;
-    co_await displaced;
-  });
-  outer.join();
-  occupant.join();
-  EXPECT_GE(rt.stats().total_shortages, 1U);
-}
-
 }  // namespace
 }  // namespace rota::yield_test
