@@ -95,9 +95,9 @@ struct runtime_stats {
   std::uint64_t total_unhandled = 0;
   std::uint64_t total_suppressed = 0;          // exceptions of children that another one hid from everybody
   std::uint64_t total_shields_overridden = 0;  // their limit passed while something waited behind them
-  std::uint64_t total_shortages = 0;           // blocking calls that found no thread for their worker's role
-  std::uint64_t total_stalls = 0;              // times a task ran longer than `watchdog`
-  std::uint64_t total_ripened = 0;             // times the watchdog gave a waiting task to other workers
+  std::uint64_t total_shortages = 0;  // blocking calls for whose worker's role no thread was free at once
+  std::uint64_t total_stalls = 0;     // times a task ran longer than `watchdog`
+  std::uint64_t total_ripened = 0;    // times the watchdog gave a waiting task to other workers
   unsigned num_workers = 0;
   std::uint64_t alive_tasks = 0;
   std::uint64_t injector_depth = 0;

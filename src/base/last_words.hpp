@@ -4,7 +4,7 @@
 namespace rota::base {
 
 /// From now on a fatal error calls `say` after its own sentence and before the abort, on the thread that ends the program. A fatal error
-/// inside of `say` does not call it again. A later call replaces `say`. In the model build nothing is called.
+/// inside of `say` does not call it again. Of two threads that end the program at once only one calls it. A later call replaces `say`. In the model build nothing is called.
 void say_before_abort(void (*say)() noexcept) noexcept;
 
 }  // namespace rota::base

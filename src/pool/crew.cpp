@@ -88,19 +88,22 @@ void crew::attract_slowly() noexcept {
   carry_out(duty, whom);
 }
 
-/// Under the lock: those that sleep, and those that may yet be started. Who searches may have taken something already.
-std::size_t crew::free_threads() const noexcept {
-  // relaxed. The idle ones are counted under the lock.
-  return (word_.load(base::order::relaxed) & idle_mask) + cap() - std::min(cap(), threads_);
+/// Under the lock.
+std::size_t crew::idle_count() const noexcept {
+  // relaxed. The lock orders it.
+  return word_.load(base::order::relaxed) & idle_mask;
 }
 
+/// One that sleeps is left to the work that waits: it comes for that even if the system gives no other. One that searches is not counted, since it
+/// may have taken something already.
 bool crew::hand_over(void* job) noexcept {
   seat* whom = nullptr;
   {
     const base::lock_guard guard(mutex_);
-    if (stopping_ || free_threads() <= client_.waiting()) return false;
-    whom = idle_;
-    if (whom != nullptr) {
+    if (stopping_) return false;
+    const std::size_t waiting = client_.waiting();
+    if (idle_count() > waiting) {
+      whom = idle_;
       drop_idle(*whom);
       whom->given = job;
       // acq_rel. It no longer sleeps, nor does it search: nobody leaves work to it.
@@ -108,6 +111,7 @@ bool crew::hand_over(void* job) noexcept {
       // relaxed. The lock orders it; the sleeper only compares.
       whom->signal.fetch_add(1, base::order::relaxed);
     } else {
+      if (threads_ >= cap() || idle_count() + (cap() - threads_) <= waiting) return false;
       count_start();
       update();
     }

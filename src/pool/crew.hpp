@@ -78,8 +78,9 @@ struct alignas(base::cache_line) seat {
 //       into that of a new one, before it starts. Neither looks into a queue before it has run that, nor leaves; and neither is
 //       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
 //       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
-//       It is refused, too, unless there are more threads that sleep or may be started than there is work in the queues: the owner of
-//       the job may be about to wait for such a work, and would take its thread from it.
+//       Each work in the queues keeps a thread: a sleeper is given the job only if there are more sleepers than works, and a new thread
+//       only if there are more that sleep or may be started. The owner of the job may be about to wait for such a work, and would take
+//       its thread from it.
 //   C5  What was published before stop() is found: each thread looks at everything once more after it has seen the end under mutex_.
 //   C6  A thread is started without the lock. pending_ counts it in the section that counts it in threads_, and until the starter has written
 //       the handle under mutex_, or there will be no thread. Its seat is in seats_, and its `pending` is set, before the system is asked.
@@ -262,7 +263,7 @@ class crew {
   void reap() noexcept;
   void push_idle(seat& here) noexcept;
   void drop_idle(seat& here) noexcept;
-  [[nodiscard]] std::size_t free_threads() const noexcept;
+  [[nodiscard]] std::size_t idle_count() const noexcept;
   void update() noexcept;
   [[nodiscard]] unsigned cap() const noexcept { return max_ + extra_; }
 

@@ -50,7 +50,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   blocking_pool& operator=(const blocking_pool&) = delete;
   ~blocking_pool() = default;
 
-  /// Finds a thread that plays `role`. False: none is idle and none can be had.
+  /// Finds a thread that plays `role`. False: none is free beside one for each closure and role that waits.
   [[nodiscard]] bool start_role(sched::worker& role) noexcept;
   /// Lets the next thread that is free play `role`, until the calling thread takes it back.
   void offer_role(sched::worker& role) noexcept;

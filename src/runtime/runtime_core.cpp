@@ -125,8 +125,9 @@ void runtime_core::connect() noexcept {
   };
   around.first_shortage = []() noexcept {
     std::fputs(
-        "rota: no thread for the role of a worker that blocks: its tasks wait until a thread is free, or the "
-        "call returns. See pool_options::max_threads\n",
+        "rota: no thread was free at once for the role of a worker that blocks: its tasks wait until one is, "
+        "or "
+        "the call returns. See pool_options::max_threads\n",
         stderr);
   };
   around.policy = this;

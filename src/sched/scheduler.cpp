@@ -237,8 +237,8 @@ void* lend_role() noexcept {
   if (self.around.start_role(self.around.threads, *role)) return nullptr;
   // No thread to be had now. Until one is, the watchdog keeps its LIFO slot served.
   role->note_poll(mine);
-  self.note_shortage();
   self.around.offer_role(self.around.threads, *role);
+  self.note_shortage();  // writes to standard error, which may be slow
   return role;
 }
 

@@ -32,7 +32,7 @@ struct surroundings {
   driver_port driver;
   driver::io_driver* io = nullptr;
   core::scheduler* blocking = nullptr;  // the pool
-  /// Finds a thread to play `role`. False: there is none.
+  /// Finds a thread to play `role`. False: none is free now.
   bool (*start_role)(void* self, worker& role) noexcept = nullptr;
   /// Then the next thread that is free shall play it.
   void (*offer_role)(void* self, worker& role) noexcept = nullptr;

@@ -116,9 +116,9 @@ header& launch(promise_base& root, scheduler& by, const result_vtable& type) noe
 void free_task(header& task) noexcept {
   scheduler* const owner = task.owner;
   void* const frame = task.frame_address();
-  if (task.name != nullptr) std::free(task.name);
   // relaxed. Whoever drops the last reference comes after everybody who held one.
   if (cancel_hook* const hook = task.hook.load(base::order::relaxed)) hook->destroy(hook);
+  if (task.name != nullptr) std::free(task.name);
   task.~header();
   release_block(frame);
   owner->ops->freed(*owner);

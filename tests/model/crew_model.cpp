@@ -169,22 +169,32 @@ class office final : public crew_client {
     return leaves_ && j != nullptr && give_up(j);
   }
   void missing() noexcept override {
-    // release. Pairs with keep_trying().
+    // release. Pairs with next_missing().
     missing_.fetch_add(1, base::order::release);
     static_cast<void>(base::futex_wake(&missing_, 1));
+  }
+
+  [[nodiscard]] std::uint32_t next_missing(std::uint32_t done) {
+    for (;;) {
+      // acquire. Pairs with missing().
+      const std::uint32_t seen = missing_.load(base::order::acquire);
+      if (seen != done) return seen;
+      static_cast<void>(base::futex_wait(missing_, seen, base::never));
+    }
   }
 
   /// The clock of the pool: tries again. While a thread is there nothing may depend on it.
   void keep_trying() {
     for (std::uint32_t done = 0;;) {
-      // acquire. Pairs with missing().
-      const std::uint32_t seen = missing_.load(base::order::acquire);
-      if (seen == done) {
-        static_cast<void>(base::futex_wait(missing_, seen, base::never));
-        continue;
-      }
-      done = seen;
+      done = next_missing(done);
       if (threads.count().threads == 0 && !threads.grow()) missing();
+    }
+  }
+  /// The watchdog of a runtime: threads that have a job of their own for ever are no help for what waits.
+  void keep_attracting() {
+    for (std::uint32_t done = 0;;) {
+      done = next_missing(done);
+      if (has_work()) threads.attract();
     }
   }
 
@@ -455,7 +465,7 @@ TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
 
 // ---- jobs that are handed over --------------------------------------------------------------------------------------
 
-// Each of two needs a thread: the one that lies in the queue, and the one that is handed over, which is never refused here. Nobody may
+// Each of two needs a thread: the one that lies in the queue, and the one that is handed over, which is refused while there is one thread for both. Nobody may
 // leave the first to the thread that was given the second, nor the second to one that looks for the first.
 TEST(crew_model, a_job_that_is_handed_over_has_a_thread_beside_those_that_are_called) {
   const auto body = [](execution& e, unsigned min) {
@@ -531,6 +541,26 @@ TEST(crew_model, a_job_that_is_handed_over_leaves_a_thread_for_the_work_that_its
     expect_holds(exhaustive(name, 1), [&](execution& e) { body(e, min); });
     expect_holds(by_priority(name + " pct", 3'000), [&](execution& e) { body(e, min); });
   }
+}
+
+// The system gives no other thread until the work has been done. The one that sleeps is for the work, and the job is refused.
+TEST(crew_model, a_job_that_is_handed_over_leaves_the_sleeper_to_the_work_if_no_other_thread_can_be_had) {
+  const auto body = [](execution& e) {
+    auto& b = make_board(e, {1, 3, for_ever});
+    b.jobs[1].lingers = true;
+    e.daemon("clock", [&b] { b.desk.keep_attracting(); });
+    e.thread("giver", [&b] {
+      b.desk.threads.fill();
+      b.desk.submit(b.jobs[0]);
+      const bool given = b.desk.hand_over(b.jobs[1]);
+      b.desk.wait_for(1);
+      b.desk.release();
+      b.desk.end(given ? 2 : 1);
+    });
+  };
+  testing::options o = by_priority("crew_given_refused", 4'000);
+  o.thread_failures = 6;
+  expect_holds(o, body);
 }
 
 // The thread for it cannot be started; meanwhile somebody has submitted, and found that there may be no more.

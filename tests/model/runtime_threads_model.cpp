@@ -237,8 +237,8 @@ TEST(runtime_threads_model, a_role_that_finds_no_thread_is_played_by_the_next_fr
   expect_holds(o, body);
 }
 
-/// A task that blocks beside a closure, until both have begun.
-void spawn_here(runtime& rt, signal& go) {
+/// A task that blocks until its child ends, beside a closure that tells that all of them have begun.
+void spawn_one_that_blocks(runtime& rt, signal& go) {
   rt.spawn([&go]() -> task<> {
       auto closure = spawn_blocking([&go] { go.raise(); });
       auto child = spawn([]() -> task<> { co_await sleep_for(1h); });
@@ -276,7 +276,7 @@ TEST(runtime_threads_model, a_shutdown_while_a_role_is_offered) {
       runtime_options o = one_worker();
       o.blocking = {.max_threads = 1, .keep_alive = 1ms};
       runtime rt(o);
-      spawn_here(rt, go);
+      spawn_one_that_blocks(rt, go);
       go.wait();
       static_cast<void>(rt.shutdown(testing::choose(2) == 0 ? 0s : 1s));
     });
