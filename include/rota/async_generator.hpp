@@ -50,7 +50,7 @@ class [[nodiscard]] ROTA_DETAIL_CHECKED async_generator : public core::task_base
   ~async_generator() = default;
 
   /// co_await it: a std::optional<T>, or a T* of an async_generator<T&>; nothing: it has ended, or was moved from.
-  [[nodiscard]] core::next_of<T> next() noexcept { return core::next_of<T>(frame_); }
+  core::next_of<T> next() noexcept { return core::next_of<T>(frame_); }
 
  private:
   friend promise_type;

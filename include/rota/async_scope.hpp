@@ -8,7 +8,7 @@ namespace rota {
 namespace core {
 
 /// Waits for the end of an async_scope's children, and throws what one of them threw.
-class ROTA_API close_leaf final : public brood_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API close_leaf final : public brood_leaf {
  public:
   explicit close_leaf(brood& children) noexcept : brood_leaf(children) {}
   ~close_leaf();
@@ -57,7 +57,7 @@ class ROTA_API async_scope final : public core::spawner {
 
   /// Waits until all children have ended, those that they spawn meanwhile included, and takes no more then. Throws the first
   /// failure. A cancelled `close` cancels the children, and still waits for them.
-  [[nodiscard]] core::close_leaf close() noexcept {
+  core::close_leaf close() noexcept {
     is_closing_ = true;
     return core::close_leaf(children());
   }

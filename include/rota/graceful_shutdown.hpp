@@ -82,7 +82,7 @@ class ROTA_API graceful_shutdown {
   void trigger() noexcept;
   [[nodiscard]] bool is_triggered() const noexcept;
   /// co_await it: until it is triggered. A case of a select.
-  [[nodiscard]] core::plain_wait<sync::event> wait() noexcept;
+  core::plain_wait<sync::event> wait() noexcept;
   /// The signal that triggered it. 0: none has, or trigger() did.
   [[nodiscard]] int signal() const noexcept;
 

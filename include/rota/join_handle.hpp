@@ -115,12 +115,12 @@ class join_handle {
   join_handle& operator=(const join_handle&) = delete;
   ~join_handle() { detach(); }
 
-  class value_awaiter final : public core::join_leaf {
+  class ROTA_DETAIL_AWAIT_IT value_awaiter final : public core::join_leaf {
    public:
     value_awaiter(core::header*& task, core::join_kind kind) noexcept : join_leaf(task, kind) {}
     T await_resume() { return take(target()).value(); }
   };
-  class outcome_awaiter final : public core::join_leaf {
+  class ROTA_DETAIL_AWAIT_IT outcome_awaiter final : public core::join_leaf {
    public:
     explicit outcome_awaiter(core::header*& task) noexcept : join_leaf(task, core::join_kind::structured) {}
     outcome<T> await_resume() { return take(target()); }
@@ -135,11 +135,9 @@ class join_handle {
     return value_awaiter(task_, core::join_kind::structured);
   }
   /// The outcome; throws only `errc::already_joined` and `errc::would_deadlock`.
-  [[nodiscard]] outcome_awaiter result() noexcept { return outcome_awaiter(task_); }
+  outcome_awaiter result() noexcept { return outcome_awaiter(task_); }
   /// As co_await, but a cancelled awaiter leaves the task running.
-  [[nodiscard]] value_awaiter detached_wait() noexcept {
-    return value_awaiter(task_, core::join_kind::detached);
-  }
+  value_awaiter detached_wait() noexcept { return value_awaiter(task_, core::join_kind::detached); }
 
   /// Blocks this thread until the task has ended. On a worker it runs the task itself if it has not started, and
   /// otherwise lends its role to a spare thread meanwhile.

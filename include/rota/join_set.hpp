@@ -42,7 +42,7 @@ class join_set {
  public:
   join_set() = default;
 
-  class [[nodiscard]] next_awaiter final : public core::next_leaf {
+  class ROTA_DETAIL_AWAIT_IT next_awaiter final : public core::next_leaf {
    public:
     explicit next_awaiter(core::completion_queue& queue) noexcept : next_leaf(queue) {}
     std::optional<outcome<T>> await_resume() {
@@ -70,13 +70,13 @@ class join_set {
   }
 
   /// The outcome of the next task that ends, or has ended; nothing when the set is empty.
-  [[nodiscard]] next_awaiter next() noexcept { return next_awaiter(tasks_.queue()); }
+  next_awaiter next() noexcept { return next_awaiter(tasks_.queue()); }
 
   /// Asks all tasks to stop. `next` gives their outcomes as before.
   void cancel_all() noexcept { tasks_.cancel_all(); }
 
   /// Cancels all tasks, waits until they have ended, and forgets their outcomes. The set is empty then.
-  [[nodiscard]] core::drain_leaf close() noexcept {
+  core::drain_leaf close() noexcept {
     cancel_all();
     return core::drain_leaf(tasks_.queue());
   }

@@ -231,7 +231,7 @@ template <loop_index C, loop_index I>
 /// A body that returns a task has it awaited: its items wait beside each other, each a child of its own unless a grain says
 /// how many come one after the other.
 template <core::loop_bound I, core::loop_body<I> F>
-[[nodiscard]] task<void> parallel_for(I first, I last, F body, parallel_options options = {}) {
+task<void> parallel_for(I first, I last, F body, parallel_options options = {}) {
   if constexpr (core::loop_body_of_tasks<F, I>) {
     co_await core::for_each_task_in(first, last, body, options.grain == 0 ? 1 : options.grain);
   } else {
@@ -259,7 +259,7 @@ template <core::loop_index I, core::loop_index J, core::loop_body<std::common_ty
 /// sum of floating-point numbers may differ in its last bits from run to run.
 template <class T, core::loop_bound I, class Combine, core::loop_body<I> Transform>
   requires core::combines<Combine, T>
-[[nodiscard]] task<T> parallel_reduce(
+task<T> parallel_reduce(
     I first, I last, T init, Combine combine, Transform transform, parallel_options options = {}) {
   static_assert(!core::is_task<core::body_result<Transform, I>> &&
                     !core::is_left_unawaited<core::body_result<Transform, I>>,
@@ -281,7 +281,7 @@ template <class T, core::loop_bound I, class Combine>
 /// if one throws in a part that is being sorted, they are valid, as with std::sort.
 template <std::random_access_iterator I, class Less = core::less_than>
   requires std::sortable<I, Less> && requires(Less& less, const I& at) { less(*at, *at); }
-[[nodiscard]] task<void> parallel_sort(I first, I last, Less less = {}, parallel_options options = {}) {
+task<void> parallel_sort(I first, I last, Less less = {}, parallel_options options = {}) {
   constexpr std::size_t usual = 4096;
   const std::size_t grain = options.grain == 0 ? usual : std::max<std::size_t>(options.grain, core::few);
   co_await core::sort_in(first, last, less, grain, core::most_cuts(first, last));

@@ -108,7 +108,7 @@ class ROTA_API watched_leaf : public leaf {
   bool done_ = false;
 };
 
-class ROTA_API pipe_read_leaf final : public watched_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API pipe_read_leaf final : public watched_leaf {
  public:
   pipe_read_leaf(watched* w, std::span<std::byte> into) noexcept : watched_leaf(w, false), into_(into) {}
   result<std::size_t> await_resume() noexcept { return std::move(result_); }
@@ -121,7 +121,7 @@ class ROTA_API pipe_read_leaf final : public watched_leaf {
   result<std::size_t> result_{0};
 };
 
-class ROTA_API pipe_write_leaf final : public watched_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API pipe_write_leaf final : public watched_leaf {
  public:
   pipe_write_leaf(watched* w, std::span<const std::byte> from, bool all) noexcept
       : watched_leaf(w, true), from_(from), all_(all) {}
@@ -137,7 +137,7 @@ class ROTA_API pipe_write_leaf final : public watched_leaf {
   result<std::size_t> result_{0};
 };
 
-class ROTA_API exit_leaf final : public watched_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API exit_leaf final : public watched_leaf {
  public:
   explicit exit_leaf(child_state* of) noexcept;
   result<exit_status> await_resume() const noexcept;
@@ -170,7 +170,7 @@ class ROTA_API pipe_reader {
   [[nodiscard]] static result<pipe_reader> adopt(int fd) noexcept;
 
   /// Some bytes, at most `into.size()`; 0: all who could write have closed their end (or `into` is empty).
-  [[nodiscard]] detail::pipe_read_leaf read(std::span<std::byte> into) noexcept {
+  detail::pipe_read_leaf read(std::span<std::byte> into) noexcept {
     return detail::pipe_read_leaf(watched_.get(), into);
   }
   /// Whoever waits ends, and whoever writes hears of it at once.
@@ -194,23 +194,23 @@ class ROTA_API pipe_writer {
   [[nodiscard]] static result<pipe_writer> adopt(int fd) noexcept;
 
   /// Some bytes; how many.
-  [[nodiscard]] detail::pipe_write_leaf write(std::span<const std::byte> from) noexcept {
+  detail::pipe_write_leaf write(std::span<const std::byte> from) noexcept {
     return detail::pipe_write_leaf(watched_.get(), from, false);
   }
   /// All of them. Cancelled, or after an error, an unknown part has been written.
-  [[nodiscard]] detail::pipe_write_leaf write_all(std::span<const std::byte> from) noexcept {
+  detail::pipe_write_leaf write_all(std::span<const std::byte> from) noexcept {
     return detail::pipe_write_leaf(watched_.get(), from, true);
   }
   /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
   /// the part that counts.
-  [[nodiscard]] detail::pipe_write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
+  detail::pipe_write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
     return write_all(std::as_bytes(std::span(text)));
   }
   template <std::size_t N>
   detail::pipe_write_leaf write_all(char (&buffer)[N]) = delete;
   /// The same of a literal, without the zero at its end; zeros in the middle are sent.
   template <std::size_t N>
-  [[nodiscard]] detail::pipe_write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+  detail::pipe_write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
   }
   void close() noexcept { watched_.close(); }
@@ -279,7 +279,7 @@ class ROTA_API child {
   /// Until it has ended: result<exit_status>. Closes in() before, so that a child that reads to the end ends: whoever is just writing to it hears
   /// std::errc::bad_file_descriptor. Who wants to write on moves it out first. May be called again: the same once more. A wait that is cancelled
   /// changes nothing more.
-  [[nodiscard]] detail::exit_leaf wait() noexcept;
+  detail::exit_leaf wait() noexcept;
   /// Does not wait. Nothing: it runs.
   [[nodiscard]] result<std::optional<exit_status>> try_wait() noexcept;
 
@@ -394,12 +394,12 @@ class ROTA_API command {
   command& new_session() noexcept;
   command& dropped(on_drop what) noexcept;
 
-  [[nodiscard]] task<result<child>> spawn() const;
+  task<result<child>> spawn() const;
   /// Until it has ended. Cancelled: killed, and waited for. Whom it leaves behind in its group, if it leads one: dropped() says.
-  [[nodiscard]] task<result<exit_status>> run() const;
+  task<result<exit_status>> run() const;
   /// The same, and all that it writes into those of 1 and 2 that are pipes; until both are closed, also by those that it has started. Too much, too
   /// late, or cancelled: killed (its group, if it has one of its own), and waited for. Whom it leaves behind: as run().
-  [[nodiscard]] task<result<captured>> output(output_options how = {}) const;
+  task<result<captured>> output(output_options how = {}) const;
 
  private:
   detail::recipe recipe_;

@@ -80,7 +80,8 @@ inline void demand_begin(task_base& work) noexcept { tag_of(work.frame_->handle(
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>
-class [[nodiscard]] ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
+class [[nodiscard("a task runs only when it is awaited or spawned: co_await it, or give it to spawn()")]]
+ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
  public:
   using value_type = T;
   using promise_type = core::promise<T>;

@@ -10,7 +10,7 @@ namespace rota {
 
 namespace core {
 
-class ROTA_API yield_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API yield_leaf final : public leaf {
  public:
   yield_leaf() noexcept = default;
   [[nodiscard]] bool is_ready() noexcept override { return true; }
@@ -23,7 +23,7 @@ class ROTA_API yield_leaf final : public leaf {
   static void await_resume() noexcept {}
 };
 
-class ROTA_API checkpoint_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API checkpoint_leaf final : public leaf {
  public:
   checkpoint_leaf() noexcept = default;
   [[nodiscard]] bool is_ready() noexcept override;
@@ -37,12 +37,12 @@ class ROTA_API checkpoint_leaf final : public leaf {
 /// Lets others run first: the task goes to the end of its worker's queue.
 ///
 /// Threads       Any task.  Failure  Never.  Cost  One read-modify-write and a push.  Example  examples/switches.cpp
-[[nodiscard]] inline core::yield_leaf yield() noexcept { return {}; }
+inline core::yield_leaf yield() noexcept { return {}; }
 
 /// Cancellation is delivered here if it is due; otherwise nothing happens. For long loops that never suspend.
 ///
 /// Threads       Any task.  Failure  Never.  Cost  A load.  Example  examples/switches.cpp
-[[nodiscard]] inline core::checkpoint_leaf checkpoint() noexcept { return {}; }
+inline core::checkpoint_leaf checkpoint() noexcept { return {}; }
 
 /// About the task that runs on this thread. Outside of one: id 0, false, no deadline; set_name does nothing.
 namespace this_task {

@@ -43,7 +43,7 @@ class ROTA_API timer_leaf : public leaf {
 };
 
 /// See sleep_for and sleep_until.
-class ROTA_API sleep_leaf final : public timer_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API sleep_leaf final : public timer_leaf {
  public:
   explicit sleep_leaf(time_point until) noexcept : when_(until.time_since_epoch()) {}
   explicit sleep_leaf(std::chrono::nanoseconds span) noexcept : is_relative_(true), when_(span) {}
@@ -87,7 +87,7 @@ class ROTA_API sleep_leaf final : public timer_leaf {
 ///               cancelled.
 /// Example       examples/timeout.cpp
 template <class Rep, class Period>
-[[nodiscard]] core::sleep_leaf sleep_for(std::chrono::duration<Rep, Period> span) noexcept {
+core::sleep_leaf sleep_for(std::chrono::duration<Rep, Period> span) noexcept {
   return core::sleep_leaf(detail::saturating_span(span));
 }
 
@@ -103,8 +103,7 @@ core::sleep_leaf sleep_for(Number /*span*/) noexcept {
 /// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as
 /// sleep_for.
 template <class Duration>
-[[nodiscard]] core::sleep_leaf sleep_until(
-    std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+core::sleep_leaf sleep_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
   return core::sleep_leaf(detail::saturating_deadline(time));
 }
 
@@ -148,7 +147,7 @@ class ROTA_API interval {
     reset_at(first);
   }
 
-  class ROTA_API tick_leaf final : public core::timer_leaf {
+  class ROTA_DETAIL_AWAIT_IT ROTA_API tick_leaf final : public core::timer_leaf {
    public:
     explicit tick_leaf(interval& owner) noexcept : owner_(&owner) {}
 
@@ -165,7 +164,7 @@ class ROTA_API interval {
 
   /// Awaits the next tick, and gives the time for which it was scheduled: never later than now. A tick that
   /// is cancelled while it is awaited is not used up.
-  [[nodiscard]] tick_leaf tick() noexcept { return tick_leaf(*this); }
+  tick_leaf tick() noexcept { return tick_leaf(*this); }
 
   /// Takes the next tick if it is due now, and returns the time for which it was scheduled. Otherwise no tick is used up, and the error
   /// says how long it is until the next one. The first call begins the schedule, as `tick` does. Reads the clock of the task that calls it, which a test may have
@@ -250,7 +249,7 @@ struct timed_result<std::expected<U, std::error_code>> {
 
 /// One co_await under a deadline.
 template <class A>
-class [[nodiscard]] with_limit final : public deadline_region {
+class ROTA_DETAIL_AWAIT_IT with_limit final : public deadline_region {
   using shape = timed_result<await_result<A>>;
 
  public:
@@ -316,14 +315,14 @@ class [[nodiscard]] with_limit final : public deadline_region {
 /// Inside, `this_task::deadline()` is the earlier of `time` and the deadline around it. Tasks that are
 /// spawned inside inherit it: they are cancelled when it passes. Of two equal deadlines the outer one counts.
 template <class Duration, class A>
-[[nodiscard]] core::with_limit<A> with_deadline(
-    std::chrono::time_point<std::chrono::steady_clock, Duration> time, A&& work) {
+core::with_limit<A> with_deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                  A&& work) {
   return core::with_limit<A>(detail::saturating_deadline(time), std::forward<A>(work));
 }
 
 /// with_deadline, `span` from the co_await on. Zero and less: `work` must be done without waiting.
 template <class Rep, class Period, class A>
-[[nodiscard]] core::with_limit<A> timeout(std::chrono::duration<Rep, Period> span, A&& work) {
+core::with_limit<A> timeout(std::chrono::duration<Rep, Period> span, A&& work) {
   return core::with_limit<A>(detail::saturating_span(span), std::forward<A>(work));
 }
 template <class Number, class A>

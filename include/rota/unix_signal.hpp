@@ -39,7 +39,7 @@ class ROTA_API unix_signal {
   }
   ~unix_signal();
 
-  class ROTA_API next_leaf final : public leaf {
+  class ROTA_DETAIL_AWAIT_IT ROTA_API next_leaf final : public leaf {
    public:
     static constexpr bool may_lose = true;
 
@@ -58,7 +58,7 @@ class ROTA_API unix_signal {
   };
 
   /// The number of the next signal.
-  [[nodiscard]] next_leaf next() noexcept { return next_leaf(source_); }
+  next_leaf next() noexcept { return next_leaf(source_); }
 
  private:
   explicit unix_signal(detail::signal_source* source) noexcept : source_(source) {}

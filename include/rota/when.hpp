@@ -99,7 +99,7 @@ class any_element {
 namespace core {
 
 template <class... T>
-class [[nodiscard]] all_leaf final : public fixed_group<T...> {
+class ROTA_DETAIL_AWAIT_IT all_leaf final : public fixed_group<T...> {
  public:
   [[gnu::always_inline]] explicit all_leaf(rota::task<T>... children) noexcept
       : fixed_group<T...>(group_rule::all, std::move(children)...) {}
@@ -131,7 +131,7 @@ class [[nodiscard]] all_leaf final : public fixed_group<T...> {
 };
 
 template <class... T>
-class [[nodiscard]] settled_leaf final : public fixed_group<T...> {
+class ROTA_DETAIL_AWAIT_IT settled_leaf final : public fixed_group<T...> {
  public:
   explicit settled_leaf(rota::task<T>... children) noexcept
       : fixed_group<T...>(group_rule::settled, std::move(children)...) {}
@@ -151,7 +151,7 @@ class [[nodiscard]] settled_leaf final : public fixed_group<T...> {
 };
 
 template <class... T>
-class [[nodiscard]] any_leaf final : public fixed_group<T...> {
+class ROTA_DETAIL_AWAIT_IT any_leaf final : public fixed_group<T...> {
  public:
   explicit any_leaf(group_rule rule, rota::task<T>... children) noexcept
       : fixed_group<T...>(rule, std::move(children)...) {}
@@ -180,7 +180,7 @@ class [[nodiscard]] any_leaf final : public fixed_group<T...> {
 };
 
 template <class Container>
-class [[nodiscard]] all_of_range_leaf final : public range_group<Container> {
+class ROTA_DETAIL_AWAIT_IT all_of_range_leaf final : public range_group<Container> {
   using typename range_group<Container>::value_type;
   using value = value_or_monostate<value_type>;
   static_assert(!std::is_reference_v<value_type>,
@@ -204,7 +204,7 @@ class [[nodiscard]] all_of_range_leaf final : public range_group<Container> {
 };
 
 template <class Container>
-class [[nodiscard]] settled_range_leaf final : public range_group<Container> {
+class ROTA_DETAIL_AWAIT_IT settled_range_leaf final : public range_group<Container> {
   using typename range_group<Container>::value_type;
 
  public:
@@ -223,7 +223,7 @@ class [[nodiscard]] settled_range_leaf final : public range_group<Container> {
 };
 
 template <class Container>
-class [[nodiscard]] any_of_range_leaf final : public range_group<Container> {
+class ROTA_DETAIL_AWAIT_IT any_of_range_leaf final : public range_group<Container> {
   using typename range_group<Container>::value_type;
   static_assert(!std::is_reference_v<value_type>,
                 "when_any cannot yield a reference: let the tasks return pointers");
@@ -261,26 +261,26 @@ template <class... T>
 }
 template <class... A>
   requires(core::child_argument<A> && ...)
-[[nodiscard]] core::all_leaf<core::child_result<A>...> when_all(A&&... awaitables) {
+core::all_leaf<core::child_result<A>...> when_all(A&&... awaitables) {
   return core::all_leaf<core::child_result<A>...>(core::as_child(std::forward<A>(awaitables))...);
 }
 /// The same for a range: of tasks, which must be given up (std::move), or of handles. Its values are in a std::vector, in the
 /// order of the range; those of a `std::array` of tasks, or of an `inplace_vector`, in another such, without an allocation.
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::all_of_range_leaf<core::children_kept<Range>> when_all(Range&& range) {
+core::all_of_range_leaf<core::children_kept<Range>> when_all(Range&& range) {
   return core::all_of_range_leaf<core::children_kept<Range>>(core::children_of(std::forward<Range>(range)));
 }
 
 /// Waits for all, whatever they do, and yields how each of them ended. Never throws for a child.
 template <class... A>
   requires(core::child_argument<A> && ...)
-[[nodiscard]] core::settled_leaf<core::child_result<A>...> when_all_settled(A&&... awaitables) {
+core::settled_leaf<core::child_result<A>...> when_all_settled(A&&... awaitables) {
   return core::settled_leaf<core::child_result<A>...>(core::as_child(std::forward<A>(awaitables))...);
 }
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::settled_range_leaf<core::children_kept<Range>> when_all_settled(Range&& range) {
+core::settled_range_leaf<core::children_kept<Range>> when_all_settled(Range&& range) {
   return core::settled_range_leaf<core::children_kept<Range>>(core::children_of(std::forward<Range>(range)));
 }
 
@@ -289,14 +289,14 @@ template <class Range>
 /// several that end at once the first to report counts.
 template <class... A>
   requires(sizeof...(A) > 0 && (core::child_argument<A> && ...))
-[[nodiscard]] core::any_leaf<core::child_result<A>...> when_any(A&&... awaitables) {
+core::any_leaf<core::child_result<A>...> when_any(A&&... awaitables) {
   return core::any_leaf<core::child_result<A>...>(core::group_rule::any,
                                                   core::as_child(std::forward<A>(awaitables))...);
 }
 /// The same for a range, which must not be empty: throws `std::invalid_argument`.
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::any_of_range_leaf<core::children_kept<Range>> when_any(Range&& range) {
+core::any_of_range_leaf<core::children_kept<Range>> when_any(Range&& range) {
   return core::any_of_range_leaf<core::children_kept<Range>>(core::group_rule::any,
                                                              core::children_of(std::forward<Range>(range)));
 }
@@ -304,13 +304,13 @@ template <class Range>
 /// The first value decides. If there is none, the failure that came first is rethrown when all have ended.
 template <class... A>
   requires(sizeof...(A) > 0 && (core::child_argument<A> && ...))
-[[nodiscard]] core::any_leaf<core::child_result<A>...> when_any_success(A&&... awaitables) {
+core::any_leaf<core::child_result<A>...> when_any_success(A&&... awaitables) {
   return core::any_leaf<core::child_result<A>...>(core::group_rule::any_success,
                                                   core::as_child(std::forward<A>(awaitables))...);
 }
 template <class Range>
   requires core::child_range<Range>
-[[nodiscard]] core::any_of_range_leaf<core::children_kept<Range>> when_any_success(Range&& range) {
+core::any_of_range_leaf<core::children_kept<Range>> when_any_success(Range&& range) {
   return core::any_of_range_leaf<core::children_kept<Range>>(core::group_rule::any_success,
                                                              core::children_of(std::forward<Range>(range)));
 }

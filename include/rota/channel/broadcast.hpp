@@ -285,7 +285,7 @@ class broadcast_receiver {
 };
 
 template <class T>
-class detail::broadcast_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT detail::broadcast_leaf final : public core::wait_leaf {
  public:
   explicit broadcast_leaf(broadcast_receiver<T>& of) noexcept
       : wait_leaf(of.on_->to_hear(as_)), of_(&of), as_(of.hears()) {}

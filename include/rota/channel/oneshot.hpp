@@ -131,7 +131,7 @@ struct oneshot_block : oneshot_core {
 };
 
 template <class T, class Result>
-class oneshot_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT oneshot_leaf final : public core::wait_leaf {
  public:
   explicit oneshot_leaf(oneshot_block<T>& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
   bool await_ready() noexcept {
@@ -246,7 +246,7 @@ class oneshot_receiver {
   }
 
   /// co_await it: a std::optional<T>; nothing: the sender went without, or the item was taken before.
-  [[nodiscard]] detail::oneshot_leaf<T, std::optional<T>> recv() noexcept {
+  detail::oneshot_leaf<T, std::optional<T>> recv() noexcept {
     return detail::oneshot_leaf<T, std::optional<T>>(*on_);
   }
   [[nodiscard]] status_or try_recv() noexcept {

@@ -78,7 +78,7 @@ class watch_state final : public news {
 };
 
 template <class T>
-class changed_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT changed_leaf final : public core::wait_leaf {
  public:
   explicit changed_leaf(watch_receiver<T>& of) noexcept
       : wait_leaf(of.on_->to_hear(as_)), of_(&of), as_(of.hears()) {}
@@ -247,7 +247,7 @@ class watch_receiver {
   }
 
   /// co_await it: a value has come that this one has not seen (it counts as seen then), or `closed`.
-  [[nodiscard]] detail::changed_leaf<T> changed() noexcept { return detail::changed_leaf<T>(*this); }
+  detail::changed_leaf<T> changed() noexcept { return detail::changed_leaf<T>(*this); }
   /// The same without waiting: or `empty`.
   [[nodiscard]] heard try_changed() noexcept {
     const auto now = on_->state();
@@ -294,7 +294,7 @@ class watch_receiver {
   /// co_await it: a copy of the first value for which `is_wanted` (called with a const T&) says true, the present one first; nothing: closed
   /// before. What it was called with counts as seen.
   template <class F>
-  [[nodiscard]] task<std::optional<T>> when(F is_wanted)
+  task<std::optional<T>> when(F is_wanted)
     requires std::is_copy_constructible_v<T>
   {
     for (;;) {
@@ -306,14 +306,13 @@ class watch_receiver {
   }
   /// co_await it: the same, or `closed`, or `timed_out`.
   template <class Rep, class Period, class F>
-  [[nodiscard]] task<std::expected<T, recv_status>> when_for(std::chrono::duration<Rep, Period> span,
-                                                             F is_wanted) {
+  task<std::expected<T, recv_status>> when_for(std::chrono::duration<Rep, Period> span, F is_wanted) {
     auto within = when(std::move(is_wanted));
     auto got = co_await timeout(span, std::move(within));
     co_return of(std::move(got));
   }
   template <class Duration, class F>
-  [[nodiscard]] task<std::expected<T, recv_status>> when_until(
+  task<std::expected<T, recv_status>> when_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time, F is_wanted) {
     auto within = when(std::move(is_wanted));
     auto got = co_await with_deadline(time, std::move(within));

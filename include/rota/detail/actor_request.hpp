@@ -276,7 +276,7 @@ class inquiry final : public reply<R> {
 };
 
 /// Until the reply is there.
-class ROTA_API reply_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API reply_leaf final : public leaf {
  public:
   explicit reply_leaf(reply_core& to) noexcept : to_(&to) {}
 

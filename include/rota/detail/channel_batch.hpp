@@ -56,7 +56,7 @@ std::size_t take_many(Core& on, typename Core::slot* place, Out& out, std::size_
 
 /// `Result`: what recv_many(), or its timed forms, yield.
 template <class T, class Core, class Out, class Result>
-class recv_many_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT recv_many_leaf final : public core::wait_leaf {
  public:
   recv_many_leaf(Core& on, Out& out, std::size_t most)
       : wait_leaf(on.to_receive()), on_(&on), out_(&out), most_(most) {

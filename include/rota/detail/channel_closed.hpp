@@ -10,7 +10,7 @@
 
 namespace rota::channel::detail {
 
-class closed_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT closed_leaf final : public core::wait_leaf {
  public:
   explicit closed_leaf(const core::wait_target& at) noexcept : wait_leaf(at) {}
   static void await_resume() noexcept {}
@@ -22,7 +22,7 @@ class waits_for_close {
  public:
   /// co_await it: nobody wants what is sent, so whoever makes it may stop. Nothing is sent any more; or, of a watch and a broadcast, there
   /// is no receiver, which may change when somebody subscribes. A case of a select.
-  [[nodiscard]] closed_leaf closed() noexcept { return closed_leaf(at()); }
+  closed_leaf closed() noexcept { return closed_leaf(at()); }
   /// co_await them: std::expected<void, timed_out>.
   template <class Rep, class Period>
   [[nodiscard]] core::limited<closed_leaf> closed_for(std::chrono::duration<Rep, Period> span) noexcept {

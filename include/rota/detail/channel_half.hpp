@@ -131,7 +131,7 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
 
  public:
   /// co_await it: a send_status. It owns the item until that is sent: see Failure. The move that sends it runs in a claimed place: see Locks.
-  [[nodiscard]] detail::send_leaf<T, Core> send(T item) noexcept {
+  detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
   /// Never waits for room; for another thread that is just moving an item out of the place that comes next, it does: see Locks, Cost. So

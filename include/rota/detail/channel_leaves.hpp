@@ -92,7 +92,7 @@ send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Cor
 }
 
 template <class T, class Core>
-class send_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT send_leaf final : public core::wait_leaf {
  public:
   send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
   bool await_ready() noexcept {
@@ -111,7 +111,7 @@ class send_leaf final : public core::wait_leaf {
 
 /// `Result`: what recv(), or its timed forms, yield.
 template <class T, class Core, class Result>
-class recv_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT recv_leaf final : public core::wait_leaf {
  public:
   explicit recv_leaf(Core& on) noexcept : wait_leaf(on.to_receive()), on_(&on) {}
   bool await_ready() noexcept {

@@ -57,7 +57,7 @@ class ROTA_API next_leaf : public leaf {
 };
 
 /// Waits until all tasks of the set have ended, and throws their outcomes away. Cancelled, it cancels them, and still waits.
-class ROTA_API drain_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API drain_leaf final : public leaf {
  public:
   explicit drain_leaf(completion_queue& queue) noexcept : queue_(&queue) {}
 

@@ -43,6 +43,9 @@
 #define ROTA_DETAIL_KEPT
 #endif
 
+/// Of a class whose objects do nothing by themselves: a compiler that sees one dropped says what is missing.
+#define ROTA_DETAIL_AWAIT_IT [[nodiscard("nothing happens before it is awaited: co_await it")]]
+
 namespace rota::detail {
 
 /// For a static_assert in a function that must not be called: false when it is.

@@ -183,7 +183,7 @@ class generator_promise<T&> final : public generator_base {
 
 /// What async_generator::next() gives: co_await it.
 template <class T>
-class [[nodiscard]] next_of {
+class ROTA_DETAIL_AWAIT_IT next_of {
   using promise = generator_promise<T>;
   using given = typename promise::given;
 

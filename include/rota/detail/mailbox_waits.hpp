@@ -50,7 +50,7 @@ struct mailbox_waiter : ring_links<mailbox_waiter> {
 };
 
 /// Waits for nothing, but counts as an operation of the task.
-class ROTA_API turn_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API turn_leaf final : public leaf {
  public:
   turn_leaf() = default;
   [[nodiscard]] bool is_ready() noexcept final { return true; }
@@ -63,7 +63,7 @@ class ROTA_API turn_leaf final : public leaf {
 };
 
 /// Until there may be room, or the mailbox is closed.
-class ROTA_API room_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API room_leaf final : public leaf {
  public:
   /// `again`: it was woken before and came too late; it goes before those who have not been woken yet.
   room_leaf(mailbox_core& box, bool again) noexcept : box_(&box), again_(again) {}
@@ -84,7 +84,7 @@ class ROTA_API room_leaf final : public leaf {
 };
 
 /// Until a mailbox was empty once, or has ended.
-class ROTA_API rest_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API rest_leaf final : public leaf {
  public:
   enum class until : unsigned char { empty, over };
   rest_leaf(mailbox_core& box, until what) noexcept : box_(&box) { me_.until_over = what == until::over; }

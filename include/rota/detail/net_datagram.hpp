@@ -37,7 +37,7 @@ class ROTA_API receive_leaf : public counting_leaf {
 
 /// And says who sent it.
 template <class Endpoint>
-class ROTA_API receive_from_leaf final : public receive_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API receive_from_leaf final : public receive_leaf {
  public:
   receive_from_leaf(socket* s, std::span<std::byte> into, Endpoint& from, read_leaf::what_then then) noexcept
       : receive_leaf(s, into, then), from_(&from) {}
@@ -67,7 +67,7 @@ class ROTA_API send_leaf : public counting_leaf {
 
 /// To somebody.
 template <class Endpoint>
-class ROTA_API send_to_leaf final : public send_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API send_to_leaf final : public send_leaf {
  public:
   send_to_leaf(socket* s, std::span<const std::byte> from, const Endpoint& to) noexcept
       : send_leaf(s, from), to_(&to) {}
@@ -80,7 +80,7 @@ extern template class send_to_leaf<endpoint>;
 
 /// The same by a unix socket. The system does not say when there is room at a receiver that is not the peer, so it tries again and again: after 1 ms,
 /// 2 ms, .. 64 ms.
-class ROTA_API unix_send_to_leaf final : public send_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API unix_send_to_leaf final : public send_leaf {
  public:
   unix_send_to_leaf(socket* s, std::span<const std::byte> from, const unix_endpoint& to) noexcept
       : send_leaf(s, from), to_(&to) {}
@@ -95,7 +95,7 @@ class ROTA_API unix_send_to_leaf final : public send_leaf {
   timing::task_timer timer_;
 };
 
-class ROTA_API receive_batch_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API receive_batch_leaf final : public counting_leaf {
  public:
   receive_batch_leaf(socket* s, std::span<datagram> into) noexcept : counting_leaf(s, false), into_(into) {}
   [[nodiscard]] const char* what() const noexcept override { return "datagram receive"; }
@@ -105,7 +105,7 @@ class ROTA_API receive_batch_leaf final : public counting_leaf {
   std::span<datagram> into_;
 };
 
-class ROTA_API send_batch_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API send_batch_leaf final : public counting_leaf {
  public:
   send_batch_leaf(socket* s, std::span<const datagram> from) noexcept : counting_leaf(s, true), from_(from) {}
   [[nodiscard]] const char* what() const noexcept override { return "datagram send"; }

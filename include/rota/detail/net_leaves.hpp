@@ -128,7 +128,7 @@ class ROTA_API counting_leaf : public socket_leaf {
   result<std::size_t> result_{0};
 };
 
-class ROTA_API read_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API read_leaf final : public counting_leaf {
  public:
   enum class what_then : unsigned char { taken, stays };
 
@@ -145,7 +145,7 @@ class ROTA_API read_leaf final : public counting_leaf {
   what_then then_;
 };
 
-class ROTA_API read_v_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API read_v_leaf final : public counting_leaf {
  public:
   read_v_leaf(socket* s, std::span<const std::span<std::byte>> into) noexcept
       : counting_leaf(s, false), into_(into) {}
@@ -157,7 +157,7 @@ class ROTA_API read_v_leaf final : public counting_leaf {
   std::span<const std::span<std::byte>> into_;
 };
 
-class ROTA_API write_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API write_leaf final : public counting_leaf {
  public:
   write_leaf(socket* s, std::span<const std::byte> from, bool all) noexcept
       : counting_leaf(s, true), from_(from), all_(all) {}
@@ -169,7 +169,7 @@ class ROTA_API write_leaf final : public counting_leaf {
   bool all_;
 };
 
-class ROTA_API write_v_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API write_v_leaf final : public counting_leaf {
  public:
   write_v_leaf(socket* s, std::span<const std::span<const std::byte>> from, bool all) noexcept
       : counting_leaf(s, true), from_(from), all_(all) {}
@@ -183,7 +183,7 @@ class ROTA_API write_v_leaf final : public counting_leaf {
   bool all_;
 };
 
-class ROTA_API send_file_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API send_file_leaf final : public counting_leaf {
  public:
   send_file_leaf(socket* s, int file, std::int64_t offset, std::size_t size) noexcept
       : counting_leaf(s, true), file_(file), offset_(offset), left_(size) {}
@@ -197,7 +197,7 @@ class ROTA_API send_file_leaf final : public counting_leaf {
 };
 
 /// Until a read, or a write, would not wait.
-class ROTA_API ready_leaf final : public socket_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API ready_leaf final : public socket_leaf {
  public:
   ready_leaf(socket* s, bool for_writing) noexcept : socket_leaf(s, for_writing), for_writing_(for_writing) {}
   result<void> await_resume() noexcept { return std::move(result_); }

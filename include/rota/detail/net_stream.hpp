@@ -23,17 +23,17 @@ namespace detail {
 class ROTA_API reading_socket {
  public:
   /// Some bytes, at most `into.size()`; 0: the peer has finished (or `into` is empty).
-  [[nodiscard]] read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
+  read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
   /// The same into several places, one after the other; up to 64 of them are used at a time.
-  [[nodiscard]] read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
+  read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
     return read_v_leaf(socket_.get(), into);
   }
   /// As read(), and the bytes stay: the next read gives them again.
-  [[nodiscard]] read_leaf peek(std::span<std::byte> into) noexcept {
+  read_leaf peek(std::span<std::byte> into) noexcept {
     return read_leaf(socket_.get(), into, read_leaf::what_then::stays);
   }
   /// co_await it: a result<void>, when there is something to read, the end, or an error. One system call more than a read that waits.
-  [[nodiscard]] ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
+  ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
   /// Never waits: std::errc::operation_would_block.
   [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
   [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
@@ -51,38 +51,38 @@ class ROTA_API reading_socket {
 class ROTA_API writing_socket {
  public:
   /// Some bytes; how many.
-  [[nodiscard]] write_leaf write(std::span<const std::byte> from) noexcept {
+  write_leaf write(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, false);
   }
   /// All of them. After an error an unknown part has been sent.
-  [[nodiscard]] write_leaf write_all(std::span<const std::byte> from) noexcept {
+  write_leaf write_all(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, true);
   }
   /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
   /// the part that counts.
-  [[nodiscard]] write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
+  write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
     return write_all(std::as_bytes(std::span(text)));
   }
   template <std::size_t N>
   write_leaf write_all(char (&buffer)[N]) = delete;
   /// The same of a literal, without the zero at its end; zeros in the middle are sent.
   template <std::size_t N>
-  [[nodiscard]] write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+  write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
   }
   /// The same from several places, one after the other; up to 64 of them go at a time.
-  [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
+  write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
   }
-  [[nodiscard]] write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
+  write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, true);
   }
   /// `size` bytes of an open file, from `offset`, without copying them through this process. Fewer: the file ended.
-  [[nodiscard]] send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
+  send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
     return send_file_leaf(socket_.get(), file, offset, size);
   }
   /// co_await it: a result<void>, when there is room, or an error.
-  [[nodiscard]] ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
+  ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
   /// Never waits: std::errc::operation_would_block.
   [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
   /// Says that this side has finished: the peer reads 0.
@@ -102,42 +102,42 @@ class ROTA_API writing_socket {
 class ROTA_API stream_socket {
  public:
   // See reading_socket and writing_socket.
-  [[nodiscard]] read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
-  [[nodiscard]] read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
+  read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
+  read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
     return read_v_leaf(socket_.get(), into);
   }
-  [[nodiscard]] read_leaf peek(std::span<std::byte> into) noexcept {
+  read_leaf peek(std::span<std::byte> into) noexcept {
     return read_leaf(socket_.get(), into, read_leaf::what_then::stays);
   }
-  [[nodiscard]] ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
+  ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
   [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
 
-  [[nodiscard]] write_leaf write(std::span<const std::byte> from) noexcept {
+  write_leaf write(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, false);
   }
-  [[nodiscard]] write_leaf write_all(std::span<const std::byte> from) noexcept {
+  write_leaf write_all(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, true);
   }
-  [[nodiscard]] write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
+  write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
     return write_all(std::as_bytes(std::span(text)));
   }
   template <std::size_t N>
   write_leaf write_all(char (&buffer)[N]) = delete;
   /// The same of a literal, without the zero at its end; zeros in the middle are sent.
   template <std::size_t N>
-  [[nodiscard]] write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+  write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
   }
-  [[nodiscard]] write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
+  write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
   }
-  [[nodiscard]] write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
+  write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, true);
   }
-  [[nodiscard]] send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
+  send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
     return send_file_leaf(socket_.get(), file, offset, size);
   }
-  [[nodiscard]] ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
+  ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
   [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
 
   /// Says that this side has finished: the peer reads 0.
@@ -153,7 +153,7 @@ class ROTA_API stream_socket {
   /// Failure       errc::closed; errc::forked: in a forked child, where it touches nothing; ENOTCONN, ECONNRESET: the peer has reset the connection;
   ///               std::errc::bad_file_descriptor: the stream is empty.
   /// Cost          A frame with a buffer of 4 KiB.
-  [[nodiscard]] task<result<finish_outcome>> finish(std::chrono::nanoseconds limit);
+  task<result<finish_outcome>> finish(std::chrono::nanoseconds limit);
   /// Discards what has been received and not been read, at most a megabyte. No other task reads. Never waits. Nothing in a forked child, where the input is the parent's, or
   /// if the stream is empty.
   void discard_received() noexcept;

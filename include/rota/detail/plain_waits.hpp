@@ -16,7 +16,7 @@ class plain_waits;
 
 /// What wait() gives: co_await it.
 template <class Primitive>
-class plain_wait final : public wait_leaf {
+class ROTA_DETAIL_AWAIT_IT plain_wait final : public wait_leaf {
  public:
   plain_wait(Primitive& of, const wait_target& at, std::uint64_t since) noexcept : wait_leaf(at), of_(&of) {
     node().wanted = since;
@@ -50,7 +50,7 @@ template <class Primitive>
 class plain_waits {
  public:
   /// co_await it.
-  [[nodiscard]] plain_wait<Primitive> wait() noexcept {
+  plain_wait<Primitive> wait() noexcept {
     return plain_wait<Primitive>(primitive(), primitive().target(), primitive().since());
   }
   /// False: one would have to wait. Needs no runtime.

@@ -217,7 +217,7 @@ using cases_of = all_cases<std::index_sequence_for<C...>, C...>;
 
 /// What select() gives: co_await it.
 template <class... C>
-class [[nodiscard]] select_leaf final : private cases_of<C...>, public select_core {
+class ROTA_DETAIL_AWAIT_IT select_leaf final : private cases_of<C...>, public select_core {
  public:
   explicit select_leaf(order_of_cases order, C... cases)
       : cases_of<C...>(cases...), select_core(leaves_, order) {

@@ -97,7 +97,7 @@ class [[nodiscard]] turn {
 };
 
 /// A task that waits for its turn.
-class ROTA_API turn_leaf final : public wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API turn_leaf final : public wait_leaf {
  public:
   explicit turn_leaf(turn_line& of) noexcept : wait_leaf(of.entering()), of_(&of) {}
   [[nodiscard]] turn await_resume() {
@@ -110,7 +110,7 @@ class ROTA_API turn_leaf final : public wait_leaf {
 };
 
 /// A task that waits for the last turn.
-class ROTA_API last_turn_leaf final : public wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API last_turn_leaf final : public wait_leaf {
  public:
   explicit last_turn_leaf(turn_line& of) noexcept : wait_leaf(of.finishing()), of_(&of) {}
   void await_resume() noexcept { of_->end(); }
@@ -139,7 +139,7 @@ class ROTA_API turn_place {
 };
 
 /// The task has begun, and waits in its place.
-class ROTA_API place_leaf final : public leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API place_leaf final : public leaf {
  public:
   explicit place_leaf(turn_place& at) noexcept : at_(&at) {}
   [[nodiscard]] bool is_ready() noexcept override;

@@ -51,28 +51,28 @@ class ROTA_API directory {
   ~directory() = default;
 
   /// Nothing: no more.
-  [[nodiscard]] task<result<std::optional<dir_entry>>> next();
+  task<result<std::optional<dir_entry>>> next();
   /// As many as the system gives at a time; none: no more.
-  [[nodiscard]] task<result<std::vector<dir_entry>>> batch();
+  task<result<std::vector<dir_entry>>> batch();
 
  private:
   friend task<result<directory>> read_dir(std::string path);
   explicit directory(detail::descriptor fd) noexcept : fd_(std::move(fd)) {}
-  [[nodiscard]] task<result<void>> fill();
+  task<result<void>> fill();
 
   detail::descriptor fd_;
   std::vector<dir_entry> read_;  // the last one is the next
   std::vector<std::byte> rest_;  // has been given by the system, and there was no memory for it
 };
 
-[[nodiscard]] ROTA_API task<result<directory>> read_dir(std::string path);
+ROTA_API task<result<directory>> read_dir(std::string path);
 
 /// Makes `path`, and what is missing above it. That it is there already is right, if it is a directory; else EEXIST or ENOTDIR.
 /// `mode`, less the process's umask, is `path`'s; what is above it is made so, too, but its owner may write and search it in any case.
 ///
 /// Failure       As create_dir(). What was made before an error stays.
 /// Cost          One closure in the blocking pool.
-[[nodiscard]] ROTA_API task<result<void>> create_dir_all(std::string path, unsigned mode = 0777);
+ROTA_API task<result<void>> create_dir_all(std::string path, unsigned mode = 0777);
 
 /// Removes a directory and all that is in it, however deep. A symbolic link is removed, and never followed: `path` itself, too, if it is one. Each step
 /// is made from the directory that was opened, not by a path: who exchanges directories for links meanwhile gains nothing.
@@ -81,6 +81,6 @@ class ROTA_API directory {
 ///               somebody has moved a directory out while it was being emptied; std::errc::invalid_argument: it ends in "." or "..", or is "/".
 ///               Cancelled, it stops between two of them.
 /// Cost          One closure in the blocking pool; memory for the names in a directory and in those above it; four descriptors.
-[[nodiscard]] ROTA_API task<result<void>> remove_dir_all(std::string path);
+ROTA_API task<result<void>> remove_dir_all(std::string path);
 
 }  // namespace rota::fs

@@ -48,11 +48,11 @@ class ROTA_API open_options {
   /// A descriptor that a cancelled open() was given is closed. A FIFO that is opened only to read, or only to write, waits here for its other side,
   /// as in open(2); a cancellation, or a deadline, ends that at once, or 5 ms later. With O_NONBLOCK among the custom flags it does not wait.
   /// A device that waits in its own open, as a serial line for its carrier, is not called back: open it with O_NONBLOCK.
-  [[nodiscard]] task<result<file>> open(std::string path) const;
+  task<result<file>> open(std::string path) const;
 
  private:
-  [[nodiscard]] static task<result<file>> open_as(open_options how, std::string path);
-  [[nodiscard]] static task<result<file>> wait_for_peer(file opened, int flags);
+  static task<result<file>> open_as(open_options how, std::string path);
+  static task<result<file>> wait_for_peer(file opened, int flags);
   [[nodiscard]] result<int> flags() const noexcept;
 
   bool reads_ = false;
@@ -89,11 +89,11 @@ class ROTA_API file {
  public:
   file() noexcept = default;
   /// To read it.
-  [[nodiscard]] static task<result<file>> open(std::string path);
+  static task<result<file>> open(std::string path);
   /// To write it: it is made, or emptied.
-  [[nodiscard]] static task<result<file>> create(std::string path);
+  static task<result<file>> create(std::string path);
   /// To read and write it: it is made, and must not be there.
-  [[nodiscard]] static task<result<file>> create_new(std::string path);
+  static task<result<file>> create_new(std::string path);
   /// One that was opened elsewhere: owns it from now on, and no child inherits it any more, unless it is 0, 1 or 2. The cursor is where the
   /// descriptor stands. An error: it stays the caller's.
   [[nodiscard]] static result<file> adopt(int fd) noexcept;
@@ -102,24 +102,23 @@ class ROTA_API file {
 
   // At the cursor, which moves on.
   /// Some bytes, at most `into.size()`; 0: the end (or `into` is empty).
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into);
+  task<result<std::size_t>> read(std::span<std::byte> into);
   /// The same into several places, one after the other; up to 64 of them are used at a time. So `read_v_at`, `write_v` and `write_v_at`.
-  [[nodiscard]] task<result<std::size_t>> read_v(std::span<const std::span<std::byte>> into);
+  task<result<std::size_t>> read_v(std::span<const std::span<std::byte>> into);
   /// Some bytes, at least one unless `from` is empty.
-  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from);
-  [[nodiscard]] task<result<std::size_t>> write_v(std::span<const std::span<const std::byte>> from);
+  task<result<std::size_t>> write(std::span<const std::byte> from);
+  task<result<std::size_t>> write_v(std::span<const std::span<const std::byte>> from);
 
   // Elsewhere. To write so what appends is std::errc::invalid_argument: the system would append it.
-  [[nodiscard]] task<result<std::size_t>> read_at(std::span<std::byte> into, std::uint64_t offset) const;
-  [[nodiscard]] task<result<std::size_t>> read_v_at(std::span<const std::span<std::byte>> into,
-                                                    std::uint64_t offset) const;
-  [[nodiscard]] task<result<std::size_t>> write_at(std::span<const std::byte> from, std::uint64_t offset);
-  [[nodiscard]] task<result<std::size_t>> write_v_at(std::span<const std::span<const std::byte>> from,
-                                                     std::uint64_t offset);
+  task<result<std::size_t>> read_at(std::span<std::byte> into, std::uint64_t offset) const;
+  task<result<std::size_t>> read_v_at(std::span<const std::span<std::byte>> into, std::uint64_t offset) const;
+  task<result<std::size_t>> write_at(std::span<const std::byte> from, std::uint64_t offset);
+  task<result<std::size_t>> write_v_at(std::span<const std::span<const std::byte>> from,
+                                       std::uint64_t offset);
   /// Fills `into`. errc::end_of_stream: there was less.
-  [[nodiscard]] task<result<void>> read_exact_at(std::span<std::byte> into, std::uint64_t offset) const;
+  task<result<void>> read_exact_at(std::span<std::byte> into, std::uint64_t offset) const;
   /// All of `from`. After an error an unknown part has been written.
-  [[nodiscard]] task<result<void>> write_all_at(std::span<const std::byte> from, std::uint64_t offset);
+  task<result<void>> write_all_at(std::span<const std::byte> from, std::uint64_t offset);
   /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
   /// the part that counts.
   [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> write_all_at(std::string_view text ROTA_DETAIL_KEPT,
@@ -137,30 +136,30 @@ class ROTA_API file {
 
   /// So many bytes, from here on, of those that `from` gives from its cursor on, until its end; both cursors move on. For io::copy: the bytes do not
   /// pass through this process where the system can do without.
-  [[nodiscard]] task<result<std::uint64_t>> take_from(file& from, io::copy_options how);
+  task<result<std::uint64_t>> take_from(file& from, io::copy_options how);
 
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   /// std::errc::invalid_argument: above 2^63 - 1; ESPIPE: it has no offsets.
   result<void> seek_to(std::uint64_t offset) noexcept;
   /// Where the cursor is then. std::errc::invalid_argument: before the start, or above 2^63 - 1, and it has not moved. Beyond the end is right: what is
   /// written there leaves a hole.
-  [[nodiscard]] task<result<std::uint64_t>> seek(std::int64_t offset, seek_from whence);
+  task<result<std::uint64_t>> seek(std::int64_t offset, seek_from whence);
 
   /// All that was written is on the disk, and what the system knows of the file.
-  [[nodiscard]] task<result<void>> sync_all();
+  task<result<void>> sync_all();
   /// The same without what nobody needs to read it, as its times.
-  [[nodiscard]] task<result<void>> sync_data();
-  [[nodiscard]] task<result<file_info>> metadata() const;
+  task<result<void>> sync_data();
+  task<result<file_info>> metadata() const;
   /// Cut, or filled up with zeroes that take no room.
-  [[nodiscard]] task<result<void>> set_len(std::uint64_t size);
+  task<result<void>> set_len(std::uint64_t size);
   /// There is room for these bytes: a write there does not fail for want of it. The file grows if it ends before. EOPNOTSUPP: not on this file
   /// system.
-  [[nodiscard]] task<result<void>> preallocate(std::uint64_t offset, std::uint64_t size);
-  [[nodiscard]] task<result<void>> set_permissions(unsigned mode);
+  task<result<void>> preallocate(std::uint64_t offset, std::uint64_t size);
+  task<result<void>> set_permissions(unsigned mode);
 
   /// Closes it, and says what the system says of writes that it had put off (EIO, ENOSPC, EDQUOT); sync_all() is what makes sure. The destructor closes
   /// where it runs, which may take a while if it is the last of a large file that has no name. Cancelled, it is closed.
-  [[nodiscard]] task<result<void>> close() &&;
+  task<result<void>> close() &&;
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(fd_); }
   /// -1: it is closed.
   [[nodiscard]] int native_handle() const noexcept { return fd_.get(); }

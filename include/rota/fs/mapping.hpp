@@ -60,8 +60,8 @@ class ROTA_API mapping {
   mapping& operator=(const mapping&) = delete;
   ~mapping();
 
-  [[nodiscard]] static task<result<mapping>> of(const file& f);
-  [[nodiscard]] static task<result<mapping>> of(const file& f, mapping_options how);
+  static task<result<mapping>> of(const file& f);
+  static task<result<mapping>> of(const file& f, mapping_options how);
 
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {at_, size_}; }
   /// Empty, if it was mapped to be read.
@@ -76,7 +76,7 @@ class ROTA_API mapping {
   result<void> advise(advice what, std::size_t first, std::size_t count) noexcept;
   /// What was written is on the disk. Of what was mapped to be read, or copied, there is nothing.
   [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> sync() { return sync(0, size_); }
-  [[nodiscard]] task<result<void>> sync(std::size_t first, std::size_t count);
+  task<result<void>> sync(std::size_t first, std::size_t count);
 
  private:
   [[nodiscard]] std::span<std::byte> pages_of(std::size_t first, std::size_t count) const noexcept;

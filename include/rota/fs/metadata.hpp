@@ -73,8 +73,8 @@ struct file_info {
 ///               Cancelled, nothing has happened. Throws `std::bad_alloc`.
 /// Cost          One operation of the ring, or one closure in the blocking pool.
 /// Example       examples/files.cpp
-[[nodiscard]] ROTA_API task<result<file_info>> metadata(std::string path);
+ROTA_API task<result<file_info>> metadata(std::string path);
 /// The same of a symbolic link itself.
-[[nodiscard]] ROTA_API task<result<file_info>> symlink_metadata(std::string path);
+ROTA_API task<result<file_info>> symlink_metadata(std::string path);
 
 }  // namespace rota::fs

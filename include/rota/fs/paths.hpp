@@ -19,28 +19,28 @@ using io::result;
 // Example       examples/files.cpp
 
 /// Whether `path` leads to something. An error: it cannot be known (EACCES, ELOOP, ...). It may change until the answer is looked at.
-[[nodiscard]] ROTA_API task<result<bool>> exists(std::string path);
+ROTA_API task<result<bool>> exists(std::string path);
 
 /// A file, a symbolic link, whatever is no directory (EISDIR).
-[[nodiscard]] ROTA_API task<result<void>> remove_file(std::string path);
+ROTA_API task<result<void>> remove_file(std::string path);
 /// An empty directory: ENOTEMPTY, ENOTDIR.
-[[nodiscard]] ROTA_API task<result<void>> remove_dir(std::string path);
+ROTA_API task<result<void>> remove_dir(std::string path);
 /// `mode`: less the process's umask.
-[[nodiscard]] ROTA_API task<result<void>> create_dir(std::string path, unsigned mode = 0777);
+ROTA_API task<result<void>> create_dir(std::string path, unsigned mode = 0777);
 
 /// What was at `to` is replaced, at once, for all who look. EXDEV: another file system.
-[[nodiscard]] ROTA_API task<result<void>> rename(std::string from, std::string to);
+ROTA_API task<result<void>> rename(std::string from, std::string to);
 /// There must be nothing at `to`: EEXIST. EINVAL: the file system cannot say so.
-[[nodiscard]] ROTA_API task<result<void>> rename_new(std::string from, std::string to);
+ROTA_API task<result<void>> rename_new(std::string from, std::string to);
 /// Another name for `from`, which is not followed if it is a symbolic link.
-[[nodiscard]] ROTA_API task<result<void>> hard_link(std::string from, std::string to);
+ROTA_API task<result<void>> hard_link(std::string from, std::string to);
 /// At `path` is a symbolic link to `target` then, whether that is there or not.
-[[nodiscard]] ROTA_API task<result<void>> symlink(std::string target, std::string path);
+ROTA_API task<result<void>> symlink(std::string target, std::string path);
 /// Where a symbolic link leads to. EINVAL: it is none.
-[[nodiscard]] ROTA_API task<result<std::string>> read_link(std::string path);
+ROTA_API task<result<std::string>> read_link(std::string path);
 /// Absolute, without symbolic links, "." and "..". All of it must be there.
-[[nodiscard]] ROTA_API task<result<std::string>> canonicalize(std::string path);
+ROTA_API task<result<std::string>> canonicalize(std::string path);
 /// Of what `path` leads to.
-[[nodiscard]] ROTA_API task<result<void>> set_permissions(std::string path, unsigned mode);
+ROTA_API task<result<void>> set_permissions(std::string path, unsigned mode);
 
 }  // namespace rota::fs

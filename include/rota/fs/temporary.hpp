@@ -16,8 +16,8 @@ namespace rota::fs {
 /// Failure       As open_options::open(). Throws `std::bad_alloc`.
 /// Cost          One closure in the blocking pool. Where the file system has no files without a name: one that has one for a moment.
 /// Example       examples/files.cpp
-[[nodiscard]] ROTA_API task<result<file>> temp_file();
-[[nodiscard]] ROTA_API task<result<file>> temp_file(std::string folder);
+ROTA_API task<result<file>> temp_file();
+ROTA_API task<result<file>> temp_file(std::string folder);
 
 /// A directory of one's own (0700), with a name that nobody else has, removed with all that is in it by the destructor.
 ///
@@ -42,17 +42,17 @@ class ROTA_API temp_dir {
   ~temp_dir();
 
   /// Where the process keeps such files.
-  [[nodiscard]] static task<result<temp_dir>> create();
+  static task<result<temp_dir>> create();
   /// In `folder`: "<prefix>0123456789abcdef"; its path is absolute, also where `folder` is not. ENOENT: `folder` is "".
   /// std::errc::invalid_argument: a slash in `prefix`.
-  [[nodiscard]] static task<result<temp_dir>> create_in(std::string folder, std::string prefix);
+  static task<result<temp_dir>> create_in(std::string folder, std::string prefix);
 
   /// "": it is empty, was removed, released or moved from.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// `name` in it.
   [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
   /// Removes it. After an error, or cancelled, the destructor tries it once more.
-  [[nodiscard]] task<result<void>> remove();
+  task<result<void>> remove();
   /// It stays.
   [[nodiscard]] std::string release() noexcept {
     process_ = 0;

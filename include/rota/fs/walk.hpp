@@ -64,7 +64,7 @@ class ROTA_API walk {
   ~walk();
 
   /// Nothing: no more.
-  [[nodiscard]] task<std::optional<walk_entry>> next();
+  task<std::optional<walk_entry>> next();
   /// What is in the directory that was given last is left out; nothing, if it was none.
   void skip();
 

@@ -49,10 +49,10 @@ class ROTA_API watcher {
   [[nodiscard]] static result<watcher> open() noexcept;
 
   /// A file, or a directory: what happens in it. The same file again: the same number, and `events` instead of those before.
-  [[nodiscard]] task<result<int>> add(std::string path, unsigned events);
+  task<result<int>> add(std::string path, unsigned events);
   /// IN_IGNORED comes when it is done.
   result<void> remove(int watch) noexcept;
-  [[nodiscard]] task<result<watch_event>> next();
+  task<result<watch_event>> next();
 
  private:
   class state;

@@ -27,18 +27,16 @@ using io::result;
 // Example       examples/files.cpp
 
 /// errc::too_long: there are more than `most` bytes.
-[[nodiscard]] ROTA_API task<result<std::vector<std::byte>>> read(std::string path,
-                                                                 std::size_t most = ~std::size_t{0});
+ROTA_API task<result<std::vector<std::byte>>> read(std::string path, std::size_t most = ~std::size_t{0});
 /// The same as text, whatever bytes they are.
-[[nodiscard]] ROTA_API task<result<std::string>> read_to_string(std::string path,
-                                                                std::size_t most = ~std::size_t{0});
+ROTA_API task<result<std::string>> read_to_string(std::string path, std::size_t most = ~std::size_t{0});
 
 /// It is made, or what was in it goes first.
-[[nodiscard]] ROTA_API task<result<void>> write(std::string path, std::span<const std::byte> all);
-[[nodiscard]] ROTA_API task<result<void>> write(std::string path, std::string text);
+ROTA_API task<result<void>> write(std::string path, std::span<const std::byte> all);
+ROTA_API task<result<void>> write(std::string path, std::string text);
 /// It is made, or they go behind what is there.
-[[nodiscard]] ROTA_API task<result<void>> append(std::string path, std::span<const std::byte> more);
-[[nodiscard]] ROTA_API task<result<void>> append(std::string path, std::string text);
+ROTA_API task<result<void>> append(std::string path, std::span<const std::byte> more);
+ROTA_API task<result<void>> append(std::string path, std::string text);
 
 struct atomic_options {
   std::optional<unsigned>
@@ -49,14 +47,14 @@ struct atomic_options {
 /// Who opens `path` finds what was there before, or all of this, and never a part, also after a crash: written into a file of another name beside
 /// it (".name.0123456789abcdef"), which is renamed then, or removed. A symbolic link at `path` is replaced itself. Owner, access lists and
 /// hard links of what was there go. An error after the renaming (EIO): it is there, but may not be on the disk.
-[[nodiscard]] ROTA_API task<result<void>> write_atomically(std::string path, std::span<const std::byte> all);
-[[nodiscard]] ROTA_API task<result<void>> write_atomically(std::string path, std::string text);
-[[nodiscard]] ROTA_API task<result<void>> write_atomically(std::string path,
-                                                           std::span<const std::byte> all,
-                                                           atomic_options how);
+ROTA_API task<result<void>> write_atomically(std::string path, std::span<const std::byte> all);
+ROTA_API task<result<void>> write_atomically(std::string path, std::string text);
+ROTA_API task<result<void>> write_atomically(std::string path,
+                                             std::span<const std::byte> all,
+                                             atomic_options how);
 
 /// All of `from`'s bytes, and its lowest nine permissions; how many. `to` is made, or what was in it goes. By sharing blocks where the file system can,
 /// else within the kernel, else through this process. EISDIR; std::errc::invalid_argument: `from` is no regular file, `to` is a FIFO, or both are the same.
-[[nodiscard]] ROTA_API task<result<std::uint64_t>> copy(std::string from, std::string to);
+ROTA_API task<result<std::uint64_t>> copy(std::string from, std::string to);
 
 }  // namespace rota::fs

@@ -591,7 +591,7 @@ class executor {
   /// mailbox::join(); std::bad_alloc.
   ROTA_API void drain();
   /// The same for tasks: the task waits. Throws errc::would_deadlock in its own handlers.
-  [[nodiscard]] ROTA_API task<void> async_drain();
+  ROTA_API task<void> async_drain();
   [[nodiscard]] ROTA_API executor_stats stats() const;
 
  private:

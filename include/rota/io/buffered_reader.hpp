@@ -50,7 +50,7 @@ class buffered_reader {
   explicit buffered_reader(R& from, std::size_t capacity = 8192) : from_(&from), buffer_(capacity) {}
 
   /// Some bytes, at most `into.size()`; 0: the end (or `into` is empty).
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) {
+  task<result<std::size_t>> read(std::span<std::byte> into) {
     if (into.empty()) co_return 0;
     if (buffer_.size() == 0 && into.size() >= buffer_.capacity()) co_return co_await from_->read(into);
     if (buffer_.size() == 0) {
@@ -61,7 +61,7 @@ class buffered_reader {
   }
 
   /// What is buffered; reads once if nothing is. Empty: the end. consume() says how much of it was used.
-  [[nodiscard]] task<result<std::span<const std::byte>>> fill() {
+  task<result<std::span<const std::byte>>> fill() {
     if (buffer_.size() == 0) {
       const result<std::size_t> got = co_await read_more();
       if (!got.has_value()) co_return std::unexpected(got.error());
@@ -72,7 +72,7 @@ class buffered_reader {
   /// stream has ended and nothing was left. errc::end_of_stream: it has ended after fewer bytes, which stay buffered. errc::too_long: `least`
   /// is above most_buffered; nothing is read then. Reads nothing if `least` bytes are buffered already: after fill(0) nothing says
   /// that the stream has ended.
-  [[nodiscard]] task<result<std::span<const std::byte>>> fill(std::size_t least) {
+  task<result<std::span<const std::byte>>> fill(std::size_t least) {
     if (least > most_buffered) co_return std::unexpected(make_error_code(errc::too_long));
     while (buffer_.size() < least) {
       const result<std::size_t> got = co_await read_more(most_buffered - buffer_.size());
@@ -85,7 +85,7 @@ class buffered_reader {
   }
   /// Reads once, behind what is buffered, and returns how many bytes came. 0: the end. errc::too_long: most_buffered bytes are buffered
   /// already; nothing is read then.
-  [[nodiscard]] task<result<std::size_t>> more() {
+  task<result<std::size_t>> more() {
     if (buffer_.size() >= most_buffered) co_return std::unexpected(make_error_code(errc::too_long));
     const result<std::size_t> got = co_await read_more(most_buffered - buffer_.size());
     co_return got;
@@ -94,7 +94,7 @@ class buffered_reader {
   void consume(std::size_t n) noexcept { buffer_.consume(n); }
 
   /// Fills `into`. errc::end_of_stream: there was less, and that is gone, as after a cancellation.
-  [[nodiscard]] task<result<void>> read_exact(std::span<std::byte> into) {
+  task<result<void>> read_exact(std::span<std::byte> into) {
     while (!into.empty()) {
       const result<std::size_t> got = co_await read(into);
       if (!got.has_value()) co_return std::unexpected(got.error());

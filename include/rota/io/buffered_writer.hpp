@@ -36,7 +36,7 @@ class buffered_writer {
   explicit buffered_writer(W& to, std::size_t capacity = 8192) : to_(&to), buffer_(capacity) {}
 
   /// Takes some bytes, at least one unless there are none.
-  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
+  task<result<std::size_t>> write(std::span<const std::byte> from) {
     if (from.empty()) co_return 0;
     if (buffer_.is_full()) {
       const result<void> flushed = co_await flush();
@@ -63,7 +63,7 @@ class buffered_writer {
   }
 
   /// Writes what is pending.
-  [[nodiscard]] task<result<void>> flush() {
+  task<result<void>> flush() {
     while (!buffer_.is_empty()) {
       const result<std::size_t> put = co_await to_->write(buffer_.pending());
       if (!put.has_value() || *put == 0) {

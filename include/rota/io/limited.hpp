@@ -22,7 +22,7 @@ class limited_reader {
  public:
   limited_reader(R& from, std::uint64_t limit) noexcept : from_(&from), left_(limit) {}
 
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) {
+  task<result<std::size_t>> read(std::span<std::byte> into) {
     if (into.size() > left_) into = into.first(static_cast<std::size_t>(left_));
     if (into.empty()) co_return 0;
     const result<std::size_t> got = co_await from_->read(into);
@@ -50,12 +50,12 @@ class counted {
  public:
   explicit counted(S& inner) noexcept : inner_(&inner) {}
 
-  [[nodiscard]] task<result<std::size_t>> read(std::span<std::byte> into) {
+  task<result<std::size_t>> read(std::span<std::byte> into) {
     const result<std::size_t> got = co_await inner_->read(into);
     if (got.has_value()) read_ += *got;
     co_return got;
   }
-  [[nodiscard]] task<result<std::size_t>> write(std::span<const std::byte> from) {
+  task<result<std::size_t>> write(std::span<const std::byte> from) {
     const result<std::size_t> put = co_await inner_->write(from);
     if (put.has_value()) written_ += *put;
     co_return put;

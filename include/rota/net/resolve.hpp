@@ -61,9 +61,9 @@ struct resolve_options {
 ///               for it as for every closure. Nothing is remembered: each call asks.
 /// Cost          Numbers: no more than reading them. The system: a closure in the blocking pool. Name servers: a few files of /etc are read by the worker,
 ///               and each question has its own sockets.
-[[nodiscard]] ROTA_API task<result<std::vector<endpoint>>> resolve(std::string host,
-                                                                   std::uint16_t port,
-                                                                   resolve_options how = {});
+ROTA_API task<result<std::vector<endpoint>>> resolve(std::string host,
+                                                     std::uint16_t port,
+                                                     resolve_options how = {});
 
 struct connect_options {
   std::chrono::nanoseconds attempt_delay = std::chrono::milliseconds(250);  // not negative
@@ -80,9 +80,7 @@ struct connect_options {
 /// Threads       Any task of a runtime.
 /// Failure       What resolve() says; when all attempts have failed, the error of the last one. Cancelled, there is no connection.
 /// Cost          A task for each attempt.
-[[nodiscard]] ROTA_API task<result<tcp_stream>> connect(std::string host,
-                                                        std::uint16_t port,
-                                                        connect_options how = {});
+ROTA_API task<result<tcp_stream>> connect(std::string host, std::uint16_t port, connect_options how = {});
 
 }  // namespace rota::net
 

@@ -15,7 +15,7 @@ struct listen_options {
 };
 
 /// What tcp_listener::accept() returns.
-class ROTA_API accept_leaf final : public detail::accept_core {
+class ROTA_DETAIL_AWAIT_IT ROTA_API accept_leaf final : public detail::accept_core {
  public:
   explicit accept_leaf(detail::accepting& by) noexcept : accept_core(by) {}
   [[nodiscard]] result<tcp_stream> await_resume() noexcept;
@@ -53,7 +53,7 @@ class ROTA_API tcp_listener {
   ~tcp_listener() = default;
 
   /// co_await it: the next connection, a result<tcp_stream>.
-  [[nodiscard]] accept_leaf accept() noexcept { return accept_leaf(by_); }
+  accept_leaf accept() noexcept { return accept_leaf(by_); }
   /// Never waits: std::errc::operation_would_block. A lack of descriptors is told at once.
   [[nodiscard]] result<tcp_stream> try_accept() noexcept;
   /// With the port that the system chose, if 0 was asked for.

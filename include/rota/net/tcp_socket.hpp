@@ -48,7 +48,7 @@ class ROTA_API tcp_socket {
   /// For a listener: where. Before connect(): from where.
   tcp_socket& bind(const endpoint& at) noexcept;
 
-  [[nodiscard]] task<result<tcp_stream>> connect(endpoint to) &&;
+  task<result<tcp_stream>> connect(endpoint to) &&;
   /// 1..65535; the system may keep fewer.
   [[nodiscard]] result<tcp_listener> listen(int backlog = 4096) && noexcept;
 

@@ -29,7 +29,7 @@ namespace rota::net {
 class ROTA_API tcp_stream : public detail::stream_socket {
  public:
   /// Connects, within a task. ECONNREFUSED, ETIMEDOUT, ... With options: tcp_socket.
-  [[nodiscard]] static task<result<tcp_stream>> connect(endpoint to);
+  static task<result<tcp_stream>> connect(endpoint to);
   /// A connected TCP socket that was made elsewhere, within a task: owns it from now on. An error: it stays the caller's;
   /// std::errc::wrong_protocol_type: it is no TCP socket.
   [[nodiscard]] static result<tcp_stream> adopt(int fd) noexcept;

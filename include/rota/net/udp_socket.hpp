@@ -59,7 +59,7 @@ class ROTA_API udp_socket {
   result<void> disconnect() noexcept;
 
   /// co_await them: a result<std::size_t>, the bytes of one datagram. Of a connected socket; what is received may come from anybody otherwise.
-  [[nodiscard]] detail::send_leaf send(std::span<const std::byte> from) noexcept {
+  detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);
   }
   [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
@@ -69,24 +69,21 @@ class ROTA_API udp_socket {
   [[nodiscard]] detail::receive_leaf peek(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, stays);
   }
-  [[nodiscard]] detail::send_to_leaf<endpoint> send_to(std::span<const std::byte> bytes,
-                                                       const endpoint& to) noexcept {
+  detail::send_to_leaf<endpoint> send_to(std::span<const std::byte> bytes, const endpoint& to) noexcept {
     return detail::send_to_leaf<endpoint>(socket_.get(), bytes, to);
   }
-  [[nodiscard]] detail::receive_from_leaf<endpoint> recv_from(std::span<std::byte> into,
-                                                              endpoint& from) noexcept {
+  detail::receive_from_leaf<endpoint> recv_from(std::span<std::byte> into, endpoint& from) noexcept {
     return detail::receive_from_leaf<endpoint>(socket_.get(), into, from, taken);
   }
-  [[nodiscard]] detail::receive_from_leaf<endpoint> peek_from(std::span<std::byte> into,
-                                                              endpoint& from) noexcept {
+  detail::receive_from_leaf<endpoint> peek_from(std::span<std::byte> into, endpoint& from) noexcept {
     return detail::receive_from_leaf<endpoint>(socket_.get(), into, from, stays);
   }
   /// co_await them: how many datagrams, up to 64, and at least one; 0: there was no room for any, or nothing to be sent. A datagram that cannot be sent
   /// ends the batch before it; if it is the first, its error is told.
-  [[nodiscard]] detail::receive_batch_leaf recv_batch(std::span<datagram> into) noexcept {
+  detail::receive_batch_leaf recv_batch(std::span<datagram> into) noexcept {
     return detail::receive_batch_leaf(socket_.get(), into);
   }
-  [[nodiscard]] detail::send_batch_leaf send_batch(std::span<const datagram> from) noexcept {
+  detail::send_batch_leaf send_batch(std::span<const datagram> from) noexcept {
     return detail::send_batch_leaf(socket_.get(), from);
   }
   /// Never wait: std::errc::operation_would_block. Of a connected socket.
@@ -97,8 +94,8 @@ class ROTA_API udp_socket {
     return detail::try_receive(socket_, into);
   }
   /// co_await them: a result<void>.
-  [[nodiscard]] detail::ready_leaf readable() noexcept { return detail::ready_leaf(socket_.get(), false); }
-  [[nodiscard]] detail::ready_leaf writable() noexcept { return detail::ready_leaf(socket_.get(), true); }
+  detail::ready_leaf readable() noexcept { return detail::ready_leaf(socket_.get(), false); }
+  detail::ready_leaf writable() noexcept { return detail::ready_leaf(socket_.get(), true); }
 
   result<void> set_broadcast(bool on) noexcept;
   /// 1..255 (for IPv6: hops).
@@ -152,11 +149,10 @@ class ROTA_API udp_socket::recv_half {
   [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, taken);
   }
-  [[nodiscard]] detail::receive_from_leaf<endpoint> recv_from(std::span<std::byte> into,
-                                                              endpoint& from) noexcept {
+  detail::receive_from_leaf<endpoint> recv_from(std::span<std::byte> into, endpoint& from) noexcept {
     return detail::receive_from_leaf<endpoint>(socket_.get(), into, from, taken);
   }
-  [[nodiscard]] detail::receive_batch_leaf recv_batch(std::span<datagram> into) noexcept {
+  detail::receive_batch_leaf recv_batch(std::span<datagram> into) noexcept {
     return detail::receive_batch_leaf(socket_.get(), into);
   }
 
@@ -168,14 +164,13 @@ class ROTA_API udp_socket::recv_half {
 
 class ROTA_API udp_socket::send_half {
  public:
-  [[nodiscard]] detail::send_leaf send(std::span<const std::byte> from) noexcept {
+  detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);
   }
-  [[nodiscard]] detail::send_to_leaf<endpoint> send_to(std::span<const std::byte> bytes,
-                                                       const endpoint& to) noexcept {
+  detail::send_to_leaf<endpoint> send_to(std::span<const std::byte> bytes, const endpoint& to) noexcept {
     return detail::send_to_leaf<endpoint>(socket_.get(), bytes, to);
   }
-  [[nodiscard]] detail::send_batch_leaf send_batch(std::span<const datagram> from) noexcept {
+  detail::send_batch_leaf send_batch(std::span<const datagram> from) noexcept {
     return detail::send_batch_leaf(socket_.get(), from);
   }
 

@@ -55,7 +55,7 @@ class ROTA_API unix_datagram {
   result<void> disconnect() noexcept;
 
   // As udp_socket.
-  [[nodiscard]] detail::send_leaf send(std::span<const std::byte> from) noexcept {
+  detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);
   }
   [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
@@ -64,12 +64,11 @@ class ROTA_API unix_datagram {
   [[nodiscard]] detail::receive_leaf peek(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::stays);
   }
-  [[nodiscard]] detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes,
-                                                  const unix_endpoint& to) noexcept {
+  detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes, const unix_endpoint& to) noexcept {
     return detail::unix_send_to_leaf(socket_.get(), bytes, to);
   }
-  [[nodiscard]] detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,
-                                                                   unix_endpoint& from) noexcept {
+  detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,
+                                                     unix_endpoint& from) noexcept {
     return detail::receive_from_leaf<unix_endpoint>(
         socket_.get(), into, from, detail::read_leaf::what_then::taken);
   }
@@ -104,8 +103,8 @@ class ROTA_API unix_datagram::recv_half {
   [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::taken);
   }
-  [[nodiscard]] detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,
-                                                                   unix_endpoint& from) noexcept {
+  detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,
+                                                     unix_endpoint& from) noexcept {
     return detail::receive_from_leaf<unix_endpoint>(
         socket_.get(), into, from, detail::read_leaf::what_then::taken);
   }
@@ -120,11 +119,10 @@ class ROTA_API unix_datagram::recv_half {
 
 class ROTA_API unix_datagram::send_half {
  public:
-  [[nodiscard]] detail::send_leaf send(std::span<const std::byte> from) noexcept {
+  detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);
   }
-  [[nodiscard]] detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes,
-                                                  const unix_endpoint& to) noexcept {
+  detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes, const unix_endpoint& to) noexcept {
     return detail::unix_send_to_leaf(socket_.get(), bytes, to);
   }
 

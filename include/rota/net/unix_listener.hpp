@@ -19,7 +19,7 @@ struct unix_listen_options {
 };
 
 /// What unix_listener::accept() returns.
-class ROTA_API unix_accept_leaf final : public detail::accept_core {
+class ROTA_DETAIL_AWAIT_IT ROTA_API unix_accept_leaf final : public detail::accept_core {
  public:
   explicit unix_accept_leaf(detail::accepting& by) noexcept : accept_core(by) {}
   [[nodiscard]] result<unix_stream> await_resume() noexcept;
@@ -54,7 +54,7 @@ class ROTA_API unix_listener {
   ~unix_listener() = default;
 
   /// co_await it: the next connection, a result<unix_stream>.
-  [[nodiscard]] unix_accept_leaf accept() noexcept { return unix_accept_leaf(by_); }
+  unix_accept_leaf accept() noexcept { return unix_accept_leaf(by_); }
   /// Never waits: std::errc::operation_would_block.
   [[nodiscard]] result<unix_stream> try_accept() noexcept;
   [[nodiscard]] result<unix_endpoint> local_endpoint() const noexcept;

@@ -27,7 +27,7 @@ struct credentials {
 /// Example       examples/unix_sockets.cpp
 class ROTA_API unix_stream : public detail::stream_socket {
  public:
-  [[nodiscard]] static task<result<unix_stream>> connect(unix_endpoint to);
+  static task<result<unix_stream>> connect(unix_endpoint to);
   /// Two that are connected to each other; within a task.
   [[nodiscard]] static result<std::pair<unix_stream, unix_stream>> pair() noexcept;
   /// One that was made elsewhere: owns it from now on. An error: it stays the caller's; std::errc::wrong_protocol_type: it is none.

@@ -131,12 +131,12 @@ class work {
     return detail::wait(demand(), detail::deadline_after(rota::detail::saturating_span(limit)));
   }
 
-  class value_awaiter final : public detail::work_leaf {
+  class ROTA_DETAIL_AWAIT_IT value_awaiter final : public detail::work_leaf {
    public:
     using detail::work_leaf::work_leaf;
     T await_resume() { return detail::take_outcome<T>(*target()).value(); }
   };
-  class outcome_awaiter final : public detail::work_leaf {
+  class ROTA_DETAIL_AWAIT_IT outcome_awaiter final : public detail::work_leaf {
    public:
     using detail::work_leaf::work_leaf;
     outcome<T> await_resume() { return detail::take_outcome<T>(*target()); }
@@ -144,9 +144,9 @@ class work {
   /// For tasks. The value, or what it threw, or cancelled_error. A task that is cancelled meanwhile stops the work, and goes on
   /// unwinding when that is over.
   value_awaiter operator co_await() & { return value_awaiter(&demand(), core::join_kind::structured); }
-  [[nodiscard]] outcome_awaiter result() { return outcome_awaiter(&demand(), core::join_kind::structured); }
+  outcome_awaiter result() { return outcome_awaiter(&demand(), core::join_kind::structured); }
   /// As co_await, but a cancelled task leaves the work alone.
-  [[nodiscard]] value_awaiter detached_wait() { return value_awaiter(&demand(), core::join_kind::detached); }
+  value_awaiter detached_wait() { return value_awaiter(&demand(), core::join_kind::detached); }
 
   /// As those of thread_pool by id.
   bool cancel() const noexcept { return core_ != nullptr && detail::cancel(*core_); }

@@ -89,7 +89,7 @@ class ROTA_API barrier {
   ~barrier() { list_.end("a sync::barrier was destroyed while somebody waits for it"); }
 
   /// co_await it: a passage. It arrives when it is awaited.
-  [[nodiscard]] arrival_leaf arrive_and_wait() noexcept;
+  arrival_leaf arrive_and_wait() noexcept;
   /// co_await them: a passage, or timed_out.
   template <class Rep, class Period>
   [[nodiscard]] core::limited<arrival_leaf> arrive_and_wait_for(
@@ -115,7 +115,7 @@ class ROTA_API barrier {
   /// Arrives, and does not wait. Nothing takes that back. Whoever has it may wait() for the others, or not.
   [[nodiscard]] arrival arrive() noexcept;
   /// co_await it: a passage, when all of that generation have arrived. A case of a select.
-  [[nodiscard]] passing_leaf wait(const arrival& from) noexcept;
+  passing_leaf wait(const arrival& from) noexcept;
   /// Whether they have; what they did before is seen then.
   [[nodiscard]] bool try_wait(const arrival& from) noexcept;
   /// co_await them: a passage, or timed_out; the arrival stays.
@@ -199,7 +199,7 @@ class ROTA_API barrier {
   core::wait_list list_;
 };
 
-class ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
  public:
   /// No case of a select: see B3.
   static constexpr bool may_lose = false;
@@ -220,7 +220,7 @@ class ROTA_API barrier::arrival_leaf final : public core::wait_leaf {
   }
 };
 
-class ROTA_API barrier::passing_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API barrier::passing_leaf final : public core::wait_leaf {
  public:
   passing_leaf(barrier& at, const arrival& from) noexcept : wait_leaf(at.to_pass()) { begin(node(), from); }
   [[nodiscard]] passage await_resume() noexcept { return passage_of(node()); }

@@ -80,10 +80,10 @@ class ROTA_API condition_variable {
   }
 
   /// co_await it: until notified.
-  [[nodiscard]] plain_wait wait(mutex::guard& held) noexcept;
+  plain_wait wait(mutex::guard& held) noexcept;
   /// co_await it: until `is_met()`, which is asked at once and after each notification.
   template <std::predicate Predicate>
-  [[nodiscard]] predicate_wait<Predicate> wait(mutex::guard& held, Predicate is_met);
+  predicate_wait<Predicate> wait(mutex::guard& held, Predicate is_met);
   /// co_await them: std::expected<void, timed_out>. With a predicate: timed_out only if it is not met when the mutex is locked again.
   template <class Rep, class Period>
   [[nodiscard]] core::limited<plain_wait> wait_for(mutex::guard& held,
@@ -207,7 +207,7 @@ class ROTA_API condition_variable::wait_base : public leaf {
   node me_;
 };
 
-class ROTA_API condition_variable::plain_wait final : public wait_base {
+class ROTA_DETAIL_AWAIT_IT ROTA_API condition_variable::plain_wait final : public wait_base {
  public:
   plain_wait(condition_variable& in, const mutex::guard& held) noexcept : wait_base(in, held) {}
   static void await_resume() noexcept {}
@@ -217,7 +217,7 @@ class ROTA_API condition_variable::plain_wait final : public wait_base {
 };
 
 template <class Predicate>
-class condition_variable::predicate_wait final : public wait_base {
+class ROTA_DETAIL_AWAIT_IT condition_variable::predicate_wait final : public wait_base {
  public:
   predicate_wait(condition_variable& in, const mutex::guard& held, Predicate is_met)
       : wait_base(in, held), is_met_(std::move(is_met)) {}

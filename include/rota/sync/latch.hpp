@@ -57,7 +57,7 @@ class ROTA_API latch : public core::plain_waits<latch> {
     } while (!word_.compare_exchange_weak(seen, seen - n, base::order::release, base::order::relaxed));
   }
   /// co_await it: counts down, where it is called, and waits for the rest. The latch must stay until it has passed, too.
-  [[nodiscard]] core::plain_wait<latch> arrive_and_wait(count n = 1) {
+  core::plain_wait<latch> arrive_and_wait(count n = 1) {
     count_down(n);
     return wait();
   }

@@ -67,7 +67,7 @@ class ROTA_API mutex {
   }
 
   /// co_await it: a guard.
-  [[nodiscard]] lock_leaf lock() noexcept;
+  lock_leaf lock() noexcept;
   /// Nothing: somebody has it.
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
   /// co_await them: a guard, or timed_out.
@@ -155,7 +155,7 @@ class [[nodiscard]] mutex::guard {
   mutex* of_;
 };
 
-class ROTA_API mutex::lock_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API mutex::lock_leaf final : public core::wait_leaf {
  public:
   explicit lock_leaf(mutex& of) noexcept : wait_leaf(of.target()), of_(&of) {}
   bool await_ready() noexcept {

@@ -111,7 +111,7 @@ class once_claim {
   once_core* of_;
 };
 
-class ROTA_API claim_leaf final : public wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API claim_leaf final : public wait_leaf {
  public:
   explicit claim_leaf(once_core& of) noexcept : wait_leaf(of.claiming()) {}
   /// True: the claim is the caller's. False: it is full.
@@ -171,17 +171,16 @@ class once_cell {
 
   /// co_await it: the value, which is made by `make`, unless it is there, or somebody else makes it. `make` returns a T, or a task<T>.
   template <class F>
-  [[nodiscard]] task<T&> get_or_init(F make);
+  task<T&> get_or_init(F make);
   /// co_await them: a pointer to it, or timed_out: also if it is this one that makes it, which is cancelled then, as by a cancellation.
   template <class Rep, class Period, class F>
-  [[nodiscard]] task<std::expected<T*, timed_out>> get_or_init_for(std::chrono::duration<Rep, Period> span,
-                                                                   F make) {
+  task<std::expected<T*, timed_out>> get_or_init_for(std::chrono::duration<Rep, Period> span, F make) {
     auto within = get_or_init(std::move(make));
     auto got = co_await timeout(span, std::move(within));
     co_return got;
   }
   template <class Duration, class F>
-  [[nodiscard]] task<std::expected<T*, timed_out>> get_or_init_until(
+  task<std::expected<T*, timed_out>> get_or_init_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time, F make) {
     auto within = get_or_init(std::move(make));
     auto got = co_await with_deadline(time, std::move(within));

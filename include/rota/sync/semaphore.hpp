@@ -78,7 +78,7 @@ class ROTA_API semaphore {
   ~semaphore() { list_.end("a sync::semaphore was destroyed while somebody waits for it"); }
 
   /// co_await it: std::expected<void, std::error_code>.
-  [[nodiscard]] acquire_leaf acquire(count n = 1);
+  acquire_leaf acquire(count n = 1);
   /// Never waits.
   [[nodiscard]] std::expected<void, acquire_refusal> try_acquire(count n = 1) noexcept {
     // relaxed. A guess; the exchange decides.
@@ -204,7 +204,7 @@ class [[nodiscard]] semaphore::permit {
   count n_;
 };
 
-class ROTA_API semaphore::acquire_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API semaphore::acquire_leaf final : public core::wait_leaf {
  public:
   acquire_leaf(semaphore& of, count n) : wait_leaf(of.target()), of_(&of) { node().wanted = checked(n); }
   bool await_ready() noexcept {

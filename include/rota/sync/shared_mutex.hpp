@@ -71,7 +71,7 @@ class ROTA_API shared_mutex {
   }
 
   /// co_await it: a guard.
-  [[nodiscard]] lock_leaf lock() noexcept;
+  lock_leaf lock() noexcept;
   /// Nothing: somebody has it.
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
   /// co_await them: a guard, or timed_out.
@@ -83,7 +83,7 @@ class ROTA_API shared_mutex {
 
   /// The same for readers: a shared_guard. try_lock_shared: nothing, if a writer has it, or somebody waits (for
   /// a moment a try_select, too, that would have it alone).
-  [[nodiscard]] shared_leaf lock_shared() noexcept;
+  shared_leaf lock_shared() noexcept;
   [[nodiscard]] std::optional<shared_guard> try_lock_shared() noexcept;
   template <class Rep, class Period>
   [[nodiscard]] core::limited<shared_leaf> lock_shared_for(std::chrono::duration<Rep, Period> span) noexcept;
@@ -233,7 +233,7 @@ class [[nodiscard]] shared_mutex::shared_guard {
   shared_mutex* of_;
 };
 
-class ROTA_API shared_mutex::lock_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API shared_mutex::lock_leaf final : public core::wait_leaf {
  public:
   explicit lock_leaf(shared_mutex& of) noexcept : wait_leaf(of.target()), of_(&of) {}
   bool await_ready() noexcept {
@@ -245,7 +245,7 @@ class ROTA_API shared_mutex::lock_leaf final : public core::wait_leaf {
   shared_mutex* of_;
 };
 
-class ROTA_API shared_mutex::shared_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API shared_mutex::shared_leaf final : public core::wait_leaf {
  public:
   explicit shared_leaf(shared_mutex& of) noexcept : wait_leaf(of.shared_target()), of_(&of) {}
   bool await_ready() noexcept {

@@ -63,7 +63,7 @@ class strand {
 
   /// co_await it: what `function(args...)` returns, or the task that it returns.
   template <class F, class... Args>
-  [[nodiscard]] task<core::turn_result_t<F, Args...>> run(F function, Args... args);
+  task<core::turn_result_t<F, Args...>> run(F function, Args... args);
   /// co_await them: the same as timeout() would have it, an expected<R, timed_out> mostly.
   template <class Rep, class Period, class F, class... Args>
   [[nodiscard]] auto run_for(std::chrono::duration<Rep, Period> span, F function, Args... args) {
@@ -109,7 +109,7 @@ class strand {
   void close() noexcept { line_.close(); }
   [[nodiscard]] bool is_closed() const noexcept { return line_.is_closed(); }
   /// co_await it: closes it, at the co_await, and waits until everything has run. Cancelled: it stays closed.
-  [[nodiscard]] core::last_turn_leaf join() {
+  core::last_turn_leaf join() {
     demand_outside();
     return core::last_turn_leaf(line_);
   }
