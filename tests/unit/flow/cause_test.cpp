@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 
 namespace rota::cause_test {
 namespace {
@@ -190,6 +191,60 @@ TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancell
   const outcome<void> how = *end.wait_for(0s);
   EXPECT_EQ(how.reason(), cancel_reason::shutdown);
   EXPECT_EQ(seen, 0);
+}
+
+// --- the scope of a task has failed, and the deadline that the task has inherited has passed by the clock alone: no timer has fired
+
+struct too_late {};
+
+/// Inherits a deadline. The only child of its scope fails after `when`.
+task<int> has_a_scope_that_fails(manual_scheduler& s, base::nanoseconds when, int& seen) {
+  co_await with_scope([&](scope& children) -> task<> {
+    children.fork([&]() -> task<> {
+      s.time += when;
+      throw too_late();
+      co_return;
+    });
+    co_await sleep_for(1h);
+  });
+  ++seen;
+  co_return 1;
+}
+/// "late": the timeout has reported its deadline. "thrown": the exception of the child has come out of the timeout.
+task<std::string> times_out_around_it(manual_scheduler& s, base::nanoseconds when, int& seen) {
+  const auto awaits_it = [&]() -> task<int> {
+    auto work = spawn(has_a_scope_that_fails(s, when, seen));
+    co_return co_await work;
+  };
+  try {
+    const auto end = co_await timeout(10ms, awaits_it());
+    co_return end.has_value() ? "in time" : "late";
+  } catch (const too_late&) {
+    co_return "thrown";
+  }
+}
+std::string end_of_a_scope_that_fails_after(base::nanoseconds when) {
+  manual_scheduler s;
+  int seen = 0;
+  auto end = s.spawn(times_out_around_it(s, when, seen));
+  s.run_until_idle();
+  EXPECT_EQ(seen, 0);
+  EXPECT_TRUE(end.is_done()) << "no timer is needed";
+  s.run_with_time();
+  return end.join();
+}
+
+TEST(cause, a_deadline_that_has_passed_is_reported_in_place_of_a_scope_that_failed_after_it) {
+  EXPECT_EQ(end_of_a_scope_that_fails_after(20ms), "late");
+}
+
+TEST(cause, a_deadline_that_has_passed_is_reported_from_the_moment_in_which_it_passes) {
+  EXPECT_EQ(end_of_a_scope_that_fails_after(10ms), "late");
+  EXPECT_EQ(end_of_a_scope_that_fails_after(10ms - 1ns), "thrown");
+}
+
+TEST(cause, a_scope_that_failed_before_the_deadline_is_reported) {
+  EXPECT_EQ(end_of_a_scope_that_fails_after(5ms), "thrown");
 }
 
 }  // namespace
