@@ -429,6 +429,10 @@ class counted_region final : public core::region {
     return false;
   }
   void watch() noexcept override { ++looks_; }
+  [[nodiscard]] core::timed_region* as_timed() noexcept override {
+    ++looks_;
+    return nullptr;
+  }
 
  private:
   std::size_t& looks_;
@@ -484,6 +488,61 @@ TEST_P(finally_in_order, a_deadline_around_nested_clean_ups_ends_behind_the_last
   });
   s.run_with_time();
   EXPECT_EQ(end_of(h), "value 2");
+  EXPECT_LE(all.looks, std::size_t{20} * all.depth);
+}
+
+/// Clean-ups that wait until their limit unwinds them.
+struct late_nest {
+  unsigned depth;
+  unsigned begun = 0;
+  std::size_t looks = 0;
+
+  /// Such a clean-up around a clean-up around ... `innermost`, and a region at each depth.
+  task<int> around(unsigned more, task<int> (*innermost)()) {
+    if (more == 0) co_return co_await innermost();
+    core::promise_base& here = co_await core::this_frame();
+    const counted_region region(here, looks);
+    const auto body = [&] { return around(more - 1, innermost); };
+    const auto cleanup = [&]() -> task<void> {
+      ++begun;
+      co_await forever();
+    };
+    co_return co_await finally(body, cleanup, 1ms);
+  }
+};
+
+/// Asks what holds around a clean-up once its limit has passed, and does not look at the thousand regions around it for that.
+TEST_P(finally_in_order, a_limit_that_passes_does_not_look_at_the_regions_around_it) {
+  late_nest all{.depth = 1000};
+  auto h = s.spawn([&] { return all.around(all.depth, waits); });
+  s.run_until_idle();
+  all.looks = 0;
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(all.begun, all.depth);
+  EXPECT_EQ(s.overrides, static_cast<int>(all.depth));
+  EXPECT_LE(all.looks, std::size_t{20} * all.depth);
+}
+
+/// The clean-ups run after an exception. The cancellation comes when half of them are over and the next one waits.
+TEST_P(finally_in_order, a_task_that_is_cancelled_during_a_late_clean_up_does_not_look_at_them_either) {
+  late_nest all{.depth = 1000};
+  auto h = s.spawn([&] { return all.around(all.depth, [] { return throws(1); }); });
+  s.run_until_idle();
+  all.looks = 0;
+  for (unsigned over = 0; over < all.depth / 2; ++over) {
+    s.advance(1ms);
+    s.run_until_idle();
+  }
+  EXPECT_EQ(all.begun, all.depth / 2 + 1);
+  h.cancel();
+  s.run_until_idle();
+  EXPECT_EQ(all.begun, all.depth / 2 + 1) << "it is held off";
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 1");
+  EXPECT_EQ(all.begun, all.depth);
+  EXPECT_EQ(s.overrides, static_cast<int>(all.depth));
   EXPECT_LE(all.looks, std::size_t{20} * all.depth);
 }
 
