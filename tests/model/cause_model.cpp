@@ -71,11 +71,22 @@ task<void> takes_the_next_of_a_set(causes& x) {
 
 using way_to_wait = task<void> (*)(causes&);
 
+/// Says at its end that the limit is over, also if an exception comes out of it.
+struct tells_the_poller {
+  explicit tells_the_poller(causes& of) : x(of) {}
+  tells_the_poller(const tells_the_poller&) = delete;
+  tells_the_poller& operator=(const tells_the_poller&) = delete;
+  ~tells_the_poller() {
+    // release. Pairs with the poller: nothing comes after it.
+    x.is_over.store(1, base::order::release);
+  }
+  causes& x;
+};
+
 /// 1: in time; 0: late.
 task<int> under_a_limit(causes& x, way_to_wait waits) {
+  const tells_the_poller last(x);
   const auto end = co_await with_deadline(start_of_time + limit, waits(x));
-  // release. Pairs with the poller: nothing comes after it.
-  x.is_over.store(1, base::order::release);
   co_return end.has_value() ? 1 : 0;
 }
 
@@ -101,6 +112,27 @@ void expect_late(std::string_view name, way_to_wait waits, unsigned bound = 2) {
       bound);
 }
 
+/// Fails if the deadline has passed by the clock: the timer of the parent may not have fired.
+task<void> fails_after_the_limit(causes& x) {
+  core::scheduler& by = x.s.core();
+  if (by.ops->now(by) >= start_of_time + limit) throw 7;
+  co_return;
+}
+task<void> has_a_child_that_fails_late(causes& x) {
+  const auto body = [&x](scope& children) -> task<> {
+    ++x.spawned;
+    children.fork(fails_after_the_limit, std::ref(x));
+    co_await x.event();
+  };
+  co_await with_scope(body);
+}
+task<void> joins_one_whose_scope_fails(causes& x) {
+  auto work = spawn(has_a_child_that_fails_late(x));
+  ++x.spawned;
+  co_await work;
+  ++x.seen;
+}
+
 TEST(cause_model, a_deadline_of_a_task_and_of_the_one_that_it_joins) { expect_late("cause_join", joins); }
 
 TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_result_it_takes) {
@@ -113,6 +145,10 @@ TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_end_it_hears_of) {
 
 TEST(cause_model, a_deadline_of_a_task_and_of_one_in_its_set) {
   expect_late("cause_set", takes_the_next_of_a_set, 1);
+}
+
+TEST(cause_model, a_deadline_of_a_task_and_of_one_whose_scope_fails_after_it) {
+  expect_late("cause_failure", joins_one_whose_scope_fails, 1);
 }
 
 // --- a scope that is cancelled
@@ -158,6 +194,36 @@ TEST(cause_model, a_scope_cancels_a_child_and_one_that_joins_it) { expect_unseen
 
 TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
   expect_unseen("cause_scope_event", false);
+}
+
+// --- a shutdown that refuses a child before it has cancelled the parent
+
+task<void> ends_at_once() { co_return; }
+
+/// Has suspended, so that it is in the registry. 1: the child has ended by itself.
+task<int> joins_one_that_may_be_refused(causes& x) {
+  co_await yield();
+  auto work = spawn(ends_at_once());
+  const outcome<void> end = co_await work.result();
+  if (end.is_cancelled()) ++x.seen;
+  co_return 1;
+}
+
+TEST(cause_model, a_shutdown_refuses_the_child_of_a_task_that_it_cancels_later) {
+  expect_holds_everywhere("cause_refusal", [](execution& e) {
+    auto& x = e.make<causes>();
+    x.s.expect_shutdown();
+    start(e, x, 1, joins_one_that_may_be_refused(x));
+    e.thread("shutdown", [&x] {
+      x.s.refuse_tasks();
+      x.parent->cancel(cancel_reason::shutdown);
+    });
+    e.finally([&x] {
+      const int end = end_of_parent(x);
+      check(end == 1 || end == -1, "it has ended by itself, or was cancelled");
+      check(x.seen == 0, "no task sees that its child was refused");
+    });
+  });
 }
 
 }  // namespace
