@@ -7,6 +7,7 @@
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/net/udp_socket.hpp>
+#include <rota/net/unix_stream.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/process.hpp>
 #include <rota/runtime.hpp>
@@ -217,6 +218,27 @@ TEST(regress_pool_coroutine, a_connect_that_is_refused_has_not_told_the_peer) {
   ASSERT_EQ(::getsockname(listens, reinterpret_cast<sockaddr*>(&at), &size), 0);
   thread_pool pool({.max_threads = 1});
   auto job = pool.submit(connects_to(net::endpoint::from_native(&at, size).value()));
+  EXPECT_EQ(job.fetch().value().said, "errc::no_runtime");
+  EXPECT_EQ(::accept(listens, nullptr, nullptr), -1) << "no connection came";
+  EXPECT_EQ(errno, EAGAIN);
+  ::close(listens);
+}
+
+task<finding> connects_by_name(net::unix_endpoint peer) {
+  const auto made = co_await net::unix_stream::connect(std::move(peer));
+  co_return finding::of(made);
+}
+
+TEST(regress_pool_coroutine, a_connect_by_a_name_that_is_refused_has_not_told_the_peer) {
+  const auto name = net::unix_endpoint::abstract("rota-regress-pool-" + std::to_string(::getpid())).value();
+  const int listens = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  ASSERT_NE(listens, -1);
+  sockaddr_storage at{};
+  const auto size = static_cast<socklen_t>(name.to_native(&at));
+  ASSERT_EQ(::bind(listens, reinterpret_cast<const sockaddr*>(&at), size), 0);
+  ASSERT_EQ(::listen(listens, 1), 0);
+  thread_pool pool({.max_threads = 1});
+  auto job = pool.submit(connects_by_name(name));
   EXPECT_EQ(job.fetch().value().said, "errc::no_runtime");
   EXPECT_EQ(::accept(listens, nullptr, nullptr), -1) << "no connection came";
   EXPECT_EQ(errno, EAGAIN);
