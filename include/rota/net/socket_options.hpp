@@ -7,6 +7,15 @@ namespace rota::net {
 
 enum class address_family : unsigned char { any, v4, v6 };
 
+[[nodiscard]] constexpr const char* to_string(address_family family) noexcept {
+  switch (family) {
+    case address_family::any: return "any";
+    case address_family::v4: return "IPv4";
+    case address_family::v6: return "IPv6";
+  }
+  return "unknown";
+}
+
 /// When a connection on which nothing comes is asked whether its peer is still there.
 struct keepalive {
   std::chrono::seconds idle{60};      // 1..32767: after so long

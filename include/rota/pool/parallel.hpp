@@ -21,6 +21,15 @@ enum class chunking : unsigned char {
   guided,   // pieces that become smaller, none smaller than `grain`
 };
 
+[[nodiscard]] constexpr const char* to_string(chunking how) noexcept {
+  switch (how) {
+    case chunking::fixed: return "fixed";
+    case chunking::dynamic: return "dynamic";
+    case chunking::guided: return "guided";
+  }
+  return "unknown";
+}
+
 /// What a body may return instead of nothing.
 enum class loop : unsigned char { go_on, stop };
 

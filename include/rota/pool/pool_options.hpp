@@ -17,8 +17,24 @@ enum class priority_scope : unsigned char {
   global,  // one queue: the larger priority is always first, at the price of one lock for all threads
 };
 
+[[nodiscard]] constexpr const char* to_string(priority_scope scope) noexcept {
+  switch (scope) {
+    case priority_scope::per_worker: return "per worker";
+    case priority_scope::global: return "global";
+  }
+  return "unknown";
+}
+
 /// What a thread without work takes from another's queue. `half`: at most 64 works at a time.
 enum class steal_amount : unsigned char { half, one };
+
+[[nodiscard]] constexpr const char* to_string(steal_amount amount) noexcept {
+  switch (amount) {
+    case steal_amount::half: return "half";
+    case steal_amount::one: return "one";
+  }
+  return "unknown";
+}
 
 /// What happens to a work for which there is no place.
 enum class rejection : unsigned char {
@@ -31,16 +47,44 @@ enum class rejection : unsigned char {
   custom,  // as `choose_rejection` says
 };
 
+[[nodiscard]] constexpr const char* to_string(rejection action) noexcept {
+  switch (action) {
+    case rejection::abort: return "abort";
+    case rejection::caller_runs: return "caller runs";
+    case rejection::discard_newest: return "discard newest";
+    case rejection::discard_queued: return "discard queued";
+    case rejection::block: return "block";
+    case rejection::custom: return "custom";
+  }
+  return "unknown";
+}
+
 enum class start_mode : unsigned char {
   running,
   suspended,  // works are held until start()
 };
+
+[[nodiscard]] constexpr const char* to_string(start_mode mode) noexcept {
+  switch (mode) {
+    case start_mode::running: return "running";
+    case start_mode::suspended: return "suspended";
+  }
+  return "unknown";
+}
 
 /// What pause() of the pool, of a group or of a work holds.
 enum class pause_mode : unsigned char {
   running_only,  // what runs waits at its next checkpoint; what is queued still begins
   queued_too,    // what is queued does not begin either
 };
+
+[[nodiscard]] constexpr const char* to_string(pause_mode mode) noexcept {
+  switch (mode) {
+    case pause_mode::running_only: return "running only";
+    case pause_mode::queued_too: return "queued too";
+  }
+  return "unknown";
+}
 
 struct running_timer_options {
   std::chrono::nanoseconds interval{0};  // 0: none; not negative

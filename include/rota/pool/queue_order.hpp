@@ -12,4 +12,13 @@ enum class queue_order : std::uint8_t {
   deque,  // the newest for its own worker, the oldest for a thief; the newest is lost
 };
 
+[[nodiscard]] constexpr const char* to_string(queue_order order) noexcept {
+  switch (order) {
+    case queue_order::fifo: return "fifo";
+    case queue_order::lifo: return "lifo";
+    case queue_order::deque: return "deque";
+  }
+  return "unknown";
+}
+
 }  // namespace rota::pool

@@ -21,11 +21,28 @@ enum class on_timeout : unsigned char {
   force_stop,  // as force_stop()
 };
 
+[[nodiscard]] constexpr const char* to_string(on_timeout action) noexcept {
+  switch (action) {
+    case on_timeout::notify: return "notify";
+    case on_timeout::stop: return "stop";
+    case on_timeout::force_stop: return "force stop";
+  }
+  return "unknown";
+}
+
 /// From when on the time of a work counts.
 enum class timeout_from : unsigned char {
   start,   // its first attempt; all attempts and segments share it
   submit,  // includes the time in queues
 };
+
+[[nodiscard]] constexpr const char* to_string(timeout_from begin) noexcept {
+  switch (begin) {
+    case timeout_from::start: return "start";
+    case timeout_from::submit: return "submit";
+  }
+  return "unknown";
+}
 
 struct timeout_options {
   std::chrono::nanoseconds limit{0};  // 0: none; not negative
@@ -45,6 +62,14 @@ enum class retry_where : unsigned char {
   immediately,  // on the same thread, after the back-off; nobody else can take it back meanwhile but by stop
   requeued,     // behind its equals in a queue, where cancel() reaches it
 };
+
+[[nodiscard]] constexpr const char* to_string(retry_where place) noexcept {
+  switch (place) {
+    case retry_where::immediately: return "immediately";
+    case retry_where::requeued: return "requeued";
+  }
+  return "unknown";
+}
 
 /// For works that throw. Their function must be callable more than once.
 struct retry_options {
@@ -67,8 +92,25 @@ enum class placement : unsigned char {
   local,                   // that at once; an idle thread may steal it from there
 };
 
+[[nodiscard]] constexpr const char* to_string(placement place) noexcept {
+  switch (place) {
+    case placement::idle_then_least_loaded: return "idle then least loaded";
+    case placement::idle_then_local: return "idle then local";
+    case placement::local: return "local";
+  }
+  return "unknown";
+}
+
 /// Does the end of a work in `after` that was stopped count as a failure?
 enum class stopped_counts : unsigned char { as_failure, as_success };
+
+[[nodiscard]] constexpr const char* to_string(stopped_counts rule) noexcept {
+  switch (rule) {
+    case stopped_counts::as_failure: return "as failure";
+    case stopped_counts::as_success: return "as success";
+  }
+  return "unknown";
+}
 
 /// Every field has an initialiser. submit() checks them before anything changes: std::invalid_argument names the field.
 struct work_options {

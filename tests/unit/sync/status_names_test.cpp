@@ -1,4 +1,4 @@
-// The names of the values of status enumerations. One row per value, in the order of their declaration.
+// The names of the values of status and option enumerations. One row per value, in the order of their declaration.
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -10,7 +10,12 @@
 #include <rota/detail/send_status.hpp>
 #include <rota/fs/metadata.hpp>
 #include <rota/io/result.hpp>
+#include <rota/net/socket_options.hpp>
 #include <rota/pool/events.hpp>
+#include <rota/pool/parallel.hpp>
+#include <rota/pool/pool_options.hpp>
+#include <rota/pool/queue_order.hpp>
+#include <rota/pool/work_options.hpp>
 #include <rota/sync/event.hpp>
 #include <rota/sync/once_cell.hpp>
 #include <rota/sync/semaphore.hpp>
@@ -78,6 +83,29 @@ TEST(StatusNames, name_each_status_of_pools) {
                                                "thread hook",
                                                "rejection choice",
                                                "retry filter"));
+}
+
+TEST(StatusNames, name_each_option_of_pools) {
+  expect_status_names<pool::queue_order>(row_of("fifo", "lifo", "deque"));
+  expect_status_names<pool::priority_scope>(row_of("per worker", "global"));
+  expect_status_names<pool::steal_amount>(row_of("half", "one"));
+  expect_status_names<pool::rejection>(
+      row_of("abort", "caller runs", "discard newest", "discard queued", "block", "custom"));
+  expect_status_names<pool::start_mode>(row_of("running", "suspended"));
+  expect_status_names<pool::pause_mode>(row_of("running only", "queued too"));
+  expect_status_names<pool::chunking>(row_of("fixed", "dynamic", "guided"));
+}
+
+TEST(StatusNames, name_each_option_of_works) {
+  expect_status_names<pool::on_timeout>(row_of("notify", "stop", "force stop"));
+  expect_status_names<pool::timeout_from>(row_of("start", "submit"));
+  expect_status_names<pool::retry_where>(row_of("immediately", "requeued"));
+  expect_status_names<pool::placement>(row_of("idle then least loaded", "idle then local", "local"));
+  expect_status_names<pool::stopped_counts>(row_of("as failure", "as success"));
+}
+
+TEST(StatusNames, name_each_option_of_sockets) {
+  expect_status_names<net::address_family>(row_of("any", "IPv4", "IPv6"));
 }
 
 TEST(StatusNames, are_constant_expressions) {
