@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace rota::cause_test {
 namespace {
@@ -191,6 +192,84 @@ TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancell
   const outcome<void> how = *end.wait_for(0s);
   EXPECT_EQ(how.reason(), cancel_reason::shutdown);
   EXPECT_EQ(seen, 0);
+}
+
+// --- the same for the children of a when_all_settled, by each way in which one may be refused
+
+/// A task in the registry that awaits a group, and counts the children that it has seen cancelled.
+struct refused_group {
+  manual_scheduler s;
+  int seen = 0;
+  join_handle<void> end;
+
+  explicit refused_group(bool in_place) { s.forks_in_place = in_place; }
+
+  task<> awaits_one_that_closes() {
+    co_await sleep_for(1ms);
+    const auto closes = [](manual_scheduler& of) -> task<int> {
+      of.closed = true;
+      co_await yield();
+      co_return 1;
+    };
+    const auto [x] = co_await when_all_settled(closes(s));
+    if (x.is_cancelled()) ++seen;
+  }
+  static task<int> yields() {
+    co_await yield();
+    co_return 2;
+  }
+  static task<int> waits() {
+    co_await sleep_for(1h);
+    co_return 3;
+  }
+  task<> awaits(task<int> first, task<int> second) {
+    co_await sleep_for(1ms);
+    const auto [x, y] = co_await when_all_settled(std::move(first), std::move(second));
+    if (x.is_cancelled() || y.is_cancelled()) ++seen;
+  }
+  /// What awaits the handle must begin although it is refused, since it has to ask the other task to stop.
+  task<> awaits_a_handle() {
+    co_await sleep_for(1ms);
+    auto work = rota::spawn(waits());
+    s.closed = true;
+    const auto [x] = co_await when_all_settled(std::move(work));
+    if (x.is_cancelled()) ++seen;
+  }
+  void start(task<> work) {
+    end = s.spawn(std::move(work));
+    s.run_until_idle();
+    s.advance(1ms);
+  }
+  void expect_unseen() {
+    s.run_until_idle();
+    EXPECT_FALSE(end.is_done()) << "it waits for its own cancellation";
+    end.cancel(cancel_reason::shutdown);
+    s.run_until_idle();
+    s.closed = false;
+    const outcome<void> how = *end.wait_for(0s);
+    EXPECT_EQ(how.reason(), cancel_reason::shutdown);
+    EXPECT_EQ(seen, 0);
+  }
+};
+
+TEST(cause, a_child_in_place_that_is_refused_as_a_task_is_not_seen_before_the_shutdown) {
+  refused_group x(true);
+  x.start(x.awaits_one_that_closes());
+  x.expect_unseen();
+}
+
+TEST(cause, a_child_in_line_that_is_refused_as_a_task_is_not_seen_before_the_shutdown) {
+  refused_group x(true);
+  x.start(x.awaits(refused_group::yields(), refused_group::yields()));
+  x.s.run_one();
+  x.s.closed = true;
+  x.expect_unseen();
+}
+
+TEST(cause, a_handle_in_a_group_that_is_refused_is_not_seen_before_the_shutdown) {
+  refused_group x(false);
+  x.start(x.awaits_a_handle());
+  x.expect_unseen();
 }
 
 // --- the scope of a task has failed, and the deadline that the task has inherited has passed by the clock alone: no timer has fired
