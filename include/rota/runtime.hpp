@@ -30,7 +30,7 @@ struct unhandled_exception {
   task_id id;
   std::string_view name;  // empty if the task has none
   const char* what;       // what(), or "unknown exception"
-  const char* file;       // where the task suspended last; null if it never did
+  const char* file;       // the program's co_await where the task suspended last; null if it never did
   unsigned line;
 };
 
@@ -112,7 +112,7 @@ struct runtime_stats {
 struct survivor {
   task_id id;
   std::string name;
-  std::string where;  // file:line of its innermost co_await; empty if it never suspended
+  std::string where;  // file:line of the program's innermost co_await; empty if it never suspended
 };
 
 struct shutdown_report {
@@ -222,7 +222,9 @@ class ROTA_API runtime {
   }
 
   [[nodiscard]] runtime_stats stats() const;
-  /// Every task: id, name, state, await site; and what each worker does.
+  /// Every task: id, name, state, await site; and what each worker does. The await site is the program's innermost co_await, also of a
+  /// task that waits inside one of rota's coroutines: `strand::run`, say. A coroutine of rota's that is a task itself has none: then it is
+  /// a line of a header, from "rota/" on.
   [[nodiscard]] std::string dump() const;
 
  private:

@@ -27,7 +27,7 @@ void name_the_task(const char* what_ends) noexcept {
                what_ends,
                static_cast<unsigned long long>(task->id),
                task->name == nullptr ? "" : task->name,
-               where.line() == 0 ? "(never)" : where.file_name(),
+               where.line() == 0 ? "(never)" : core::file_of(where),
                static_cast<unsigned>(where.line()));
 }
 

@@ -275,7 +275,7 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
                "rota: the limit of a shield of task %llu '%s' has passed, last awaited at %s:%u\n",
                static_cast<unsigned long long>(task.id),
                task.name == nullptr ? "" : task.name,
-               where.line() == 0 ? "(never)" : where.file_name(),  // NOT IN A MODEL: text
+               where.line() == 0 ? "(never)" : core::file_of(where),  // NOT IN A MODEL: text
                static_cast<unsigned>(where.line()));
 }
 
@@ -304,7 +304,7 @@ void runtime_core::deliver(const char* what, core::header& task) noexcept {
   unhandled_exception report{{task.id}, task.name == nullptr ? "" : task.name, what, nullptr, 0};
   const std::source_location where = core::site_of(task);
   if (where.line() != 0) {
-    report.file = where.file_name();
+    report.file = core::file_of(where);
     report.line = where.line();
   }
   if (const auto call = options_.on_unhandled.call()) {

@@ -241,7 +241,7 @@ watchdog::description watchdog::about(std::uint64_t id) noexcept {
     std::snprintf(found.where,
                   sizeof found.where,
                   "; it last awaited at %s:%u",
-                  without_build_path(where.file_name()),
+                  without_build_path(core::file_of(where)),
                   static_cast<unsigned>(where.line()));
   });
   return found;

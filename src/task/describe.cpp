@@ -20,7 +20,7 @@ const char* state_of(snapshot word) noexcept {
 std::string place_of(const header& task) {
   const std::source_location where = site_of(task);
   if (where.line() == 0) return {};
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+  return std::string(file_of(where)) + ":" + std::to_string(where.line());
 }
 
 void describe(std::string& text, const header& task) {

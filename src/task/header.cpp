@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdlib>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace rota::core {
@@ -264,6 +265,24 @@ std::source_location site_of(const header& task) noexcept {
   // relaxed. For reports only; what it points to is constant.
   const void* const site = task.where.load(base::order::relaxed);
   return std::bit_cast<std::source_location>(site);
+}
+
+const char* file_of(const std::source_location& where) noexcept {
+  constexpr std::string_view headers = "include/rota/";
+  const std::string_view file = where.file_name();
+  const std::size_t at = file.rfind(headers);
+  const bool is_folder = at != std::string_view::npos && (at == 0 || file[at - 1] == '/');
+  return is_folder ? file.data() + at + headers.find("rota/") : file.data();
+}
+
+std::source_location site_around(const promise_base& frame, std::source_location own) noexcept {
+  const promise_base* inside = &frame;
+  while (inside->parent != nullptr) {  // ends at the root: a frame has one parent, and is made after it
+    inside = inside->parent;
+    if (inside->kept_site() != nullptr) return std::bit_cast<std::source_location>(inside->kept_site());
+  }
+  const bool has_site = inside->group != nullptr && inside->group->site().line() != 0;
+  return has_site ? inside->group->site() : own;
 }
 
 std::uint64_t next_task_id() noexcept {

@@ -222,6 +222,9 @@ void drop_handle(header& task) noexcept;
 
 /// The co_await that a task came to last, for reports; line 0: to none.
 [[nodiscard]] std::source_location site_of(const header& task) noexcept;
+/// Its file as reports have it: one of rota's headers from "rota/" on, without the folder that it was found in. A file of the program
+/// stays as the compiler was given it.
+[[nodiscard]] const char* file_of(const std::source_location& where) noexcept;
 
 /// The next task id; they are given to threads in blocks.
 [[nodiscard]] std::uint64_t next_task_id() noexcept;

@@ -19,6 +19,16 @@ if grep -rIlE -e "(^|[^[:alnum:]_./+-]|-[IL])($root|$work/first)(/|[^[:alnum:]_.
   echo "these installed files name the folder they were built or installed in"
   exit 1
 fi
+# Code and data of the libraries do not either. Debug information does, for debuggers, and so do a sanitizer's tables.
+if (($# == 0)); then
+  while read -r library; do
+    strip --strip-debug -o "$work/stripped" "$library"
+    if grep -aqE -e "(^|[^[:alnum:]_./+-])$root/(include|src)/" "$work/stripped"; then
+      echo "$library names the folder that it was built in: $(strings -a "$work/stripped" | grep -m1 -E -e "$root/(include|src)/")"
+      exit 1
+    fi
+  done < <(find "$prefix" -type f -name 'librota*' ! -name '*.pc')
+fi
 find "$prefix" -name check_coroutines.py -executable | grep -q . || { echo "the lint is not installed"; exit 1; }
 
 "$here/consumers.sh" "$prefix" "$cxx" "$@"

@@ -26,7 +26,8 @@ fail() {
 }
 commands=$work/build/compile_commands.json
 own=$(grep -A1 -B3 '"file".*parent.cpp' "$commands" | grep '"command"')
-for flag in -Wall -Werror -Wshadow -ftls-model -fno-semantic -fvisibility -UNDEBUG ccache; do
+for flag in -Wall -Werror -Wshadow -ftls-model -fno-semantic -fvisibility -UNDEBUG ccache prefix-map \
+  ROTA_DETAIL_LIBRARY; do
   if grep -q -- "$flag" <<<"$own"; then fail "$flag reaches the parent's files: $own"; fi
 done
 if grep -q '"command".*-Werror' "$commands"; then fail "rota's files are compiled with -Werror in somebody else's project"; fi

@@ -90,6 +90,8 @@ class ROTA_API fork_group : public leaf, public family {
 
   /// The co_await says where it stands.
   void awaited_at(std::source_location where) noexcept { where_ = where; }
+  /// For the children's reports. It was written before the first child began.
+  [[nodiscard]] std::source_location site() const noexcept { return where_; }
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;

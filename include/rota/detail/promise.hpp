@@ -16,6 +16,7 @@
 #endif
 
 #include <rota/detail/activation.hpp>
+#include <rota/detail/await_site.hpp>
 #include <rota/detail/base_frames.hpp>
 #include <rota/leaf.hpp>
 #include <rota/outcome.hpp>
@@ -141,6 +142,18 @@ template <class Promise>
 template <class A>
 concept forks = requires(A& a, std::source_location where) { a.awaited_at(where); };
 
+/// Awaitables that may run frames inside of the awaiting one. A leaf never does; a limit around a task does.
+template <class A>
+inline constexpr bool may_run_frames = !std::is_base_of_v<leaf, std::remove_cvref_t<A>>;
+template <class A>
+  requires gives_awaiter<A>
+inline constexpr bool may_run_frames<A> = may_run_frames<decltype(std::declval<A>().operator co_await())>;
+
+/// Returns the site for reports of a co_await in the library's coroutine `frame`: that of the innermost frame around it that is
+/// the program's; `own` if there is none. The task's owner.
+[[nodiscard]] ROTA_API std::source_location site_around(const promise_base& frame,
+                                                        std::source_location own) noexcept;
+
 /// The part of a promise that does not depend on the result.
 class alignas(16) promise_base {
  public:
@@ -179,14 +192,14 @@ class alignas(16) promise_base {
   static final_awaiter final_suspend() noexcept { return {}; }
 
   template <class A>
-  decltype(auto) await_transform(A&& awaited,
-                                 std::source_location where = std::source_location::current()) noexcept {
+  decltype(auto) await_transform(A&& awaited, await_site where = std::source_location::current()) noexcept {
     using awaited_type = std::remove_reference_t<A>;
     if constexpr (is_task<std::remove_cv_t<awaited_type>>) {
       static_assert(!std::is_lvalue_reference_v<A>, "a task is awaited once: co_await std::move(it)");
+      keep_site(where);
       return std::forward<A>(awaited);
     } else if constexpr (forks<awaited_type>) {
-      awaited.awaited_at(where);
+      awaited.awaited_at(reported(where));
 #if defined(__clang__)
       return std::forward<A>(awaited);
 #else
@@ -194,16 +207,21 @@ class alignas(16) promise_base {
 #endif
     } else if constexpr (bindable<awaited_type>) {
       activation& me = task_of(*root);
-      me.note_site(where);
+      me.note_site(reported(where));
+      if constexpr (may_run_frames<awaited_type>) keep_site(where);
       awaited.bind(me);
       return by_reference<awaited_type>(awaited);
     } else {
       static_assert(gives_awaiter<A>,
                     "rota tasks await rota's awaitables, or a class derived from rota::leaf");
-      task_of(*root).note_site(where);
+      task_of(*root).note_site(reported(where));
+      if constexpr (may_run_frames<A>) keep_site(where);
       return std::forward<A>(awaited);
     }
   }
+
+  /// Where the program's coroutine awaits what runs inside of it; null: it is the library's coroutine, or has not awaited such a thing.
+  [[nodiscard]] const void* kept_site() const noexcept { return site_; }
 
   strand* root =
       nullptr;  // the task that this frame belongs to, or what may become one; null until it starts
@@ -218,6 +236,23 @@ class alignas(16) promise_base {
  protected:
   ~promise_base() = default;
 
+ private:
+  // Await sites. A report names the program's line, and rota has coroutines of its own: theirs report the site of the frame around
+  // them. A coroutine of the program keeps its site in its frame while it awaits what may run such a coroutine. Only the thread that
+  // runs the task reads and writes it; dump() and the watchdog read activation::where.
+  [[gnu::always_inline]] void keep_site(await_site where) noexcept {
+    if (!where.is_in_library()) site_ = __builtin_bit_cast(const void*, where.location());
+  }
+  [[nodiscard, gnu::always_inline]] std::source_location reported(await_site where) const noexcept {
+    if (!where.is_in_library()) return where.location();
+    if (parent != nullptr && parent->site_ != nullptr)
+      return __builtin_bit_cast(std::source_location, parent->site_);
+    return site_around(*this, where.location());
+  }
+
+  const void* site_ = nullptr;  // a std::source_location, as its one pointer
+
+ protected:
   static void* allocate(std::size_t frame_bytes, std::size_t lead) {
     const std::size_t bytes = checked(lead + frame_bytes);
     auto* const frame = static_cast<std::byte*>(base::allocate_frame(bytes)) + lead;

@@ -1,0 +1,44 @@
+// Where a co_await stands: its line, and whether that line belongs to rota.
+#pragma once
+
+#include <source_location>
+
+namespace rota::core {
+
+/// The place of a co_await, made at compile time. is_in_library() is a constant in each place: it costs no instruction there.
+class await_site {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): the default argument of await_transform() is a std::source_location.
+  consteval await_site(std::source_location where) noexcept
+      : where_(where), is_in_library_(is_in_library(where.file_name())) {}
+
+  [[nodiscard]] constexpr std::source_location location() const noexcept { return where_; }
+  /// Returns true in rota's headers, and in the sources of its libraries.
+  [[nodiscard]] constexpr bool is_in_library() const noexcept { return is_in_library_; }
+
+ private:
+#if defined(ROTA_DETAIL_LIBRARY)
+  static consteval bool is_in_library(const char* /*file*/) noexcept { return true; }
+#else
+  /// Returns true if `file` lies in the folder that this header's folder lies in: the compiler found both by the same path.
+  static consteval bool is_in_library(const char* file) noexcept {
+    const char* const here = std::source_location::current().file_name();
+    const char* end = here;
+    for (const char* at = here; *at != '\0'; ++at)
+      if (*at == '/' && is_own_name(at + 1)) end = at + 1;
+    for (const char* at = here; at != end; ++at, ++file)
+      if (*at != *file) return false;
+    return end != here;
+  }
+  static consteval bool is_own_name(const char* rest) noexcept {
+    for (const char* own = "detail/await_site.hpp"; *own != '\0'; ++own, ++rest)
+      if (*own != *rest) return false;
+    return *rest == '\0';
+  }
+#endif
+
+  std::source_location where_;
+  bool is_in_library_;
+};
+
+}  // namespace rota::core
