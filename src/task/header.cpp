@@ -281,8 +281,10 @@ std::source_location site_around(const promise_base& frame, std::source_location
     inside = inside->parent;
     if (inside->kept_site() != nullptr) return std::bit_cast<std::source_location>(inside->kept_site());
   }
-  const bool has_site = inside->group != nullptr && inside->group->site().line() != 0;
-  return has_site ? inside->group->site() : own;
+  // No further: the frames around a group belong to another task, which may be made of them at this moment.
+  const std::source_location around =
+      inside->group == nullptr ? std::source_location() : inside->group->site();
+  return around.line() != 0 ? around : own;
 }
 
 std::uint64_t next_task_id() noexcept {

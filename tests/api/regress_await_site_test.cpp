@@ -111,6 +111,11 @@ task<> waits_for_any(stage& s) {
   s.next_line(__LINE__);
   static_cast<void>(co_await when_any(first, s.turns.run([] {})));
 }
+task<> waits_for_all_within_a_limit(stage& s) {
+  event::wait first = s.other();
+  s.next_line(__LINE__);
+  static_cast<void>(co_await timeout(1h, when_all(first, s.turns.run([] {}))));
+}
 task<> waits_in_a_finally(stage& s) {
   const auto body = [&s] { return s.turns.run([] {}); };
   const auto cleanup = [](const outcome<void>&) -> task<> { co_return; };
@@ -214,6 +219,7 @@ TEST(regress_await_site, a_dump_names_the_co_await_of_the_program) {
       waits_within_a_limit,
       waits_for_all,
       waits_for_any,
+      waits_for_all_within_a_limit,
       waits_in_a_finally,
       waits_in_a_cleanup,
       waits_in_a_generator,

@@ -90,8 +90,13 @@ class ROTA_API fork_group : public leaf, public family {
 
   /// The co_await says where it stands.
   void awaited_at(std::source_location where) noexcept { where_ = where; }
-  /// For the children's reports. It was written before the first child began.
-  [[nodiscard]] std::source_location site() const noexcept { return where_; }
+  /// Returns the site for the children's reports: that of the co_await, or that of what awaits the group, as in
+  /// `timeout(1s, when_all(...))`. Line 0: a coroutine of rota has it inside of something. Both were written before the first child
+  /// began, and stay until the last has ended.
+  [[nodiscard]] std::source_location site() const noexcept {
+    if (where_.line() != 0 || frame_ == nullptr) return where_;
+    return __builtin_bit_cast(std::source_location, frame_->kept_site());
+  }
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
