@@ -25,6 +25,7 @@ enum class errc : int {
   closed,           // the other side has gone
   end_of_stream,    // it ended before it was complete
   too_long,         // longer than its limit
+  too_many_works,   // a thread_pool has as many works at once as it can: 2^24 - 64
 };
 
 [[nodiscard]] ROTA_API const std::error_category& error_category() noexcept;

@@ -120,7 +120,7 @@ std::size_t turns_of_loop(bool upwards, std::uint64_t distance, std::ptrdiff_t& 
 
 namespace {
 
-/// False: the queue is full, or the pool ends. Then those that are there are enough.
+/// Returns false if the queue is full, the pool has too many works, or it ends. Then the helpers that exist are enough.
 bool add_helper(thread_pool& pool,
                 running_loop& shared,
                 const work_options& as,

@@ -2,6 +2,7 @@
 
 #include "base/tls_slot.hpp"
 
+#include <rota/error.hpp>
 #include <rota/pool/work.hpp>
 
 #include <bit>
@@ -65,7 +66,7 @@ work_core* slots::take_common(std::uint32_t& count) {
   count = 0;
   // relaxed. Written under this lock.
   std::uint32_t made = made_.load(base::order::relaxed);
-  for (; count != batch && made != max_slots; ++count, ++made) {
+  for (; count != batch && made < limit_; ++count, ++made) {
     const auto [chunk, offset] = position_of(made, first_chunk);
     // relaxed. Written under this lock.
     work_core* first = chunk_[chunk].load(base::order::relaxed);
@@ -87,10 +88,28 @@ work_core* slots::take_common(std::uint32_t& count) {
   return taken;
 }
 
-/// Throws std::bad_alloc.
+/// Throws errc::too_many_works, std::bad_alloc.
 void slots::refill(stock& empty) {
   empty.first = take_common(empty.count);
-  if (empty.first == nullptr) throw std::bad_alloc();
+  if (empty.first == nullptr) refuse();
+}
+
+/// Throws: there is no index for one more slot, or no memory.
+void slots::refuse() {
+  static_assert(max_slots == 16'777'152, "the text below names it");
+  bool is_limit;
+  {
+    const base::lock_guard guard(lock_);
+    // relaxed. Written under this lock.
+    is_limit = made_.load(base::order::relaxed) >= limit_;
+  }
+  if (is_limit) throw error(errc::too_many_works, "a thread_pool has at most 16777152 works at once");
+  throw std::bad_alloc();
+}
+
+void slots::limit_to(std::uint32_t most) noexcept {
+  const base::lock_guard guard(lock_);
+  limit_ = most;
 }
 
 work_core* slots::draw_shared() {
@@ -148,7 +167,7 @@ bool slots::leave() noexcept {
 
 work_core* slots::find(std::uint64_t id) noexcept {
   if (!was_drawn(id)) return nullptr;
-  work_core* const slot = slot_at(static_cast<std::uint32_t>(id & max_slots) - 1);
+  work_core* const slot = slot_at(static_cast<std::uint32_t>(id & index_mask) - 1);
   if (!slot->try_retain()) return nullptr;
   // relaxed. It does not change while there are references.
   if (slot->name.load(base::order::relaxed) == id) return slot;
@@ -157,7 +176,7 @@ work_core* slots::find(std::uint64_t id) noexcept {
 }
 
 bool slots::was_drawn(std::uint64_t id) const noexcept {
-  const auto place = static_cast<std::uint32_t>(id & max_slots);
+  const auto place = static_cast<std::uint32_t>(id & index_mask);
   // acquire. Pairs with take_common().
   if (id >> index_bits == 0 || place == 0 || place > made_.load(base::order::acquire)) return false;
   // relaxed. It only grows.

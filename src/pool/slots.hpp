@@ -37,7 +37,8 @@ class reference {
 class slots {
  public:
   static constexpr unsigned index_bits = 24;
-  static constexpr std::uint32_t max_slots = (1U << index_bits) - 1;
+  static constexpr std::uint32_t index_mask = (1U << index_bits) - 1;
+  static constexpr std::uint32_t max_slots = (1U << index_bits) - 64;  // what `chunks` hold
 
   explicit slots(pool_core& pool) noexcept : pool_(&pool) {}
   slots(const slots&) = delete;
@@ -51,7 +52,7 @@ class slots {
   };
 
   /// With an id, and `references` in the word; none: nobody finds it, before the word says otherwise. `own`: of this thread, if it
-  /// has one. Throws std::bad_alloc, also when 2^24 - 1 works are there, but for what threads keep free for themselves.
+  /// has one. Throws errc::too_many_works if all slots are in use, but for the free ones that other threads keep; std::bad_alloc.
   [[nodiscard]] work_core& draw(std::uint64_t references, stock* own) {
     work_core* drawn;
     if (own != nullptr) {
@@ -90,6 +91,8 @@ class slots {
   [[nodiscard]] std::uint64_t close(std::uint64_t others) noexcept;
   /// One of the others. True: it was the last.
   [[nodiscard]] bool leave() noexcept;
+  /// Lowers the number of slots that may be made. For tests: the real limit takes 6 GB.
+  void limit_to(std::uint32_t most) noexcept;
 
  private:
   static constexpr unsigned shard_count = 16;
@@ -99,7 +102,7 @@ class slots {
   static constexpr unsigned batch = 32;
 #endif
   static constexpr unsigned first_chunk = 64;
-  static constexpr unsigned chunks = 19;
+  static constexpr unsigned chunks = 18;
 
   struct alignas(base::cache_line) shard {
     base::mutex lock;
@@ -128,6 +131,7 @@ class slots {
     return first;
   }
   void refill(stock& empty);
+  [[noreturn]] void refuse();
   [[nodiscard]] work_core* draw_shared();
   [[nodiscard]] bool put_shared(work_core& slot) noexcept;
   void give_surplus(stock& own) noexcept;
@@ -139,6 +143,7 @@ class slots {
   work_core* free_ =
       nullptr;  // a list of whole batches: the first of each points to the next one with `body`
   std::uint64_t free_count_ = 0;
+  std::uint32_t limit_ = max_slots;
   base::atomic<std::uint32_t> made_{0};  // written under lock_
   std::array<base::atomic<work_core*>, chunks> chunk_{};
   std::array<std::uint32_t, chunks> chunk_size_{};

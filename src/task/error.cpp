@@ -29,6 +29,7 @@ class category final : public std::error_category {
       case errc::closed: return "the other side is closed";
       case errc::end_of_stream: return "the stream ended before it was complete";
       case errc::too_long: return "longer than its limit";
+      case errc::too_many_works: return "too many works at the same time";
     }
     return "unknown rota error";
   }

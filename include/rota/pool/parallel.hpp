@@ -123,8 +123,8 @@ void run_turns(
 ///               loop_error. A body that returns loop::stop ends it as well, without an exception. A work that is asked to stop
 ///               meanwhile begins no other body, and throws work_stopped. std::invalid_argument for a grain of 0 or a step that does
 ///               not lead there, and std::bad_alloc for the loop itself: then nothing has begun. What submit() throws for one that is to
-///               help ends the loop as what a body throws does: others may have begun. But a full queue or a pool that ends does not:
-///               those that are there do it all.
+///               help ends the loop as what a body throws does: others may have begun. But a full queue, a pool that ends, or
+///               errc::too_many_works does not: those that are there do it all.
 /// Cost          One work for each thread that helps; those that come too late are taken back.
 /// Example       examples/pool_loops.cpp
 template <std::integral Index, class F>

@@ -42,7 +42,7 @@ struct busy_note {
   busy_note* previous = nullptr;
 };
 
-/// Memory for a work. Throws std::bad_alloc, and errc::shut_down.
+/// Memory for a work. Throws std::bad_alloc, errc::too_many_works, errc::shut_down, errc::forked.
 [[nodiscard]] ROTA_API draft draw(pool_core& pool, const body_type& type, const work_options* options);
 /// The body was not made.
 ROTA_API void give_back(const draft& place) noexcept;
@@ -68,7 +68,10 @@ ROTA_API void enter_and_let_go(const draft& place);
 /// Failure       The constructor: std::invalid_argument for an option out of range, std::bad_alloc. submit(): std::invalid_argument for
 ///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
 ///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; errc::forked in a forked child, where the
-///               destructor does nothing; std::bad_alloc. Then nothing has changed. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
+///               destructor does nothing; errc::too_many_works; std::bad_alloc. Then nothing has changed. errc::too_many_works: a pool has at
+///               most 2^24 - 64 (16,777,152) works at once. A work counts until it has ended and its handle is gone; a reserved id, a
+///               busy_guard and a watch count, too. Each thread may keep up to 96 places free for its own next works, so the error may
+///               come that much earlier. It is no matter of memory: pool_options::queue_limit keeps a pool far below it. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
 ///               back-offs, and what tries for threads again, need one thread more, which the first of them starts: if the system
 ///               refuses it they are late until it gives it to a later timer, to a thread of the pool that has run out of work, or to
 ///               one that blocks until something of the pool is over. That one tries for the others, too, every 20 ms: so what is
@@ -82,7 +85,7 @@ class ROTA_API thread_pool {
   /// threads; one of the thread that has made it would wait for itself, and ends the program with a sentence.
   class ROTA_API [[nodiscard]] busy_guard {
    public:
-    /// Throws errc::shut_down, std::bad_alloc.
+    /// Throws errc::shut_down, errc::too_many_works, std::bad_alloc.
     explicit busy_guard(thread_pool& pool);
     busy_guard(const busy_guard&) = delete;
     busy_guard& operator=(const busy_guard&) = delete;
@@ -162,7 +165,7 @@ class ROTA_API thread_pool {
   }
 
   /// An id for a work that is yet to come: others may name it in `after`, and then it is submitted with work_options::id. Throws
-  /// std::bad_alloc, errc::shut_down.
+  /// std::bad_alloc, errc::too_many_works, errc::shut_down.
   [[nodiscard]] work_id reserve();
   /// Lets the works go that a pool with start_mode::suspended holds, one after the other, in the order in which they came: the first
   /// may begin before a more important one is let go. Without effect on one that has started.

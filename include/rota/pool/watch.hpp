@@ -241,7 +241,7 @@ class ROTA_API [[nodiscard]] watch {
 /// works: wait_idle() and wait(group) return when the source is empty.
 ///
 /// Failure       Throws std::invalid_argument if the source is watched already, or for an option out of range; errc::shut_down;
-///               std::bad_alloc. Then nothing has begun. Where there is no memory for a work the item goes back to the front, and it is
+///               errc::too_many_works; std::bad_alloc. Then nothing has begun. Where there is no memory or no place for a work the item goes back to the front, and it is
 ///               tried again after 20 ms.
 template <class T, class F>
   requires detail::for_items<F, T>
