@@ -1,11 +1,16 @@
 #include "pool/slots.hpp"
 
+#include "base/sys/files.hpp"
 #include "base/tls_slot.hpp"
 
 #include <rota/error.hpp>
 #include <rota/pool/work.hpp>
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <bit>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -27,23 +32,54 @@ constexpr position position_of(std::uint32_t index, std::uint32_t first) noexcep
 static_assert(position_of(63, 64).chunk == 0 && position_of(64, 64).chunk == 1 &&
               position_of(191, 64).chunk == 1 && position_of(192, 64).offset == 0 &&
               position_of(192, 64).chunk == 2);
+static_assert(position_of(slots::max_slots - 1, slots::segment_slots).chunk + 1 ==
+              slots::index_bits - std::countr_zero(slots::segment_slots));
+
+constexpr std::size_t page = 4096;  // where pages are larger, the system refuses, and no memory is given back
+static_assert(64 * sizeof(work_core) % page == 0, "a segment has whole pages");
+
+/// Gives the pages of a segment back to the system: from now on they read as zeros, or as before.
+void give_back_pages(work_core* first, unsigned count) noexcept {
+#if ROTA_MODEL
+  // The zeros that a reader without a reference can see.
+  for (unsigned i = 0; i != count; ++i) {
+    // relaxed. As the last state, it has no references.
+    first[i].state.store(0, base::order::relaxed);
+    // release. Stands for the kernel, which takes a page after what was done before the call. Pairs with was_drawn().
+    first[i].name.store(0, base::order::release);
+  }
+#else
+  // An error is no harm: the memory stays.
+  static_cast<void>(base::sys::advise_mapped(first, count * sizeof(work_core), MADV_DONTNEED));
+#endif
+}
 
 }  // namespace
 
 slots::~slots() {
+  // relaxed, all. No other thread is left.
+  const std::uint32_t made = made_.load(base::order::relaxed);
+  for (std::uint32_t first = 0; first != made; first += segment_slots) {
+    if (!segment_at(first).is_present.load(base::order::relaxed)) continue;
+    for (std::uint32_t i = first; i != first + segment_slots; ++i) slot_at(i)->~work_core();
+  }
   for (unsigned k = 0; k < chunks; ++k) {
-    // relaxed. Nobody else is left.
-    work_core* const first = chunk_[k].load(base::order::relaxed);
-    if (first == nullptr) continue;
-    for (std::uint32_t i = 0; i < chunk_size_[k]; ++i) first[i].~work_core();
-    ::operator delete(first, std::align_val_t(alignof(work_core)));
+    delete[] described_[k];
+    // relaxed. See above.
+    work_core* const memory = chunk_[k].load(base::order::relaxed);
+    if (memory != nullptr) ::operator delete(memory, std::align_val_t(page));
   }
 }
 
 work_core* slots::slot_at(std::uint32_t index) const noexcept {
-  const auto [chunk, offset] = position_of(index, first_chunk);
-  // acquire. Pairs with take_common().
+  const auto [chunk, offset] = position_of(index, segment_slots);
+  // acquire. Pairs with make_chunk().
   return chunk_[chunk].load(base::order::acquire) + offset;
+}
+
+slots::segment& slots::segment_at(std::uint32_t index) const noexcept {
+  const auto [chunk, offset] = position_of(index, segment_slots);
+  return described_[chunk][offset / segment_slots];
 }
 
 /// Threads that submit at once seldom share one.
@@ -52,41 +88,191 @@ slots::shard& slots::mine() noexcept {
   return shards_[((here >> 6U) * 0x9E37'79B9'7F4A'7C15U >> 60U) % shard_count];
 }
 
-/// A list of up to `batch` slots; null: there is no memory, or no index.
-work_core* slots::take_common(std::uint32_t& count) {
-  const base::lock_guard guard(lock_);
-  if (free_ != nullptr) {
-    work_core* const first = free_;
-    free_ = static_cast<work_core*>(std::exchange(first->body, nullptr));
-    free_count_ -= batch;
-    count = batch;
-    return first;
-  }
-  work_core* taken = nullptr;
-  count = 0;
-  // relaxed. Written under this lock.
-  std::uint32_t made = made_.load(base::order::relaxed);
-  for (; count != batch && made < limit_; ++count, ++made) {
-    const auto [chunk, offset] = position_of(made, first_chunk);
-    // relaxed. Written under this lock.
-    work_core* first = chunk_[chunk].load(base::order::relaxed);
-    if (first == nullptr) {
-      const std::size_t size = std::size_t{first_chunk} << chunk;
-      first = static_cast<work_core*>(
-          ::operator new(size * sizeof(work_core), std::align_val_t(alignof(work_core)), std::nothrow));
-      if (first == nullptr) break;
-      // release. Pairs with slot_at().
-      chunk_[chunk].store(first, base::order::release);
-    }
-    work_core* const next = ::new (static_cast<void*>(first + offset)) work_core(*pool_, made);
-    chunk_size_[chunk] = offset + 1;
-    next->link = taken;
-    taken = next;
-  }
-  // release. Pairs with for_each() and find().
-  made_.store(made, base::order::release);
-  return taken;
+// ---- the common store -----------------------------------------------------------------------------------------------
+
+void slots::segment_list::add(segment& one) noexcept {
+  one.previous = nullptr;
+  one.next = first;
+  if (first != nullptr) first->previous = &one;
+  first = &one;
 }
+
+void slots::segment_list::remove(segment& one) noexcept {
+  (one.previous == nullptr ? first : one.previous->next) = one.next;
+  if (one.next != nullptr) one.next->previous = one.previous;
+}
+
+/// Returns a list of up to `batch` slots; null if there is no memory, or no index.
+work_core* slots::take_common(std::uint32_t& count) {
+  batch_indices taken;
+  {
+    const base::lock_guard guard(lock_);
+    count = take_indices(taken);
+  }
+  // Outside of the lock: these lines come from other processors, as a rule.
+  work_core* list = nullptr;
+  for (std::uint32_t i = count; i != 0; --i) {
+    work_core* const next = slot_at(taken[i - 1]);
+    next->link = list;
+    list = next;
+  }
+  return list;
+}
+
+/// Under lock_. Fewer than a batch only where another one would have to be opened.
+std::uint32_t slots::take_indices(batch_indices& into) {
+  std::uint32_t count = 0;
+  segment* from = open_.first != nullptr ? open_.first : open_segment();
+  while (from != nullptr && count != batch) {
+    if (from->free == all_free) --wholly_free_;
+    for (; from->free != 0 && count != batch; from->free &= from->free - 1)
+      into[count++] = from->index + static_cast<std::uint32_t>(std::countr_zero(from->free));
+    if (from->free == 0) open_.remove(*from);
+    from = open_.first;
+  }
+  free_count_ -= count;
+  return count;
+}
+
+/// Under lock_. Null: there is no memory, or no index.
+slots::segment* slots::open_segment() {
+  segment* const one = absent_.first;
+  if (one == nullptr) return make_segment();
+  absent_.remove(*one);
+  // relaxed. Written by this list's last owner, before this lock.
+  const std::uint64_t base = one->base.load(base::order::relaxed);
+  work_core* const first = slot_at(one->index);
+  for (std::uint32_t i = 0; i != segment_slots; ++i) {
+    first[i].pool = pool_;
+    first[i].index = one->index + i;
+    // relaxed. It only grows, but for the zeros between: see S4.
+    first[i].name.store(base << index_bits, base::order::relaxed);
+  }
+  add_present(*one);
+  return one;
+}
+
+/// Under lock_. The first time.
+slots::segment* slots::make_segment() {
+  // relaxed. Written under this lock.
+  const std::uint32_t made = made_.load(base::order::relaxed);
+  if (made + segment_slots > limit_) return nullptr;
+  const auto [chunk, offset] = position_of(made, segment_slots);
+  if (offset == 0 && !make_chunk(chunk)) return nullptr;
+  work_core* const first = slot_at(made);
+  for (std::uint32_t i = 0; i != segment_slots; ++i)
+    ::new (static_cast<void*>(first + i)) work_core(*pool_, made + i);
+  segment& one = segment_at(made);
+  one.index = made;
+  one.free = all_free;
+  free_count_ += segment_slots;
+  add_present(one);
+  // release. Pairs with for_each() and was_drawn().
+  made_.store(made + segment_slots, base::order::release);
+  return &one;
+}
+
+/// Returns false if there is no memory.
+bool slots::make_chunk(unsigned k) {
+  const std::size_t segments = std::size_t{1} << k;
+  std::unique_ptr<segment[]> described(new (std::nothrow) segment[segments]);
+  if (described == nullptr) return false;
+  auto* const memory = static_cast<work_core*>(
+      ::operator new(segments * segment_slots * sizeof(work_core), std::align_val_t(page), std::nothrow));
+  if (memory == nullptr) return false;
+  described_[k] = described.release();
+  // release. Pairs with slot_at().
+  chunk_[k].store(memory, base::order::release);
+  return true;
+}
+
+/// Under lock_.
+void slots::add_present(segment& one) noexcept {
+  ++present_;
+  ++wholly_free_;
+  open_.add(one);
+  // relaxed. See for_each().
+  one.is_present.store(true, base::order::relaxed);
+}
+
+/// The newest, which are still in the cache of this thread.
+slots::batch_indices slots::cut_batch(stock& from) noexcept {
+  batch_indices cut;
+  for (std::uint32_t& each : cut) {
+    each = from.first->index;
+    from.first = from.first->link;
+  }
+  from.count -= batch;
+  return cut;
+}
+
+std::uint32_t slots::give_common(const batch_indices& given) noexcept {
+  segment* leaving = nullptr;
+  bool was_closed;
+  {
+    const base::lock_guard guard(lock_);
+    // relaxed. Written under this lock, too.
+    was_closed = closed_.load(base::order::relaxed);
+    free_count_ += batch;
+    for (const std::uint32_t each : given) {
+      segment* const surplus = mark_free(each);
+      if (surplus != nullptr) surplus->next = std::exchange(leaving, surplus);
+    }
+  }
+  std::uint32_t due = was_closed ? batch : 0;
+  while (leaving != nullptr) {
+    segment& one = *std::exchange(leaving, leaving->next);
+    discard(one);
+    const base::lock_guard guard(lock_);
+    mark_absent(one);
+    // relaxed. Written under this lock, too.
+    if (!was_closed && closed_.load(base::order::relaxed)) due += segment_slots;
+  }
+  return due;
+}
+
+/// Under lock_. Returns the slot's segment if it leaves.
+slots::segment* slots::mark_free(std::uint32_t index) noexcept {
+  segment& one = segment_at(index);
+  if (one.free == 0) open_.add(one);
+  one.free |= std::uint64_t{1} << (index - one.index);
+  if (one.free != all_free) return nullptr;
+  // relaxed. Written under this lock, too. A pool that has ended gives back all, soon.
+  if (wholly_free_ < kept_segments || closed_.load(base::order::relaxed)) {
+    ++wholly_free_;
+    return nullptr;
+  }
+  open_.remove(one);
+  one.free = 0;
+  free_count_ -= segment_slots;
+  --present_;
+  // relaxed. No work is in it, so for_each() has nothing to find.
+  one.is_present.store(false, base::order::relaxed);
+  return &one;
+}
+
+/// The calling thread alone has the segment.
+void slots::discard(segment& leaving) noexcept {
+  work_core* const first = slot_at(leaving.index);
+  std::uint64_t newest = 0;
+  for (std::uint32_t i = 0; i != segment_slots; ++i) {
+    // relaxed. The last owner's store came before, by lock_.
+    newest = std::max(newest, first[i].name.load(base::order::relaxed) >> index_bits);
+    first[i].free_timer();
+  }
+  // relaxed. The system call that follows orders it before the zeros.
+  leaving.base.store(newest, base::order::relaxed);
+  give_back_pages(first, segment_slots);
+}
+
+/// Under lock_.
+void slots::mark_absent(segment& left) noexcept {
+  left.free = all_free;
+  free_count_ += segment_slots;
+  absent_.add(left);
+}
+
+// ---- stocks ---------------------------------------------------------------------------------------------------------
 
 /// Throws errc::too_many_works, std::bad_alloc.
 void slots::refill(stock& empty) {
@@ -101,7 +287,7 @@ void slots::refuse() {
   {
     const base::lock_guard guard(lock_);
     // relaxed. Written under this lock.
-    is_limit = made_.load(base::order::relaxed) >= limit_;
+    is_limit = made_.load(base::order::relaxed) + segment_slots > limit_;
   }
   if (is_limit) throw error(errc::too_many_works, "a thread_pool has at most 16777152 works at once");
   throw std::bad_alloc();
@@ -121,21 +307,27 @@ work_core* slots::draw_shared() {
 
 bool slots::put_shared(work_core& slot) noexcept {
   shard& here = mine();
-  bool closed;
+  bool was_closed;
+  bool has_surplus;
+  batch_indices surplus;
   {
     const base::lock_guard guard(here.lock);
     push(here.free, slot);
     // relaxed. Written under this lock, too.
-    closed = closed_.load(base::order::relaxed);
-    if (here.free.count > 3 * batch) static_cast<void>(give_common(here.free));
+    was_closed = closed_.load(base::order::relaxed);
+    has_surplus = here.free.count > 3 * batch;
+    if (has_surplus) surplus = cut_batch(here.free);
   }
-  return closed && leave();
+  // A batch that was cut after the end lay in the shard then, or was counted down one by one.
+  std::uint32_t due = 0;
+  if (has_surplus) due = give_common(surplus);
+  if (was_closed) due = 1;
+  return due != 0 && leave_all(due);
 }
 
 void slots::give_surplus(stock& own) noexcept {
-  if (!give_common(own)) return;
-  // This thread was given up, and what it had counted as drawn. It still is: the slot of what it ran.
-  for (unsigned i = 0; i != batch; ++i) static_cast<void>(leave());
+  // Never the last, if the pool has ended: this thread was given up, and the slot of what it ran is still drawn.
+  if (const std::uint32_t due = give_common(cut_batch(own)); due != 0) static_cast<void>(leave_all(due));
 }
 
 void slots::bring_back(stock& own) noexcept {
@@ -145,25 +337,13 @@ void slots::bring_back(stock& own) noexcept {
   }
 }
 
-/// A shard's under its lock, so that close() finds each slot in one place.
-bool slots::give_common(stock& from) noexcept {
-  work_core* const first = from.first;
-  work_core* last = first;
-  for (unsigned i = 1; i != batch; ++i) last = last->link;
-  from.first = std::exchange(last->link, nullptr);
-  from.count -= batch;
-  const base::lock_guard guard(lock_);
-  first->body = free_;
-  free_ = first;
-  free_count_ += batch;
-  // relaxed. Written under this lock, too.
-  return closed_.load(base::order::relaxed);
+/// Returns true if these were the last.
+bool slots::leave_all(std::uint32_t count) noexcept {
+  // acq_rel. The thread that is last frees what the others have used.
+  return left_.fetch_sub(count, base::order::acq_rel) == count;
 }
 
-bool slots::leave() noexcept {
-  // acq_rel. Whoever is last frees what the others have used.
-  return left_.fetch_sub(1, base::order::acq_rel) == 1;
-}
+bool slots::leave() noexcept { return leave_all(1); }
 
 work_core* slots::find(std::uint64_t id) noexcept {
   if (!was_drawn(id)) return nullptr;
@@ -177,10 +357,18 @@ work_core* slots::find(std::uint64_t id) noexcept {
 
 bool slots::was_drawn(std::uint64_t id) const noexcept {
   const auto place = static_cast<std::uint32_t>(id & index_mask);
-  // acquire. Pairs with take_common().
-  if (id >> index_bits == 0 || place == 0 || place > made_.load(base::order::acquire)) return false;
-  // relaxed. It only grows.
-  return slot_at(place - 1)->name.load(base::order::relaxed) >= id;
+  const std::uint64_t times = id >> index_bits;
+  // acquire. Pairs with make_segment().
+  if (times == 0 || place == 0 || place > made_.load(base::order::acquire)) return false;
+  // acquire. Pairs with discard(): a reader of the zeros finds the base. Else it only grows.
+  if (slot_at(place - 1)->name.load(base::order::acquire) >> index_bits >= times) return true;
+  // relaxed. See above.
+  return segment_at(place - 1).base.load(base::order::relaxed) >= times;
+}
+
+std::uint32_t slots::segments_held() noexcept {
+  const base::lock_guard guard(lock_);
+  return present_;
 }
 
 std::uint64_t slots::close(std::uint64_t others) noexcept {

@@ -9,6 +9,7 @@
 #include <rota/pool/work.hpp>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace rota::pool::detail {
@@ -26,19 +27,50 @@ class reference {
 };
 
 // PROTOCOL: slots
-//   A slot is memory of type work_core from the first time it is drawn until the pool's memory goes. An id is its index and how
-//   often it was drawn, so an old id leads to the right slot and is found to be old: find() takes a reference if there are any,
-//   and looks at the slot's id afterwards. Who draws a slot writes the id first and then the references (release).
-//   Free slots lie in shards, each under its lock; a thread has a shard by its number. A thread of the pool has a stock instead,
-//   without a lock; it takes batches from the common list, and brings them back there.
-//   When the pool has ended, close() counts the slots that are still drawn, under all locks; each that comes back afterwards
-//   counts down, and the last one says so: then nobody can find this memory any more. What lies in the stock of a thread that was
-//   given up counts as drawn until that thread brings it back.
+//   A slot is the memory of one work. An id is the slot's index and its generation: how often the slot was drawn. The thread that draws a
+//   slot writes the id first and then the references (release). find() takes a reference if there are any, and compares the id
+//   afterwards. So an old id leads to the right slot, and is found to be old.
+//
+//   Free slots lie in stocks: one of each thread of the pool, without a lock, and 16 shards for all other threads, each under its lock. A
+//   stock takes a batch from the common store, and gives one back to it. The store is the bit words of the segments, under lock_.
+//
+//   A segment is 64 slots with one descriptor.
+//
+//   state     its slots                                    next state, by                          under
+//   absent    all free; their pages may be the kernel's    present: open_segment()                 lock_
+//   present   in use, in stocks, or free in the store      leaving: mark_free(), if all are free   lock_
+//   leaving   all counted as drawn by one thread           absent: mark_absent()                   lock_
+//
+//   S1  The address range of a segment stays mapped until the pool's memory goes. So a reader that holds no reference may read `state` and
+//       `name` of any slot at any time: find(), for_each(), a thread that reads the job of a seat.
+//   S2  A page that the kernel has taken back reads as zeros. A `state` of zeros has no references, as that of any free slot. A
+//       compare-exchange of try_retain() that expects references fails on it.
+//   S3  Only a segment with no slot in use and none in a stock leaves, so no thread holds a reference into it.
+//   S4  Generations go on. Before the pages go, the largest generation of the 64 slots is kept in the descriptor (`base`); each
+//       slot goes on from there when the segment is opened again. So no id is given out twice. was_drawn() reads `name`
+//       (acquire), then `base`: a reader that reads the zeros finds `base`. For an id that was never given out, was_drawn() may
+//       return true if its generation is not above `base`.
+//   S5  A slot whose pages were not zeroed (no memory was taken: madvise() failed, or a model) is as its last user left it: a free slot. So
+//       nothing but `name` relies on the zeros or on their absence.
+//
+//   Hysteresis: `kept_segments` segments that are wholly free stay present. A segment whose last slot becomes free beyond that leaves. Its
+//   pages go outside of the lock, since that is a system call.
+//
+//   When the pool has ended, close() counts the slots that are drawn, under all locks. Each slot that comes back afterwards counts
+//   down, and the thread that counts the last one frees the pool. The slots of a stock of a pool's thread, of a batch that is on its way
+//   from a shard to the store, and of a segment that leaves count as drawn; the thread that moves them counts them down.
 class slots {
  public:
   static constexpr unsigned index_bits = 24;
   static constexpr std::uint32_t index_mask = (1U << index_bits) - 1;
-  static constexpr std::uint32_t max_slots = (1U << index_bits) - 64;  // what `chunks` hold
+#if ROTA_MODEL
+  static constexpr unsigned segment_slots = 2;  // a model fills and empties several
+  static constexpr unsigned kept_segments = 0;
+#else
+  static constexpr unsigned segment_slots = 64;
+  static constexpr unsigned kept_segments = 256;
+#endif
+  static constexpr std::uint32_t max_slots = (1U << index_bits) - 64;
 
   explicit slots(pool_core& pool) noexcept : pool_(&pool) {}
   slots(const slots&) = delete;
@@ -70,7 +102,7 @@ class slots {
     drawn->state.store(references, base::order::release);
     return *drawn;
   }
-  /// No reference is left. True: the pool has ended, and this was the last slot.
+  /// Takes a slot that has no reference left. Returns true if the pool has ended and this was the last slot.
   [[nodiscard]] bool put(work_core& slot, stock* own) noexcept {
     if (own == nullptr) return put_shared(slot);
     push(*own, slot);
@@ -82,7 +114,7 @@ class slots {
   void bring_back(stock& own) noexcept;
   /// With a reference for the caller; null: it is over and nobody keeps it, or there never was one.
   [[nodiscard]] work_core* find(std::uint64_t id) noexcept;
-  /// Was such an id given out?
+  /// Returns true if this id was given out; of an id that was not: see S4.
   [[nodiscard]] bool was_drawn(std::uint64_t id) const noexcept;
   /// Calls `f` for each slot that is in use, with a reference for the time of the call.
   template <class F>
@@ -93,6 +125,8 @@ class slots {
   [[nodiscard]] bool leave() noexcept;
   /// Lowers the number of slots that may be made. For tests: the real limit takes 6 GB.
   void limit_to(std::uint32_t most) noexcept;
+  /// Returns how many segments are present. For tests.
+  [[nodiscard]] std::uint32_t segments_held() noexcept;
 
  private:
   static constexpr unsigned shard_count = 16;
@@ -101,18 +135,46 @@ class slots {
 #else
   static constexpr unsigned batch = 32;
 #endif
-  static constexpr unsigned first_chunk = 64;
-  static constexpr unsigned chunks = 18;
+  static constexpr unsigned chunks =
+      index_bits - std::countr_zero(segment_slots);  // chunk k has 2^k segments
 
   struct alignas(base::cache_line) shard {
     base::mutex lock;
     stock free;
   };
 
+  /// Under lock_, but for the atomics.
+  struct segment {
+    std::uint64_t free = 0;               // bit i: slot i is in the store
+    base::atomic<std::uint64_t> base{0};  // see S4
+    base::atomic<bool> is_present{false};
+    std::uint32_t index = 0;
+    segment* next = nullptr;  // in a list
+    segment* previous = nullptr;
+  };
+  static constexpr std::uint64_t all_free = ~std::uint64_t{0} >> (64 - segment_slots);
+  /// Those that are present and have a free slot, or those that are absent.
+  struct segment_list {
+    segment* first = nullptr;
+    void add(segment& one) noexcept;
+    void remove(segment& one) noexcept;
+  };
+  using batch_indices = std::array<std::uint32_t, batch>;
+
   [[nodiscard]] work_core* slot_at(std::uint32_t index) const noexcept;
+  [[nodiscard]] segment& segment_at(std::uint32_t index) const noexcept;
   [[nodiscard]] work_core* take_common(std::uint32_t& count);
-  /// A batch. True: the pool has ended.
-  [[nodiscard]] bool give_common(stock& from) noexcept;
+  [[nodiscard]] std::uint32_t take_indices(batch_indices& into);
+  [[nodiscard]] segment* open_segment();
+  [[nodiscard]] segment* make_segment();
+  [[nodiscard]] bool make_chunk(unsigned k);
+  void add_present(segment& one) noexcept;
+  [[nodiscard]] static batch_indices cut_batch(stock& from) noexcept;
+  /// To the store. Returns how many slots the caller must count down, since the pool has ended meanwhile.
+  [[nodiscard]] std::uint32_t give_common(const batch_indices& given) noexcept;
+  [[nodiscard]] segment* mark_free(std::uint32_t index) noexcept;
+  void discard(segment& leaving) noexcept;
+  void mark_absent(segment& left) noexcept;
   static void push(stock& to, work_core& slot) noexcept {
     slot.link = to.first;
     to.first = &slot;
@@ -135,31 +197,38 @@ class slots {
   [[nodiscard]] work_core* draw_shared();
   [[nodiscard]] bool put_shared(work_core& slot) noexcept;
   void give_surplus(stock& own) noexcept;
+  [[nodiscard]] bool leave_all(std::uint32_t count) noexcept;
   [[nodiscard]] shard& mine() noexcept;
 
   pool_core* const pool_;
   std::array<shard, shard_count> shards_;
   alignas(base::cache_line) base::mutex lock_;  // of what follows
-  work_core* free_ =
-      nullptr;  // a list of whole batches: the first of each points to the next one with `body`
-  std::uint64_t free_count_ = 0;
+  segment_list open_;                           // present, with a free slot
+  segment_list absent_;
+  std::uint32_t present_ = 0;      // segments
+  std::uint32_t wholly_free_ = 0;  // of these
+  std::uint64_t free_count_ = 0;   // slots in the store, those of absent segments too
   std::uint32_t limit_ = max_slots;
   base::atomic<std::uint32_t> made_{0};  // written under lock_
   std::array<base::atomic<work_core*>, chunks> chunk_{};
-  std::array<std::uint32_t, chunks> chunk_size_{};
-  base::atomic<bool> closed_{false};  // written under all locks
+  std::array<segment*, chunks> described_{};  // written before made_ counts the first slot of that chunk
+  base::atomic<bool> closed_{false};          // written under all locks
   base::atomic<std::uint64_t> left_{0};
 };
 
 template <class F>
 void slots::for_each(F&& f) {
-  // acquire. Pairs with take_common(): the slots below are made.
+  // acquire. Pairs with make_segment(): the slots below are made.
   const std::uint32_t made = made_.load(base::order::acquire);
-  for (std::uint32_t i = 0; i < made; ++i) {
-    work_core* const each = slot_at(i);
-    if (!each->try_retain()) continue;
-    const reference kept(*each);
-    f(*each);
+  for (std::uint32_t first = 0; first < made; first += segment_slots) {
+    // relaxed. A guess, like the first load of try_retain(): a caller that was told of a work sees that its segment is present.
+    if (!segment_at(first).is_present.load(base::order::relaxed)) continue;
+    for (std::uint32_t i = first; i < first + segment_slots; ++i) {
+      work_core* const each = slot_at(i);
+      if (!each->try_retain()) continue;
+      const reference kept(*each);
+      f(*each);
+    }
   }
 }
 

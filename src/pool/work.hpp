@@ -43,9 +43,15 @@ class alignas(base::cache_line) work_core : public queue_item {
   work_core(pool_core& owner, std::uint32_t place) noexcept : pool(&owner), index(place) {}
   work_core(const work_core&) = delete;
   work_core& operator=(const work_core&) = delete;
-  ~work_core() {
-    // relaxed. Nobody else is left.
-    delete grace.load(base::order::relaxed);
+  ~work_core() { free_timer(); }
+
+  /// Without a reference: no thread arms the timer, and none cancels it.
+  void free_timer() noexcept {
+    // relaxed, both. The last reference was dropped before.
+    timing::timer_node* const timer = grace.load(base::order::relaxed);
+    if (timer == nullptr) return;
+    grace.store(nullptr, base::order::relaxed);
+    delete timer;
   }
 
   /// Applies a rule, if it applies: the only compare-exchange loop on a work's word. Returns the word as it was.
@@ -97,13 +103,13 @@ class alignas(base::cache_line) work_core : public queue_item {
   // submits to the one that runs it, and back.
   base::atomic<std::uint64_t> state{0};
   base::atomic<std::uint64_t> name{0};  // its id; written while nobody has a reference but who draws it
-  pool_core* const pool;
-  const std::uint32_t index;
+  pool_core* pool;  // this and the next: written again when the slot's segment is opened again
+  std::uint32_t index;
   bool body_gone = false;             // written by a runner that was given up
   bool function_gone = false;         // by a runner
   base::atomic<lane*> home{nullptr};  // where it lies; written under the lock of that
   const body_type* type = nullptr;
-  void* body = nullptr;                 // of a free slot: see slots
+  void* body = nullptr;
   work_extras* extras = nullptr;        // owned
   coroutine_part* coroutine = nullptr;  // owned
   stop_hook* hook = nullptr;            // owned; the runner writes it before the word says `hooked`
@@ -117,7 +123,7 @@ class alignas(base::cache_line) work_core : public queue_item {
   // Under `lock`: the runner blocks until that one is over, or until that count rises.
   work_core* waits_for = nullptr;
   base::atomic<std::uint32_t>* waits_on = nullptr;
-  base::atomic<timing::timer_node*> grace{nullptr};  // owned, as long as the slot is there
+  base::atomic<timing::timer_node*> grace{nullptr};  // owned, until the slot's segment leaves: see slots
   base::time_point queued_at{};                      // zero: not measured
   base::time_point began_at{};
 };
