@@ -13,6 +13,7 @@
 
 #include <rota/inplace_vector.hpp>
 #include <rota/parallel.hpp>
+#include <rota/spawn.hpp>
 #include <rota/when.hpp>
 
 #include <numeric>
@@ -42,6 +43,18 @@ task<std::uint64_t> fib(unsigned n) {
 }
 
 task<void> solve_fib(unsigned n) { forkjoin::check_fib(n, co_await fib(n)); }
+
+/// The same calls, with children that are spawned and awaited by their handles: what `fib` saves.
+task<std::uint64_t> fib_spawn(unsigned n) {
+  if (n < 2) co_return n;
+  auto one = rota::spawn(fib_spawn(n - 1));
+  auto other = rota::spawn(fib_spawn(n - 2));
+  const std::uint64_t first = co_await one;
+  const std::uint64_t second = co_await other;
+  co_return first + second;
+}
+
+task<void> solve_fib_spawn(unsigned n) { forkjoin::check_fib(n, co_await fib_spawn(n)); }
 
 /// One operation: a leaf, which is its number; every node above the leaves has ten children, and is their sum.
 task<std::uint64_t> skynet(std::uint64_t first, std::uint64_t leaves) {
@@ -197,6 +210,7 @@ void on_worker(const job& what) {
 }
 
 constexpr auto run_fib = on_worker<measure<solve_fib, forkjoin::fib_calls>>;
+constexpr auto run_fib_spawn = on_worker<measure<solve_fib_spawn, forkjoin::fib_calls>>;
 constexpr auto run_skynet = on_worker<measure<solve_skynet, forkjoin::skynet_leaves>>;
 constexpr auto run_nqueens = on_worker<measure<solve_nqueens, forkjoin::queens_boards>>;
 constexpr auto run_matmul = on_worker<measure<solve_matmul, forkjoin::leaf_products>>;
@@ -214,6 +228,8 @@ constexpr bench::one_case of(const char* name, forkjoin::scale scale, void (*run
 constexpr bench::one_case cases[] = {
     of("fib", forkjoin::fib_scale, run_fib),
     of("fib_1", forkjoin::fib_scale, run_fib),
+    of("fib_spawn", forkjoin::fib_scale, run_fib_spawn),
+    of("fib_spawn_1", forkjoin::fib_scale, run_fib_spawn),
     of("skynet", forkjoin::skynet_scale, run_skynet),
     of("skynet_1", forkjoin::skynet_scale, run_skynet),
     of("nqueens", forkjoin::nqueens_scale, run_nqueens),

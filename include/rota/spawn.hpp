@@ -34,6 +34,10 @@ namespace core {
 ///               of its runtime runs. After the shutdown began: the handle is cancelled already.
 /// Cost          No allocation beyond the coroutine frame of `work`, and one more inside of a timeout or a with_deadline,
 ///               which the task inherits; one push to this worker's queue; at most one wake-up of an idle worker.
+///               A spawned child is a task with a handle. A recursion that spawns its children and awaits their handles takes about
+///               8 times the processor time of the same recursion with `when_all`: 188 ns and 23 ns for each call of fib on one
+///               worker; on two workers about 12 times. For children that are awaited in place use `when_all` or a parallel loop.
+///               `./dev bench forkjoin --only 'fib*' --quick --peers none` prints both.
 /// Example       examples/spawn.cpp
 template <class T>
 join_handle<T> spawn(task<T> work) {

@@ -90,6 +90,7 @@ SUITES = {
     "forkjoin": [
         Case("fib", "a call of fib(35), which forks one for n - 1 and one for n - 2, without a cut-off", ratio=0.95,
              work=29_860_703, span=35),
+        Case("fib_spawn", "as fib, but each child is spawned and its handle awaited", work=29_860_703, span=35),
         Case("skynet", "one of 10^8 leaves below nodes with ten children each, summed up", ratio=0.95,
              work=111_111_111, span=9),
         Case("nqueens", "a queen placed on a board of its own: all ways to place 14", ratio=0.95,
@@ -105,6 +106,7 @@ SUITES = {
         Case("loop", "one of 10^9 items of a loop: a hash and a comparison"),
         Case("loop_by_hand", "the same, cut by hand into a part for each worker"),
         Case("fib_1", "as fib, with one worker: nobody steals", workers=1, counted=True),
+        Case("fib_spawn_1", "as fib_spawn, with one worker", workers=1),
         Case("skynet_1", "as skynet, with one worker", workers=1, counted=True),
         Case("nqueens_1", "as nqueens, with one worker", workers=1),
         Case("matmul_1", "as matmul, with one worker", workers=1),
