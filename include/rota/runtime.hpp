@@ -15,6 +15,7 @@
 #include <rota/detail/under_deadline.hpp>
 #include <rota/pool/pool_options.hpp>
 #include <rota/task.hpp>
+#include <rota/unhandled.hpp>
 
 namespace rota {
 
@@ -24,37 +25,6 @@ class runtime_core;
 namespace core {
 class clock_source;
 }
-
-/// An exception that nobody will ever take.
-struct unhandled_exception {
-  task_id id;
-  std::string_view name;  // empty if the task has none
-  const char* what;       // what(), or "unknown exception"
-  const char* file;       // the program's co_await where the task suspended last; null if it never did
-  unsigned line;
-};
-
-/// What happens to an exception that nobody will ever take: it is reported on standard error, or given to a function;
-/// `terminate` then ends the program.
-class unhandled_policy {
- public:
-  using function = void (*)(const unhandled_exception&) noexcept;
-
-  static const unhandled_policy terminate;
-  static const unhandled_policy report;
-  /// `f` is called once for each, on the thread that finds it.
-  [[nodiscard]] static constexpr unhandled_policy callback(function f) noexcept { return {f, false}; }
-
-  [[nodiscard]] constexpr function call() const noexcept { return call_; }
-  [[nodiscard]] constexpr bool ends_program() const noexcept { return ends_program_; }
-
- private:
-  constexpr unhandled_policy(function f, bool ends) noexcept : call_(f), ends_program_(ends) {}
-  function call_;
-  bool ends_program_;
-};
-inline constexpr unhandled_policy unhandled_policy::terminate{nullptr, true};
-inline constexpr unhandled_policy unhandled_policy::report{nullptr, false};
 
 /// Every field has a default. Checked by the constructor: std::invalid_argument names the field and its range.
 struct runtime_options {

@@ -157,6 +157,7 @@ class executor_core {
   };
 
   [[nodiscard]] std::uint32_t next_number() noexcept;
+  [[nodiscard]] bool is_own_process() const noexcept { return base::this_process_id() == process_; }
   [[nodiscard]] unsigned consumers() const noexcept { return static_cast<unsigned>(consumers_.size()); }
 
   void add_reference() noexcept {
@@ -215,6 +216,7 @@ class executor_core {
   [[nodiscard]] bool is_paused() const noexcept;
 
   const bool by_tasks_;
+  const std::uint64_t process_ = base::this_process_id();
   ready_lists<mailbox_core> ready_;
   queue::idle idle_;
   std::vector<consumer> consumers_;

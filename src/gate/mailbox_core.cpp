@@ -8,6 +8,7 @@
 #include "gate/mailbox_parts.hpp"
 #include "task/header.hpp"
 #include "task/scheduler_here.hpp"
+#include "task/unhandled.hpp"
 
 #include <rota/detail/spawn_on.hpp>
 #include <rota/this_task.hpp>
@@ -39,6 +40,8 @@ mailbox_core::mailbox_core(executor_core& owner, const mailbox_options& options)
 }
 
 mailbox_core::~mailbox_core() {
+  // relaxed. Every reference has gone.
+  if (error_ != nullptr && !error_is_seen_.load(base::order::relaxed)) report_unseen(error_);
   delete parts_;
   owner_->drop_reference();
 }
@@ -498,12 +501,32 @@ mailbox_stats mailbox_core::stats() const noexcept {
 
 bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
   parts_->failed.add(1);
-  if (parts_->options.error_policy == on_error::skip) return true;
-  if (parts_->options.error_policy == on_error::restart && begin_restart()) return false;
+  // The mailbox is being ended: its handler may hear of that by what it awaits.
+  const bool is_cut_off = is_to_discard() && core::is_cancellation(thrown);
+  const bool skips = parts_->options.error_policy == on_error::skip;
+  if (skips || (parts_->options.error_policy == on_error::restart && begin_restart())) {
+    if (!is_cut_off) report_unseen(thrown);
+    return skips;
+  }
   error_ = std::move(thrown);
   discard_and_close();
-  gave_up(error_);
+  // relaxed. Read by the destructor, after every reference has gone.
+  if (gave_up(error_) || is_cut_off) error_is_seen_.store(true, base::order::relaxed);
   return false;
+}
+
+/// No caller can see it any more. In a forked child nothing is reported: the parent has the same exception.
+void mailbox_core::report_unseen(const std::exception_ptr& thrown) const noexcept {
+  if (!owner_->is_own_process()) return;
+  core::give_unhandled(parts_->options.on_unhandled,
+                       {.id = {},
+                        .name = {},
+                        .what = "",
+                        .file = nullptr,
+                        .line = 0,
+                        .from = unhandled_from::mailbox,
+                        .number = parts_->number},
+                       thrown);
 }
 
 // ---- the round

@@ -2,6 +2,7 @@
 
 #include "pool/pool_core.hpp"
 #include "task/harness.hpp"
+#include "task/unhandled.hpp"
 
 #include <rota/join_handle.hpp>
 
@@ -36,9 +37,10 @@ const core::scheduler_ops coroutine_part::ops_table{
           if (&task == self.root_) self.root_cancelled_ = was_cancelled;
         },
     .unhandled =
-        [](core::scheduler& s, core::header&, std::exception_ptr what) noexcept {
+        [](core::scheduler& s, core::header& task, std::exception_ptr what) noexcept {
           const work_core& w = of(s).work_;
-          w.pool->events.report(error_from::work, {w.id}, std::move(what));
+          if (!w.pool->events.report(error_from::work, {w.id}, what))
+            w.pool->note_lost(core::about_task(task), what);
         },
     .children = [](core::scheduler& s) noexcept -> core::scheduler& { return s; },
     .now = [](const core::scheduler&) noexcept { return base::now(); },

@@ -3,6 +3,7 @@
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/watch.hpp"
+#include "task/unhandled.hpp"
 
 #include <rota/error.hpp>
 #include <rota/pool/errors.hpp>
@@ -64,20 +65,23 @@ void pool_core::tell_of_attempt(work_core& w) noexcept {
   call_back(w, end);
 }
 
-void pool_core::call_back(work_core& w, const work_end& end) noexcept {
+/// Returns true if there is a callback.
+bool pool_core::call_back(work_core& w, const work_end& end) noexcept {
   const bool own = w.extras != nullptr && w.extras->options.callback;
-  if (!own && !options.default_callback) return;
+  if (!own && !options.default_callback) return false;
   try {
     (own ? w.extras->options.callback : options.default_callback)(end);
   } catch (...) {
     events.report(
         own ? error_from::callback : error_from::default_callback, end.id, std::current_exception());
   }
+  return true;
 }
 
-void pool_core::tell(work_core& w, work_status how) noexcept {
+/// Returns true if an observer or a callback was told of a failure.
+bool pool_core::tell(work_core& w, work_status how) noexcept {
   if (!events.any() && !options.default_callback && (w.extras == nullptr || !w.extras->options.callback))
-    return;
+    return false;
   const work_end end = end_of(w, how);
   switch (how) {
     case work_status::succeeded:
@@ -99,8 +103,15 @@ void pool_core::tell(work_core& w, work_status how) noexcept {
       break;
     default: break;
   }
-  if (how == work_status::failed) events.report(error_from::work, end.id, end.exception);
-  call_back(w, end);
+  const bool told = how == work_status::failed && events.report(error_from::work, end.id, end.exception);
+  return call_back(w, end) || told;
+}
+
+/// Returns false for a job that failed because one that it comes after did: only that one is reported.
+bool pool_core::is_failure_of_its_own(const work_core& w, work_status how) noexcept {
+  // relaxed. Written before the job's word became final.
+  return how == work_status::failed &&
+         (w.extras == nullptr || w.extras->failed_after.load(base::order::relaxed) == 0);
 }
 
 void pool_core::finish(work_core& w) noexcept {
@@ -134,7 +145,8 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
     keeper::cancel(e->backoff);
   }
   if (status != work_status::abandoned && !w.function_gone) w.type->destroy_function(w.body);
-  tell(w, status);
+  const bool told = tell(w, status);
+  w.has_untold_failure = !told && is_failure_of_its_own(w, status);
   count_one(ends_as(status));
   if (!how.has(begun)) count_one(total::unbegun);
   if (status != work_status::succeeded) remember(w, status);
@@ -147,7 +159,11 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
       threads.remove_extra();
   }
   // The next item is on its way first. Whoever waits for the group, or for the pool, waits for the watch, too, as long as it has some.
-  if (e != nullptr && e->item != nullptr) watch_core::hear_of_end(*e->item, how);
+  if (e != nullptr && e->item != nullptr) {
+    // The item is tried again: this was not its last attempt.
+    if (watch_core::hear_of_end(*e->item, how) == watch_core::item_end::comes_back)
+      w.has_untold_failure = false;
+  }
   if (e != nullptr && e->group != nullptr) circles.leave(*e->group, w);
   // acq_rel. One that is paused is counted as long as it may be resumed.
   if (how.has(held)) pauses_.fetch_sub(1, base::order::acq_rel);
@@ -299,8 +315,29 @@ void pool_core::drop(work_core& w) noexcept {
   if (w.drop_reference()) recycle(w);
 }
 
+void pool_core::note_lost(const unhandled_exception& about, const std::exception_ptr& thrown) noexcept {
+  // relaxed. A hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
+  if (closing_.load(base::order::relaxed) && core::is_cancellation(thrown)) return;
+  lost.give(about, thrown);
+}
+
+/// The result of a failed job goes: no thread can fetch it any more.
+void pool_core::report_unseen(work_core& w) noexcept {
+  if (w.load().has(fetched)) return;
+  note_lost({.id = {},
+             .name = w.extras == nullptr ? std::string_view() : std::string_view(w.extras->name),
+             .what = "",
+             .file = nullptr,
+             .line = 0,
+             .from = unhandled_from::pool_job,
+             .number = w.id},
+            w.type->exception(w.body));
+}
+
 void pool_core::recycle(work_core& w) noexcept {
   if (w.body != nullptr) {
+    if (w.has_untold_failure) [[unlikely]]
+      report_unseen(w);
     if (!w.body_gone) w.type->destroy_result(w.body);
     if (w.body != w.room) base::free_frame(w.body, w.type->bytes);
     w.body = nullptr;
@@ -308,6 +345,7 @@ void pool_core::recycle(work_core& w) noexcept {
   }
   w.body_gone = false;
   w.function_gone = false;
+  w.has_untold_failure = false;
   w.priority = 0;
   delete std::exchange(w.extras, nullptr);
   end_coroutine(std::exchange(w.coroutine, nullptr));

@@ -92,17 +92,37 @@ void listeners::remove(listener& which) noexcept {
   delete &which;
 }
 
-void listeners::report(error_from place, work_id id, std::exception_ptr what) noexcept {
+namespace {
+
+unhandled_exception about_handler(std::string_view name, work_id id) noexcept {
+  return {.id = {},
+          .name = name,
+          .what = "",
+          .file = nullptr,
+          .line = 0,
+          .from = unhandled_from::pool_handler,
+          .number = id.value};
+}
+
+}  // namespace
+
+bool listeners::report(error_from place, work_id id, std::exception_ptr what) noexcept {
   const pool_error error{place, id, std::move(what)};
-  if (!any()) return;
-  for_each([&](observer& each) {
-    try {
-      each.error(error);
-    } catch (...) {
-      // relaxed. A count.
-      failures_.fetch_add(1, base::order::relaxed);
-    }
-  });
+  bool told = false;
+  if (any()) {
+    for_each([&](observer& each) {
+      told = true;
+      try {
+        each.error(error);
+      } catch (...) {
+        // relaxed. A count.
+        failures_.fetch_add(1, base::order::relaxed);
+        lost_->give(about_handler("error", id), std::current_exception());
+      }
+    });
+  }
+  if (!told && place != error_from::work) lost_->give(about_handler(to_string(place), id), error.exception);
+  return told;
 }
 
 void unsubscribe(listener& whom) noexcept { listeners::remove(whom); }

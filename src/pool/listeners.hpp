@@ -4,6 +4,7 @@
 #include "base/atomic.hpp"
 #include "base/mutex.hpp"
 #include "base/thread.hpp"
+#include "pool/lost_exceptions.hpp"
 
 #include <rota/pool/events.hpp>
 
@@ -37,7 +38,7 @@ struct listener {
 //   if this thread does, the call that is the last to return frees it.
 class listeners {
  public:
-  listeners() = default;
+  explicit listeners(lost_exceptions& lost) noexcept : lost_(&lost) {}
   listeners(const listeners&) = delete;
   listeners& operator=(const listeners&) = delete;
   ~listeners();
@@ -62,8 +63,9 @@ class listeners {
       }
     });
   }
-  /// An exception that nobody else sees.
-  void report(error_from place, work_id id, std::exception_ptr what) noexcept;
+  /// Tells every observer of an exception that no other code sees. Where there is no observer, it goes to the pool's unhandled_policy; not the
+  /// failure of a job: that one may still be fetched. Returns true if an observer was told.
+  bool report(error_from place, work_id id, std::exception_ptr what) noexcept;
   [[nodiscard]] std::uint64_t failures() const noexcept {
     // relaxed. A report.
     return failures_.load(base::order::relaxed);
@@ -84,6 +86,7 @@ class listeners {
   [[nodiscard]] listener* enter(std::size_t& position, handler_call& mine) noexcept;
   void leave(listener& which, handler_call& mine) noexcept;
 
+  lost_exceptions* const lost_;
   base::mutex lock_;
   std::vector<listener*> all_;  // null: has gone
   base::atomic<std::uint32_t> count_{0};

@@ -171,6 +171,7 @@ pool_stats pool_core::count() noexcept {
   s.threads_retired = c.retired;
   s.start_failures = c.failures;
   s.handler_failures = events.failures();
+  s.unhandled = lost.count();
   memory.for_each([&](work_core& w) {
     const word now = w.load();
     if (now.waits_to_begin()) ++s.waiting;

@@ -136,6 +136,8 @@ class pool_core final : public crew_client {
   /// After the status has become final, by the caller, who has a reference.
   void finish(work_core& w) noexcept;
   void drop(work_core& w) noexcept;
+  /// An exception of the user's code that no caller can see any more. While the pool ends a cancellation is none.
+  void note_lost(const unhandled_exception& about, const std::exception_ptr& thrown) noexcept;
   /// No reference is left.
   void recycle(work_core& w) noexcept;
 
@@ -199,7 +201,8 @@ class pool_core final : public crew_client {
   slots memory;
   crew threads;
   keeper clock;
-  listeners events;
+  lost_exceptions lost{options.on_unhandled};
+  listeners events{lost};
   groups circles{*this};
   core::registry tasks{1};  // of coroutines
 
@@ -287,8 +290,10 @@ class pool_core final : public crew_client {
   // finish.cpp
   [[nodiscard]] work_end end_of(work_core& w, work_status how) const noexcept;
   void tell_of_attempt(work_core& w) noexcept;
-  void call_back(work_core& w, const work_end& end) noexcept;
-  void tell(work_core& w, work_status how) noexcept;
+  bool call_back(work_core& w, const work_end& end) noexcept;
+  bool tell(work_core& w, work_status how) noexcept;
+  [[nodiscard]] static bool is_failure_of_its_own(const work_core& w, work_status how) noexcept;
+  void report_unseen(work_core& w) noexcept;
   void finish_one(work_core& w, work_core*& failed) noexcept;
   void announce(work_core& w, word how, work_core*& failed) noexcept;
   void finish_failed(work_core* failed) noexcept;

@@ -148,7 +148,10 @@ class watch_core {
 
   [[nodiscard]] watch_body& body() const noexcept { return *body_; }
   /// The end of its work. `end`: the word, which is final.
-  static void hear_of_end(source_node& item, word end) noexcept { item.watched_by->settle(item, end); }
+  enum class item_end : std::uint8_t { comes_back, leaves };
+  static item_end hear_of_end(source_node& item, word end) noexcept {
+    return item.watched_by->settle(item, end);
+  }
   /// One of the two that use it does no longer.
   static void leave(source_node& item) noexcept;
 
@@ -177,7 +180,7 @@ class watch_core {
   void try_again_later() noexcept;
   void feed_again() noexcept;
   [[nodiscard]] waker timer_waker() noexcept;
-  void settle(source_node& item, word end) noexcept;
+  item_end settle(source_node& item, word end) noexcept;
   [[nodiscard]] fate fate_of(source_node& item, word end, bool was_stopped) const noexcept;
   [[nodiscard]] bool attach() noexcept;
   [[nodiscard]] bool detach() noexcept;

@@ -203,7 +203,7 @@ watch_core::fate watch_core::fate_of(source_node& item, word end, bool was_stopp
   return fate::comes_back;
 }
 
-void watch_core::settle(source_node& item, word end) noexcept {
+watch_core::item_end watch_core::settle(source_node& item, word end) noexcept {
   work_core* work = nullptr;
   bool was_stopped = false;
   {
@@ -245,6 +245,7 @@ void watch_core::settle(source_node& item, word end) noexcept {
   carry_out(then);
   pool_.drop(*work);
   release();
+  return what == fate::comes_back ? item_end::comes_back : item_end::leaves;
 }
 
 }  // namespace rota::pool::detail

@@ -105,8 +105,10 @@ class alignas(base::cache_line) work_core : public queue_item {
   base::atomic<std::uint64_t> name{0};  // its id; written while nobody has a reference but who draws it
   pool_core* pool;  // this and the next: written again when the slot's segment is opened again
   std::uint32_t index;
-  bool body_gone = false;             // written by a runner that was given up
-  bool function_gone = false;         // by a runner
+  bool body_gone = false;      // written by a runner that was given up
+  bool function_gone = false;  // by a runner
+  // A failure of which no callback and no observer was told. Written by the thread that ends the job, before `over`; read by the last owner.
+  bool has_untold_failure = false;
   base::atomic<lane*> home{nullptr};  // where it lies; written under the lock of that
   const body_type* type = nullptr;
   void* body = nullptr;

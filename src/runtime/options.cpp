@@ -65,6 +65,7 @@ void check_left(const pool::pool_options& blocking) {
       blocking.running_timer.interval == none.running_timer.interval && !blocking.running_timer.elapsed,
       "running_timer");
   demand_default(!blocking.default_callback, "default_callback");
+  demand_default(blocking.on_unhandled == none.on_unhandled, "on_unhandled");
   demand_default(blocking.force_grace == none.force_grace, "force_grace");
   demand_default(blocking.max_abandoned == none.max_abandoned, "max_abandoned");
   demand_default(blocking.shutdown_grace == none.shutdown_grace, "shutdown_grace");

@@ -6,6 +6,7 @@
 #include "runtime/last_words.hpp"
 #include "task/harness.hpp"
 #include "task/thread_ports.hpp"
+#include "task/unhandled.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -280,45 +281,15 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
 }
 
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
-  try {
-    std::rethrow_exception(what);
-  } catch (const cancelled_error& e) {
-    // During a shutdown this is none: what a task awaited may have been cancelled before the task itself was, by the shutdown
-    // or by another task that the shutdown ended, for a reason of its own.
-    if (tasks.current_phase() != sched::phase::open) {
-      tasks.note_suppressed();
-      return;
-    }
-    deliver(e.what(), task);
-  } catch (const std::exception& e) {
-    deliver(e.what(), task);
-  } catch (...) {
-    deliver("unknown exception", task);
-  }
-  if (options_.on_unhandled.ends_program()) std::terminate();
-}
-
-void runtime_core::deliver(const char* what, core::header& task) noexcept {
-  // relaxed. A sum for a report.
-  unhandled_.fetch_add(1, base::order::relaxed);
-  unhandled_exception report{{task.id}, task.name == nullptr ? "" : task.name, what, nullptr, 0};
-  const std::source_location where = core::site_of(task);
-  if (where.line() != 0) {
-    report.file = core::file_of(where);
-    report.line = where.line();
-  }
-  if (const auto call = options_.on_unhandled.call()) {
-    call(report);
+  // During a shutdown a cancellation is none: what a task awaited may have been cancelled before the task itself was, by the shutdown
+  // or by another task that the shutdown ended, for a reason of its own.
+  if (tasks.current_phase() != sched::phase::open && core::is_cancellation(what)) {
+    tasks.note_suppressed();
     return;
   }
-  std::fprintf(stderr,
-               "rota: unhandled exception in task %llu '%.*s', last awaited at %s:%u: %s\n",
-               static_cast<unsigned long long>(report.id.value),
-               static_cast<int>(report.name.size()),
-               report.name.data(),
-               report.file == nullptr ? "(never)" : report.file,
-               report.line,
-               report.what);
+  // relaxed. A sum for a report.
+  unhandled_.fetch_add(1, base::order::relaxed);
+  core::give_unhandled(options_.on_unhandled, core::about_task(task), what);
 }
 
 }  // namespace rota::detail

@@ -76,7 +76,6 @@ class runtime_core {
   on_shutdown report_survivors(shutdown_report* into) noexcept;
   void on_unhandled(core::header& task, std::exception_ptr what) noexcept;
   void on_shield_overridden(const core::header& task) noexcept;
-  void deliver(const char* what, core::header& task) noexcept;
 
   const runtime_options options_;
   const std::uint64_t process_;

@@ -3,6 +3,7 @@
 #include "base/thread.hpp"
 #include "task/describe.hpp"
 #include "task/harness.hpp"
+#include "task/unhandled.hpp"
 
 #include <rota/testing/runtime.hpp>
 
@@ -16,16 +17,6 @@ namespace {
 constexpr unsigned timers_at_once = 128;
 
 scheduler& of(core::scheduler& s) noexcept { return static_cast<scheduler&>(s); }
-bool is_cancellation(const std::exception_ptr& what) noexcept {
-  try {
-    std::rethrow_exception(what);
-  } catch (const cancelled_error&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 const scheduler& of(const core::scheduler& s) noexcept { return static_cast<const scheduler&>(s); }
 scheduler& owner_of(core::header& task) noexcept { return of(*task.owner); }
 
@@ -137,7 +128,7 @@ void scheduler::drop_root(core::header& root) noexcept {
 void scheduler::note_unhandled(std::exception_ptr what) noexcept {
   if (dropping_root_) return;
   // While it closes: a task that hears of another one's cancellation before its own has nothing to report.
-  if (unhandled_ == nullptr && !(closing_ && is_cancellation(what))) unhandled_ = std::move(what);
+  if (unhandled_ == nullptr && !(closing_ && core::is_cancellation(what))) unhandled_ = std::move(what);
 }
 
 void scheduler::rethrow_unhandled() {

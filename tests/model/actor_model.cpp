@@ -207,8 +207,10 @@ TEST(actor_model, an_asker_gives_up_while_the_actor_goes) {
   });
 }
 
-constexpr mailbox_options restarts{.error_policy = on_error::restart,
-                                   .restarts = {.pause = std::chrono::milliseconds(1)}};
+constexpr mailbox_options restarts{
+    .error_policy = on_error::restart,
+    .restarts = {.pause = std::chrono::milliseconds(1)},
+    .on_unhandled = unhandled_policy::callback([](const unhandled_exception&) noexcept {})};
 
 void fail(counter& it) {
   it.value = 5;

@@ -37,6 +37,8 @@ inline pool::pool_options few_threads(unsigned most) {
   o.keep_alive = std::chrono::nanoseconds::max();
   o.shutdown_grace = std::chrono::nanoseconds(0);
   o.force_grace = std::chrono::milliseconds(1);
+  // No line on standard error in each of many thousand executions.
+  o.on_unhandled = unhandled_policy::callback([](const unhandled_exception&) noexcept {});
   return o;
 }
 

@@ -11,6 +11,7 @@
 #include <rota/detail/mpsc_list.hpp>
 #include <rota/detail/send_status.hpp>
 #include <rota/task.hpp>
+#include <rota/unhandled.hpp>
 
 namespace rota::gate {
 
@@ -59,6 +60,9 @@ struct mailbox_options {
   priority_band band = priority_band::normal;
   gate::on_error error_policy = gate::on_error::stop;
   restart_options restarts{};
+  // What happens to an exception of the handler that no caller can see any more: at which on_error::skip or restart goes on; with which the
+  // mailbox has stopped, when it is destroyed and error() was never read. docs/failures.md
+  unhandled_policy on_unhandled = unhandled_policy::report;
 };
 
 /// Read while it changes: each figure is one that it had, but for `depth`: that may count what has just been served.
@@ -202,7 +206,11 @@ class ROTA_API mailbox_core {
     return over_.load(base::order::acquire) == over;
   }
   /// After the end: what the handler threw, if that was the reason.
-  [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
+  [[nodiscard]] const std::exception_ptr& error() const noexcept {
+    // relaxed. Read by the destructor, after every reference has gone.
+    error_is_seen_.store(true, base::order::relaxed);
+    return error_;
+  }
 
   /// Once, when it is whole: from now on the executor knows it.
   void enrol() noexcept;
@@ -239,8 +247,8 @@ class ROTA_API mailbox_core {
   virtual void retire_for_good() noexcept { retire(); }
   /// Makes the handler anew, which was destroyed. May throw what its making throws.
   virtual void remake() = 0;
-  /// It has stopped, for an error.
-  virtual void gave_up(const std::exception_ptr& /*thrown*/) noexcept {}
+  /// It has stopped, for an error. Returns true if another mailbox gets that.
+  virtual bool gave_up(const std::exception_ptr& /*thrown*/) noexcept { return false; }
 
   [[nodiscard]] queue::mpsc_taker& taker() noexcept { return taker_; }
   /// What takes a message out of its link, for which nobody has a lock.
@@ -357,6 +365,7 @@ class ROTA_API mailbox_core {
   void note_done(std::uint32_t count) noexcept;
   [[nodiscard]] bool run(turn& t) noexcept;
   void go_on_as_task(turn& t) noexcept;
+  void report_unseen(const std::exception_ptr& thrown) const noexcept;
   void start_runner(task<void> work) noexcept;
   static task<void> go_on(runner whole);
   [[nodiscard]] bool continues(turn& t, std::exception_ptr thrown) noexcept;
@@ -373,6 +382,7 @@ class ROTA_API mailbox_core {
   base::atomic<std::uint32_t> orders_{0};
   base::atomic<std::uint32_t> over_{0};
   std::exception_ptr error_;
+  mutable base::atomic<bool> error_is_seen_{false};
   base::atomic<std::uint32_t> references_{2};
   alignas(64) queue::mpsc_taker taker_;
   base::cell<mailbox_core*> next_ready_{nullptr};  // whoever has it, between publish and begin

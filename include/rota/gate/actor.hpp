@@ -80,14 +80,15 @@ class actor_box final : public mailbox_queue<actor_message> {
   }
 
   /// Whatever room there is: a failure is not lost.
-  void gave_up(const std::exception_ptr& thrown) noexcept final {
-    if (node_ == nullptr) return;
+  bool gave_up(const std::exception_ptr& thrown) noexcept final {
+    if (node_ == nullptr) return false;
     static_cast<escalation&>(**report_).set(thrown);
     mailbox_core& box = *above_.get();
-    if (!box.admit_regardless()) return;
+    if (!box.admit_regardless()) return false;
     auto* const place = std::exchange(node_, nullptr);
     ::new (static_cast<void*>(place->storage)) actor_message(std::move(*report_));
     box.deliver(*place, *place);
+    return true;
   }
 
   /// Made where it stays: it need not be movable.

@@ -447,8 +447,8 @@ class address {
 ///               messages served: close(), then join(). Two handlers must not destroy each other's mailboxes: each would wait.
 /// Ordering      As address says. What one call of the handler did happens before the next.
 /// Failure       What the handler throws goes to options.error_policy; of a coroutine also std::bad_alloc, if there is no memory
-///               for the task that would wait. std::logic_error if it was moved from. When the runtime under it shuts down, it
-///               ends as if it were destroyed.
+///               for the task that would wait. If no caller can see it any more, it goes to options.on_unhandled. std::logic_error if it
+///               was moved from. When the runtime under it shuts down, it ends as if it were destroyed.
 /// Cost          About 600 bytes. No thread, and nothing at all while it is idle. A handler that is a coroutine: a task for each visit,
 ///               and a frame for each message.
 /// Example       examples/mailbox.cpp

@@ -77,7 +77,8 @@ struct pool_span {
 /// Ownership     The observer outlives its subscription.
 /// Ordering      Of one work: started, then for each attempt ended, then its callback, then those that wait go on. Started and idle
 ///               take turns.
-/// Failure       What a handler throws goes to error() of every observer, and harms nobody; what error() throws is counted.
+/// Failure       What a handler throws goes to error() of every observer, and the pool goes on. What error() throws is counted, and goes to
+///               pool_options::on_unhandled.
 /// Cost          Without observers: one load for each event.
 /// Example       examples/pool_events.cpp
 class ROTA_API observer {

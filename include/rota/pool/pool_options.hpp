@@ -8,6 +8,7 @@
 #include <rota/pool/custom_queue.hpp>
 #include <rota/pool/queue_order.hpp>
 #include <rota/pool/work_options.hpp>
+#include <rota/unhandled.hpp>
 
 namespace rota::pool {
 
@@ -129,6 +130,9 @@ struct pool_options {
   timeout_options total_timeout{};  // from the first work to the pool's being idle; `from` means nothing here
   running_timer_options running_timer{};
   work_callback default_callback{};  // of works that name none
+  // What happens to the exception of a job that failed, when its result is destroyed unfetched and no callback or observer was told; and
+  // to one that a callback, a hook or an observer's handler throws, if no observer is there to hear of it. docs/failures.md
+  unhandled_policy on_unhandled = unhandled_policy::report;
 
   std::chrono::nanoseconds force_grace =
       std::chrono::seconds(1);  // from force_stop until a work is abandoned; not negative

@@ -52,6 +52,7 @@ struct pool_stats {
   std::uint64_t threads_retired = 0;
   std::uint64_t start_failures = 0;     // times the system gave no thread
   std::uint64_t handler_failures = 0;   // exceptions that error() of an observer threw
+  std::uint64_t unhandled = 0;          // exceptions that went to pool_options::on_unhandled
   time_summary queue_time;              // from the queue to the first attempt
   time_summary run_time;                // of the first attempt; of functions, not of coroutines
   std::vector<thread_stats> by_thread;  // what other threads did (submit, wait, cancel) is only in the totals

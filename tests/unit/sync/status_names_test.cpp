@@ -20,6 +20,7 @@
 #include <rota/sync/once_cell.hpp>
 #include <rota/sync/semaphore.hpp>
 #include <rota/sync/strand.hpp>
+#include <rota/unhandled.hpp>
 
 namespace rota {
 namespace {
@@ -61,6 +62,10 @@ TEST(StatusNames, name_each_status_of_sync_primitives) {
   expect_status_names<sync::acquire_refusal>(row_of("empty", "closed"));
   expect_status_names<sync::set_refusal>(row_of("full", "busy"));
   expect_status_names<sync::turn_refusal>(row_of("busy", "closed"));
+}
+
+TEST(StatusNames, name_each_source_of_an_unhandled_exception) {
+  expect_status_names<unhandled_from>(row_of("task", "pool job", "pool handler", "mailbox"));
 }
 
 TEST(StatusNames, name_each_status_of_pools) {
