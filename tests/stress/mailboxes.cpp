@@ -107,6 +107,8 @@ mailbox_options options_of(std::mt19937_64& random) {
   }
   o.error_policy = static_cast<on_error>(random() % 3);
   o.restarts.pause = std::chrono::microseconds(random() % 50);
+  // No line on standard error for each exception that is thrown on purpose.
+  o.on_unhandled = rota::unhandled_policy::callback([](const rota::unhandled_exception&) noexcept {});
   return o;
 }
 

@@ -67,7 +67,10 @@ std::uint64_t mixture(std::uint64_t round, queue_order order, stress::watchdog& 
   constexpr std::uint64_t count = 1000;
   std::mt19937_64 choice(round);
   const bool stops = choice() % 5 == 0;
-  thread_pool p({.max_threads = 4, .queue = order, .start = start_mode::suspended});
+  pool_options how{.max_threads = 4, .queue = order, .start = start_mode::suspended};
+  // No line on standard error for each exception that is thrown on purpose.
+  how.on_unhandled = rota::unhandled_policy::callback([](const rota::unhandled_exception&) noexcept {});
+  thread_pool p(how);
   std::atomic<std::uint64_t> done{0};
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t kind = choice() % 100;
