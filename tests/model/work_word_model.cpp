@@ -107,6 +107,30 @@ TEST(work_word_model, run_or_cancelled_or_stopped_by_two) {
   expect_holds(pool_at_random("work_stop pct"), body);
 }
 
+// The handle goes while the job ends: either thread may be the last owner of the result.
+TEST(work_word_model, a_failure_is_fetched_or_reported_once) {
+  for (const bool fetches : {false, true}) {
+    const auto body = [fetches](execution& e) {
+      e.thread("owner", [fetches] {
+        static int reported;
+        reported = 0;
+        pool_options how = few_threads(1);
+        how.on_unhandled =
+            unhandled_policy::callback([](const unhandled_exception&) noexcept { ++reported; });
+        {
+          thread_pool pool(how);
+          auto made = pool.submit([with = luggage{}] { throw std::runtime_error("no"); });
+          if (fetches) static_cast<void>(made.fetch());
+          made = work<void>();
+          pool.wait_idle();
+        }
+        check(reported == (fetches ? 0 : 1), "fetched, or reported once");
+      });
+    };
+    expect_holds(pool_exhaustive(fetches ? "failure_fetched" : "failure_dropped"), body);
+  }
+}
+
 TEST(work_word_model, a_result_or_an_exception_is_read_by_who_waited) {
   for (const bool fails : {false, true}) {
     const auto body = [fails](execution& e) {
