@@ -52,11 +52,8 @@ function(rota_library_target target)
   target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
   # An await site in these files is the library's own: include/rota/detail/await_site.hpp.
   target_compile_definitions(${target} PRIVATE ROTA_DETAIL_LIBRARY=1)
-  # What reports and assertions print does not say where the library was built. Debug information keeps the path for debuggers,
-  # but in a Release build, which has none by default.
-  target_compile_options(
-    ${target} PRIVATE "$<IF:$<CONFIG:Release,MinSizeRel>,-ffile-prefix-map,-fmacro-prefix-map>=${PROJECT_SOURCE_DIR}/=rota/"
-  )
+  # What reports and assertions print does not say where the library was built. Debug information keeps the path for debuggers.
+  target_compile_options(${target} PRIVATE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=rota/")
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_link_libraries(${target} PUBLIC Threads::Threads)
   if(ROTA_CHAOS AND NOT target STREQUAL rota_model)

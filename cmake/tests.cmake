@@ -236,6 +236,8 @@ if(TARGET rota_model)
     cmake_path(GET file STEM name)
     rota_gtest(model_${name} model rota_model "${file}")
     target_include_directories(model_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    # A trace tells rota's own steps by the folder of their file, which the library names so: cmake/library.cmake.
+    target_compile_options(model_${name} PRIVATE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/src/=rota/src/")
   endforeach()
 
   # ./dev scale, which runs on a library of its own.

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
@@ -35,8 +37,16 @@ static_assert(position_of(63, 64).chunk == 0 && position_of(64, 64).chunk == 1 &
 static_assert(position_of(slots::max_slots - 1, slots::segment_slots).chunk + 1 ==
               slots::index_bits - std::countr_zero(slots::segment_slots));
 
-constexpr std::size_t page = 4096;  // where pages are larger, the system refuses, and no memory is given back
-static_assert(64 * sizeof(work_core) % page == 0, "a segment has whole pages");
+constexpr std::size_t page = 4096;
+static_assert(slots::segment_slots * sizeof(work_core) % page == 0 || ROTA_MODEL,
+              "a segment has whole pages");
+
+#if !ROTA_MODEL
+std::size_t page_bytes() noexcept {
+  static const std::size_t known = base::sys::page_size();
+  return known;
+}
+#endif
 
 /// Gives the pages of a segment back to the system: from now on they read as zeros, or as before.
 void give_back_pages(work_core* first, unsigned count) noexcept {
@@ -50,11 +60,19 @@ void give_back_pages(work_core* first, unsigned count) noexcept {
   }
 #else
   // An error is no harm: the memory stays.
-  static_cast<void>(base::sys::advise_mapped(first, count * sizeof(work_core), MADV_DONTNEED));
+  const std::size_t bytes = count * sizeof(work_core);
+  if (!has_whole_pages(reinterpret_cast<std::uintptr_t>(first), bytes, page_bytes())) return;
+  const int before = errno;  // this may run in a destructor of the user's
+  static_cast<void>(base::sys::advise_mapped(first, bytes, MADV_DONTNEED));
+  errno = before;
 #endif
 }
 
 }  // namespace
+
+bool has_whole_pages(std::uintptr_t first, std::size_t bytes, std::size_t page_bytes) noexcept {
+  return first % page_bytes == 0 && bytes % page_bytes == 0;
+}
 
 slots::~slots() {
   // relaxed, all. No other thread is left.

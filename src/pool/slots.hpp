@@ -26,6 +26,9 @@ class reference {
   work_core* work_;
 };
 
+/// madvise() takes whole pages: it refuses a start in the middle of one, and rounds the end up. Returns true if nothing but these bytes would go.
+[[nodiscard]] bool has_whole_pages(std::uintptr_t first, std::size_t bytes, std::size_t page_bytes) noexcept;
+
 // PROTOCOL: slots
 //   A slot is the memory of one work. An id is the slot's index and its generation: how often the slot was drawn. The thread that draws a
 //   slot writes the id first and then the references (release). find() takes a reference if there are any, and compares the id
@@ -43,7 +46,8 @@ class reference {
 //
 //   S1  The address range of a segment stays mapped until the pool's memory goes. So a reader that holds no reference may read `state` and
 //       `name` of any slot at any time: find(), for_each(), a thread that reads the job of a seat.
-//   S2  A page that the kernel has taken back reads as zeros. A `state` of zeros has no references, as that of any free slot. A
+//   S2  A page that the kernel has taken back reads as zeros, if `operator new` took it from an anonymous private mapping, as the standard one
+//       does. A segment with a part of a larger page, which it shares with another one, keeps its memory: see has_whole_pages(). A `state` of zeros has no references, as that of any free slot. A
 //       compare-exchange of try_retain() that expects references fails on it.
 //   S3  Only a segment with no slot in use and none in a stock leaves, so no thread holds a reference into it.
 //   S4  Generations go on. Before the pages go, the largest generation of the 64 slots is kept in the descriptor (`base`); each

@@ -249,8 +249,8 @@ TEST(regress_await_site, an_unhandled_exception_is_reported_with_it) {
     reported = std::string(what.file == nullptr ? "" : what.file) + ":" + std::to_string(what.line);
     is_reported = true;
   });
-  runtime rt(options);
   stage on;
+  runtime rt(options);
   static_cast<void>(rt.spawn([&on]() -> task<> {
     on.next_line(__LINE__);
     co_await on.turns.run([] {});
@@ -269,7 +269,13 @@ TEST(regress_await_site, a_task_of_the_librarys_own_is_named_without_the_build_p
       rt.spawn([&s = on]() -> task<> { co_await s.turns.run([&s]() -> task<> { co_await s.hold(); }); }));
   wait_until([&] { return on.hold.is_awaited(); });
   join_handle<void> second = rt.spawn(on.turns.run([] {}));
-  wait_for_state(rt, " at rota/sync/strand.hpp:");
+  std::string said;
+  wait_until([&] {
+    said = rt.dump();
+    const std::size_t first = said.find(": waiting");
+    return first != std::string::npos && said.find(": waiting", first + 1) != std::string::npos;
+  });
+  EXPECT_NE(said.find(" at rota/sync/strand.hpp:"), std::string::npos) << said;
   on.hold.fire();
   second.join();
 }

@@ -4,10 +4,21 @@
 #include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
 
+#include <unistd.h>
+#include <fstream>
 #include <optional>
 #include <unordered_set>
 
 namespace work_memory_test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool is_sanitized = false;
+#endif
+
 namespace {
 
 using namespace rota;
@@ -39,6 +50,42 @@ class crowd {
  private:
   blocker busy_;
 };
+
+/// Pages of this process that are in memory.
+std::size_t resident_pages() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  in >> all >> resident;
+  return resident;
+}
+
+TEST(work_memory, goes_back_to_the_system) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer has memory of its own beside it";
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  constexpr std::size_t segment_bytes = pool::detail::slots::segment_slots * sizeof(pool::detail::work_core);
+  if (segment_bytes % page != 0) GTEST_SKIP() << "pages of " << page << " bytes";
+  thread_pool p({.max_threads = 1});
+  std::atomic<int> ran = 0;
+  std::size_t at_peak = 0;
+  {
+    crowd many(p, ran);
+    at_peak = resident_pages();
+    many.let_go();
+    p.wait_idle();
+  }
+  const std::size_t given = peak / pool::detail::slots::segment_slots - small;
+  EXPECT_LE(resident_pages() + given * segment_bytes / page / 2, at_peak) << "half of it, at least";
+}
+
+TEST(work_memory, of_a_segment_with_a_part_of_a_page_stays) {
+  using pool::detail::has_whole_pages;
+  EXPECT_TRUE(has_whole_pages(24'576, 24'576, 4'096));
+  EXPECT_FALSE(has_whole_pages(24'576, 24'576, 16'384)) << "neither end is at a page's";
+  EXPECT_FALSE(has_whole_pages(49'152, 24'576, 16'384)) << "the next segment begins in the last page";
+  EXPECT_FALSE(has_whole_pages(4'096, 65'536, 65'536)) << "the segment before ends in the first page";
+  EXPECT_TRUE(has_whole_pages(65'536, 65'536, 65'536));
+}
 
 TEST(work_memory, is_given_back_after_a_peak) {
   thread_pool p({.max_threads = 1});
