@@ -1,4 +1,4 @@
-// Waiting for time to pass, and limits on how long something may take.
+// Waiting for time to pass. timeout.hpp, which limits how long something may take, comes with it.
 #pragma once
 
 #include <coroutine>
@@ -14,6 +14,7 @@
 #include <rota/detail/task_timer.hpp>
 #include <rota/error.hpp>
 #include <rota/leaf.hpp>
+#include <rota/timeout.hpp>
 
 namespace rota {
 
@@ -202,135 +203,5 @@ class ROTA_API interval {
   bool has_begun_ = false;
   bool is_due_ = false;  // the next tick, whenever that is
 };
-
-/// The error of a timeout.
-struct timed_out {
-  friend bool operator==(timed_out, timed_out) = default;
-};
-
-namespace core {
-
-/// What timeout makes of a T.
-template <class T>
-struct timed_result {
-  using type = std::expected<T, timed_out>;
-  static type late() { return std::unexpected(timed_out{}); }
-  template <class Awaited>
-  static type in_time(Awaited& inner) {
-    if constexpr (std::is_void_v<T>) {
-      inner.await_resume();
-      return {};
-    } else {
-      return type(std::in_place, inner.await_resume());
-    }
-  }
-};
-
-/// A reference: a pointer to it.
-template <class T>
-struct timed_result<T&> {
-  using type = std::expected<T*, timed_out>;
-  static type late() { return std::unexpected(timed_out{}); }
-  template <class Awaited>
-  static type in_time(Awaited& inner) {
-    return __builtin_addressof(inner.await_resume());
-  }
-};
-
-template <class U>
-struct timed_result<std::expected<U, std::error_code>> {
-  using type = std::expected<U, std::error_code>;
-  static type late() { return std::unexpected(make_error_code(errc::timed_out)); }
-  template <class Awaited>
-  static type in_time(Awaited& inner) {
-    return inner.await_resume();
-  }
-};
-
-/// One co_await under a deadline.
-template <class A>
-class ROTA_DETAIL_AWAIT_IT with_limit final : public deadline_region {
-  using shape = timed_result<await_result<A>>;
-
- public:
-  template <class Limit>
-  with_limit(Limit limit, A&& work) : deadline_region(limit), inner_(std::forward<A>(work)) {}
-  with_limit(const with_limit&) = delete;
-  with_limit& operator=(const with_limit&) = delete;
-  ~with_limit() = default;
-
-  void bind(activation& task) noexcept {
-    deadline_region::bind(task);
-    inner_.bind(task);
-  }
-  bool await_ready() { return inner_.await_ready(); }
-  template <class Promise>
-  auto await_suspend(std::coroutine_handle<Promise> frame) {
-    begin(frame.promise());
-    return inner_.await_suspend(frame);
-  }
-  typename shape::type await_resume() {
-    bool in_time = end() == deadline_end::in_time;
-    // What happened in the moment in which it was given up, and cannot be passed on to somebody else.
-    if constexpr (requires { inner_.has_passed(); }) in_time = in_time || inner_.has_passed();
-    if (in_time) return shape::in_time(inner_);
-    inner_.abandon();
-    return shape::late();
-  }
-  /// For a limit around this one.
-  [[nodiscard]] bool has_passed() noexcept
-    requires requires(awaited<A>& a) { a.has_passed(); }
-  {
-    return inner_.has_passed();
-  }
-  /// A deadline around this one passed.
-  void abandon() noexcept {
-    static_cast<void>(end());
-    inner_.abandon();
-  }
-
- private:
-  awaited<A> inner_;
-};
-
-}  // namespace core
-
-/// Awaits `work`, but no longer than until `time`: it is then unwound, as by a cancellation, and the result
-/// is `timed_out`. What `work` is: a task, a handle by its name, a leaf such as `mutex.lock()`, or another
-/// timeout. If it yields an `expected<U, std::error_code>`, so does this, with `errc::timed_out`; if it yields a reference, this yields
-/// a pointer.
-///
-/// Threads       Any task of a runtime.
-/// Ownership     Keeps a task; everything else is referred to and must live until the co_await is done. An
-///               awaited handle's task is cancelled for `timeout`, and has ended before this returns; its
-///               handle keeps the outcome.
-/// Ordering      A result that is there when the deadline passes wins. The work's destructors have run when
-///               this returns, innermost first.
-/// Failure       What `work` throws is rethrown. A deadline that has passed is delivered at the next
-///               suspension or checkpoint inside; under a shield inside, when the shield has gone or its
-///               limit has passed.
-/// Cost          No allocation. A timer is armed only if the work has to wait, and is taken back in O(1).
-/// Example       examples/timeout.cpp
-///
-/// Inside, `this_task::deadline()` is the earlier of `time` and the deadline around it. Tasks that are
-/// spawned inside inherit it: they are cancelled when it passes. Of two equal deadlines the outer one counts.
-template <class Duration, class A>
-core::with_limit<A> with_deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
-                                  A&& work) {
-  return core::with_limit<A>(detail::saturating_deadline(time), std::forward<A>(work));
-}
-
-/// with_deadline, `span` from the co_await on. Zero and less: `work` must be done without waiting.
-template <class Rep, class Period, class A>
-core::with_limit<A> timeout(std::chrono::duration<Rep, Period> span, A&& work) {
-  return core::with_limit<A>(detail::saturating_span(span), std::forward<A>(work));
-}
-template <class Number, class A>
-  requires std::is_arithmetic_v<Number>
-core::with_limit<A> timeout(Number /*span*/, A&& /*work*/) {
-  static_assert(detail::never<Number>,
-                "timeout takes a std::chrono::duration, as 10ms or std::chrono::seconds(1)");
-  __builtin_unreachable();
-}
 
 }  // namespace rota

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <source_location>
+#include <string_view>
 
 namespace rota::core {
 
@@ -22,18 +23,11 @@ class await_site {
 #else
   /// Returns true if `file` lies in the folder that this header's folder lies in: the compiler found both by the same path.
   static consteval bool is_in_library(const char* file) noexcept {
-    const char* const here = std::source_location::current().file_name();
-    const char* end = here;
-    for (const char* at = here; *at != '\0'; ++at)
-      if (*at == '/' && is_own_name(at + 1)) end = at + 1;
-    for (const char* at = here; at != end; ++at, ++file)
-      if (*at != *file) return false;
-    return end != here;
-  }
-  static consteval bool is_own_name(const char* rest) noexcept {
-    for (const char* own = "detail/await_site.hpp"; *own != '\0'; ++own, ++rest)
-      if (*own != *rest) return false;
-    return *rest == '\0';
+    constexpr std::string_view own = "/detail/await_site.hpp";
+    std::string_view folder = std::source_location::current().file_name();
+    if (!folder.ends_with(own)) return false;
+    folder.remove_suffix(own.size() - 1);
+    return std::string_view(file).starts_with(folder);
   }
 #endif
 

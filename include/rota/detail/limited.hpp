@@ -4,7 +4,7 @@
 #include <coroutine>
 #include <utility>
 
-#include <rota/time.hpp>
+#include <rota/timeout.hpp>
 
 namespace rota::core {
 

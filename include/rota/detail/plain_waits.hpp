@@ -5,6 +5,7 @@
 #include <expected>
 #include <utility>
 
+#include <rota/detail/deadline.hpp>
 #include <rota/detail/limited.hpp>
 #include <rota/detail/thread_wait.hpp>
 #include <rota/detail/wait_leaf.hpp>

@@ -14,7 +14,7 @@
 #include <rota/sync/notify.hpp>
 #include <rota/sync/semaphore.hpp>
 #include <rota/task.hpp>
-#include <rota/time.hpp>
+#include <rota/timeout.hpp>
 
 namespace rota::tls {
 

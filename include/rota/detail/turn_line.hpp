@@ -10,6 +10,7 @@
 #include <rota/detail/wait_leaf.hpp>
 #include <rota/error.hpp>
 #include <rota/task.hpp>
+#include <rota/time.hpp>
 
 namespace rota::core {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <rota/detail/plain_waits.hpp>
+#include <rota/time.hpp>
 
 namespace rota::sync {
 

@@ -8,6 +8,7 @@
 #include <rota/detail/limited.hpp>
 #include <rota/detail/thread_wait.hpp>
 #include <rota/detail/wait_leaf.hpp>
+#include <rota/time.hpp>
 
 namespace rota::sync {
 

@@ -12,6 +12,7 @@
 #include <rota/detail/thread_wait.hpp>
 #include <rota/detail/wait_leaf.hpp>
 #include <rota/task.hpp>
+#include <rota/time.hpp>
 
 namespace rota::sync {
 

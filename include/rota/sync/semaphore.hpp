@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/detail/deadline.hpp>
 #include <rota/detail/limited.hpp>
 #include <rota/detail/thread_wait.hpp>
 #include <rota/detail/wait_leaf.hpp>

@@ -16,7 +16,7 @@
 #include <rota/error.hpp>
 #include <rota/io/concepts.hpp>
 #include <rota/task.hpp>
-#include <rota/time.hpp>
+#include <rota/timeout.hpp>
 
 namespace rota::tls {
 
