@@ -353,11 +353,11 @@ TEST(regress_dependency, the_text_names_the_first_that_failed_and_its_error) {
 
 TEST(regress_dependency, the_text_says_how_one_without_an_error_or_a_name_ended) {
   thread_pool p({.max_threads = 1});
-  p.pause_all();
+  blocker busy(p);
   auto root = p.submit([] {});
   auto next = p.submit([] {}, {.after = {root.id()}});
-  static_cast<void>(root.cancel());
-  p.resume_all();
+  EXPECT_TRUE(root.cancel());
+  busy.let_go();
   EXPECT_EQ(told_by(next), named(root.id(), " ended as cancelled"));
   const work_id odd = p.submit([] { throw 7; }).id();
   auto after_odd = p.submit([] {}, {.after = {odd}});
