@@ -83,7 +83,7 @@ class ROTA_DETAIL_AWAIT_IT with_limit final : public deadline_region {
   }
   typename shape::type await_resume() {
     bool in_time = end() == deadline_end::in_time;
-    // What happened in the moment in which it was given up, and cannot be passed on to somebody else.
+    // What happened in the moment in which it was given up, and cannot be passed on to another waiter.
     if constexpr (requires { inner_.has_passed(); }) in_time = in_time || inner_.has_passed();
     if (in_time) return shape::in_time(inner_);
     inner_.abandon();

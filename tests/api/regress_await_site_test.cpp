@@ -254,7 +254,7 @@ TEST(regress_await_site, an_unhandled_exception_is_reported_with_it) {
   static_cast<void>(rt.spawn([&on]() -> task<> {
     on.next_line(__LINE__);
     co_await on.turns.run([] {});
-    throw std::runtime_error("nobody takes it");
+    throw std::runtime_error("no caller takes it");
   }));
   wait_until([] { return is_reported.load(); });
   EXPECT_NE(reported.find(std::string(this_file) + std::to_string(on.line.load())), std::string::npos)

@@ -465,8 +465,8 @@ TEST(crew_model, the_floor_is_reached_once_the_system_gives_threads_again) {
 
 // ---- jobs that are handed over --------------------------------------------------------------------------------------
 
-// Each of two needs a thread: the one that lies in the queue, and the one that is handed over, which is refused while there is one thread for both. Nobody may
-// leave the first to the thread that was given the second, nor the second to one that looks for the first.
+// Each of two jobs needs a thread: the queued one, and the one that is handed over, which is refused while there is one thread for both. The
+// queued job must not be left to the thread that was given the other one, nor the other one to a thread that looks for the queued job.
 TEST(crew_model, a_job_that_is_handed_over_has_a_thread_beside_those_that_are_called) {
   const auto body = [](execution& e, unsigned min) {
     auto& b = make_board(e, {min, 2, for_ever});

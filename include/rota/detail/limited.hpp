@@ -38,7 +38,7 @@ class [[nodiscard]] limited final : public deadline_region {
   }
   typename shape::type await_resume() {
     bool in_time = end() == deadline_end::in_time;
-    // What happened in the moment in which the leaf gave up, and cannot be passed on to somebody else.
+    // What happened in the moment in which the leaf gave up, and cannot be passed on to another waiter.
     if constexpr (requires { leaf_.has_passed(); }) in_time = in_time || leaf_.has_passed();
     return in_time ? shape::in_time(leaf_) : shape::late();
   }
