@@ -38,9 +38,9 @@ endforeach()
 
 function(rota_library_target target)
   rota_own_target(${target})
-  # Under a sanitizer each source file is a translation unit: an include that is missing is found, and so is a wrong order of
-  # initialisation between files.
-  if(ROTA_SANITIZE STREQUAL none)
+  # Under a sanitizer each source file of librota is a translation unit: an include that is missing is found, and so is a wrong order
+  # of initialisation between files. librota_model has the same files.
+  if(ROTA_SANITIZE STREQUAL none OR target STREQUAL rota_model)
     rota_unity(${target} 12)
   endif()
   target_include_directories(

@@ -63,7 +63,8 @@ int main() {
   const int fetches = lengths.call([](cache& it) { return it.fetches(); });
   std::printf("%zu letters, fetched %d times\n", sum, fetches);
 
-  // What a question throws is the asker's; what nobody waits for is the actor's failure, and it begins anew.
+  // What a question throws goes to the asker. What a function of tell() throws is a failure of the actor: the actor begins anew, and
+  // mailbox_options::on_unhandled writes a line on standard error.
   bool heard = false;
   try {
     tasks.block_on(sum_of(lengths.ref(), {"broken"}));

@@ -155,7 +155,7 @@ void dependency(pool::thread_pool& p) {
     root = e.root();
   }
   after.wait();
-  expect("dependency", sum.fetch().value() == 3 && root == bad.id());
+  expect("dependency", sum.fetch().value() == 3 && root == bad.id() && bad.fetch().has_exception());
 }
 
 // A failure is followed by another attempt.

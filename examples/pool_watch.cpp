@@ -18,6 +18,11 @@ int main() {
   pool::watch_options how;
   how.most = 2;
   how.works.group = "fetch";
+  std::atomic<int> failures{0};
+  how.works.callback =
+      [&failures](const pool::work_end& end) {  // takes note of each failure, so the pool reports none
+        if (end.status == pool::work_status::failed) ++failures;
+      };
   const pool::watch w = pool::watch_source(
       p,
       files,
@@ -33,7 +38,10 @@ int main() {
   }
   w.wait();  // until all that came in is done with
   const pool::watch_stats s = w.stats();
-  std::printf("%d fetched; %d times one came back\n", fetched.load(), static_cast<int>(s.put_back));
+  std::printf("%d fetched, %d failures; %d times one came back\n",
+              fetched.load(),
+              failures.load(),
+              static_cast<int>(s.put_back));
   while (const std::optional<std::string> name = files.try_take_given_up())
     std::printf("given up: %s\n", name->c_str());
 
