@@ -114,6 +114,12 @@ bool pool_core::is_failure_of_its_own(const work_core& w, work_status how) noexc
          (w.extras == nullptr || w.extras->failed_after.load(base::order::relaxed) == 0);
 }
 
+/// The pool is ending, and the job failed with a cancellation: a part of that end.
+bool pool_core::is_cut_off(const work_core& w) const noexcept {
+  // relaxed. A hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
+  return closing_.load(base::order::relaxed) && core::is_cancellation(w.type->exception(w.body));
+}
+
 void pool_core::finish(work_core& w) noexcept {
   work_core* failed = nullptr;
   finish_one(w, failed);
@@ -146,7 +152,7 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
   }
   if (status != work_status::abandoned && !w.function_gone) w.type->destroy_function(w.body);
   const bool told = tell(w, status);
-  w.has_untold_failure = !told && is_failure_of_its_own(w, status);
+  w.has_untold_failure = !told && is_failure_of_its_own(w, status) && !is_cut_off(w);
   count_one(ends_as(status));
   if (!how.has(begun)) count_one(total::unbegun);
   if (status != work_status::succeeded) remember(w, status);
@@ -274,10 +280,10 @@ std::uint64_t pool_core::sum(total what) noexcept {
 /// For works that come after it when its memory is another work's. Before the work is over: no other thread fetches its exception yet.
 void pool_core::remember(work_core& w, work_status how) noexcept {
   const std::uint64_t root = root_of_failure(w);
-  std::string text = root == w.id ? text_of_failure(w, how) : std::string();
+  failure_parts parts = root == w.id ? parts_of_failure(w, how) : failure_parts();
   const base::lock_guard guard(lock_);
   failures_.note(w.id, {.how = how, .root = root});
-  if (root == w.id) texts_.note(root, std::move(text));
+  if (root == w.id) texts_.note(root, std::move(parts));
 }
 
 /// The exception of a work that did not run. The root is remembered before those that come after it hear of its end.
@@ -315,6 +321,7 @@ void pool_core::drop(work_core& w) noexcept {
   if (w.drop_reference()) recycle(w);
 }
 
+/// Of a detached task.
 void pool_core::note_lost(const unhandled_exception& about, const std::exception_ptr& thrown) noexcept {
   // relaxed. A hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
   if (closing_.load(base::order::relaxed) && core::is_cancellation(thrown)) return;
@@ -324,7 +331,7 @@ void pool_core::note_lost(const unhandled_exception& about, const std::exception
 /// The result of a failed job goes: no thread can fetch it any more.
 void pool_core::report_unseen(work_core& w) noexcept {
   if (w.load().has(fetched)) return;
-  note_lost({.id = {},
+  lost.give({.id = {},
              .name = w.extras == nullptr ? std::string_view() : std::string_view(w.extras->name),
              .what = "",
              .file = nullptr,

@@ -293,6 +293,7 @@ class pool_core final : public crew_client {
   bool call_back(work_core& w, const work_end& end) noexcept;
   bool tell(work_core& w, work_status how) noexcept;
   [[nodiscard]] static bool is_failure_of_its_own(const work_core& w, work_status how) noexcept;
+  [[nodiscard]] bool is_cut_off(const work_core& w) const noexcept;
   void report_unseen(work_core& w) noexcept;
   void finish_one(work_core& w, work_core*& failed) noexcept;
   void announce(work_core& w, word how, work_core*& failed) noexcept;
