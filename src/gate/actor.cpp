@@ -41,6 +41,7 @@ void throw_needs_runtime() {
 }
 
 std::optional<task<void>> escalation::run(mailbox_core& /*box*/, void* /*state*/) {
+  failed_->note_error_seen();
   std::rethrow_exception(thrown_);
 }
 

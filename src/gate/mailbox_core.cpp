@@ -510,8 +510,8 @@ bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
   }
   error_ = std::move(thrown);
   discard_and_close();
-  // relaxed. Read by the destructor, after every reference has gone.
-  if (gave_up(error_) || is_cut_off) error_is_seen_.store(true, base::order::relaxed);
+  gave_up(error_);
+  if (is_cut_off) note_error_seen();
   return false;
 }
 

@@ -171,6 +171,15 @@ TEST(regress_unhandled, cancelled_and_stopped_jobs_are_not_reported) {
   EXPECT_TRUE(found.empty());
 }
 
+TEST(regress_unhandled, cancelled_error_of_a_job_that_failed_before_the_end_is_reported) {
+  const auto found = reports_of([](thread_pool& pool) {
+    static_cast<void>(
+        pool.submit([] { throw rota::cancelled_error(rota::cancel_reason::user); }, {.store_result = true}));
+    pool.wait_idle();
+  });
+  EXPECT_EQ(found.size(), 1U);
+}
+
 TEST(regress_unhandled, coroutine_job_and_its_detached_task_are_reported) {
   const auto found = reports_of([](thread_pool& pool) {
     const auto child = []() -> rota::task<void> {
@@ -363,6 +372,21 @@ TEST(regress_unhandled, failure_of_an_actor_is_reported_at_the_top_of_its_superv
     rota::gate::actor<state> below(threads, make, {.on_unhandled = note}, above.ref().supervisor());
     EXPECT_EQ(below.tell([](state&) { fail(); }), rota::gate::send_status::sent);
     above.join();
+  }
+  EXPECT_EQ(take_all().size(), 1U);
+}
+
+TEST(regress_unhandled, failure_of_an_actor_is_reported_when_its_supervisor_ends_before_it_hears) {
+  static_cast<void>(take_all());
+  {
+    rota::gate::executor threads(1);
+    const auto make = [] { return state{}; };
+    rota::gate::actor<state> above(threads, make, {.on_unhandled = note});
+    rota::gate::actor<state> below(threads, make, {.on_unhandled = note}, above.ref().supervisor());
+    above.pause();
+    EXPECT_EQ(below.tell([](state&) { fail(); }), rota::gate::send_status::sent);
+    below.join();
+    EXPECT_EQ(above.stats().depth, 1U);
   }
   EXPECT_EQ(take_all().size(), 1U);
 }

@@ -88,14 +88,25 @@ class notice final : public request {
   F function_;
 };
 
-/// What an actor is told of one that it supervises: it fails with the same exception.
+/// What an actor is told of one that it supervises: it fails with the same exception. It keeps the failed one's mailbox, which reports the
+/// exception itself if the supervisor ends without having been told.
 class ROTA_API escalation final : public request {
  public:
-  void set(std::exception_ptr thrown) noexcept { thrown_ = std::move(thrown); }
+  /// Once, before it is sent.
+  void set(std::exception_ptr thrown, mailbox_core& failed) noexcept {
+    thrown_ = std::move(thrown);
+    failed.add_reference();
+    failed_ = &failed;
+  }
   std::optional<task<void>> run(mailbox_core& box, void* state) final;
 
  private:
+  ~escalation() final {
+    if (failed_ != nullptr) failed_->drop_reference();
+  }
+
   std::exception_ptr thrown_;
+  mailbox_core* failed_ = nullptr;
 };
 
 // PROTOCOL: reply word

@@ -207,9 +207,13 @@ class ROTA_API mailbox_core {
   }
   /// After the end: what the handler threw, if that was the reason.
   [[nodiscard]] const std::exception_ptr& error() const noexcept {
+    note_error_seen();
+    return error_;
+  }
+  /// The destructor does not report what the handler threw. Any thread with a reference.
+  void note_error_seen() const noexcept {
     // relaxed. Read by the destructor, after every reference has gone.
     error_is_seen_.store(true, base::order::relaxed);
-    return error_;
   }
 
   /// Once, when it is whole: from now on the executor knows it.
@@ -247,8 +251,8 @@ class ROTA_API mailbox_core {
   virtual void retire_for_good() noexcept { retire(); }
   /// Makes the handler anew, which was destroyed. May throw what its making throws.
   virtual void remake() = 0;
-  /// It has stopped, for an error. Returns true if another mailbox gets that.
-  virtual bool gave_up(const std::exception_ptr& /*thrown*/) noexcept { return false; }
+  /// It has stopped, for an error. Another mailbox may get that: it calls note_error_seen() when it does.
+  virtual void gave_up(const std::exception_ptr& /*thrown*/) noexcept {}
 
   [[nodiscard]] queue::mpsc_taker& taker() noexcept { return taker_; }
   /// What takes a message out of its link, for which nobody has a lock.

@@ -61,7 +61,7 @@ class actor_box final : public mailbox_queue<actor_message> {
     return count;
   }
 
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> take_pending() final { return std::move(*pending_); }
+  ROTA_DETAIL_WRAPPER task<void> take_pending() final { return std::move(*pending_); }
   void drop_pending() noexcept final {
     pending_.reset();
     message_.reset();
@@ -80,15 +80,14 @@ class actor_box final : public mailbox_queue<actor_message> {
   }
 
   /// Whatever room there is: a failure is not lost.
-  bool gave_up(const std::exception_ptr& thrown) noexcept final {
-    if (node_ == nullptr) return false;
-    static_cast<escalation&>(**report_).set(thrown);
+  void gave_up(const std::exception_ptr& thrown) noexcept final {
+    if (node_ == nullptr) return;
     mailbox_core& box = *above_.get();
-    if (!box.admit_regardless()) return false;
+    if (!box.admit_regardless()) return;
+    static_cast<escalation&>(**report_).set(thrown, *this);
     auto* const place = std::exchange(node_, nullptr);
     ::new (static_cast<void*>(place->storage)) actor_message(std::move(*report_));
     box.deliver(*place, *place);
-    return true;
   }
 
   /// Made where it stays: it need not be movable.
@@ -185,7 +184,7 @@ class actor_ref {
   /// For tasks: waits for room where tell() would block.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
+  ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
     demand_tasks<F>();
     return to_.async_send(notice_of(std::forward<F>(function)));
   }
@@ -195,7 +194,7 @@ class actor_ref {
   /// With g++ 12 name a function that captures by value before the expression that awaits it.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
-  [[nodiscard]] auto ask(F&& function) const -> task<typename detail::reply_of<State, F>::type> {
+  auto ask(F&& function) const -> task<typename detail::reply_of<State, F>::type> {
     demand_tasks<F>();
     return asks<typename detail::reply_of<State, F>::type, typename detail::reply_of<State, F>::request_type>(
         to_, std::forward<F>(function));
@@ -332,11 +331,11 @@ class actor {
     return ref().try_tell(std::forward<F>(function));
   }
   template <class F>
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
+  ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
     return ref().async_tell(std::forward<F>(function));
   }
   template <class F>
-  [[nodiscard]] auto ask(F&& function) const {
+  auto ask(F&& function) const {
     return ref().ask(std::forward<F>(function));
   }
   template <class F>
@@ -352,8 +351,8 @@ class actor {
   void close() { box_.close(); }
   void join() const { box_.join(); }
   void drain() const { box_.drain(); }
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> async_join() const { return box_.async_join(); }
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> async_drain() const { return box_.async_drain(); }
+  ROTA_DETAIL_WRAPPER task<void> async_join() const { return box_.async_join(); }
+  ROTA_DETAIL_WRAPPER task<void> async_drain() const { return box_.async_drain(); }
   void pause() { box_.pause(); }
   void resume() { box_.resume(); }
   [[nodiscard]] mailbox_stats stats() const { return box_.stats(); }
