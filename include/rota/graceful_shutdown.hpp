@@ -94,7 +94,7 @@ class ROTA_API graceful_shutdown {
 
   /// Triggers it, and waits until no guard is left, but no longer than `limit`: errc::timed_out then.
   template <class Rep, class Period>
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<io::result<void>> drain(std::chrono::duration<Rep, Period> limit) {
+  ROTA_DETAIL_WRAPPER task<io::result<void>> drain(std::chrono::duration<Rep, Period> limit) {
     return drain_within(state_, detail::saturating_span(limit));
   }
 

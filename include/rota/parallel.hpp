@@ -244,10 +244,7 @@ task<void> parallel_for(I first, I last, F body, parallel_options options = {}) 
 /// The same for bounds of two integer types: the indices are of their common one. Throws `std::invalid_argument` if a bound is not.
 template <core::loop_index I, core::loop_index J, core::loop_body<std::common_type_t<I, J>> F>
   requires(!std::same_as<I, J>)
-[[nodiscard]] ROTA_DETAIL_WRAPPER task<void> parallel_for(I first,
-                                                          J last,
-                                                          F body,
-                                                          parallel_options options = {}) {
+ROTA_DETAIL_WRAPPER task<void> parallel_for(I first, J last, F body, parallel_options options = {}) {
   using index = std::common_type_t<I, J>;
   const index from = core::bound_as<index>(first, "parallel_for: first is negative, and last is unsigned");
   const index to = core::bound_as<index>(last, "parallel_for: last is negative, and first is unsigned");
@@ -271,7 +268,7 @@ task<T> parallel_reduce(
 /// The items themselves.
 template <class T, core::loop_bound I, class Combine>
   requires core::combines<Combine, T>
-[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> parallel_reduce(
+ROTA_DETAIL_WRAPPER task<T> parallel_reduce(
     I first, I last, T init, Combine combine, parallel_options options = {}) {
   return parallel_reduce(first, last, std::move(init), std::move(combine), core::as_it_is(), options);
 }

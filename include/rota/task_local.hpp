@@ -51,7 +51,7 @@ class task_local {
   /// Awaits `work` with this value. A task is kept; everything else is referred to and must live until then.
   template <class A>
     requires core::child_argument<A>
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<core::child_result<A>> scope(T value, A&& work) const {
+  ROTA_DETAIL_WRAPPER task<core::child_result<A>> scope(T value, A&& work) const {
     return bound_while(*this, std::move(value), core::as_child(std::forward<A>(work)));
   }
 

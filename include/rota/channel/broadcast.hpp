@@ -217,7 +217,7 @@ class broadcast_receiver {
   }
 
   /// co_await it: a std::expected<T, no_item>: a copy of the value that comes next; or `lagged`, `closed`.
-  [[nodiscard]] plain_leaf recv() noexcept { return plain_leaf(*this); }
+  plain_leaf recv() noexcept { return plain_leaf(*this); }
   /// The same without waiting: or `empty`.
   [[nodiscard]] item_or try_recv() {
     typename detail::broadcast_ring<T>::value got;
@@ -230,12 +230,11 @@ class broadcast_receiver {
   }
   /// co_await them: also `timed_out`.
   template <class Rep, class Period>
-  [[nodiscard]] timed_leaf recv_for(std::chrono::duration<Rep, Period> span) noexcept {
+  timed_leaf recv_for(std::chrono::duration<Rep, Period> span) noexcept {
     return timed_leaf(rota::detail::saturating_span(span), *this);
   }
   template <class Duration>
-  [[nodiscard]] timed_leaf recv_until(
-      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
     return timed_leaf(rota::detail::saturating_deadline(time), *this);
   }
   /// Block the thread; in a task, co_await recv() instead.

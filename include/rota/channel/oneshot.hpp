@@ -255,11 +255,11 @@ class oneshot_receiver {
     return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
   }
   template <class Rep, class Period>
-  [[nodiscard]] timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
+  timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
     return timed_leaf(rota::detail::saturating_span(span), *on_);
   }
   template <class Duration>
-  [[nodiscard]] timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+  timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     return timed_leaf(rota::detail::saturating_deadline(time), *on_);
   }
   /// Block the thread; in a task, co_await recv() instead.

@@ -263,12 +263,11 @@ class watch_receiver {
   void mark_unchanged() noexcept { seen_ = on_->state().count(); }
   /// co_await them: also `timed_out`.
   template <class Rep, class Period>
-  [[nodiscard]] timed_leaf changed_for(std::chrono::duration<Rep, Period> span) noexcept {
+  timed_leaf changed_for(std::chrono::duration<Rep, Period> span) noexcept {
     return timed_leaf(rota::detail::saturating_span(span), *this);
   }
   template <class Duration>
-  [[nodiscard]] timed_leaf changed_until(
-      std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
+  timed_leaf changed_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
     return timed_leaf(rota::detail::saturating_deadline(time), *this);
   }
   /// Block the thread; in a task, co_await changed() instead.

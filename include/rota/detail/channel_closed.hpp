@@ -26,11 +26,11 @@ class waits_for_close {
   closed_leaf closed() noexcept { return closed_leaf(at()); }
   /// co_await them: std::expected<void, timed_out>.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<closed_leaf> closed_for(std::chrono::duration<Rep, Period> span) noexcept {
+  core::limited<closed_leaf> closed_for(std::chrono::duration<Rep, Period> span) noexcept {
     return core::limited<closed_leaf>(rota::detail::saturating_span(span), at());
   }
   template <class Duration>
-  [[nodiscard]] core::limited<closed_leaf> closed_until(
+  core::limited<closed_leaf> closed_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
     return core::limited<closed_leaf>(rota::detail::saturating_deadline(time), at());
   }

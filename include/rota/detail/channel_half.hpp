@@ -144,13 +144,12 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   }
   /// co_await them: the same, or `timed_out`.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<detail::send_leaf<T, Core>> send_for(std::chrono::duration<Rep, Period> span,
-                                                                   T item) {
+  core::limited<detail::send_leaf<T, Core>> send_for(std::chrono::duration<Rep, Period> span, T item) {
     return core::limited<detail::send_leaf<T, Core>>(
         rota::detail::saturating_span(span), *on_, std::move(item));
   }
   template <class Duration>
-  [[nodiscard]] core::limited<detail::send_leaf<T, Core>> send_until(
+  core::limited<detail::send_leaf<T, Core>> send_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time, T item) {
     return core::limited<detail::send_leaf<T, Core>>(
         rota::detail::saturating_deadline(time), *on_, std::move(item));
@@ -277,7 +276,7 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
 
  public:
   /// co_await it: a std::optional<T>; nothing: closed, and there will be none. The move that receives it runs in a claimed place: see Locks.
-  [[nodiscard]] plain_leaf recv() noexcept { return plain_leaf(*on_); }
+  plain_leaf recv() noexcept { return plain_leaf(*on_); }
   /// Never waits for an item to be sent; for another thread that is just putting in the one that comes next, it does: see Locks and Cost of
   /// basic_sender. So `empty` means that the channel was empty. Or `closed`, or `forked`: see Failure.
   [[nodiscard]] status_or try_recv() noexcept {
@@ -289,11 +288,11 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   }
   /// co_await them: a std::expected<T, recv_status>.
   template <class Rep, class Period>
-  [[nodiscard]] timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
+  timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
     return timed_leaf(rota::detail::saturating_span(span), *on_);
   }
   template <class Duration>
-  [[nodiscard]] timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+  timed_leaf recv_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     return timed_leaf(rota::detail::saturating_deadline(time), *on_);
   }
 

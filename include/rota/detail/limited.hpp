@@ -10,7 +10,7 @@ namespace rota::core {
 
 /// timeout(limit, leaf) in one object: the leaf lies in it, made from `args`. Yields what that does.
 template <class Leaf>
-class [[nodiscard]] limited final : public deadline_region {
+class ROTA_DETAIL_AWAIT_IT limited final : public deadline_region {
   using shape = timed_result<decltype(std::declval<Leaf&>().await_resume())>;
 
  public:

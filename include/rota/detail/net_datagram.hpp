@@ -18,7 +18,7 @@ struct datagram;
 namespace detail {
 
 /// One datagram, from the peer or from anybody; what does not fit into `into` is lost.
-class ROTA_API receive_leaf : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API receive_leaf : public counting_leaf {
  public:
   receive_leaf(socket* s, std::span<std::byte> into, read_leaf::what_then then) noexcept
       : counting_leaf(s, false), into_(into), then_(then) {}
@@ -50,7 +50,7 @@ extern template class receive_from_leaf<endpoint>;
 extern template class receive_from_leaf<unix_endpoint>;
 
 /// One datagram, to the peer.
-class ROTA_API send_leaf : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT ROTA_API send_leaf : public counting_leaf {
  public:
   send_leaf(socket* s, std::span<const std::byte> from) noexcept : counting_leaf(s, true), from_(from) {}
   ~send_leaf() = default;

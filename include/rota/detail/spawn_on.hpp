@@ -88,7 +88,7 @@ template <class F, class... A>
 /// are, costs no frame of its own: the coroutine keeps the arguments itself.
 template <class F, class... Args>
   requires makes_task<F, Args...>
-[[nodiscard]] ROTA_DETAIL_WRAPPER task<task_result<F, Args...>> make_task(F&& function, Args&&... arguments) {
+ROTA_DETAIL_WRAPPER task<task_result<F, Args...>> make_task(F&& function, Args&&... arguments) {
   using callable = std::decay_t<F>;
   if constexpr (needs_no_keeper<callable, std::decay_t<Args>...>()) {
     return std::forward<F>(function)(std::decay_t<Args>(std::forward<Args>(arguments))...);

@@ -26,7 +26,7 @@ concept has_recv = requires(S& from) { from.recv(); };
 /// The next one: co_await it.
 template <class S>
   requires(has_next<S> || has_recv<S>)
-[[nodiscard]] auto ask(S& from) {
+auto ask(S& from) {
   if constexpr (has_next<S>) {
     return from.next();
   } else {

@@ -35,7 +35,7 @@ task<T> under_deadline(std::chrono::steady_clock::time_point at, task<T> work) {
 
 /// What a task that is spawned here must be wrapped in: nothing, mostly.
 template <class T>
-[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> inherit_deadline(task<T> work) {
+ROTA_DETAIL_WRAPPER task<T> inherit_deadline(task<T> work) {
   demand_work(work);
   const auto deadline = this_task::deadline();
   if (deadline == std::chrono::steady_clock::time_point::max()) [[likely]]

@@ -29,11 +29,11 @@ task<T> awaiting_handle(join_handle<T> handle) {
 }
 
 template <class T>
-[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> as_child(task<T>&& work) noexcept {
+ROTA_DETAIL_WRAPPER task<T> as_child(task<T>&& work) noexcept {
   return std::move(work);
 }
 template <class T>
-[[nodiscard]] ROTA_DETAIL_WRAPPER task<T> as_child(join_handle<T>&& handle) {
+ROTA_DETAIL_WRAPPER task<T> as_child(join_handle<T>&& handle) {
   auto child = awaiting_handle(std::move(handle));
   demand_begin(child);
   return child;

@@ -121,16 +121,16 @@ class ROTA_API file {
   task<result<void>> write_all_at(std::span<const std::byte> from, std::uint64_t offset);
   /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
   /// the part that counts.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> write_all_at(std::string_view text ROTA_DETAIL_KEPT,
-                                                                    std::uint64_t offset) {
+  ROTA_DETAIL_WRAPPER task<result<void>> write_all_at(std::string_view text ROTA_DETAIL_KEPT,
+                                                      std::uint64_t offset) {
     return write_all_at(std::as_bytes(std::span(text)), offset);
   }
   template <std::size_t N>
   task<result<void>> write_all_at(char (&buffer)[N], std::uint64_t offset) = delete;
   /// The same of a literal, without the zero at its end; zeros in the middle are sent.
   template <std::size_t N>
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> write_all_at(const char (&text ROTA_DETAIL_KEPT)[N],
-                                                                    std::uint64_t offset) {
+  ROTA_DETAIL_WRAPPER task<result<void>> write_all_at(const char (&text ROTA_DETAIL_KEPT)[N],
+                                                      std::uint64_t offset) {
     return write_all_at(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N), offset);
   }
 

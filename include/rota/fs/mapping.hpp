@@ -75,7 +75,7 @@ class ROTA_API mapping {
   result<void> advise(advice what) noexcept { return advise(what, 0, size_); }
   result<void> advise(advice what, std::size_t first, std::size_t count) noexcept;
   /// What was written is on the disk. Of what was mapped to be read, or copied, there is nothing.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> sync() { return sync(0, size_); }
+  ROTA_DETAIL_WRAPPER task<result<void>> sync() { return sync(0, size_); }
   task<result<void>> sync(std::size_t first, std::size_t count);
 
  private:

@@ -204,7 +204,7 @@ class mailbox_of_tasks final : public mailbox_queue<T> {
     return count;
   }
 
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> take_pending() final { return std::move(*pending_); }
+  ROTA_DETAIL_WRAPPER task<void> take_pending() final { return std::move(*pending_); }
   void drop_pending() noexcept final {
     pending_.reset();
     message_.reset();
@@ -360,7 +360,7 @@ class address {
   /// For tasks: as send, and where the mailbox is full and its policy is overflow::wait the task waits. A message that is not sent, for
   /// whatever reason, is destroyed: the mailbox is full or closed, the task is cancelled. One of the task's operations: now and then
   /// it gives way to others.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<send_status> async_send(T message) const {
+  ROTA_DETAIL_WRAPPER task<send_status> async_send(T message) const {
     static_cast<void>(core());
     return send_when_there_is_room(to_, std::move(message));
   }
@@ -476,7 +476,7 @@ class mailbox {
   send_status send(const T& message) const { return to_.send(message); }
   send_status try_send(T&& message) const { return to_.try_send(std::move(message)); }
   send_status try_send(const T& message) const { return to_.try_send(message); }
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<send_status> async_send(T message) const {
+  ROTA_DETAIL_WRAPPER task<send_status> async_send(T message) const {
     return to_.async_send(std::move(message));
   }
   sent_count send_n(std::span<T> messages) const { return to_.send_n(messages); }
@@ -501,11 +501,11 @@ class mailbox {
 
   /// For tasks: as join and drain, and the task waits. It may be cancelled meanwhile. Throws errc::would_deadlock in the mailbox's own
   /// handler.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> async_join() const {
+  ROTA_DETAIL_WRAPPER task<void> async_join() const {
     static_cast<void>(to_.core());
     return rest(to_.to_, detail::rest_leaf::until::over);
   }
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<void> async_drain() const {
+  ROTA_DETAIL_WRAPPER task<void> async_drain() const {
     static_cast<void>(to_.core());
     return rest(to_.to_, detail::rest_leaf::until::empty);
   }

@@ -106,18 +106,17 @@ class buffered_reader {
 
   /// What stands before the next `delimiter`, which is used up with it. Nothing: the end, and no byte was left. errc::end_of_stream: some were,
   /// and no delimiter. errc::too_long: more than `most` bytes stand before it. Throws `std::invalid_argument` if it is empty.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<std::optional<std::string_view>>> until(
-      std::string_view delimiter, std::size_t most) {
+  ROTA_DETAIL_WRAPPER task<result<std::optional<std::string_view>>> until(std::string_view delimiter,
+                                                                          std::size_t most) {
     return piece(delimiter, most, detail::at_end::is_an_error, detail::returns::stay);
   }
   /// The same; what stands after the last delimiter is a piece, too, unless it is empty.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<std::optional<std::string_view>>> until_or_end(
-      std::string_view delimiter, std::size_t most) {
+  ROTA_DETAIL_WRAPPER task<result<std::optional<std::string_view>>> until_or_end(std::string_view delimiter,
+                                                                                 std::size_t most) {
     return piece(delimiter, most, detail::at_end::is_a_piece, detail::returns::stay);
   }
   /// The next line, without its "\n" or "\r\n"; the last one needs none. errc::too_long: more than `most` bytes.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<std::optional<std::string_view>>> line(
-      std::size_t most = 65536) {
+  ROTA_DETAIL_WRAPPER task<result<std::optional<std::string_view>>> line(std::size_t most = 65536) {
     return piece("\n", most, detail::at_end::is_a_piece, detail::returns::go);
   }
 

@@ -46,19 +46,19 @@ class buffered_writer {
     co_return buffer_.put(from);
   }
   /// All of them.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> write_all(std::span<const std::byte> from) {
+  ROTA_DETAIL_WRAPPER task<result<void>> write_all(std::span<const std::byte> from) {
     return io::write_all(*this, from);
   }
   /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
   /// the part that counts.
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
+  ROTA_DETAIL_WRAPPER task<result<void>> write_all(std::string_view text ROTA_DETAIL_KEPT) {
     return io::write_all(*this, text);
   }
   template <std::size_t N>
   task<result<void>> write_all(char (&buffer)[N]) = delete;
   /// The same of a literal, without the zero at its end; zeros in the middle are sent.
   template <std::size_t N>
-  [[nodiscard]] ROTA_DETAIL_WRAPPER task<result<void>> write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
+  ROTA_DETAIL_WRAPPER task<result<void>> write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
   }
 

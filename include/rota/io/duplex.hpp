@@ -129,7 +129,7 @@ class ROTA_API duplex_core {
   base::atomic<std::uint32_t> ends_{2};
 };
 
-class duplex_read final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT duplex_read final : public core::wait_leaf {
  public:
   duplex_read(duplex_pipe& of, std::span<std::byte> into) noexcept
       : wait_leaf(of.to_read(into.empty())), of_(&of), into_(into) {}
@@ -146,7 +146,7 @@ class duplex_read final : public core::wait_leaf {
   std::span<std::byte> into_;
 };
 
-class duplex_write final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT duplex_write final : public core::wait_leaf {
  public:
   duplex_write(duplex_pipe& of, std::span<const std::byte> from) noexcept
       : wait_leaf(of.to_write(from.empty())), of_(&of), from_(from) {}
@@ -193,11 +193,11 @@ class ROTA_API duplex_end {
   }
 
   /// co_await it: some bytes, at most `into.size()`; 0: the other side has finished, or `into` is empty.
-  [[nodiscard]] detail::duplex_read read(std::span<std::byte> into) noexcept {
+  detail::duplex_read read(std::span<std::byte> into) noexcept {
     return detail::duplex_read(core().read_by(end_), into);
   }
   /// co_await it: takes some bytes, as many as there is room for, and at least one unless there are none.
-  [[nodiscard]] detail::duplex_write write(std::span<const std::byte> from) noexcept {
+  detail::duplex_write write(std::span<const std::byte> from) noexcept {
     return detail::duplex_write(core().read_by(1 - end_), from);
   }
   /// Never wait: std::errc::operation_would_block.

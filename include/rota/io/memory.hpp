@@ -27,7 +27,7 @@ class memory_leaf : public leaf {
   ~memory_leaf() = default;
 };
 
-class span_read final : public memory_leaf {
+class ROTA_DETAIL_AWAIT_IT span_read final : public memory_leaf {
  public:
   span_read(std::span<const std::byte>& left, std::span<std::byte> into) noexcept
       : left_(&left), into_(into) {}
@@ -44,7 +44,7 @@ class span_read final : public memory_leaf {
   std::span<std::byte> into_;
 };
 
-class null_write final : public memory_leaf {
+class ROTA_DETAIL_AWAIT_IT null_write final : public memory_leaf {
  public:
   null_write(std::uint64_t& written, std::size_t count) noexcept : written_(&written), count_(count) {}
   [[nodiscard]] result<std::size_t> await_resume() noexcept {
@@ -81,9 +81,7 @@ class span_reader {
       : span_reader(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N)) {}
 
   /// co_await it: some bytes, at most `into.size()`; 0: all were read, or `into` is empty.
-  [[nodiscard]] detail::span_read read(std::span<std::byte> into) noexcept {
-    return detail::span_read(left_, into);
-  }
+  detail::span_read read(std::span<std::byte> into) noexcept { return detail::span_read(left_, into); }
   /// What has not been read.
   [[nodiscard]] std::span<const std::byte> left() const noexcept { return left_; }
 
@@ -101,7 +99,7 @@ class span_reader {
 class null_writer {
  public:
   /// co_await it: takes all.
-  [[nodiscard]] detail::null_write write(std::span<const std::byte> from) noexcept {
+  detail::null_write write(std::span<const std::byte> from) noexcept {
     return detail::null_write(written_, from.size());
   }
   [[nodiscard]] std::uint64_t bytes_written() const noexcept { return written_; }

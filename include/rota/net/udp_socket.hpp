@@ -62,11 +62,11 @@ class ROTA_API udp_socket {
   detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);
   }
-  [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
+  detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, taken);
   }
   /// The datagram stays, and the next one gives it again.
-  [[nodiscard]] detail::receive_leaf peek(std::span<std::byte> into) noexcept {
+  detail::receive_leaf peek(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, stays);
   }
   detail::send_to_leaf<endpoint> send_to(std::span<const std::byte> bytes, const endpoint& to) noexcept {
@@ -146,7 +146,7 @@ class ROTA_API udp_socket {
 /// See udp_socket.
 class ROTA_API udp_socket::recv_half {
  public:
-  [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
+  detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, taken);
   }
   detail::receive_from_leaf<endpoint> recv_from(std::span<std::byte> into, endpoint& from) noexcept {

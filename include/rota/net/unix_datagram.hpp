@@ -58,10 +58,10 @@ class ROTA_API unix_datagram {
   detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);
   }
-  [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
+  detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::taken);
   }
-  [[nodiscard]] detail::receive_leaf peek(std::span<std::byte> into) noexcept {
+  detail::receive_leaf peek(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::stays);
   }
   detail::unix_send_to_leaf send_to(std::span<const std::byte> bytes, const unix_endpoint& to) noexcept {
@@ -100,7 +100,7 @@ class ROTA_API unix_datagram {
 /// See unix_datagram.
 class ROTA_API unix_datagram::recv_half {
  public:
-  [[nodiscard]] detail::receive_leaf recv(std::span<std::byte> into) noexcept {
+  detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::taken);
   }
   detail::receive_from_leaf<unix_endpoint> recv_from(std::span<std::byte> into,

@@ -93,10 +93,9 @@ class ROTA_API barrier {
   arrival_leaf arrive_and_wait() noexcept;
   /// co_await them: a passage, or timed_out.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<arrival_leaf> arrive_and_wait_for(
-      std::chrono::duration<Rep, Period> span) noexcept;
+  core::limited<arrival_leaf> arrive_and_wait_for(std::chrono::duration<Rep, Period> span) noexcept;
   template <class Duration>
-  [[nodiscard]] core::limited<arrival_leaf> arrive_and_wait_until(
+  core::limited<arrival_leaf> arrive_and_wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
   /// Block the thread; as mutex::blocking_lock. A force stop takes the arrival back.
@@ -121,10 +120,9 @@ class ROTA_API barrier {
   [[nodiscard]] bool try_wait(const arrival& from) noexcept;
   /// co_await them: a passage, or timed_out; the arrival stays.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<passing_leaf> wait_for(const arrival& from,
-                                                     std::chrono::duration<Rep, Period> span) noexcept;
+  core::limited<passing_leaf> wait_for(const arrival& from, std::chrono::duration<Rep, Period> span) noexcept;
   template <class Duration>
-  [[nodiscard]] core::limited<passing_leaf> wait_until(
+  core::limited<passing_leaf> wait_until(
       const arrival& from, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
   /// Block the thread; as mutex::blocking_lock.
   passage blocking_wait(const arrival& from);

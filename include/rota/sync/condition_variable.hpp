@@ -86,17 +86,16 @@ class ROTA_API condition_variable {
   predicate_wait<Predicate> wait(mutex::guard& held, Predicate is_met);
   /// co_await them: std::expected<void, timed_out>. With a predicate: timed_out only if it is not met when the mutex is locked again.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<plain_wait> wait_for(mutex::guard& held,
-                                                   std::chrono::duration<Rep, Period> span) noexcept;
+  core::limited<plain_wait> wait_for(mutex::guard& held, std::chrono::duration<Rep, Period> span) noexcept;
   template <class Duration>
-  [[nodiscard]] core::limited<plain_wait> wait_until(
+  core::limited<plain_wait> wait_until(
       mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
   template <class Rep, class Period, std::predicate Predicate>
-  [[nodiscard]] core::limited<predicate_wait<Predicate>> wait_for(mutex::guard& held,
-                                                                  std::chrono::duration<Rep, Period> span,
-                                                                  Predicate is_met);
+  core::limited<predicate_wait<Predicate>> wait_for(mutex::guard& held,
+                                                    std::chrono::duration<Rep, Period> span,
+                                                    Predicate is_met);
   template <class Duration, std::predicate Predicate>
-  [[nodiscard]] core::limited<predicate_wait<Predicate>> wait_until(
+  core::limited<predicate_wait<Predicate>> wait_until(
       mutex::guard& held,
       std::chrono::time_point<std::chrono::steady_clock, Duration> time,
       Predicate is_met);

@@ -73,9 +73,9 @@ class ROTA_API mutex {
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
   /// co_await them: a guard, or timed_out.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
+  core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
   template <class Duration>
-  [[nodiscard]] core::limited<lock_leaf> lock_until(
+  core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
   /// Blocks the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs

@@ -204,14 +204,14 @@ class once_cell {
   }
 
   /// co_await it: the value, once it is there. Does not make it.
-  [[nodiscard]] look_leaf wait() noexcept { return look_leaf(*this); }
+  look_leaf wait() noexcept { return look_leaf(*this); }
   /// co_await them: a pointer to it, or timed_out.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<look_leaf> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+  core::limited<look_leaf> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
     return core::limited<look_leaf>(detail::saturating_span(span), *this);
   }
   template <class Duration>
-  [[nodiscard]] core::limited<look_leaf> wait_until(
+  core::limited<look_leaf> wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
     return core::limited<look_leaf>(detail::saturating_deadline(time), *this);
   }
@@ -261,7 +261,7 @@ class once_cell {
 };
 
 template <class T>
-class once_cell<T>::look_leaf final : public core::wait_leaf {
+class ROTA_DETAIL_AWAIT_IT once_cell<T>::look_leaf final : public core::wait_leaf {
  public:
   explicit look_leaf(once_cell& of) noexcept : wait_leaf(of.core_.looking()), of_(&of) {}
   [[nodiscard]] T& await_resume() noexcept { return of_->value_; }

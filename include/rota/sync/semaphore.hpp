@@ -93,10 +93,10 @@ class ROTA_API semaphore {
   }
   /// co_await them: the same, with errc::timed_out.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<acquire_leaf> acquire_for(std::chrono::duration<Rep, Period> span, count n = 1);
+  core::limited<acquire_leaf> acquire_for(std::chrono::duration<Rep, Period> span, count n = 1);
   template <class Duration>
-  [[nodiscard]] core::limited<acquire_leaf> acquire_until(
-      std::chrono::time_point<std::chrono::steady_clock, Duration> time, count n = 1);
+  core::limited<acquire_leaf> acquire_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                                            count n = 1);
 
   /// Block the thread; as mutex::blocking_lock.
   std::expected<void, std::error_code> blocking_acquire(count n = 1);

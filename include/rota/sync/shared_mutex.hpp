@@ -77,9 +77,9 @@ class ROTA_API shared_mutex {
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
   /// co_await them: a guard, or timed_out.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
+  core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
   template <class Duration>
-  [[nodiscard]] core::limited<lock_leaf> lock_until(
+  core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
   /// The same for readers: a shared_guard. try_lock_shared: nothing, if a writer has it, or somebody waits (for
@@ -87,9 +87,9 @@ class ROTA_API shared_mutex {
   shared_leaf lock_shared() noexcept;
   [[nodiscard]] std::optional<shared_guard> try_lock_shared() noexcept;
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<shared_leaf> lock_shared_for(std::chrono::duration<Rep, Period> span) noexcept;
+  core::limited<shared_leaf> lock_shared_for(std::chrono::duration<Rep, Period> span) noexcept;
   template <class Duration>
-  [[nodiscard]] core::limited<shared_leaf> lock_shared_until(
+  core::limited<shared_leaf> lock_shared_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
   /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs

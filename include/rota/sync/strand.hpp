@@ -115,12 +115,12 @@ class strand {
   }
   /// co_await them: std::expected<void, timed_out>. Late: it stays closed, and what is in line has its turn.
   template <class Rep, class Period>
-  [[nodiscard]] core::limited<core::last_turn_leaf> join_for(std::chrono::duration<Rep, Period> span) {
+  core::limited<core::last_turn_leaf> join_for(std::chrono::duration<Rep, Period> span) {
     demand_outside();
     return core::limited<core::last_turn_leaf>(detail::saturating_span(span), line_);
   }
   template <class Duration>
-  [[nodiscard]] core::limited<core::last_turn_leaf> join_until(
+  core::limited<core::last_turn_leaf> join_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     demand_outside();
     return core::limited<core::last_turn_leaf>(detail::saturating_deadline(time), line_);
