@@ -47,6 +47,7 @@ class ROTA_API shared_part {
   base::atomic<std::uint32_t> references_{1};
 };
 
+/// Owns a reference to a shared_part. Empty after a move; to use it then ends the program with a sentence.
 template <class T>
 class shared_ref {
  public:
@@ -62,10 +63,17 @@ class shared_ref {
   ~shared_ref() {
     if (part_ != nullptr) part_->release();
   }
-  [[nodiscard]] T& operator*() const noexcept { return *part_; }
-  [[nodiscard]] T* operator->() const noexcept { return part_; }
+  // Checked in every build: the user's object around it may have been moved from.
+  [[nodiscard]] T& operator*() const noexcept { return *there(); }
+  [[nodiscard]] T* operator->() const noexcept { return there(); }
 
  private:
+  [[nodiscard]] T* there() const noexcept {
+    if (part_ == nullptr) [[unlikely]]
+      ROTA_FATAL("a tls::stream, a half of one, a client or a server was used after it was moved from", 0);
+    return part_;
+  }
+
   T* part_;
 };
 

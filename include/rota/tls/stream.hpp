@@ -142,7 +142,8 @@ class writer : public connection<S> {
 ///               more. A write after shutdown_write() is std::errc::broken_pipe. A read that is cancelled or late has read nothing. A write that is,
 ///               or has failed in the stream below, has written nothing, as far as one who tries again can see: what has gone already is
 ///               remembered, and the next write must begin with the same bytes; with others it is errc::write_abandoned, and so is
-///               every write after it. write_all: a part may have been written. `std::bad_alloc`.
+///               every write after it. write_all: a part may have been written. `std::bad_alloc`. A member of a stream or a half that was
+///               moved from, or split, ends the program with a sentence: finish() where it is awaited, each other one where it is called.
 /// Cost          Two frames for each operation. A record is 16 KiB at most, and so is what one write() takes. About 20 KiB for a connection, 60 KiB
 ///               once it has moved records of full size, until it goes.
 /// Example       examples/tls_echo.cpp
@@ -177,6 +178,7 @@ class stream : public detail::writer<S> {
 
   /// Two owners of one connection, for two tasks. The stream below goes when both have gone.
   [[nodiscard]] std::pair<read_half<S>, write_half<S>> split() && {
+    static_cast<void>(*this->link_);  // of an empty one it ends here, not where a half is used
     read_half<S> reading(this->link_);
     write_half<S> writing(std::move(this->link_));
     return {std::move(reading), std::move(writing)};
