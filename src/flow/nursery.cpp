@@ -16,7 +16,14 @@ nursery::nursery(promise_base& frame) noexcept {
   ::new (static_cast<void*>(room_)) brood(&header_of(task_of(*frame.root)));
 }
 
-nursery::~nursery() { children().~brood(); }
+nursery::~nursery() {
+  children().~brood();
+  mark_ = 0;
+  // A store to an object that ends is dead for the compiler, and the next user of the reference reads it.
+  asm volatile("" : : "r"(&mark_) : "memory");
+}
+
+void nursery::was_used_after_its_end() noexcept { ROTA_FATAL("a scope was used after it had ended", 0); }
 
 header& nursery::launch(promise_base& root, const result_vtable& type) {
   return children().launch(root, type);

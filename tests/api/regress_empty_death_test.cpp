@@ -2,6 +2,7 @@
 // a second time with NDEBUG.
 #include <gtest/gtest.h>
 
+#include <rota/async_scope.hpp>
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
@@ -18,6 +19,8 @@
 
 #include <array>
 #include <csignal>
+#include <cstddef>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -367,6 +370,67 @@ TEST(an_empty_child_death_test, ends_the_program_with_a_sentence) {
       {"native_handle", [](child& c) { static_cast<void>(c.native_handle()); }},
   };
   each_ends<child>("rota: fatal: a process::child was used after it was moved from", of_a_child, uses);
+}
+
+// --- scopes
+
+constexpr const char* no_scope = "rota: fatal: a scope was used after it had ended";
+
+/// Calls `call` with a scope that has ended. Its memory is the caller's, so nothing else has reused it.
+void of_a_scope(void (*call)(scope&)) {
+  const auto body = [call]() -> task<> {
+    alignas(scope) std::array<std::byte, sizeof(scope)> place;
+    core::promise_base& here = co_await core::this_frame();
+    auto* const ended = ::new (static_cast<void*>(place.data())) scope(here);
+    co_await ended->all_ended();
+    ended->~scope();
+    call(*ended);
+  };
+  rota::run(body, {.workers = 1});
+}
+
+TEST(a_scope_that_has_ended_death_test, ends_the_program_with_a_sentence) {
+  static constexpr use<scope> uses[] = {
+      {"spawn", [](scope& s) { static_cast<void>(s.spawn(gives(1))); }},
+      {"spawn of a function", [](scope& s) { static_cast<void>(s.spawn(gives, 1)); }},
+      {"fork", [](scope& s) { s.fork(gives(1)); }},
+      {"cancel", [](scope& s) { s.cancel(); }},
+      {"size", [](scope& s) { static_cast<void>(s.size()); }},
+  };
+  each_ends<scope>(no_scope, of_a_scope, uses);
+}
+
+// AddressSanitizer knows that the frame is gone, and says so first.
+TEST(a_scope_that_has_ended_death_test, is_one_whose_reference_was_kept_beyond_its_with_scope) {
+  const auto forks = [] {
+    rota::run(
+        []() -> task<> {
+          scope* kept = nullptr;
+          auto keeps = [&kept](scope& s) -> task<> {
+            kept = &s;
+            co_return;
+          };
+          co_await with_scope(keeps);
+          kept->fork(gives(1));
+        },
+        {.workers = 1});
+  };
+  EXPECT_DEATH(forks(), "a scope was used after it had ended|AddressSanitizer");
+}
+
+TEST(a_scope_that_has_ended_death_test, is_an_async_scope_too) {
+  const auto forks = [] {
+    rota::run(
+        []() -> task<> {
+          alignas(async_scope) std::array<std::byte, sizeof(async_scope)> place;
+          auto* const ended = ::new (static_cast<void*>(place.data())) async_scope();
+          co_await ended->close();
+          ended->~async_scope();
+          co_await ended->close();
+        },
+        {.workers = 1});
+  };
+  EXPECT_EXIT(forks(), testing::KilledBySignal(SIGABRT), no_scope);
 }
 
 // --- guards

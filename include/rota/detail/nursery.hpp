@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -35,12 +36,28 @@ class ROTA_API nursery {
 
   /// A child was spawned once.
   [[nodiscard]] bool was_used() noexcept;
-  [[nodiscard]] brood& children() noexcept { return *reinterpret_cast<brood*>(room_); }
-  [[nodiscard]] const brood& children() const noexcept { return *reinterpret_cast<const brood*>(room_); }
+  [[nodiscard]] brood& children() noexcept {
+    demand_alive();
+    return *reinterpret_cast<brood*>(room_);
+  }
+  [[nodiscard]] const brood& children() const noexcept {
+    demand_alive();
+    return *reinterpret_cast<const brood*>(room_);
+  }
 
  private:
   static constexpr std::size_t room = 176;
+  static constexpr std::uint64_t alive = 0x5C07'E0F7'A5C5'0001;
 
+  /// Ends the program with a sentence in each use of a nursery that has ended, unless its memory was freed to the system or holds another
+  /// nursery meanwhile: a reference to a scope is the program's to keep valid, and this finds most that are not.
+  void demand_alive() const noexcept {
+    if (mark_ != alive) [[unlikely]]
+      was_used_after_its_end();
+  }
+  [[noreturn, gnu::cold]] static void was_used_after_its_end() noexcept;
+
+  std::uint64_t mark_ = alive;  // written by the constructor and the destructor alone
   alignas(8) std::byte room_[room];
 };
 
