@@ -4,11 +4,14 @@
   L1       no co_await in the condition of if, while, for or switch, nor in a test macro, which hides one: name it first
   L2       no lambda with a by-value or init capture and no braced temporary in a full expression with co_await or
            co_yield: name it first ([&], [this] and braces of plain numbers, durations and spans are right)
+  life     no task that starts when what it refers to is gone: the captures of a lambda that is called where it stands and not awaited there,
+           `spawn([s]() -> task<> {...}())`; the locals of a detached task, `spawn([&]() -> task<> {...});`; a temporary for a parameter by
+           reference or view, `spawn(length(std::string()))`, of a coroutine that is declared in the same file
   fence    no stand-alone fence: ThreadSanitizer does not see it
   machine  atomics, threads, locks, clocks, randomness, thread-local storage and raw system calls only in src/base
 
 Without arguments: rota's own sources, tests, examples and the C++ blocks of its Markdown files. A block that shows what
-is wrong opens with ```cpp wrong, and must be caught. With files as arguments: L1 and L2 in those files, for everybody.
+is wrong opens with ```cpp wrong, and must be caught. With files as arguments: L1, L2, life and fence in those files, for everybody.
 --self-test: the planted lines are flagged, and nothing else is.
 """
 import pathlib
@@ -196,9 +199,132 @@ def law_two(items, complain):
         law_two(item.items, complain)
 
 
+STARTERS = ("spawn", "fork")
+# In an expression with one of these the task has ended when the expression has.
+WAITS = ("co_await", "co_yield", "join", "block_on", "run")
+COROUTINE = {"co_await", "co_return", "co_yield", "task"}
+MAKES_TEMPORARY = {"string", "vector", "to_string", "format", "path", "array", "map", "set", "optional", "make_unique", "make_shared"}
+DECLARED_TASK = re.compile(r"\btask\s*<[^;{}()]*>\s+(\w+)\s*\(([^(){};]*)\)\s*(?:noexcept\s*)?[{;]")
+
+
+def mentions(items, words):
+    return any(item.text in words if item.items is None else mentions(item.items, words) for item in items)
+
+
+def split_at_commas(items):
+    """The arguments of a call. Commas between < and > separate nothing."""
+    parts, depth = [[]], 0
+    for item in items:
+        depth += item.is_token("<") - item.is_token(">")
+        if item.is_token(",") and depth <= 0:
+            parts.append([])
+        else:
+            parts[-1].append(item)
+    return parts
+
+
+def coroutine_lambda(items, at):
+    """(its body's position, or None) of a lambda with captures at items[at] that is a coroutine, as far as one can see."""
+    introducer = items[at]
+    if not introducer.is_group("[") or is_attribute(introducer) or is_subscript(items, at) or not introducer.items:
+        return None
+    for body in range(at + 1, len(items)):
+        if items[body].is_group("{"):
+            return body if mentions(items[at + 1:body + 1], COROUTINE) else None
+        if items[body].is_token(";", "="):
+            return None
+    return None
+
+
+def is_called_where_it_stands(items, at):
+    body = coroutine_lambda(items, at)
+    return body is not None and body + 1 < len(items) and items[body + 1].is_group("(")
+
+
+def captures_a_reference(introducer):
+    return any(part and part[0].is_token("&") for part in split_at_commas(introducer.items))
+
+
+def reference_parameters(code):
+    """name -> for each parameter of the coroutines of that name in this text: '' (kept), '&' or 'view'. Overloads that differ: left out."""
+    found = {}
+    for name, parameters in DECLARED_TASK.findall(code):
+        kinds = []
+        for part in re.sub(r"<[^<>]*>", "<>", parameters).split(","):
+            if re.search(r"\b(?:string_view|span)\b", part):
+                kinds.append("view")
+            elif "&&" in part or ("&" in part and re.search(r"\bconst\b", part)):
+                kinds.append("text&" if re.search(r"\bstring\b", part) else "&")
+            else:
+                kinds.append("")
+        found[name] = kinds if found.get(name, kinds) == kinds else []
+    return found
+
+
+def is_temporary(argument, kind):
+    """Does the argument, for a parameter of that kind, name an object that is gone after the expression?"""
+    if not argument:
+        return False
+    last = argument[-1]
+    if last.is_token():
+        return kind == "text&" and len(argument) == 1 and last.text.startswith('"')
+    if last.is_group("{"):
+        return kind != "view" or mentions(argument[:-1], MAKES_TEMPORARY)
+    names = [item.text for item in argument[:-1]]
+    plain = all(is_word(item) or item.is_token("::", "<", ">", ",", "&", "*") for item in argument[:-1])
+    return last.is_group("(") and plain and names[:1] == ["std"] and len(names) > 2 and names[2] in MAKES_TEMPORARY
+
+
+def law_of_starts(items, at, references, complain):
+    """items[at] are the arguments of a spawn or fork."""
+    arguments = items[at].items
+    for inside in range(len(arguments)):
+        if is_called_where_it_stands(arguments, inside):
+            complain(arguments[inside].line, "life", f"the lambda's captures are gone when the task starts: hand the lambda to "
+                     f"{items[at - 1].text} uncalled")
+    for inside in range(1, len(arguments)):
+        kinds = references.get(arguments[inside - 1].text, []) if is_word(arguments[inside - 1]) else []
+        if not kinds or not arguments[inside].is_group("("):
+            continue
+        for argument, kind in zip(split_at_commas(arguments[inside].items), kinds):
+            if kind and is_temporary(argument, kind):
+                complain(arguments[inside].line, "life", f"{arguments[inside - 1].text}() keeps a reference to a temporary that is gone when "
+                         f"the task starts: give the function and its arguments to {items[at - 1].text} apart")
+
+
+def is_detached(items, at):
+    """items[at] are the arguments of a free spawn() whose handle nothing keeps."""
+    first = at - 1
+    while first > 0 and items[first - 1].is_token("::") and first > 1 and is_word(items[first - 2]):
+        first -= 2
+    if not items[at - 1].is_token("spawn") or first > 0:
+        return False
+    return at + 1 == len(items) or (items[at + 1].is_token(".") and items[at + 2].is_token("detach"))
+
+
+def drops_its_value(items, at):
+    """Is the group items[at] that of a static_cast<void>(...)?"""
+    return at > 3 and [item.text for item in items[at - 4:at]] == ["static_cast", "<", "void", ">"]
+
+
+def law_of_lifetimes(items, references, complain, is_dropped=True):
+    """In a full expression that does not wait for the task. `is_dropped`: nothing uses its value."""
+    for at, item in enumerate(items):
+        if item.items is None or is_block(items, at) or is_attribute(item):
+            continue
+        if item.text == "(" and at > 0 and items[at - 1].is_token(*STARTERS):
+            law_of_starts(items, at, references, complain)
+            lambdas = [inside for inside in item.items if inside.is_group("[")]
+            if is_dropped and is_detached(items, at) and lambdas and lambdas[0] is item.items[0] and captures_a_reference(lambdas[0]):
+                complain(lambdas[0].line, "life", "a detached task refers to locals that may be gone: capture by value, or await its handle")
+        law_of_lifetimes(item.items, references, complain, is_dropped and drops_its_value(items, at))
+
+
 def full_expression(items, complain):
     if contains(items, "co_await", "co_yield"):
         law_two(items, complain)
+    if not contains(items, *WAITS):
+        law_of_lifetimes(items, complain.references, complain)
 
 
 def statements(items, complain):
@@ -212,6 +338,9 @@ def statements(items, complain):
     for at, item in enumerate(items):
         if item.items is not None:
             inner_blocks(item, is_block(items, at), complain)
+        # A block ends an expression below, so the call behind the lambda's body is looked for here.
+        if item.is_group("[") and at > 0 and items[at - 1].is_token("=", "return") and is_called_where_it_stands(items, at):
+            complain(item.line, "life", "the lambda's captures are gone when the task starts: name the lambda first")
         if item.is_token(";"):
             end()
         elif item.is_group("(") and is_condition(items, at):
@@ -260,6 +389,7 @@ def inner_blocks(group, block, complain):
 def check_laws(text, complain):
     """L1, L2 and fences in a text of C++."""
     code = PREPROCESSOR.sub(lambda match: blank(match[0]), without_comments(text))
+    complain.references = reference_parameters(code)
     statements(parse(code), complain)
     for hit in FENCE.finditer(code):
         complain(code.count("\n", 0, hit.start()) + 1, "fence", f"{hit[0]}: order the words themselves")

@@ -20,7 +20,7 @@ class spawner : public nursery {
  public:
   /// Starts a child. The handle may be dropped.
   template <class T>
-  join_handle<T> spawn(task<T> work) {
+  join_handle<T> spawn(task<T> work ROTA_DETAIL_STARTED) {
     return join_handle<T>(launch(*work.release(), result_vtable_of<T>));
   }
   /// `function(args...)` returns a task; both live in the child.

@@ -40,7 +40,7 @@ namespace core {
 ///               `./dev bench forkjoin --only 'fib*' --quick --peers none` prints both.
 /// Example       examples/spawn.cpp
 template <class T>
-join_handle<T> spawn(task<T> work) {
+join_handle<T> spawn(task<T> work ROTA_DETAIL_STARTED) {
   return core::spawn_on(core::current_scheduler(), core::inherit_deadline(std::move(work)));
 }
 

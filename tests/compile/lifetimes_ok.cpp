@@ -22,6 +22,9 @@ rota::task<int> uses_everything() {
   many.push_back(number(3));
   const std::vector<int> all = co_await rota::when_all(std::move(many));
   auto handle = rota::spawn(number(4));
+  const std::string lives = "longer than the task";
+  auto measured = rota::spawn(length(lives));
+  static_cast<void>(co_await measured);
   const auto any = co_await rota::when_any(handle, rota::sleep_for(std::chrono::seconds(1)));
   const auto in_time = co_await rota::timeout(std::chrono::seconds(1), number(5));
   co_await rota::with_scope([](rota::scope& s) -> rota::task<void> {

@@ -26,11 +26,14 @@
 /// starts. It then wants [[clang::coro_wrapper]] at every function that returns a task and is no coroutine, which those of the C++
 /// library have not: std::function<task<>()> and std::invoke are errors. So it is for a look at the code, not for each build.
 /// ROTA_DETAIL_WRAPPER marks such a function; ROTA_DETAIL_PASSES_ON one whose arguments the task does not keep.
+/// ROTA_DETAIL_STARTED marks the parameter of a function that starts a task: the handle lives no longer than what the task refers to.
 #if defined(ROTA_CHECK_LIFETIMES) && defined(__clang__)
 #define ROTA_DETAIL_CHECKED [[clang::coro_return_type, clang::coro_lifetimebound]]
 #define ROTA_DETAIL_WRAPPER [[clang::coro_wrapper]]
 #define ROTA_DETAIL_PASSES_ON [[clang::coro_wrapper, clang::coro_disable_lifetimebound]]
+#define ROTA_DETAIL_STARTED [[clang::lifetimebound]]
 #else
+#define ROTA_DETAIL_STARTED
 #define ROTA_DETAIL_CHECKED
 #define ROTA_DETAIL_WRAPPER
 #define ROTA_DETAIL_PASSES_ON
