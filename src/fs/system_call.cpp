@@ -43,7 +43,8 @@ bool awaiting_task::has_given_up() const noexcept {
     return left_;
   }
   const core::snapshot now = task_.word.load();
-  return now.has(core::unwinding) || now.cancel_due();
+  left_ = left_ || now.has(core::unwinding) || now.cancel_due();
+  return left_;
 }
 
 core::scheduler* threads_here() noexcept {

@@ -39,12 +39,12 @@ class awaiting_task {
   /// Nobody will look at what the call says: the task's cancellation, or a deadline, is delivered, or would be if the task came to wait now. Not
   /// while a shield holds it off: what is done in a clean-up is done as a whole.
   [[nodiscard]] bool has_given_up() const noexcept;
-  /// It was said so where the task runs: the task must come to a checkpoint.
+  /// has_given_up() has returned true: what the call says is no result, and the task must come to a checkpoint. Read when the call has ended.
   [[nodiscard]] bool was_left() const noexcept { return left_; }
 
  private:
   core::header& task_;
-  mutable bool left_ = false;
+  mutable bool left_ = false;  // written by the thread that makes the call; its end orders the task's reads
 };
 
 /// What takes several steps asks for it, to look up between them.
@@ -82,6 +82,8 @@ task<made_by<F>> on_thread(F& call, when_late late = when_late::here) {
   // Without a deadline of its own: the awaiting task has one, or a shield that holds it off.
   auto work = core::spawn_on(*threads, core::make_blocking(refers));
   auto end = co_await work.result();
+  // The closure may see the cancellation and end before the task comes to its wait. A wait for what has ended delivers nothing.
+  if (by.was_left()) co_await checkpoint();
   if (!end.is_cancelled()) co_return std::move(end).value();
   if (end.reason() == cancel_reason::shutdown && late == when_late::here)
     co_return co_await make_here(call, by);
