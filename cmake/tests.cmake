@@ -81,7 +81,7 @@ function(rota_program target kind library)
 endfunction()
 
 # What does I/O is run once more on the other backend, as `<test>.uring`; a test that finds no ring there says that it is skipped.
-set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(promised_io|promised_net|promised_fs|scenario_.*|shutdown_.*))$")
+set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(cause_matrix_io|promised_io|promised_net|promised_fs|scenario_.*|shutdown_.*))$")
 set(_rota_second_pass "${_rota_tests}/support/second_pass.cpp")
 
 # A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end.
@@ -178,9 +178,12 @@ endif()
 # --- api
 file(GLOB _rota_api CONFIGURE_DEPENDS "${_rota_tests}/api/*.cpp")
 rota_linkable(_rota_api "${_rota_api}")
-# It compares a table of docs/pool.md with what the pool does.
+# They compare tables of docs/pool.md and docs/cancel-safety.md with what is tested.
 set_source_files_properties(
   "${_rota_tests}/api/regress_pool_coroutine_test.cpp"
+  "${_rota_tests}/api/cause_matrix_test.cpp"
+  "${_rota_tests}/api/cause_matrix_io_test.cpp"
+  "${_rota_tests}/api/cause_matrix_tls_test.cpp"
   PROPERTIES COMPILE_DEFINITIONS ROTA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 foreach(file IN LISTS _rota_api)
   cmake_path(GET file STEM name)
