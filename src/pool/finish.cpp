@@ -312,6 +312,7 @@ void pool_core::wake_idle_waiters() noexcept {
   // release. Pairs with wait_idle().
   idle_epoch_.fetch_add(1, base::order::release);
   base::futex_wake(&idle_epoch_, 1 << 20);
+  wake_idle_tasks();
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ void groups::tell_upwards(group_core& g) noexcept {
 
 /// Under the lock; call_waiters() comes after it.
 void groups::call(group_core& each) noexcept {
-  if (each.waiters == 0) return;
+  if (each.waiters == 0 && !each.tasks.any()) return;
   // release. Pairs with wait().
   each.left.fetch_add(1, base::order::release);
   if (!std::exchange(each.is_called, true)) each.next_called = std::exchange(called_, &each);
@@ -105,14 +105,24 @@ void groups::call(group_core& each) noexcept {
 void groups::call_waiters() noexcept {
   for (;;) {
     group_core* each = nullptr;
+    waker task;
+    bool has_task = false;
     {
       const base::lock_guard guard(lock_);
       each = called_;
       if (each == nullptr) return;
-      called_ = each->next_called;
-      each->is_called = false;
+      if (each->tasks.any() && is_empty(*each)) each->tasks.grant_all();
+      has_task = each->tasks.take(task);
+      if (!has_task) {
+        called_ = each->next_called;
+        each->is_called = false;
+      }
     }
-    base::futex_wake(&each->left, 1 << 20);
+    if (has_task) {
+      task.wake();
+    } else {
+      base::futex_wake(&each->left, 1 << 20);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/mutex.hpp"
+#include "pool/rest_waiters.hpp"
 #include "pool/work.hpp"
 
 #include <rota/pool/work.hpp>
@@ -34,6 +35,7 @@ class group_core {
   std::uint64_t walk = 0;          // the last walk that came by
   group_core* next_met = nullptr;  // of that walk
   unsigned waiters = 0;            // threads in wait()
+  rest_waiters tasks;              // that wait until it is empty
   bool is_called = false;          // in the list of those whose waiters are to be woken
   group_core* next_called = nullptr;
   base::atomic<std::uint32_t> left{0};  // raised when a member is over, here or below, and somebody waits
@@ -69,7 +71,8 @@ class held_works {
 //   stays good. What is done to a group is done to the works that a snapshot, taken under the lock with a reference each, finds.
 //   A walk goes from a group to all that are above it, or below it, and comes to each once, however many ways lead there: it marks them.
 //   Who waits counts itself in before it looks. Who leaves later under the lock raises the counts of those above that have waiters, and
-//   puts them into a list; whoever takes one out of that wakes, without the lock.
+//   puts them into a list; whoever takes one out of that wakes, without the lock. It also looks whether the group is empty: then all
+//   tasks that wait for it are granted, under that lock. See rest_waiters.
 class groups {
  public:
   explicit groups(pool_core& pool) noexcept : pool_(pool) {}
@@ -106,6 +109,8 @@ class groups {
   [[nodiscard]] held_works snapshot(std::string_view name);
   /// Blocks until there are none, below it neither. False: the deadline passed first.
   bool wait(std::string_view name, base::time_point deadline);
+  [[nodiscard]] bool is_at_rest(group_core& g, rest_waiter& me, waker& wake) noexcept;
+  void take_out(rest_waiter& me) noexcept;
   /// All that wait look again.
   void rouse_all() noexcept;
   /// Is it that group, or below it?

@@ -10,6 +10,7 @@
 #include "pool/group.hpp"
 #include "pool/keeper.hpp"
 #include "pool/listeners.hpp"
+#include "pool/rest_waiters.hpp"
 #include "pool/slots.hpp"
 #include "pool/time_record.hpp"
 #include "pool/work.hpp"
@@ -168,6 +169,9 @@ class pool_core final : public crew_client {
   bool wait_idle(base::time_point deadline);
   bool until_idle(base::time_point deadline, const blocked_on* said);
   void wait_idle_helping();
+  // ---- async_wait.cpp
+  [[nodiscard]] bool is_at_rest(rest_waiter& me, waker& wake) noexcept;
+  void take_out_of_idle(rest_waiter& me) noexcept;
   /// For who is about to sleep until something of the pool is over, and has read what it sleeps on: until when. That is `deadline`, but
   /// for a pool that lacks threads and the one that would try for them: then this one does.
   [[nodiscard]] base::time_point sleep_until(base::time_point deadline) noexcept {
@@ -330,6 +334,7 @@ class pool_core final : public crew_client {
   void count_threads(std::vector<thread_stats>& into);
   void leave_desk(seat& here) noexcept;
   void wake_idle_waiters() noexcept;
+  void wake_idle_tasks() noexcept;
 
   // end.cpp
   struct accounts {
@@ -410,6 +415,7 @@ class pool_core final : public crew_client {
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   watch_core* watches_ = nullptr;               // those that watch
   any_waiter* any_waiters_ = nullptr;
+  rest_waiters idle_tasks_;  // that wait until the pool is idle
   busy_note* busy_notes_ = nullptr;
   pool_report report_;
   bool abandoned_are_noted_ = false;  // in the report

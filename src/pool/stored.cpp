@@ -105,6 +105,11 @@ work_batch::work_batch(pool_core& pool, std::span<const work_id> ids) {
   for (const work_id id : ids) all_.push_back(find(pool, id));
 }
 
+work_batch::work_batch(pool_core& pool, std::span<const work_id> ids, find_also /*which*/) {
+  all_.reserve(ids.size());
+  for (const work_id id : ids) all_.push_back(pool.find(id.value));
+}
+
 /// Those that are over have left their group; those that are not may do so in between, and are found twice.
 work_batch::work_batch(pool_core& pool, std::string_view group, const void* tag) {
   const held_works members = pool.circles.snapshot(group);
@@ -138,6 +143,10 @@ void work_batch::wait(const void* tag) const {
   for (work_core* const each : all_) {
     if (each != nullptr) static_cast<void>(detail::wait(*each, base::never));
   }
+  demand_type(tag);
+}
+
+void work_batch::demand_type(const void* tag) const {
   // A reservation that was given up has no type.
   for (const work_core* const each : all_) {
     if (each != nullptr && each->type != nullptr && each->type->result != tag)

@@ -269,6 +269,12 @@ cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   return cancel_progress::ended;
 }
 
+/// A value and an exception are the awaiting task's. That the work was called off may have the cause that ends this task, too.
+bool work_leaf::is_discardable() noexcept {
+  const word now = target_->load();
+  return now.has(over) && !now.is(work_status::succeeded) && !now.is(work_status::failed);
+}
+
 work_leaf::~work_leaf() {
   if (node_ == nullptr) return;
   leave_list(*target_, *node_);

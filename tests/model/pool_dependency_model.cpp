@@ -1,6 +1,8 @@
 // Works that wait for others, and a pool that is idle: registration against the end of what it waits for, however that ends. Whoever
 // waits runs once or fails once; nobody finds the pool idle while something is outstanding; started and idle take turns.
+#include "base/futex.hpp"
 #include "model/pool_world.hpp"
+#include "pool/pool_core.hpp"
 
 #include <rota/rota.hpp>
 
@@ -321,6 +323,105 @@ TEST(pool_dependency_model, idle_while_works_come) {
   };
   expect_holds(pool_exhaustive("idle_comes", 0), body);
   expect_holds(pool_at_random("idle_comes pct"), body);
+}
+
+// ---- tasks that wait for rest ---------------------------------------------------------------------------------------
+
+/// A pool without its public face, and threads that wait as tasks do: in a list, with a waker.
+class bare_world {
+ public:
+  explicit bare_world(pool_options how) : core(new detail::pool_core(std::move(how))) {}
+  bare_world(const bare_world&) = delete;
+  bare_world& operator=(const bare_world&) = delete;
+  ~bare_world() {
+    core->shut_down(0s);
+    core->let_go();
+  }
+  void submit(record& r, std::string_view group) {
+    const auto function = r.function();
+    work_options how = r.options();
+    how.group = group;
+    const detail::draft place = draw(*core, detail::call_body<std::decay_t<decltype(function)>>::type, &how);
+    ::new (place.body) detail::call_body<std::decay_t<decltype(function)>>(r.function());
+    core->drop(enter(place, &how));
+  }
+  void cancel_all() {
+    core->memory.for_each([this](detail::work_core& w) { static_cast<void>(core->cancel(w, 0)); });
+  }
+
+  detail::pool_core* core;
+  std::array<record, 2> of;
+};
+
+class task_like {
+ public:
+  /// Calls `look(node, waker)` until it returns true, and sleeps in between.
+  template <class F>
+  void wait(F look) {
+    for (;;) {
+      // acquire. Pairs with the waker. Before the look.
+      const std::uint32_t seen = rung_.load(base::order::acquire);
+      waker mine = callback_waker([this]() noexcept {
+        // release. Pairs with wait().
+        rung_.fetch_add(1, base::order::release);
+        base::futex_wake(&rung_, 1);
+      });
+      if (look(me_, mine)) return;
+      static_cast<void>(base::futex_wait(rung_, seen, base::never));
+    }
+  }
+  [[nodiscard]] detail::rest_waiter& node() noexcept { return me_; }
+
+ private:
+  detail::rest_waiter me_;
+  base::atomic<std::uint32_t> rung_{0};
+};
+
+// Two tasks wait until the pool is idle, each for a work of its own, while a third thread cancels: each wait ends, and not before what its
+// thread has submitted is over.
+TEST(pool_dependency_model, idle_for_tasks_while_works_come) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<bare_world>(few_threads(1));
+    for (unsigned p = 0; p < 2; ++p) {
+      auto& task = e.make<task_like>();
+      e.thread("task", [&w, &task, p] {
+        w.submit(w.of[p], {});
+        task.wait([&w](detail::rest_waiter& me, waker& mine) { return w.core->is_at_rest(me, mine); });
+        w.core->take_out_of_idle(task.node());
+        check(w.of[p].ends == 1, "what was submitted before is over");
+      });
+    }
+    e.thread("canceller", [&w] { w.cancel_all(); });
+  };
+  expect_holds(pool_exhaustive("idle_tasks", 0), body);
+  expect_holds(pool_at_random("idle_tasks pct"), body);
+}
+
+// Two tasks wait for a group; one of them gives up at any moment; a member joins meanwhile. The other wait ends when nothing is left.
+TEST(pool_dependency_model, rest_of_a_group_for_tasks) {
+  const auto body = [](execution& e) {
+    auto& w = e.make<bare_world>(few_threads(1));
+    auto& stays = e.make<task_like>();
+    auto& leaves = e.make<task_like>();
+    w.submit(w.of[0], "g");
+    e.thread("task", [&w, &stays] {
+      stays.wait([&w](detail::rest_waiter& me, waker& mine) {
+        return w.core->circles.is_at_rest(*w.core->circles.find("g"), me, mine);
+      });
+      w.core->circles.take_out(stays.node());
+      check(w.of[0].ends == 1, "what was in the group before is over");
+    });
+    e.thread("task that gives up", [&w, &leaves] {
+      waker none;
+      static_cast<void>(w.core->circles.is_at_rest(*w.core->circles.find("g"), leaves.node(), none));
+      w.core->circles.take_out(leaves.node());
+      check(leaves.node().place == nullptr, "it is in no list");
+    });
+    e.thread("submitter", [&w] { w.submit(w.of[1], "g"); });
+    e.thread("canceller", [&w] { w.cancel_all(); });
+  };
+  expect_holds(pool_exhaustive("group_tasks", 0), body);
+  expect_holds(pool_at_random("group_tasks pct"), body);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/pool_batch.hpp>
+#include <rota/detail/pool_waits.hpp>
 #include <rota/detail/pool_work.hpp>
 #include <rota/pool/errors.hpp>
 #include <rota/pool/pool_options.hpp>
@@ -266,6 +267,37 @@ class ROTA_API thread_pool {
   /// Those of a group that are stored, or not over at this moment, and whose result is a T, in the order in which they were submitted.
   template <class T>
   [[nodiscard]] std::vector<std::pair<work_id, outcome<T>>> fetch(std::string_view group);
+  // ---- the same for tasks, of any runtime and of a pool: to be awaited. An id, a list and a group own no work: so a wait that is
+  // cancelled, that is late (rota::timeout, a deadline), or that loses in a channel::select leaves the works alone, and takes no
+  // outcome; co_await of a handle stops its work. What is waited for is found by the call, and kept: the co_await may come after the
+  // end of the pool. Failure: std::bad_alloc, here or at the co_await; errc::too_many_works for a group and for idleness; at the co_await
+  // errc::would_deadlock where a coroutine job would wait for itself. Cost: two or three allocations for each wait.
+
+  /// As wait(id): the co_await gives false if there is no such work.
+  [[nodiscard]] detail::work_wait async_wait(work_id id) { return {*core_, id}; }
+  /// As wait(ids): gives the ids of which there is none.
+  [[nodiscard]] detail::work_list_wait async_wait(std::span<const work_id> ids) { return {*core_, ids}; }
+  /// As wait(group).
+  [[nodiscard]] detail::rest_wait async_wait(std::string_view group) { return {*core_, group}; }
+  /// As wait_any(ids): gives the id of one that is over, or that is unknown. Throws std::invalid_argument if there are no ids.
+  [[nodiscard]] detail::any_work_wait async_wait_any(std::span<const work_id> ids) { return {*core_, ids}; }
+  /// As wait_idle(). A moment of idleness that has passed before the task has looked is not seen.
+  [[nodiscard]] detail::rest_wait async_wait_idle() { return detail::rest_wait(*core_); }
+  /// As fetch<T>(id): gives a std::optional<outcome<T>>.
+  template <class T>
+  [[nodiscard]] detail::fetch_wait<T> async_fetch(work_id id) {
+    return {*core_, id};
+  }
+  /// As fetch<T>(ids).
+  template <class T>
+  [[nodiscard]] detail::fetch_list_wait<T> async_fetch(std::span<const work_id> ids) {
+    return {*core_, ids};
+  }
+  /// As fetch<T>(group): of the works that the group has when this is called.
+  template <class T>
+  [[nodiscard]] detail::fetch_group_wait<T> async_fetch(std::string_view group) {
+    return {*core_, group};
+  }
   /// Works that are over and stored: forgets their results. How many.
   std::size_t clear_results() noexcept;
 
@@ -356,11 +388,7 @@ template <class T>
 std::vector<std::optional<outcome<T>>> thread_pool::fetch(std::span<const work_id> ids) {
   const detail::work_batch all(*core_, ids);
   all.wait(&detail::type_tag<std::remove_cv_t<T>>);
-  std::vector<std::optional<outcome<T>>> taken(ids.size());
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (all.at(i) != nullptr) taken[i] = detail::take_and_forget<T>(*all.at(i));
-  }
-  return taken;
+  return detail::taken_in_order<T>(all);
 }
 
 template <class T>
@@ -368,13 +396,7 @@ std::vector<std::pair<work_id, outcome<T>>> thread_pool::fetch(std::string_view 
   const void* const tag = &detail::type_tag<std::remove_cv_t<T>>;
   const detail::work_batch all(*core_, group, tag);
   all.wait(tag);
-  std::vector<std::pair<work_id, outcome<T>>> taken;
-  taken.reserve(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (auto one = detail::take_and_forget<T>(*all.at(i)))
-      taken.emplace_back(detail::id_of(*all.at(i)), *std::move(one));
-  }
-  return taken;
+  return detail::taken_by_id<T>(all);
 }
 
 }  // namespace rota::pool

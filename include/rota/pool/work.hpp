@@ -50,6 +50,7 @@ class ROTA_API work_leaf : public leaf {
   work_leaf(work_core* target, core::join_kind kind) noexcept : target_(target), kind_(kind) {}
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "pool work"; }
 
  protected:
