@@ -280,10 +280,22 @@ std::uint64_t pool_core::sum(total what) noexcept {
 /// For works that come after it when its memory is another work's. Before the work is over: no other thread fetches its exception yet.
 void pool_core::remember(work_core& w, work_status how) noexcept {
   const std::uint64_t root = root_of_failure(w);
+  if (how == work_status::failed) list_failure(w, root);
   failure_parts parts = root == w.id ? parts_of_failure(w, how) : failure_parts();
   const base::lock_guard guard(lock_);
   failures_.note(w.id, {.how = how, .root = root});
   if (root == w.id) texts_.note(root, std::move(parts));
+}
+
+/// Without memory it is not listed.
+void pool_core::list_failure(work_core& w, std::uint64_t root) noexcept {
+  try {
+    failed_work one = note_of_failure(w, root);
+    const base::lock_guard guard(lock_);
+    failed_.add(std::move(one));
+  } catch (...) {
+    return;
+  }
 }
 
 /// The exception of a work that did not run. The root is remembered before those that come after it hear of its end.

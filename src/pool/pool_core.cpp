@@ -124,6 +124,21 @@ std::size_t pool_core::clear_stored() noexcept {
   }
 }
 
+std::vector<failed_work> pool_core::all_failed() {
+  const base::lock_guard guard(lock_);
+  return failed_.all();
+}
+
+bool pool_core::forget_failed(work_id id) noexcept {
+  const base::lock_guard guard(lock_);
+  return failed_.forget(id);
+}
+
+std::size_t pool_core::forget_all_failed() noexcept {
+  const base::lock_guard guard(lock_);
+  return failed_.clear();
+}
+
 // ---- figures --------------------------------------------------------------------------------------------------------
 
 pool_core::accounts pool_core::count_ends() noexcept {

@@ -5,6 +5,7 @@
 #include "pool/crew.hpp"
 #include "pool/desk.hpp"
 #include "pool/extras.hpp"
+#include "pool/failed_works.hpp"
 #include "pool/failure_book.hpp"
 #include "pool/failure_texts.hpp"
 #include "pool/group.hpp"
@@ -195,6 +196,9 @@ class pool_core final : public crew_client {
   /// Stored ones that name a group, over or not. The caller owns a reference to each.
   [[nodiscard]] std::vector<work_core*> stored_of_groups();
   [[nodiscard]] work_end end_of_stored(work_core& w) const noexcept;
+  [[nodiscard]] std::vector<failed_work> all_failed();
+  bool forget_failed(work_id id) noexcept;
+  std::size_t forget_all_failed() noexcept;
   [[nodiscard]] pool_stats count() noexcept;
   [[nodiscard]] listener& listen(observer& whom);
   /// Hears of the pool's end. Throws errc::shut_down.
@@ -308,6 +312,7 @@ class pool_core final : public crew_client {
   void give_place_on(work_core& w) noexcept;
   void leave_names(work_core& w) noexcept;
   void remember(work_core& w, work_status how) noexcept;
+  void list_failure(work_core& w, std::uint64_t root) noexcept;
   [[nodiscard]] std::exception_ptr failed_because_of(work_id root) noexcept;
   void count_out(std::uint64_t ends = 1) noexcept {
     // acq_rel. Who sees that nothing is outstanding sees what all works did.
@@ -412,6 +417,7 @@ class pool_core final : public crew_client {
   std::map<std::string, std::uint64_t, std::less<>> names_;
   failure_book failures_;                       // for `after`
   failure_texts texts_;                         // of the same, for dependency_failed::what()
+  failed_list failed_;                          // for failed_works()
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
   watch_core* watches_ = nullptr;               // those that watch
   any_waiter* any_waiters_ = nullptr;

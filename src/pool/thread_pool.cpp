@@ -245,6 +245,9 @@ pool_report thread_pool::shutdown_within(std::chrono::nanoseconds grace) {
 
 subscription thread_pool::subscribe(observer& whom) { return subscription(core_->listen(whom)); }
 pool_stats thread_pool::stats() const { return core_->count(); }
+std::vector<failed_work> thread_pool::failed_works() const { return core_->all_failed(); }
+bool thread_pool::clear_failed_work(work_id id) noexcept { return core_->forget_failed(id); }
+std::size_t thread_pool::clear_failed_works() noexcept { return core_->forget_all_failed(); }
 work_status thread_pool::status(work_id id) const noexcept {
   work_status found = work_status::created;
   static_cast<void>(detail::with(*core_, id, [&](const detail::work_core& w) {

@@ -1,7 +1,9 @@
 // What a pool says of itself: counts of a moment, and what was left when it ended.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <rota/detail/chrono.hpp>
@@ -56,6 +58,19 @@ struct pool_stats {
   time_summary queue_time;              // from the queue to the first attempt
   time_summary run_time;                // of the first attempt; of functions, not of coroutines
   std::vector<thread_stats> by_thread;  // what other threads did (submit, wait, cancel) is only in the totals
+};
+
+/// A work that has failed, as its pool remembers it: see thread_pool::failed_works().
+struct failed_work {
+  static constexpr std::size_t most_kept = 256;     // of a pool; the oldest goes first
+  static constexpr std::size_t longest_text = 200;  // bytes of each text; the rest is cut off
+
+  work_id id;
+  work_id
+      root;  // the first work that did not end well, if this one has not run because of that; else its own id
+  std::string name;   // empty: none
+  std::string group;  // empty: none
+  std::string error;  // what() of its exception
 };
 
 /// What was left when a pool ended.

@@ -330,6 +330,14 @@ class ROTA_API thread_pool {
   /// See <rota/pool/events.hpp>.
   [[nodiscard]] subscription subscribe(observer& whom);
   [[nodiscard]] pool_stats stats() const;
+  /// The last works that have failed, the oldest first: those whose status is `failed`, fetched or not. A work is there before
+  /// a wait for it ends. At most failed_work::most_kept; stats().failed counts all. Each costs the memory of its three texts. A work for
+  /// which there was no memory is not there. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<failed_work> failed_works() const;
+  /// Forgets one of them. Returns false if it is not there. Nothing else changes: works in whose `after` it stands fail all the same.
+  bool clear_failed_work(work_id id) noexcept;
+  /// Forgets all of them. Returns how many.
+  std::size_t clear_failed_works() noexcept;
   [[nodiscard]] work_status status(work_id id) const noexcept;  // created: there is none, or it is forgotten
   [[nodiscard]] work_id find(std::string_view name) const noexcept;
   /// Those that are accepted, and have not begun.
