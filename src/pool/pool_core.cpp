@@ -197,6 +197,7 @@ pool_stats pool_core::count() noexcept {
     }
   });
   s.outstanding = outstanding_now();
+  s.uptime = base::now() - made_at_;
   s.queue_time = queue_times_.summary();
   s.run_time = run_times_.summary();
   s.succeeded = sum(ends_as(work_status::succeeded));

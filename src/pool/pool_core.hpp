@@ -426,6 +426,7 @@ class pool_core final : public crew_client {
   pool_report report_;
   bool abandoned_are_noted_ = false;  // in the report
 
+  const base::time_point made_at_ = base::now();
   time_record queue_times_;
   time_record run_times_;
 

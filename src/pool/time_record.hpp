@@ -17,8 +17,9 @@ class time_record {
  public:
   void add(base::nanoseconds span) noexcept {
     const auto ns = static_cast<std::uint64_t>(span.count() < 0 ? 0 : span.count());
-    // relaxed, both. Counts.
+    // relaxed, all. Counts.
     counts_[class_of(ns)].fetch_add(1, base::order::relaxed);
+    total_.fetch_add(ns, base::order::relaxed);
     std::uint64_t most = longest_.load(base::order::relaxed);
     // relaxed. A maximum. failure: relaxed. Again.
     while (ns > most &&
@@ -39,6 +40,10 @@ class time_record {
     s.p99 = at(seen, s.count, 990);
     // relaxed. A maximum.
     s.longest = base::nanoseconds(static_cast<std::int64_t>(longest_.load(base::order::relaxed)));
+    // relaxed. A sum.
+    const std::uint64_t total = total_.load(base::order::relaxed);
+    s.total = base::nanoseconds(static_cast<std::int64_t>(total));
+    if (s.count != 0) s.mean = base::nanoseconds(static_cast<std::int64_t>(total / s.count));
     return s;
   }
 
@@ -72,6 +77,7 @@ class time_record {
 
   std::array<base::atomic<std::uint64_t>, classes> counts_{};
   base::atomic<std::uint64_t> longest_{0};
+  base::atomic<std::uint64_t> total_{0};
 };
 
 static_assert(time_record::class_of(7) == 7 && time_record::class_of(8) == 8 &&

@@ -11,10 +11,13 @@
 
 namespace rota::pool {
 
-/// Of the works that were timed; see pool_options::time_one_in. At most an eighth too long, but the longest, which is exact.
+/// Of the works that were timed: of all with pool_options::time_one_in = 1, else of a sample. The median, p90 and p99 are at most an eighth
+/// too long; the other times are exact.
 struct time_summary {
   std::uint64_t count = 0;
   std::chrono::nanoseconds median{0}, p90{0}, p99{0}, longest{0};
+  std::chrono::nanoseconds total{0};  // the sum of the times
+  std::chrono::nanoseconds mean{0};   // total / count; zero where nothing was timed
 };
 
 /// What one thread of a pool has done. When it ends the next one that is started goes on with its counts.
@@ -55,6 +58,7 @@ struct pool_stats {
   std::uint64_t start_failures = 0;     // times the system gave no thread
   std::uint64_t handler_failures = 0;   // exceptions that error() of an observer threw
   std::uint64_t unhandled = 0;          // exceptions that went to pool_options::on_unhandled
+  std::chrono::nanoseconds uptime{0};   // since the pool was made, also after its end
   time_summary queue_time;              // from the queue to the first attempt
   time_summary run_time;                // of the first attempt; of functions, not of coroutines
   std::vector<thread_stats> by_thread;  // what other threads did (submit, wait, cancel) is only in the totals
