@@ -49,6 +49,7 @@ class ROTA_API join_leaf : public leaf {
   ~join_leaf() = default;
   bool start() override;
   bool start_beside() override;
+  const void* check_beside() override;
   void lose() noexcept override;
   bool announce_cancel(cancel_reason reason) noexcept override;
   [[nodiscard]] header*& target() const noexcept { return target_; }

@@ -76,6 +76,9 @@ class ROTA_API leaf {
   virtual bool start() { return is_ready(); }
   /// The same as one of several that are awaited at once: the thread must not be given away to what is awaited.
   virtual bool start_beside();
+  /// Called for each of several leaves that are to be awaited at once, before the first of them is started. Throws what start() would throw.
+  /// Returns what no two leaves may wait for at the same time, such as a task; null if others may wait for the same.
+  virtual const void* check_beside();
   /// It was started beside others, and one of these was faster: takes the wait back, at once; what was waited for goes on.
   virtual void lose() noexcept;
   /// It was, or was to be, started beside others, and all of them are cancelled, one after the other. True: it must be, even if it was not

@@ -3,7 +3,10 @@
 #include "base/drawn_order.hpp"
 #include "task/header.hpp"
 
+#include <rota/error.hpp>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 #include <utility>
@@ -46,10 +49,27 @@ bool select_core::start() {
   bool any = false;
   for (leaf* const each : cases_) any = any || each != nullptr;
   demand_a_case(any);
+  check_cases();
   if (task().budget > 1) [[likely]]
     return start_cases();
   task().why = core::stop_reason::yield;
   return false;
+}
+
+/// S6. At most 64 cases, so pairs are compared.
+void select_core::check_cases() {
+  std::array<const void*, most_cases> waited_for;
+  auto end = waited_for.begin();
+  for (leaf* const each : cases_) {
+    if (each == nullptr) continue;
+    each->bind(task());
+    const void* const alone = each->check_beside();
+    if (alone == nullptr) continue;
+    if (std::find(waited_for.begin(), end, alone) != end) {
+      throw error(errc::already_joined, "two cases of a select wait for the same");
+    }
+    *end++ = alone;
+  }
 }
 
 /// A case that would let others run first, as a sleep of nothing, is asked after they have.

@@ -123,9 +123,18 @@ void completion_queue::dropped(header& child, const ending& how) noexcept {
   if (how.thrown != nullptr) child.owner->ops->suppressed(*child.owner);
 }
 
+void completion_queue::demand_no_waiter() {
+  const base::lock_guard lock(mutex_);
+  demand_no_waiter_locked();
+}
+
+void completion_queue::demand_no_waiter_locked() const {
+  if (waiter_) throw error(errc::already_joined, "another task awaits this join_set already");
+}
+
 void completion_queue::set_waiter(waker w) {
   const base::lock_guard lock(mutex_);
-  if (waiter_) throw error(errc::already_joined, "somebody awaits this join_set already");
+  demand_no_waiter_locked();
   waiter_ = std::move(w);
 }
 
@@ -194,6 +203,12 @@ bool next_leaf::start() {
   // In this order: what ends in between wakes us, and whoever comes while another waits takes nothing away from it.
   queue_->set_waiter(make_waker());
   return queue_->has_next();
+}
+
+/// A set has room for the waker of one waiter.
+const void* next_leaf::check_beside() {
+  queue_->demand_no_waiter();
+  return queue_;
 }
 
 bool next_leaf::is_ready() noexcept { return queue_->has_next(); }

@@ -44,7 +44,9 @@ class completion_queue final : public family {
   [[nodiscard]] header* parent() const noexcept override { return nullptr; }
 
   /// Whoever waits is woken by every end.
+  /// Throws `errc::already_joined` if another task waits.
   void set_waiter(waker w);
+  void demand_no_waiter();
   void forget_waiter() noexcept;
   [[nodiscard]] bool has_next() noexcept;
   /// Was the task cancelled that has_next() means?
@@ -53,6 +55,9 @@ class completion_queue final : public family {
   [[nodiscard]] header* take_next() noexcept;
 
  private:
+  /// Under the lock.
+  void demand_no_waiter_locked() const;
+
   ~completion_queue() = default;
 
   unsigned pick(header** into, unsigned most, sibling_ring* to) noexcept;

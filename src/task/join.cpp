@@ -185,6 +185,12 @@ bool join_leaf::start_beside() {
   return is_complete(*target_) || register_here();
 }
 
+/// A task has room for the waker of one joiner.
+const void* join_leaf::check_beside() {
+  demand(target_);
+  return target_;
+}
+
 /// What was registered too late for that wakes the task once for nothing.
 void join_leaf::lose() noexcept {
   if (std::exchange(registered_, false)) take_back_slot(*target_);

@@ -45,6 +45,7 @@ waker noop_waker() noexcept { return {nullptr, &no_operation}; }
 waker leaf::make_waker() const noexcept { return core::make_waker(core::header_of(*task_)); }
 
 bool leaf::start_beside() { return start(); }
+const void* leaf::check_beside() { return nullptr; }
 void leaf::lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
 bool leaf::announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
 

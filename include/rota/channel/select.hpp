@@ -54,7 +54,8 @@ template <class A>
 ///               task of a handle goes on. A select that is cancelled, or late, has taken nothing; tasks of handles are cancelled then, and have
 ///               ended before it unwinds, but for detached_wait(). A write_all() that loses may have sent a part. A recv() of a channel that
 ///               is closed and empty wins at once, with nothing: leave it out by when(). No case enabled: throws `std::invalid_argument`.
-///               The same handle twice: errc::already_joined.
+///               The same handle, or next() of the same join_set, twice; an empty handle; a handle that another task awaits:
+///               errc::already_joined, before any case is asked, whatever is ready.
 /// Cost          No allocation. As the cases one after the other: each is tried, and joins its line; then each leaves.
 /// Example       examples/select.cpp
 template <class... C>

@@ -49,6 +49,7 @@ class ROTA_API next_leaf : public leaf {
 
   /// Throws `errc::already_joined` if somebody waits already.
   bool start() final;
+  const void* check_beside() final;
   /// The task that ended first of those that nobody has taken, as its handle; null: none is left.
   [[nodiscard]] header* take() noexcept;
 

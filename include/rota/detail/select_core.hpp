@@ -27,6 +27,8 @@ namespace rota::channel::detail {
 //   S4  A case that loses ends at once. Only one that is cancelled may have to be waited for: then nothing was taken. A handle's task
 //       is cancelled, and waited for, even if its case was not started.
 //   S5  In which order cases are started is drawn, and so is the order of each look: of the ready ones each is equally likely to win.
+//   S6  A refusal does not depend on the draw. Before any case is started, and even if one of them is ready, each case says whether it may be
+//       started, and what it alone may wait for. If two cases name the same thing, the select throws; nothing was taken, and nothing waits.
 
 enum class order_of_cases : unsigned char { drawn, as_written };
 
@@ -58,6 +60,7 @@ class ROTA_API select_core : public leaf {
   [[nodiscard]] leaf& at(std::size_t i) const noexcept { return *cases_[i]; }
   [[nodiscard]] static std::uint64_t bit(std::size_t i) noexcept { return std::uint64_t{1} << i; }
 
+  void check_cases();
   bool start_cases();
   void let_lose(std::size_t winner) noexcept;
   bool win(std::size_t winner) noexcept;

@@ -280,6 +280,76 @@ TEST(select_cases, the_same_handle_twice_is_refused_and_nothing_waits) {
   EXPECT_EQ(got.join(), 3);
 }
 
+/// How often of 32 times the co_await is refused with errc::already_joined.
+template <class Select>
+task<int> refusals(Select& once) {
+  int refused = 0;
+  for (int i = 0; i < 32; ++i) {
+    try {
+      co_await once();
+    } catch (const error& e) {
+      refused += e.code() == errc::already_joined ? 1 : 0;
+    }
+  }
+  co_return refused;
+}
+
+// Whatever case is asked first, and whatever is ready.
+TEST(select_cases, what_may_have_one_waiter_is_refused_twice_also_beside_what_is_ready) {
+  manual_scheduler by;
+  two of;
+  EXPECT_EQ(of.a.sender.try_send(1), send_status::sent);
+  auto got = by.spawn(
+      [](two& from, manual_scheduler& on) -> task<int> {
+        auto ended = on.spawn([]() -> task<int> { co_return 3; });
+        co_await yield();
+        EXPECT_TRUE(ended.is_done());
+        const auto beside_an_item = [&]() -> task<void> {
+          static_cast<void>(co_await select(ended, from.a.receiver.recv(), ended));
+        };
+        const int beside = co_await refusals(beside_an_item);
+        EXPECT_EQ(beside, 32);
+        const auto alone = [&]() -> task<void> {
+          static_cast<void>(co_await select_in_order(ended, ended.detached_wait()));
+        };
+        const int once_ended = co_await refusals(alone);
+        EXPECT_EQ(once_ended, 32);
+        join_set<int> set;
+        const auto of_a_set = [&]() -> task<void> {
+          static_cast<void>(co_await select(set.next(), set.next()));
+        };
+        const int of_set = co_await refusals(of_a_set);
+        EXPECT_EQ(of_set, 32);
+        EXPECT_EQ(from.a.receiver.size(), 1U);
+        const int value = co_await ended;
+        co_return value;
+      },
+      std::ref(of),
+      std::ref(by));
+  by.run_until_idle();
+  EXPECT_EQ(got.join(), 3);
+}
+
+TEST(select_cases, an_empty_handle_is_refused_also_beside_what_is_ready) {
+  manual_scheduler by;
+  two of;
+  EXPECT_EQ(of.a.sender.try_send(1), send_status::sent);
+  auto got = by.spawn(
+      [](two& from) -> task<int> {
+        join_handle<int> empty;
+        const auto beside_an_item = [&]() -> task<void> {
+          static_cast<void>(co_await select(from.a.receiver.recv(), empty));
+        };
+        const int refused = co_await refusals(beside_an_item);
+        // Not enabled: not asked.
+        static_cast<void>(co_await select(from.a.receiver.recv(), when(false, empty)));
+        co_return refused;
+      },
+      std::ref(of));
+  by.run_until_idle();
+  EXPECT_EQ(got.join(), 32);
+}
+
 TEST(select_cases, cancelled_it_has_taken_nothing_and_its_tasks_have_ended) {
   manual_scheduler by;
   two of;
