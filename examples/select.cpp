@@ -1,14 +1,16 @@
-// A worker that serves two queues, reports every now and then, and ends when it is told to: a loop around a select.
+// A worker that serves two queues, reports every now and then, and ends when it is told to: a loop around a select. And a select over a list.
 #include <rota/channel/select.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/event.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -66,10 +68,29 @@ rota::task<totals> run() {
   co_return got;
 }
 
+rota::task<int> answer_after(std::chrono::milliseconds span, int answer) {
+  co_await rota::sleep_for(span);
+  co_return answer;
+}
+
+/// As many as there are at the time: their answers, the first one first.
+rota::task<std::vector<int>> answers_of(int count) {
+  std::vector<rota::join_handle<int>> asked;
+  for (int i = 0; i < count; ++i) asked.push_back(rota::spawn(answer_after((count - i) * 1ms, i)));
+  std::vector<int> answers;
+  while (!asked.empty()) {
+    auto first = co_await channel::select(asked);
+    answers.push_back(first.get());
+    asked.erase(asked.begin() + static_cast<std::ptrdiff_t>(first.index()));
+  }
+  co_return answers;
+}
+
 }  // namespace
 
 int main() {
   const totals got = rota::run(run());
-  std::printf("%d orders, %d letters\n", got.orders, got.letters);
-  return got.orders == 100 && got.letters == 100 ? 0 : 1;
+  const std::vector<int> answers = rota::run(answers_of(5));
+  std::printf("%d orders, %d letters, %zu answers\n", got.orders, got.letters, answers.size());
+  return got.orders == 100 && got.letters == 100 && answers.size() == 5 ? 0 : 1;
 }

@@ -1,4 +1,5 @@
 #include <rota/detail/select_core.hpp>
+#include <rota/detail/select_list.hpp>
 
 #include "base/drawn_order.hpp"
 #include "task/header.hpp"
@@ -9,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace rota::channel::detail {
@@ -38,6 +40,12 @@ class budget_of_cases {
 
 void demand_a_case(bool is_there) {
   if (!is_there) throw std::invalid_argument("channel::select: no case is enabled");
+}
+
+void demand_few_cases(std::size_t count) {
+  if (count <= select_core::most_cases) return;
+  throw std::invalid_argument("channel::select: the list has " + std::to_string(count) +
+                              " cases: must be at most " + std::to_string(select_core::most_cases));
 }
 
 bool select_core::start() {

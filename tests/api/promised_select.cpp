@@ -13,6 +13,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -40,6 +41,14 @@ rota::task<int> uses_select() {
   auto nothing = channel::try_select(rx.recv());
   static_assert(std::is_same_v<decltype(nothing), std::optional<channel::selected<std::optional<int>>>>);
   sum += nothing.has_value() ? 100 : 0;
+  std::vector<rota::join_handle<int>> handles;
+  handles.push_back(rota::spawn([]() -> rota::task<int> { co_return 1000; }));
+  channel::chosen<int> of_list = co_await channel::select(handles);
+  sum += of_list.get() + static_cast<int>(of_list.index());
+  const auto result = [](rota::join_handle<int>& one) { return one.result(); };
+  handles[0] = rota::spawn([]() -> rota::task<int> { co_return 2000; });
+  auto in_order = co_await channel::select_in_order(handles, result);
+  sum += std::move(in_order).get().value();
   tx.close();
   auto end = channel::blocking_select(rx.recv());
   sum += end.get<0>().has_value() ? 100 : 0;
@@ -81,7 +90,7 @@ rota::task<int> uses_streams() {
   co_return none ? 0 : sum;
 }
 
-TEST(promised, select) { EXPECT_EQ(rota::run(uses_select()), 5 + 10 + 7 + 1); }
+TEST(promised, select) { EXPECT_EQ(rota::run(uses_select()), 5 + 10 + 7 + 3000 + 1); }
 TEST(promised, generators_and_streams) { EXPECT_EQ(rota::run(uses_streams()), 1 + 6 + 12); }
 
 }  // namespace

@@ -7,10 +7,15 @@
 // EXPECT: either every case of a select has a handler, or none
 // EXPECT: the handler does not take what its case yields
 // EXPECT: this case has a handler already
+// EXPECT: the list of a select must have a name
+// EXPECT: no list of cases: its elements are neither handles nor receivers, or are const
+// EXPECT: no case of a select: the function must return a leaf that may lose
 #include <rota/channel/bounded.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/spawn.hpp>
 #include <rota/sync/barrier.hpp>
+
+#include <vector>
 
 namespace channel = rota::channel;
 
@@ -43,4 +48,14 @@ void with_a_handler_of_another_type(channel::receiver<int> rx) {
 void with_two_handlers(channel::receiver<int> rx) {
   const auto f = [](std::optional<int>) {};
   static_cast<void>(channel::try_select(channel::on(channel::on(rx.recv(), f), f)));
+}
+rota::task<void> of_a_temporary_list(std::vector<channel::receiver<int>> (*make)()) {
+  static_cast<void>(co_await channel::select(make()));
+}
+rota::task<void> of_a_const_list(const std::vector<channel::receiver<int>>& all) {
+  static_cast<void>(co_await channel::select(all));
+}
+rota::task<void> of_a_list_of_limits(std::vector<channel::receiver<int>>& all) {
+  const auto limited = [](channel::receiver<int>& each) { return each.recv_for(std::chrono::seconds(1)); };
+  static_cast<void>(co_await channel::select(all, limited));
 }

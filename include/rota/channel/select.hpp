@@ -2,10 +2,12 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include <rota/channel/selected.hpp>
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/select_cases.hpp>
+#include <rota/detail/select_list.hpp>
 
 namespace rota::channel {
 
@@ -71,6 +73,46 @@ template <class... C>
 [[nodiscard]] auto select_in_order(C&&... cases ROTA_DETAIL_KEPT) {
   return detail::select_leaf<detail::case_for<C>...>(detail::order_of_cases::as_written,
                                                      detail::as_case<C>(cases)...);
+}
+
+/// The same for a list whose length is known when the program runs: anything that a std::span can refer to, with handles or receivers in it.
+///
+///   std::vector<rota::channel::receiver<request>> clients = ...;
+///   auto first = co_await rota::channel::select(clients);
+///   if (!first.get().has_value()) clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(first.index()));   // closed and empty
+///
+/// With a function, which is called once with each element, in order, before anything is awaited, and returns a leaf: whatever may be a case.
+///
+///   const auto lock = [](rota::sync::mutex* each) { return each->lock(); };
+///   auto first = co_await rota::channel::select(mutexes, lock);          // first.index(), first.get(): the guard
+///
+/// Yields a chosen<T>, with the position in the list as index(). To wait for a list with a limit, put a timeout around it.
+///
+/// Threads       As select.
+/// Ownership     The list has a name, unless it is a std::span. Neither the list nor its elements may change until the co_await is done: a
+///               std::vector must not grow. A handle that has won is empty: erase it before the next select.
+/// Ordering      As select: of several that are ready each is equally likely. select_in_order() takes the first of the list.
+/// Failure       As select. An empty list: `std::invalid_argument` at the co_await. More than 64 elements: `std::invalid_argument`; for more
+///               tasks, use a join_set. What the function throws is thrown, and nothing was started. std::bad_alloc: nothing was started.
+/// Cost          One allocation, for the leaves; else as select.
+/// Example       examples/select.cpp
+template <detail::list_of_cases List, class Make>
+[[nodiscard]] auto select(List&& list ROTA_DETAIL_KEPT, Make&& make) {
+  using all = detail::list_case<List, std::remove_reference_t<Make>>;
+  return typename all::type(detail::order_of_cases::drawn, typename all::elements(list), make);
+}
+template <detail::list_of_cases List>
+[[nodiscard]] auto select(List&& list ROTA_DETAIL_KEPT) {
+  return select(std::forward<List>(list), detail::await_element());
+}
+template <detail::list_of_cases List, class Make>
+[[nodiscard]] auto select_in_order(List&& list ROTA_DETAIL_KEPT, Make&& make) {
+  using all = detail::list_case<List, std::remove_reference_t<Make>>;
+  return typename all::type(detail::order_of_cases::as_written, typename all::elements(list), make);
+}
+template <detail::list_of_cases List>
+[[nodiscard]] auto select_in_order(List&& list ROTA_DETAIL_KEPT) {
+  return select_in_order(std::forward<List>(list), detail::await_element());
 }
 
 // The forms for threads, and try_select. Their cases are those of channels and of what is in rota/sync alone: timers, handles and sockets belong to

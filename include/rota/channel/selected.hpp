@@ -164,4 +164,48 @@ class selected {
   std::size_t index_;
 };
 
+/// Which case of a list won, counted from 0, and its value. T: what a case yields, as its co_await would; a no_value stands for void.
+///
+/// Threads       A value.
+/// Ownership     Holds the value; a reference is kept as such. It moves as what it holds does.
+/// Ordering      None of its own.
+/// Failure       None.
+/// Cost          The size of the value, and a number.
+/// Example       examples/select.cpp
+template <class T>
+class chosen {
+  using kept = detail::keep<T>;
+
+ public:
+  /// For select: `make()` gives the value.
+  template <class Make>
+  chosen(std::size_t index, Make&& make) : index_(index), value_(value_of(make)) {}
+  chosen(chosen&&) = default;
+  chosen(const chosen&) = delete;
+  chosen& operator=(const chosen&) = delete;
+  ~chosen() = default;
+
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] typename kept::reference get() & noexcept { return kept::of(value_); }
+  [[nodiscard]] typename kept::rvalue get() && noexcept {
+    return static_cast<typename kept::rvalue>(kept::of(value_));
+  }
+
+ private:
+  template <class Make>
+  static typename kept::type value_of(Make& make) {
+    if constexpr (std::is_void_v<T>) {
+      make();
+      return {};
+    } else if constexpr (std::is_reference_v<T>) {
+      return &make();
+    } else {
+      return make();
+    }
+  }
+
+  std::size_t index_;
+  typename kept::type value_;
+};
+
 }  // namespace rota::channel

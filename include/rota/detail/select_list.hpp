@@ -1,0 +1,124 @@
+// A select over a list whose length is known when the program runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <rota/channel/selected.hpp>
+#include <rota/detail/awaited.hpp>
+#include <rota/detail/config.hpp>
+#include <rota/detail/select_cases.hpp>
+#include <rota/detail/select_core.hpp>
+
+namespace rota::channel::detail {
+
+/// Something that a std::span can refer to, and that can be changed through it.
+template <class List>
+concept list_of_cases = requires(List& list) { std::span(list); };
+template <list_of_cases List>
+using element_of = typename decltype(std::span(std::declval<List&>()))::element_type;
+
+/// A span given as a temporary refers to elements that live elsewhere.
+template <class List>
+inline constexpr bool is_span = false;
+template <class T, std::size_t N>
+inline constexpr bool is_span<std::span<T, N>> = true;
+
+/// How an element of a list is awaited unless a function says it: a handle by itself, and a receiver by its recv().
+struct await_element {
+  template <class E>
+    requires core::gives_awaiter<E&>
+  auto operator()(E& element) const {
+    return element.operator co_await();
+  }
+  template <class E>
+    requires(!core::gives_awaiter<E&>) && requires(E& element) { element.recv(); }
+  auto operator()(E& element) const {
+    return element.recv();
+  }
+};
+
+/// Throws `std::invalid_argument` if a select cannot have so many cases.
+ROTA_API void demand_few_cases(std::size_t count);
+
+/// The leaves of a list: made in one piece of memory, since a leaf cannot be moved.
+template <class L>
+class leaves_of_list {
+ public:
+  template <class E, class Make>
+  leaves_of_list(std::span<E> list, Make& make) : leaves_(allocate(list.size())) {
+    try {
+      for (E& element : list) {
+        L* const one = ::new (static_cast<void*>(leaves_ + count_)) L(make(element));
+        cases_[count_++] = one;
+      }
+    } catch (...) {
+      destroy();
+      throw;
+    }
+  }
+  leaves_of_list(const leaves_of_list&) = delete;
+  leaves_of_list& operator=(const leaves_of_list&) = delete;
+  ~leaves_of_list() { destroy(); }
+
+  [[nodiscard]] std::span<leaf* const> cases() const noexcept { return std::span(cases_).first(count_); }
+  [[nodiscard]] L& leaf_at(std::size_t i) noexcept { return leaves_[i]; }
+
+ private:
+  static L* allocate(std::size_t count) {
+    demand_few_cases(count);
+    return static_cast<L*>(::operator new(count * sizeof(L), std::align_val_t(alignof(L))));
+  }
+  void destroy() noexcept {
+    while (count_ != 0) leaves_[--count_].~L();
+    ::operator delete(static_cast<void*>(leaves_), std::align_val_t(alignof(L)));
+  }
+
+  L* leaves_;
+  std::size_t count_ = 0;
+  std::array<leaf*, select_core::most_cases> cases_;
+};
+
+/// What select() of a list gives: co_await it.
+template <class L>
+class ROTA_DETAIL_AWAIT_IT select_list_leaf final : private leaves_of_list<L>, public select_core {
+  using value = decltype(std::declval<L&>().await_resume());
+
+ public:
+  template <class E, class Make>
+  select_list_leaf(order_of_cases order, std::span<E> list, Make& make)
+      : leaves_of_list<L>(list, make), select_core(this->cases(), order) {}
+  select_list_leaf(const select_list_leaf&) = delete;
+  select_list_leaf& operator=(const select_list_leaf&) = delete;
+  ~select_list_leaf() = default;
+
+  chosen<value> await_resume() {
+    const std::size_t won = winner();
+    const auto take = [this, won]() -> decltype(auto) { return this->leaf_at(won).await_resume(); };
+    return chosen<value>(won, take);
+  }
+};
+
+/// Demands what a list of cases must be, with a sentence for each fault.
+template <class List, class Make>
+struct list_case {
+  static_assert(std::is_lvalue_reference_v<List> || is_span<std::remove_cvref_t<List>>,
+                "the list of a select must have a name: its handles and halves are used after the select");
+  using element = element_of<std::remove_reference_t<List>>;
+  using elements = std::span<element>;
+  static_assert(std::is_invocable_v<Make&, element&>,
+                "no list of cases: its elements are neither handles nor receivers, or are const; say by a "
+                "function what is to be awaited of each, as [](auto& each) { return each.recv(); }");
+  using leaf_type = std::invoke_result_t<Make&, element&>;
+  static_assert(
+      !std::is_reference_v<leaf_type> && leaf_that_may_lose<leaf_type>,
+      "no case of a select: the function must return a leaf that may lose, as recv(), send(), lock(), "
+      "wait(), or result() of a handle");
+  using type = select_list_leaf<leaf_type>;
+};
+
+}  // namespace rota::channel::detail
