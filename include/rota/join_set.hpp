@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <source_location>
 #include <utility>
 
 #include <rota/abort_handle.hpp>
@@ -58,15 +59,35 @@ class join_set {
 
   /// Starts a task. It inherits the deadline of this place. The handle that it returns cancels this task alone, and may be dropped;
   /// `next` gives the outcome as before.
-  abort_handle spawn(task<T> work) {
+  abort_handle spawn(task<T> work, std::source_location site = std::source_location::current()) {
     task<T> bound = core::inherit_deadline(std::move(work));
-    return abort_handle::adopt(tasks_.launch(*bound.release(), core::result_vtable_of<T>));
+    return abort_handle::adopt(tasks_.launch(*bound.release(), core::result_vtable_of<T>, site));
   }
   /// `function(args...)` returns a task; both live in it.
+  template <class F>
+    requires core::makes_task<F>
+  abort_handle spawn(F&& function, std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function)), site);
+  }
+  template <class F, class A>
+    requires core::makes_task<F, A>
+  abort_handle spawn(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires core::makes_task<F, A, B>
+  abort_handle spawn(F&& function,
+                     A&& first,
+                     B&& second,
+                     std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
+                 site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires core::makes_task<F, Args...>
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   abort_handle spawn(F&& function, Args&&... args) {
-    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
 
   /// The outcome of the next task that ends, or has ended; nothing when the set is empty.

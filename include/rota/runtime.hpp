@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -100,15 +101,41 @@ class ROTA_API runtime_handle {
   ~runtime_handle();
 
   template <class T>
-  join_handle<T> spawn(task<T> work) const {
-    return core::spawn_on(scheduler(), core::inherit_deadline(std::move(work)));
+  join_handle<T> spawn(task<T> work, std::source_location site = std::source_location::current()) const {
+    return core::spawn_on(scheduler(), core::inherit_deadline(std::move(work)), site);
   }
+  template <class F>
+    requires core::makes_task<F>
+  auto spawn(F&& function, std::source_location site = std::source_location::current()) const {
+    return spawn(core::make_task(std::forward<F>(function)), site);
+  }
+  template <class F, class A>
+    requires core::makes_task<F, A>
+  auto spawn(F&& function, A&& first, std::source_location site = std::source_location::current()) const {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires core::makes_task<F, A, B>
+  auto spawn(F&& function,
+             A&& first,
+             B&& second,
+             std::source_location site = std::source_location::current()) const {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
+                 site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires core::makes_task<F, Args...>
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto spawn(F&& function, Args&&... args) const {
-    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
+  }
+  template <class F>
+  auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) const {
+    return core::spawn_on(
+        pool(), core::inherit_deadline(core::make_blocking(std::forward<F>(function))), site);
   }
   template <class F, class... Args>
+    requires(sizeof...(Args) > 0 && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>)
   auto spawn_blocking(F&& function, Args&&... args) const {
     return core::spawn_on(
         pool(),
@@ -152,28 +179,59 @@ class ROTA_API runtime {
   /// Runs a task on the calling thread and returns its value. Rethrows; `cancelled_error` if it was cancelled;
   /// `errc::nested_block_on` inside a task, but for closures of spawn_blocking and functions inside of block_in_place.
   template <class T>
-  T block_on(task<T> work) {
-    return core::run_on_this_thread(std::move(work), &scheduler());
+  T block_on(task<T> work, std::source_location site = std::source_location::current()) {
+    return core::run_on_this_thread(std::move(work), &scheduler(), site);
+  }
+  template <class F>
+    requires core::makes_task<F>
+  auto block_on(F&& function, std::source_location site = std::source_location::current()) {
+    return block_on(core::make_task(std::forward<F>(function)), site);
   }
   template <class F, class... Args>
-    requires core::makes_task<F, Args...>
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 0)
   auto block_on(F&& function, Args&&... args) {
-    return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
 
   /// Starts a task. On a worker of this runtime it runs next; from elsewhere it goes to the end of the common queue.
   template <class T>
-  join_handle<T> spawn(task<T> work) {
-    return core::spawn_on(scheduler(), core::inherit_deadline(std::move(work)));
+  join_handle<T> spawn(task<T> work, std::source_location site = std::source_location::current()) {
+    return core::spawn_on(scheduler(), core::inherit_deadline(std::move(work)), site);
   }
+  template <class F>
+    requires core::makes_task<F>
+  auto spawn(F&& function, std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function)), site);
+  }
+  template <class F, class A>
+    requires core::makes_task<F, A>
+  auto spawn(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires core::makes_task<F, A, B>
+  auto spawn(F&& function,
+             A&& first,
+             B&& second,
+             std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
+                 site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires core::makes_task<F, Args...>
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto spawn(F&& function, Args&&... args) {
-    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
   /// Calls `function(args...)` on a thread that may block. Where there is a limit on how many wait, and it is reached:
   /// pool_options::on_full.
+  template <class F>
+  auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) {
+    return core::spawn_on(
+        pool(), core::inherit_deadline(core::make_blocking(std::forward<F>(function))), site);
+  }
   template <class F, class... Args>
+    requires(sizeof...(Args) > 0 && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>)
   auto spawn_blocking(F&& function, Args&&... args) {
     return core::spawn_on(
         pool(),
@@ -192,7 +250,11 @@ class ROTA_API runtime {
   }
 
   [[nodiscard]] runtime_stats stats() const;
-  /// Every task: id, name, state, await site; and what each worker does. The await site is the program's innermost co_await, also of a
+  /// Every task that lives: id, name, state, spawn site, await site; and what each worker does. A task that is queued and never ran has the state
+  /// "queued, never ran". Not listed: a child of a when_* or of a parallel loop before its first suspension, which is a part of its parent,
+  /// and, while more than 512 closures and tasks from outside wait for their first run, further closures. The spawn site is the line of the
+  /// program's call of spawn, fork, spawn_blocking or block_on; it is not known of a call with more than two arguments for the function
+  /// (spawn_blocking, block_on, run: with any), nor of a task that the library itself spawns. The await site is the program's innermost co_await, also of a
   /// task that waits inside one of rota's coroutines: `strand::run`, say. A coroutine of rota's that is a task itself has none: then it is
   /// a line of a header, from "rota/" on.
   [[nodiscard]] std::string dump() const;
@@ -207,24 +269,29 @@ class ROTA_API runtime {
 
 /// A runtime, the task on the calling thread, and the shutdown.
 template <class T>
-T run(task<T> work, runtime_options options) {
+T run(task<T> work, runtime_options options, std::source_location site = std::source_location::current()) {
   runtime whole(options);
-  return whole.block_on(std::move(work));
+  return whole.block_on(std::move(work), site);
 }
 template <class T>
-T run(task<T> work) {
-  return run(std::move(work), runtime_options{});
+T run(task<T> work, std::source_location site = std::source_location::current()) {
+  return run(std::move(work), runtime_options{}, site);
+}
+template <class F>
+  requires core::makes_task<F>
+auto run(F&& function, std::source_location site = std::source_location::current()) {
+  return run(core::make_task(std::forward<F>(function)), site);
 }
 template <class F, class... Args>
-  requires core::makes_task<F, Args...>
+  requires(core::makes_task<F, Args...> && sizeof...(Args) > 0)
 auto run(F&& function, Args&&... args) {
-  return run(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  return run(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), std::source_location());
 }
 /// A function that takes no options itself: these are the runtime's.
 template <class F>
   requires(core::makes_task<F> && !core::makes_task<F, runtime_options>)
-auto run(F&& function, runtime_options options) {
-  return run(core::make_task(std::forward<F>(function)), std::move(options));
+auto run(F&& function, runtime_options options, std::source_location site = std::source_location::current()) {
+  return run(core::make_task(std::forward<F>(function)), std::move(options), site);
 }
 
 }  // namespace rota

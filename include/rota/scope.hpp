@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -20,23 +21,62 @@ class spawner : public nursery {
  public:
   /// Starts a child. The handle may be dropped.
   template <class T>
-  join_handle<T> spawn(task<T> work ROTA_DETAIL_STARTED) {
-    return join_handle<T>(launch(*work.release(), result_vtable_of<T>));
+  join_handle<T> spawn(task<T> work ROTA_DETAIL_STARTED,
+                       std::source_location site = std::source_location::current()) {
+    return join_handle<T>(launch(*work.release(), result_vtable_of<T>, site));
   }
   /// `function(args...)` returns a task; both live in the child.
+  template <class F>
+    requires makes_task<F>
+  auto spawn(F&& function, std::source_location site = std::source_location::current()) {
+    return spawn(make_task(std::forward<F>(function)), site);
+  }
+  template <class F, class A>
+    requires makes_task<F, A>
+  auto spawn(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return spawn(make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires makes_task<F, A, B>
+  auto spawn(F&& function,
+             A&& first,
+             B&& second,
+             std::source_location site = std::source_location::current()) {
+    return spawn(make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)), site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires makes_task<F, Args...>
+    requires(makes_task<F, Args...> && sizeof...(Args) > 2)
   auto spawn(F&& function, Args&&... args) {
-    return spawn(make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return spawn(make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
   /// A child whose end alone is of interest. `fork([t]() -> task<> {...})` is right: the lambda lives in the child;
   /// `fork([t]() -> task<> {...}())` reads a lambda that is gone.
   template <class T>
-  void fork(task<T> work) {
-    static_cast<void>(spawn(std::move(work)));
+  void fork(task<T> work, std::source_location site = std::source_location::current()) {
+    static_cast<void>(spawn(std::move(work), site));
+  }
+  template <class F>
+    requires makes_task<F>
+  void fork(F&& function, std::source_location site = std::source_location::current()) {
+    static_cast<void>(spawn(std::forward<F>(function), site));
+  }
+  template <class F, class A>
+    requires makes_task<F, A>
+  void fork(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    static_cast<void>(spawn(std::forward<F>(function), std::forward<A>(first), site));
+  }
+  template <class F, class A, class B>
+    requires makes_task<F, A, B>
+  void fork(F&& function,
+            A&& first,
+            B&& second,
+            std::source_location site = std::source_location::current()) {
+    static_cast<void>(
+        spawn(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second), site));
   }
   template <class F, class... Args>
-    requires makes_task<F, Args...>
+    requires(makes_task<F, Args...> && sizeof...(Args) > 2)
   void fork(F&& function, Args&&... args) {
     static_cast<void>(spawn(std::forward<F>(function), std::forward<Args>(args)...));
   }

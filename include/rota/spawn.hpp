@@ -1,6 +1,7 @@
 // Starting tasks from a task.
 #pragma once
 
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -21,7 +22,7 @@ namespace core {
 
 /// Starts `work` on the current runtime and returns a handle to its result.
 ///
-/// The task is queued, not run: `spawn` never suspends and never calls into `work`.
+/// The task is queued, not run: `spawn` never suspends and never calls into `work`. Reports name `site`, the line of the call.
 ///
 /// Threads       Any thread that is running a task: a worker, or the caller inside `block_on`. Elsewhere: `runtime::spawn`.
 /// Ownership     The runtime owns the task until it finishes. Dropping the handle detaches the task; it does not stop it.
@@ -40,18 +41,36 @@ namespace core {
 ///               `./dev bench forkjoin --only 'fib*' --quick --peers none` prints both.
 /// Example       examples/spawn.cpp
 template <class T>
-join_handle<T> spawn(task<T> work ROTA_DETAIL_STARTED) {
-  return core::spawn_on(core::current_scheduler(), core::inherit_deadline(std::move(work)));
+join_handle<T> spawn(task<T> work ROTA_DETAIL_STARTED,
+                     std::source_location site = std::source_location::current()) {
+  return core::spawn_on(core::current_scheduler(), core::inherit_deadline(std::move(work)), site);
 }
 
 /// `function(args...)` returns a task; both live in the spawned task: `spawn([t]() -> task<> {...})` is right, and
 /// `spawn([t]() -> task<> {...}())` reads a lambda that is gone. A callable without state that takes what it is given
 /// by value, and as what it is, costs one allocation. One more, for a frame that keeps them: a callable with state, a
 /// parameter by reference or of another type than its argument, and a generic lambda with arguments.
+template <class F>
+  requires core::makes_task<F>
+auto spawn(F&& function, std::source_location site = std::source_location::current()) {
+  return spawn(core::make_task(std::forward<F>(function)), site);
+}
+template <class F, class A>
+  requires core::makes_task<F, A>
+auto spawn(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+  return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+}
+template <class F, class A, class B>
+  requires core::makes_task<F, A, B>
+auto spawn(F&& function, A&& first, B&& second, std::source_location site = std::source_location::current()) {
+  return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
+               site);
+}
+/// Reports do not know the spawn site of a task of so many arguments.
 template <class F, class... Args>
-  requires core::makes_task<F, Args...>
+  requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
 auto spawn(F&& function, Args&&... args) {
-  return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+  return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
 }
 
 /// Calls `function(args...)` on a thread of the blocking pool. Cancelled before it starts it never does; later it cannot
@@ -60,7 +79,14 @@ auto spawn(F&& function, Args&&... args) {
 /// The deadline of this place cancels it too. Where as many wait as
 /// may (pool_options::queue_limit) `on_full` decides: a task never waits here, its closure ends as cancelled
 /// (cancel_reason::queue_full), or is run by the caller.
+template <class F>
+auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) {
+  auto work = core::inherit_deadline(core::make_blocking(std::forward<F>(function)));
+  return core::spawn_on(core::current_blocking_pool(), std::move(work), site);
+}
+/// Reports do not know the spawn site of a closure with arguments.
 template <class F, class... Args>
+  requires(sizeof...(Args) > 0 && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>)
 auto spawn_blocking(F&& function, Args&&... args) {
   auto work =
       core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));

@@ -15,7 +15,8 @@ struct thread_locals {
   void* worker = nullptr;     // sched: the worker whose role this thread plays
   void* task = nullptr;       // task: the header that runs here
   void* forks = nullptr;      // task: where tasks may fork on this thread
-  void* entered = nullptr;    // runtime: the block_on that this thread is inside of
+  void* births = nullptr;     // task: the range of births that this thread owns
+  void* entered = nullptr;    // task: the innermost block_on that this thread is inside of
   std::uint64_t next_id = 0;  // task: ids are taken in blocks
   std::uint64_t last_id = 0;
   unsigned nesting = 0;      // task: tasks run inside one another by blocking joins

@@ -29,7 +29,7 @@ brood::~brood() {
   by.ops->suppressed(by);
 }
 
-header& brood::launch(promise_base& root, const result_vtable& type) {
+header& brood::launch(promise_base& root, const result_vtable& type, std::source_location site) {
   scheduler* by = nullptr;
   try {
     by = on_behalf_of_ == nullptr ? &scheduler_here() : &scheduler_for_children_of(*on_behalf_of_);
@@ -40,6 +40,7 @@ header& brood::launch(promise_base& root, const result_vtable& type) {
   const bool admitted = by->ops->admit(*by);
   if (header* const child = take_in(root, *by, type, admitted ? spawned_word : entered_word)) {
     if (admitted) {
+      note_birth(*child, site);
       by->ops->schedule(*child);
     } else {
       // A child like the others, which is cancelled: the scope hears of it.

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <source_location>
 
 namespace rota::core {
 
@@ -46,7 +47,7 @@ class brood final : public family {
 
   /// Any thread. If no more are taken, the task has ended, without having run. If that is because of a shutdown, it is a child that
   /// was cancelled.
-  header& launch(promise_base& root, const result_vtable& type);
+  header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void stop(cancel_reason reason) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {
     // relaxed. A number to look at.

@@ -10,7 +10,7 @@
 
 namespace rota::core {
 
-header& completion_queue::launch(promise_base& root, const result_vtable& type) {
+header& completion_queue::launch(promise_base& root, const result_vtable& type, std::source_location site) {
   scheduler* by = nullptr;
   try {
     by = &scheduler_here();
@@ -32,6 +32,7 @@ header& completion_queue::launch(promise_base& root, const result_vtable& type) 
     resize(+1);
   }
   if (admitted) {
+    note_birth(child, site);
     by->ops->schedule(child);
   } else {
     abandon(child, cancel_reason::shutdown);
@@ -191,8 +192,10 @@ completion_queue_owner::~completion_queue_owner() {
   if (queue_ != nullptr) queue_->abandon_all();
 }
 
-header& completion_queue_owner::launch(promise_base& root, const result_vtable& type) {
-  return queue_->launch(root, type);
+header& completion_queue_owner::launch(promise_base& root,
+                                       const result_vtable& type,
+                                       std::source_location site) {
+  return queue_->launch(root, type, site);
 }
 
 void completion_queue_owner::cancel_all() noexcept { queue_->cancel_all(cancel_reason::user); }

@@ -9,6 +9,7 @@
 #include <rota/waker.hpp>
 
 #include <cstdint>
+#include <source_location>
 
 namespace rota::core {
 
@@ -30,7 +31,7 @@ class completion_queue final : public family {
  public:
   completion_queue() = default;
 
-  header& launch(promise_base& root, const result_vtable& type);
+  header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void cancel_all(cancel_reason reason) noexcept;
   /// The set goes.
   void abandon_all() noexcept;

@@ -25,8 +25,8 @@ nursery::~nursery() {
 
 void nursery::was_used_after_its_end() noexcept { ROTA_FATAL("a scope was used after it had ended", 0); }
 
-header& nursery::launch(promise_base& root, const result_vtable& type) {
-  return children().launch(root, type);
+header& nursery::launch(promise_base& root, const result_vtable& type, std::source_location site) {
+  return children().launch(root, type, site);
 }
 
 void nursery::cancel(cancel_reason reason) noexcept { children().stop(reason); }

@@ -28,7 +28,7 @@ const core::scheduler_ops coroutine_part::ops_table{
                    core::header& task) noexcept { of(s).work_.pool->tasks.withdraw(task); },
     .rename = [](core::scheduler& s,
                  core::header& task,
-                 char* name) noexcept { of(s).work_.pool->tasks.rename(task, name); },
+                 void* name) noexcept { of(s).work_.pool->tasks.rename(task, name); },
     .ended =
         [](core::scheduler& s, core::header& task, bool was_cancelled) noexcept {
           coroutine_part& self = of(s);
@@ -81,7 +81,7 @@ bool coroutine_part::has_begun() noexcept {
 }
 
 void coroutine_part::begin(task<void> root) noexcept {
-  core::header& made = core::launch(*root.release(), *this, core::result_vtable_of<void>);
+  core::header& made = core::launch(*root.release(), *this, core::result_vtable_of<void>, {});
   // What a task that this thread may be helping for has: no affair of this one's.
   core::disinherit(made);
   {

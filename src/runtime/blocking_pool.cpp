@@ -41,7 +41,12 @@ const core::scheduler_ops blocking_pool::ops_table{
     .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks_.tasks().withdraw(task); },
     .rename = [](core::scheduler& s,
                  header& task,
-                 char* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
+                 void* name) noexcept { of(s).tasks_.tasks().rename(task, name); },
+    // Without room among the births it is not noted: enter() tells by the registry whether it is new.
+    .born =
+        [](core::scheduler& s, header& task) noexcept {
+          task.birth = of(s).tasks_.newborn().note_foreign(task.id, task.label.site());
+        },
     .ended = [](core::scheduler&, header& task, bool) noexcept { note_over(task); },
     .unhandled =
         [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
@@ -72,7 +77,9 @@ blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& 
           *this,
           "rota-thread",
           {options.min_threads + tasks.workers(), options.max_threads + tasks.workers(), options.keep_alive},
-          {.spins = false, .has_regions = false}) {}
+          {.spins = false, .has_regions = false}) {
+  births = tasks.births;
+}
 
 // ---- those who watch ------------------------------------------------------------------------------------------------
 

@@ -22,13 +22,16 @@ void name_the_task(const char* what_ends) noexcept {
   const core::header* const task = core::task_around();
   if (task == nullptr) return;
   const std::source_location where = core::site_of(*task);
+  const std::source_location spawned = core::spawn_site_of(*task);
   std::fprintf(stderr,
-               "rota: %s in task %llu '%s', last awaited at %s:%u\n",
+               "rota: %s in task %llu '%s', last awaited at %s:%u, spawned at %s:%u\n",
                what_ends,
                static_cast<unsigned long long>(task->id),
-               task->name == nullptr ? "" : task->name,
+               core::name_of(*task),
                where.line() == 0 ? "(never)" : core::file_of(where),
-               static_cast<unsigned>(where.line()));
+               static_cast<unsigned>(where.line()),
+               spawned.line() == 0 ? "(unknown)" : core::file_of(spawned),
+               static_cast<unsigned>(spawned.line()));
 }
 
 [[noreturn]] void on_terminate() {

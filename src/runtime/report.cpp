@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <vector>
 
 namespace rota::detail {
 
@@ -67,6 +68,20 @@ runtime_stats runtime_core::stats() {
   return sum;
 }
 
+/// A task moves from the births into the registry, never back: read in this order, it is found in one of them, or in both.
+void runtime_core::describe_tasks(std::string& text) {
+  std::vector<core::birth::seen> newborn;
+  tasks.newborn().for_each([&newborn](const core::birth::seen& task) { newborn.push_back(task); });
+  std::vector<std::uint64_t> described;
+  tasks.tasks().for_each([&](const core::header& task) {
+    core::describe(text, task);
+    described.push_back(task.id);
+  });
+  std::sort(described.begin(), described.end());
+  for (const core::birth::seen& task : newborn)
+    if (!std::binary_search(described.begin(), described.end(), task.id)) core::describe(text, task);
+}
+
 std::string runtime_core::dump() {
   const runtime_stats now = stats();
   std::string text = "rota runtime: " + std::to_string(now.num_workers) + " workers, " +
@@ -79,7 +94,7 @@ std::string runtime_core::dump() {
     text += running != 0 ? "runs task " + std::to_string(running) : std::string("runs nothing");
     text += ", " + std::to_string(w.thief_end().length_guess()) + " queued\n";
   }
-  tasks.tasks().for_each([&text](const core::header& task) { core::describe(text, task); });
+  describe_tasks(text);
   for (const join_circle& each : find_join_circles(tasks.tasks()))
     text += "  circle of joins: " + to_string(each) + "\n";
   return text;
@@ -89,7 +104,7 @@ runtime_core::on_shutdown runtime_core::report_survivors(shutdown_report* into) 
   if (into == nullptr) return on_shutdown::done;
   try {
     tasks.tasks().for_each([into](const core::header& task) {
-      into->survivors.push_back({{task.id}, task.name == nullptr ? "" : task.name, core::place_of(task)});
+      into->survivors.push_back({{task.id}, core::name_of(task), core::place_of(task)});
     });
   } catch (const std::bad_alloc&) {
     return on_shutdown::no_memory_for_report;

@@ -275,7 +275,7 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
   std::fprintf(stderr,
                "rota: the limit of a shield of task %llu '%s' has passed, last awaited at %s:%u\n",
                static_cast<unsigned long long>(task.id),
-               task.name == nullptr ? "" : task.name,
+               core::name_of(task),
                where.line() == 0 ? "(never)" : core::file_of(where),  // NOT IN A MODEL: text
                static_cast<unsigned>(where.line()));
 }

@@ -45,6 +45,7 @@ class runtime_core {
 
   [[nodiscard]] runtime_stats stats();
   [[nodiscard]] std::string dump();
+  void describe_tasks(std::string& text);
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
 
   /// Throws errc::forked in a child of the process that made this runtime.

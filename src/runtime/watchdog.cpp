@@ -230,20 +230,39 @@ void watchdog::tell_end(const sched::worker& whom, const sample& before, base::t
                in_ms(before.poll.computed()));
 }
 
+/// Appends the words and the place to what stands before `length`; returns the new length.
+std::size_t watchdog::print_place(char (&into)[longest_where],
+                                  std::size_t length,
+                                  const char* words,
+                                  const std::source_location& where) noexcept {
+  if (where.line() == 0) return length;
+  const int more = std::snprintf(into + length,
+                                 sizeof into - length,
+                                 "%s %.240s:%u",
+                                 words,
+                                 without_build_path(core::file_of(where)),
+                                 static_cast<unsigned>(where.line()));
+  return length + static_cast<std::size_t>(more);
+}
+
 /// What is known of it. It may end meanwhile: the registry's lock keeps it there until this is written down.
 watchdog::description watchdog::about(std::uint64_t id) noexcept {
   description found;
-  tasks_.tasks().for_each([&found, id](const core::header& task) {
-    if (task.id != id) return;
-    if (task.name != nullptr) std::snprintf(found.name, sizeof found.name, " '%.58s'", task.name);
-    const std::source_location where = core::site_of(task);
-    if (where.line() == 0) return;
-    std::snprintf(found.where,
-                  sizeof found.where,
-                  "; it last awaited at %s:%u",
-                  without_build_path(core::file_of(where)),
-                  static_cast<unsigned>(where.line()));
+  std::source_location spawned;
+  std::source_location awaited;
+  // It may move from the births into the registry meanwhile, never back.
+  tasks_.newborn().for_each([&](const core::birth::seen& task) {
+    if (task.id == id && !core::is_in_library(task.site)) spawned = task.site;
   });
+  tasks_.tasks().for_each([&](const core::header& task) {
+    if (task.id != id) return;
+    if (*core::name_of(task) != '\0')
+      std::snprintf(found.name, sizeof found.name, " '%.58s'", core::name_of(task));
+    spawned = core::spawn_site_of(task);
+    awaited = core::site_of(task);
+  });
+  const std::size_t length = print_place(found.where, 0, "; it was spawned at", spawned);
+  static_cast<void>(print_place(found.where, length, "; it last awaited at", awaited));
   return found;
 }
 

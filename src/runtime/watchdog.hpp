@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <vector>
 
 namespace rota::detail {
@@ -44,6 +45,7 @@ class watchdog {
 
  private:
   static constexpr std::size_t longest_name = 64;
+  static constexpr std::size_t longest_where = 600;
   struct sample {
     poll_watch poll;
     bool is_told = false;          // a line about this poll was written
@@ -63,9 +65,13 @@ class watchdog {
   static void tell_end(const sched::worker& whom, const sample& before, base::time_point now) noexcept;
   struct description {
     char name[longest_name] = "";
-    char where[300] = "";
+    char where[longest_where] = "";
   };
   description about(std::uint64_t task_id) noexcept;
+  static std::size_t print_place(char (&into)[longest_where],
+                                 std::size_t length,
+                                 const char* words,
+                                 const std::source_location& where) noexcept;
   /// False: it is told to leave.
   [[nodiscard]] bool doze() noexcept;
   [[nodiscard]] bool sleep() noexcept;

@@ -56,6 +56,12 @@ void enroll(core::scheduler& s, header& task) noexcept {
   self.pass_end_on(task);
 }
 
+void born(core::scheduler& s, header& task) noexcept {
+  task.birth = of(s).newborn().note_foreign(task.id, task.label.site());
+  // So many have not suspended: this one pays now what it would pay later.
+  if (task.birth == 0) core::enroll_once(task);
+}
+
 void ended(core::scheduler& s, header& /*task*/, bool was_cancelled) noexcept {
   scheduler& self = of(s);
   worker* const here = mine(self);
@@ -93,7 +99,8 @@ const core::scheduler_ops scheduler::ops_table{
     .take_entry = sched::take_entry,
     .enroll = sched::enroll,
     .withdraw = [](core::scheduler& s, header& task) noexcept { of(s).tasks().withdraw(task); },
-    .rename = [](core::scheduler& s, header& task, char* name) noexcept { of(s).tasks().rename(task, name); },
+    .rename = [](core::scheduler& s, header& task, void* name) noexcept { of(s).tasks().rename(task, name); },
+    .born = sched::born,
     .ended = sched::ended,
     .unhandled =
         [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
@@ -137,9 +144,12 @@ scheduler::scheduler(unsigned workers, std::uint64_t seed, base::time_point now)
       idle_(workers),
       timers_(workers, now),
       registry_(workers),
+      newborn_(ROTA_MODEL ? 0 : workers),
       ledger_(workers) {
 #if ROTA_MODEL
   passed = &passed_;
+#else
+  core::scheduler::births = newborn_.all();  // in the model the births have a test of their own
 #endif
   workers_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<worker>(*this, i, seed));

@@ -7,6 +7,7 @@
 #include "sched/ledger.hpp"
 #include "sched/poller.hpp"
 #include "sched/worker.hpp"
+#include "task/births.hpp"
 #include "task/ports.hpp"
 #include "task/registry.hpp"
 #include "task/thread_ports.hpp"
@@ -198,6 +199,7 @@ class scheduler : public core::scheduler {
   poller& poll() noexcept { return poller_; }
   timing::timers& clocks() noexcept { return timers_; }
   core::registry& tasks() noexcept { return registry_; }
+  core::births& newborn() noexcept { return newborn_; }
   ledger& books() noexcept { return ledger_; }
 
   surroundings around;
@@ -222,6 +224,7 @@ class scheduler : public core::scheduler {
   alignas(base::cache_line) base::atomic<std::uint32_t> slice_{0};  // read by every worker after each task
   timing::timers timers_;
   core::registry registry_;
+  core::births newborn_;
   ledger ledger_;
   core::passed_deadlines passed_;
   base::atomic<std::uint64_t> foreign_spawned_{0};

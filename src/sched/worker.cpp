@@ -20,6 +20,7 @@ worker::worker(scheduler& shared, unsigned index, std::uint64_t seed) noexcept
       index_(index),
       mine_(ring_.take_owner_end()),
       forks_(queue::best_pop_barrier(), shared),
+      births_(shared.newborn().range_of(index)),
       random_(seed + index),
       neighbour_(index) {}
 
@@ -27,6 +28,7 @@ void worker::enter_thread() noexcept {
   base::thread_locals& here = base::this_thread_locals();
   here.worker = this;
   here.forks = &forks_;
+  here.births = &births_;
 #if !ROTA_MODEL
   // relaxed. See thread_id().
   thread_id_.store(base::this_thread_id(), base::order::relaxed);
@@ -37,6 +39,7 @@ void worker::leave_thread() noexcept {
   base::thread_locals& here = base::this_thread_locals();
   here.worker = nullptr;
   here.forks = nullptr;
+  here.births = nullptr;
 }
 
 worker::on_play worker::play() noexcept {

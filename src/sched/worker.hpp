@@ -195,6 +195,7 @@ class alignas(base::cache_line) worker {
   base::atomic<std::uint64_t> thread_id_{0};  // by the thread that enters the role
   worker_counters counts_;
   role_offer offer_;
+  core::birth_range births_;
 
   base::random random_;
   pace pace_;

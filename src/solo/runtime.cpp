@@ -8,8 +8,10 @@ runtime::runtime(std::uint64_t seed) : scheduler_(new solo::scheduler(seed)), se
 
 runtime::~runtime() { scheduler_->close(); }
 
-core::header& runtime::launch(core::promise_base& root, const core::result_vtable& type) {
-  return core::launch(root, *scheduler_, type);
+core::header& runtime::launch(core::promise_base& root,
+                              const core::result_vtable& type,
+                              std::source_location site) {
+  return core::launch(root, *scheduler_, type, site);
 }
 
 void runtime::run_to_end(core::header& root) {

@@ -47,7 +47,7 @@ const core::scheduler_ops scheduler::ops_table{
     .withdraw = [](core::scheduler& s, core::header& task) noexcept { of(s).registry_.withdraw(task); },
     .rename = [](core::scheduler& s,
                  core::header& task,
-                 char* name) noexcept { of(s).registry_.rename(task, name); },
+                 void* name) noexcept { of(s).registry_.rename(task, name); },
     .ended = [](core::scheduler& s, core::header&, bool) noexcept { --of(s).alive_; },
     .unhandled = [](core::scheduler& s,
                     core::header&,

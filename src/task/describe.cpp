@@ -17,22 +17,33 @@ const char* state_of(snapshot word) noexcept {
 
 }  // namespace
 
-std::string place_of(const header& task) {
-  const std::source_location where = site_of(task);
+std::string to_string(const std::source_location& where) {
   if (where.line() == 0) return {};
   return std::string(file_of(where)) + ":" + std::to_string(where.line());
+}
+
+std::string place_of(const header& task) { return to_string(site_of(task)); }
+
+void describe(std::string& text, const birth::seen& task) {
+  text += "  task " + std::to_string(task.id);
+  text += task.has_begun ? ": running" : ": queued, never ran";
+  if (const std::string where = to_string(task.site); !where.empty() && !is_in_library(task.site))
+    text += ", spawned at " + where;
+  text += '\n';
 }
 
 void describe(std::string& text, const header& task) {
   const snapshot word = task.word.load();
   text += "  task " + std::to_string(task.id);
-  if (task.name != nullptr) text += std::string(" '") + task.name + "'";
+  if (const char* const name = task.label.name()) text += std::string(" '") + name + "'";
   text += ": ";
   text += state_of(word);
   // relaxed. A report.
   const char* const waits_for = task.waits_for.load(base::order::relaxed);
   if (word.is(lifecycle::idle) && waits_for != nullptr) text += std::string(" for ") + waits_for;
-  if (const std::string where = place_of(task); !where.empty()) text += " at " + where;
+  if (const std::string where = to_string(spawn_site_of(task)); !where.empty())
+    text += ", spawned at " + where;
+  if (const std::string where = place_of(task); !where.empty()) text += ", awaits at " + where;
   if (word.has(cancelled)) text += ", cancelled";
   if (word.shields() != 0) text += ", " + std::to_string(word.shields()) + " shields";
   if (task.parent_id != 0) text += ", spawned by " + std::to_string(task.parent_id);

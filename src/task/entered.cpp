@@ -21,8 +21,7 @@ constexpr scheduler_ops none_ops{
     .take_entry = [](header&) noexcept { return on_take::not_here; },
     .enroll = [](scheduler&, header&) noexcept {},
     .withdraw = [](scheduler&, header&) noexcept {},
-    .rename =
-        [](scheduler&, header& task, char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .rename = [](scheduler&, header& task, void* name) noexcept { task.label.set_name(name); },
     .ended = [](scheduler&, header&, bool) noexcept {},
     .unhandled = [](scheduler&, header&, std::exception_ptr) noexcept { std::terminate(); },
     .children = [](scheduler& self) noexcept -> scheduler& { return self; },
@@ -51,7 +50,7 @@ const scheduler_ops entered::ops_table{
                    header& task) noexcept { services_of(self).ops->withdraw(services_of(self), task); },
     .rename = [](scheduler& self,
                  header& task,
-                 char* name) noexcept { services_of(self).ops->rename(services_of(self), task, name); },
+                 void* name) noexcept { services_of(self).ops->rename(services_of(self), task, name); },
     .ended =
         [](scheduler& self, header& task, bool was_cancelled) noexcept {
           // Who drops the last reference after the end finds a scheduler that outlives this thread's stay here.
@@ -154,7 +153,10 @@ place_to_enter::place_to_enter() {
   demand_outside_of_tasks();
 }
 
-header& enter(promise_base& root, const result_vtable& type, scheduler* services) noexcept {
+header& enter(promise_base& root,
+              const result_vtable& type,
+              scheduler* services,
+              std::source_location site) noexcept {
   scheduler& around = services == nullptr ? no_services() : *services;
   if (!around.ops->admit(around)) {
     header& refused = make_header(root, around, type, entered_word, current_task());
@@ -164,6 +166,9 @@ header& enter(promise_base& root, const result_vtable& type, scheduler* services
   base::watch_for_exit();
   entered here(around);
   header& task = make_header(root, here, type, entered_word, current_task());
+  note_birth(task, site);
+  // Reports find it although it may never suspend: what runs on a thread of the program's is its own affair, and pays for that once.
+  enroll_once(task);
   here.run_to_end(task);
   return task;
 }

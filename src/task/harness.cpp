@@ -64,6 +64,7 @@ void finish(header& task, const header* above, how_ended end) noexcept {
   if (task.locals != nullptr) unshare(std::exchange(task.locals, nullptr));
   // Out of the list first: who has seen that every task ended finds none there.
   if (task.shard != header::not_enrolled) task.owner->ops->withdraw(*task.owner, task);
+  forget_birth(task);
   task.owner->ops->ended(*task.owner, task, end == how_ended::cancelled);
   // relaxed. Set before the task was first scheduled, and until it is complete nobody takes it away.
   family* const around = task.bond.load(base::order::relaxed);

@@ -102,10 +102,27 @@ void disinherit(header& task) noexcept {
   unshare(std::exchange(task.locals, nullptr));
 }
 
-header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept {
+void note_birth(header& task, std::source_location site) noexcept {
+  const auto* const where = std::bit_cast<const void*>(site);
+  task.label.set_site(where);
+  const scheduler& by = *task.owner;
+  if (by.births == nullptr) return;
+  auto* const mine = static_cast<birth_range*>(base::this_thread_locals().births);
+  if (mine != nullptr && mine->all == by.births) [[likely]] {
+    task.birth = mine->note(task.id, where);
+    if (task.birth != 0) return;
+  }
+  by.ops->born(*task.owner, task);
+}
+
+header& launch(promise_base& root,
+               scheduler& by,
+               const result_vtable& type,
+               std::source_location site) noexcept {
   const header* const parent = current_task();
   if (by.ops->admit(by)) {
     header& made = make_header(root, by, type, spawned_word, parent);
+    note_birth(made, site);
     by.ops->schedule(made);
     return made;
   }
@@ -119,7 +136,7 @@ void free_task(header& task) noexcept {
   void* const frame = task.frame_address();
   // relaxed. Whoever drops the last reference comes after everybody who held one.
   if (cancel_hook* const hook = task.hook.load(base::order::relaxed)) hook->destroy(hook);
-  if (task.name != nullptr) std::free(task.name);
+  task.label.free_name();
   task.~header();
   release_block(frame);
   owner->ops->freed(*owner);
@@ -267,6 +284,25 @@ std::source_location site_of(const header& task) noexcept {
   return std::bit_cast<std::source_location>(site);
 }
 
+std::source_location spawn_site_of(const header& task) noexcept {
+  const auto where = std::bit_cast<std::source_location>(task.label.site());
+  return is_in_library(where) ? std::source_location() : where;
+}
+
+void* task_label::make_block(std::size_t length) noexcept {
+  return std::malloc(sizeof(std::uintptr_t) + length + 1);
+}
+
+void task_label::set_name(void* block) noexcept {
+  ::new (block) const void*(site());
+  free_name();
+  word_ = reinterpret_cast<std::uintptr_t>(block) | named;
+}
+
+void task_label::free_name() noexcept {
+  if (has_name()) std::free(block());
+}
+
 const char* file_of(const std::source_location& where) noexcept {
   constexpr std::string_view headers = "include/rota/";
   const std::string_view file = where.file_name();
@@ -274,6 +310,8 @@ const char* file_of(const std::source_location& where) noexcept {
   const bool is_folder = at != std::string_view::npos && (at == 0 || file[at - 1] == '/');
   return is_folder ? file.data() + at + headers.find("rota/") : file.data();
 }
+
+bool is_in_library(const std::source_location& where) noexcept { return file_of(where) != where.file_name(); }
 
 std::source_location site_around(const promise_base& frame, std::source_location own) noexcept {
   const promise_base* inside = &frame;

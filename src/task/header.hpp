@@ -4,6 +4,7 @@
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
 #include "base/tls_slot.hpp"
+#include "task/births.hpp"
 #include "task/ports.hpp"
 #include "task/state.hpp"
 
@@ -13,7 +14,10 @@
 #include <rota/detail/promise.hpp>
 #include <rota/waker.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <source_location>
+#include <utility>
 
 namespace rota::core {
 
@@ -59,6 +63,41 @@ class effective_deadline {
   base::atomic<base::nanoseconds::rep> ticks_{base::never.time_since_epoch().count()};
 };
 
+/// What reports call a task: its name, and the place where it was spawned. One word, since few tasks have a name.
+///
+/// Without a name: the spawn site, as the one pointer that a std::source_location is. With one: the address of a block from malloc with
+/// the lowest bit set; the block has that pointer, and behind it the name. The owner writes it, once the task is in the registry
+/// under its lock; so does a report read it.
+class task_label {
+ public:
+  /// The block for a name of `length` characters; null: no memory. Not from the frame allocator: it lives as long as the name.
+  [[nodiscard]] static void* make_block(std::size_t length) noexcept;
+  [[nodiscard]] static char* text_of(void* block) noexcept {
+    return static_cast<char*>(block) + sizeof(std::uintptr_t);
+  }
+
+  /// Before the task is scheduled.
+  void set_site(const void* site) noexcept { word_ = reinterpret_cast<std::uintptr_t>(site); }
+  /// Takes the name in `block`; frees the one before.
+  void set_name(void* block) noexcept;
+  /// At the task's end.
+  void free_name() noexcept;
+
+  /// Null: the task has no name.
+  [[nodiscard]] const char* name() const noexcept { return has_name() ? text_of(block()) : nullptr; }
+  /// A std::source_location, as its one pointer; null: not known.
+  [[nodiscard]] const void* site() const noexcept {
+    return has_name() ? *static_cast<const void**>(block()) : reinterpret_cast<const void*>(word_);
+  }
+
+ private:
+  static constexpr std::uintptr_t named = 1;
+  [[nodiscard]] bool has_name() const noexcept { return (word_ & named) != 0; }
+  [[nodiscard]] void* block() const noexcept { return reinterpret_cast<void*>(word_ & ~named); }
+
+  std::uintptr_t word_ = 0;
+};
+
 /// Lies in the room in front of the root's frame; see promise.hpp for the picture.
 ///
 /// Who touches what: `activation` and everything marked "owner": the thread that runs the task. `join_slot`: the handle's
@@ -94,7 +133,7 @@ struct header : activation, list_links, sibling_links {
   // Set once, by the task itself; whoever cancels looks at it after the word's transition.
   base::atomic<cancel_hook*> hook;
 
-  char* name = nullptr;  // the registry's, under its lock
+  task_label label;  // the registry's, under its lock
 
   [[nodiscard]] const result_vtable& result() noexcept {
     // relaxed. Who has the header has it from whoever built it, or later.
@@ -138,7 +177,10 @@ header& make_header_without_type(promise_base& root,
 
 /// Builds the header and hands the task to its scheduler: the caller holds the handle. A scheduler that takes no more
 /// tasks gets none: it is cancelled at once, its arguments are destroyed, and it has never run.
-header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept;
+header& launch(promise_base& root,
+               scheduler& by,
+               const result_vtable& type,
+               std::source_location site) noexcept;
 
 /// The running task lets go of the deadline and the locals of whoever spawned it.
 void disinherit(header& task) noexcept;
@@ -209,19 +251,37 @@ void note_forks(header& task, fork_context& where) noexcept;
 /// Stops the shields of a task, if it has any, from holding its cancellation off.
 void override_shields(header& task) noexcept;
 
+/// The running task, or one that ends without having run: it is no longer among the births.
+inline void forget_birth(header& task) noexcept {
+  if (task.birth != 0) task.owner->births[std::exchange(task.birth, 0U) - 1].clear();
+}
+
 /// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield: a shutdown that has
 /// begun reaches it here, and does not override that shield later.
 inline void enroll_once(header& task) noexcept {
   if (task.shard != header::not_enrolled) return;
   task.owner->ops->enroll(*task.owner, task);
+  forget_birth(task);
   note_watched(task);
 }
+
+/// A new task, before it is scheduled: reports find it from now on.
+void note_birth(header& task, std::source_location site) noexcept;
 
 /// Gives the handle up: whoever comes last, it or the task's end, destroys the result.
 void drop_handle(header& task) noexcept;
 
 /// The co_await that a task came to last, for reports; line 0: to none.
 [[nodiscard]] std::source_location site_of(const header& task) noexcept;
+/// Returns true if `where` is a line of one of rota's headers.
+[[nodiscard]] bool is_in_library(const std::source_location& where) noexcept;
+/// Where the program spawned it; line 0: not known. Of a task in the registry under the lock of its shard, or by its owner.
+[[nodiscard]] std::source_location spawn_site_of(const header& task) noexcept;
+/// Under the same condition. Empty: it has no name.
+[[nodiscard]] inline const char* name_of(const header& task) noexcept {
+  const char* const name = task.label.name();
+  return name == nullptr ? "" : name;
+}
 /// Its file as reports have it: one of rota's headers from "rota/" on, without the folder that it was found in. A file of the program
 /// stays as the compiler was given it.
 [[nodiscard]] const char* file_of(const std::source_location& where) noexcept;

@@ -22,7 +22,7 @@ namespace {
                 "%s: task %llu '%s'",
                 what,
                 static_cast<unsigned long long>(task.id),
-                task.name == nullptr ? "" : task.name);
+                name_of(task));
   ROTA_FATAL(words, task.id);
 }
 

@@ -25,6 +25,7 @@ struct driver_event {
   std::uint32_t what;
 };
 
+class birth;
 struct header;
 struct scheduler;
 
@@ -56,8 +57,10 @@ struct scheduler_ops {
   /// A task suspends, or raises a shield, for the first time: it must be found in a list of all tasks. And its end.
   void (*enroll)(scheduler& self, header& task) noexcept;
   void (*withdraw)(scheduler& self, header& task) noexcept;
-  /// The task takes `name`, from malloc, for its own.
-  void (*rename)(scheduler& self, header& task, char* name) noexcept;
+  /// The task takes `name`, a block of task_label, for its own.
+  void (*rename)(scheduler& self, header& task, void* name) noexcept;
+  /// A task was spawned and is about to be scheduled, and this thread owns no range of `births`, or that is full: notes it elsewhere.
+  void (*born)(scheduler& self, header& task) noexcept = [](scheduler&, header&) noexcept {};
   /// A task ended. Before its word says so.
   void (*ended)(scheduler& self, header& task, bool was_cancelled) noexcept;
   /// Nobody will ever look at this exception. May end the program.
@@ -116,6 +119,8 @@ struct scheduler {
   // The process that has the threads of this scheduler: base::this_process_id(). One that has none of its own belongs to any.
   static constexpr std::uint64_t any_process = 0;
   std::uint64_t process = any_process;
+  // The tasks that have not suspended yet, for reports; null: they are not noted. See births.hpp.
+  birth* births = nullptr;
 };
 
 }  // namespace rota::core

@@ -1,8 +1,5 @@
 #include "task/registry.hpp"
 
-#include <cstdlib>
-#include <utility>
-
 namespace rota::core {
 
 registry::registry(unsigned shards) : count_(shards), shards_(std::make_unique<shard[]>(shards)) {}
@@ -22,14 +19,14 @@ void registry::withdraw(header& task) noexcept {
   task.shard = header::not_enrolled;
 }
 
-void registry::rename(header& task, char* name) noexcept {
+void registry::rename(header& task, void* name) noexcept {
   if (task.shard == header::not_enrolled) {
-    std::free(std::exchange(task.name, name));
+    task.label.set_name(name);
     return;
   }
   shard& here = shards_[task.shard];
   const base::lock_guard lock(here.mutex);
-  std::free(std::exchange(task.name, name));
+  task.label.set_name(name);
 }
 
 void registry::shard::append(list_links& node) noexcept { insert_after(last, node); }

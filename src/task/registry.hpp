@@ -1,4 +1,4 @@
-// Every task that has suspended, in lists that a report can walk.
+// Every task that has suspended, in lists that a report can walk. The others: births.hpp.
 #pragma once
 
 #include "base/cache_line.hpp"
@@ -22,7 +22,7 @@ class registry {
 
   void enroll(header& task, unsigned shard) noexcept;
   void withdraw(header& task) noexcept;
-  void rename(header& task, char* name) noexcept;
+  void rename(header& task, void* name) noexcept;
 
   /// Calls `visit` for every task, a shard at a time. Under its lock `visit` must not wake, cancel or free a task.
   template <class Visit>

@@ -17,7 +17,7 @@ bool is_cancellation(const std::exception_ptr& thrown) noexcept {
 }
 
 unhandled_exception about_task(const header& task) noexcept {
-  unhandled_exception about{{task.id}, task.name == nullptr ? "" : task.name, "", nullptr, 0};
+  unhandled_exception about{{task.id}, name_of(task), "", nullptr, 0};
   const std::source_location where = site_of(task);
   if (where.line() == 0) return about;
   about.file = file_of(where);

@@ -27,7 +27,10 @@ class unwinder {
     leaf* const waiting = task.waiting.get();
     if (task.word.load().has_one_of(cancelled, unwinding) || task.regions != nullptr) [[unlikely]]
       return look_closely(task, waiting);
-    if (waiting == nullptr || task.why == stop_reason::turn) return verdict::resume;
+    if (waiting == nullptr || task.why == stop_reason::turn) {
+      if (task.birth != 0) task.owner->births[task.birth - 1].note_begun();
+      return verdict::resume;
+    }
     if (!waiting->is_ready()) return verdict::wait;
     if (task.may_have_to_stop() && waiting->is_discardable()) [[unlikely]]
       return look_closely(task, waiting);

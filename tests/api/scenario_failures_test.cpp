@@ -205,7 +205,8 @@ TEST_F(scenario_death, and_one_that_throws_during_the_unwinding_of_an_exception)
   };
   EXPECT_EXIT(die(),
               aborted,
-              "std::terminate in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+");
+              "std::terminate in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+, "
+              "spawned at .*scenario_failures_test.cpp:[0-9]+");
 }
 
 /// A misuse that rota itself finds.
@@ -224,7 +225,8 @@ TEST_F(scenario_death, a_misuse_in_a_task_names_the_task_and_the_line_it_last_aw
       die(),
       aborted,
       "fatal: an empty half of a channel was used.*\n"
-      "rota: it happened in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+");
+      "rota: it happened in task [0-9]+ 'porter', last awaited at .*scenario_failures_test.cpp:[0-9]+, "
+      "spawned at .*scenario_failures_test.cpp:[0-9]+");
 }
 
 TEST_F(scenario_death, and_in_the_task_of_a_block_on) {

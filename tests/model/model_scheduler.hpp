@@ -66,7 +66,7 @@ class model_scheduler {
   /// The same, with the task's header: the caller holds the handle.
   template <class T>
   [[nodiscard]] core::header& launch(task<T> work) {
-    return core::launch(*work.release(), *core_, core::result_vtable_of<T>);
+    return core::launch(*work.release(), *core_, core::result_vtable_of<T>, {});
   }
 
   /// Runs whatever becomes runnable, for ever: for daemons. `mine`: where its tasks may fork; `other`: where it steals.
@@ -204,9 +204,7 @@ inline constexpr core::scheduler_ops model_scheduler::table{
         },
     .enroll = [](core::scheduler&, core::header& task) noexcept { task.shard = 0; },
     .withdraw = [](core::scheduler&, core::header&) noexcept {},
-    .rename = [](core::scheduler&,
-                 core::header& task,
-                 char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .rename = [](core::scheduler&, core::header& task, void* name) noexcept { task.label.set_name(name); },
     .ended =
         [](core::scheduler& s, core::header&, bool was_cancelled) noexcept {
           ++of(s).outside->ended;

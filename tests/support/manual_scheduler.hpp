@@ -180,9 +180,7 @@ inline constexpr core::scheduler_ops manual_scheduler::table{
           ++self_of(task).enrolled;
         },
     .withdraw = [](core::scheduler&, core::header& task) noexcept { --self_of(task).enrolled; },
-    .rename = [](core::scheduler&,
-                 core::header& task,
-                 char* name) noexcept { std::free(std::exchange(task.name, name)); },
+    .rename = [](core::scheduler&, core::header& task, void* name) noexcept { task.label.set_name(name); },
     .ended =
         [](core::scheduler&, core::header& task, bool was_cancelled) noexcept {
           ++self_of(task).ended;

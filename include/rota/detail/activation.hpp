@@ -52,6 +52,7 @@ struct strand {
 
 /// Owned by the thread that runs the task, but for the fields that say otherwise.
 struct activation : strand {
+  std::uint32_t birth = 0;    // its entry among the births of its scheduler, from 1 on; 0: none
   base::cell<leaf*> waiting;  // what it waits for; null before the first run
   base::atomic<const void*>
       where;  // for reports: a std::source_location of the innermost co_await, as its one pointer

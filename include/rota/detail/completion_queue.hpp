@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 
 #include <rota/detail/promise.hpp>
 #include <rota/leaf.hpp>
@@ -24,7 +25,7 @@ class ROTA_API completion_queue_owner {
   ~completion_queue_owner();
 
   /// The caller owns one reference to the task that it returns.
-  [[nodiscard]] header& launch(promise_base& root, const result_vtable& type);
+  [[nodiscard]] header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void cancel_all() noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] completion_queue& queue() const noexcept { return *queue_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <source_location>
 
 #include <rota/detail/blocking_section.hpp>
 #include <rota/join_handle.hpp>
@@ -27,13 +28,14 @@ class ROTA_API place_to_enter {
 /// Runs the task to its end on this thread. The caller then holds the one handle.
 [[nodiscard]] ROTA_API header& enter(promise_base& root,
                                      const result_vtable& type,
-                                     scheduler* services) noexcept;
+                                     scheduler* services,
+                                     std::source_location site) noexcept;
 
 /// `services`: of the runtime around it; null: none.
 template <class T>
-T run_on_this_thread(task<T> work, scheduler* services) {
+T run_on_this_thread(task<T> work, scheduler* services, std::source_location site = {}) {
   const place_to_enter here;
-  header& done = enter(*work.release(), result_vtable_of<T>, services);
+  header& done = enter(*work.release(), result_vtable_of<T>, services, site);
   struct dropper {
     header& task;
     ~dropper() { drop(&task); }

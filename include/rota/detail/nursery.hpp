@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <source_location>
 #include <utility>
 
 #include <rota/detail/activation.hpp>
@@ -23,7 +24,7 @@ class ROTA_API nursery {
 
   /// Starts a child. Any thread. A nursery that takes no more gives a task that was cancelled at once and has never run.
   /// Throws `errc::no_runtime`, and has destroyed the frame then.
-  header& launch(promise_base& root, const result_vtable& type);
+  header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   /// Asks all children to stop, and takes no more.
   void cancel(cancel_reason reason) noexcept;
   /// How many have not ended.

@@ -1,6 +1,7 @@
 // Spawning a coroutine on a scheduler.
 #pragma once
 
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -10,11 +11,15 @@ namespace rota::core {
 
 struct scheduler;
 
-[[nodiscard]] ROTA_API header& launch(promise_base& root, scheduler& by, const result_vtable& type) noexcept;
+/// `site`: where the program spawned the task, for reports; line 0: not known.
+[[nodiscard]] ROTA_API header& launch(promise_base& root,
+                                      scheduler& by,
+                                      const result_vtable& type,
+                                      std::source_location site) noexcept;
 
 template <class T>
-[[nodiscard]] join_handle<T> spawn_on(scheduler& by, task<T> work) {
-  return join_handle<T>(launch(*work.release(), by, result_vtable_of<T>));
+[[nodiscard]] join_handle<T> spawn_on(scheduler& by, task<T> work, std::source_location site = {}) {
+  return join_handle<T>(launch(*work.release(), by, result_vtable_of<T>, site));
 }
 
 /// Starts a task of the library's own on a runtime. The caller holds the handle.
@@ -22,9 +27,9 @@ template <class Runtime>
 struct spawner_of {
   [[nodiscard]] static header& start(Runtime& on, task<void> work) {
     if constexpr (requires { on.scheduler(); }) {
-      return launch(*work.release(), on.scheduler(), result_vtable_of<void>);
+      return launch(*work.release(), on.scheduler(), result_vtable_of<void>, {});
     } else {
-      return on.launch(*work.release(), result_vtable_of<void>);
+      return on.launch(*work.release(), result_vtable_of<void>, {});
     }
   }
 };

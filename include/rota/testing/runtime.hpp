@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -55,28 +56,68 @@ class ROTA_API runtime {
 
   /// Runs tasks, and moves time, until this one has ended, and returns its value. `errc::nested_block_on` inside a task.
   template <class T>
-  T block_on(task<T> work) {
+  T block_on(task<T> work, std::source_location site = std::source_location::current()) {
     core::demand_outside_of_tasks();
-    core::header& root = launch(*work.release(), core::result_vtable_of<T>);
+    core::header& root = launch(*work.release(), core::result_vtable_of<T>, site);
     const dropper last{*this, root};
     run_to_end(root);
     return core::take_outcome<T>(root).value();
   }
+  template <class F>
+    requires core::makes_task<F>
+  auto block_on(F&& function, std::source_location site = std::source_location::current()) {
+    return block_on(core::make_task(std::forward<F>(function)), site);
+  }
+  template <class F, class A>
+    requires core::makes_task<F, A>
+  auto block_on(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return block_on(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires core::makes_task<F, A, B>
+  auto block_on(F&& function,
+                A&& first,
+                B&& second,
+                std::source_location site = std::source_location::current()) {
+    return block_on(
+        core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)), site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires core::makes_task<F, Args...>
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto block_on(F&& function, Args&&... args) {
-    return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
 
   /// Starts a task. It runs inside of the other calls.
   template <class T>
-  join_handle<T> spawn(task<T> work) {
-    return join_handle<T>(launch(*work.release(), core::result_vtable_of<T>));
+  join_handle<T> spawn(task<T> work, std::source_location site = std::source_location::current()) {
+    return join_handle<T>(launch(*work.release(), core::result_vtable_of<T>, site));
   }
+  template <class F>
+    requires core::makes_task<F>
+  auto spawn(F&& function, std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function)), site);
+  }
+  template <class F, class A>
+    requires core::makes_task<F, A>
+  auto spawn(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires core::makes_task<F, A, B>
+  auto spawn(F&& function,
+             A&& first,
+             B&& second,
+             std::source_location site = std::source_location::current()) {
+    return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
+                 site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires core::makes_task<F, Args...>
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto spawn(F&& function, Args&&... args) {
-    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...));
+    return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
 
   /// Runs until nothing can run, and returns how many times a task ran. Time stands still.
@@ -105,7 +146,9 @@ class ROTA_API runtime {
     ~dropper() { by.drop_root(task); }
   };
   void drop_root(core::header& root) noexcept;
-  [[nodiscard]] core::header& launch(core::promise_base& root, const core::result_vtable& type);
+  [[nodiscard]] core::header& launch(core::promise_base& root,
+                                     const core::result_vtable& type,
+                                     std::source_location site);
   void run_to_end(core::header& root);
 
   solo::scheduler* scheduler_;

@@ -42,7 +42,7 @@ TEST(inherited_deadline, a_task_that_is_spawned_without_one_is_not_wrapped) {
         auto* const frame = work.release();
         task<> again = std::move(work);
         EXPECT_FALSE(again.valid());
-        core::header& made = core::launch(*frame, m, core::result_vtable_of<void>);
+        core::header& made = core::launch(*frame, m, core::result_vtable_of<void>, {});
         EXPECT_EQ(made.deadline.get(), base::never);
         auto child = join_handle<void>(made);
         co_await child;

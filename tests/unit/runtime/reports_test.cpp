@@ -93,6 +93,7 @@ TEST(reports, a_task_that_stays_in_user_code_is_named) {
   EXPECT_NE(text.find("rota: worker 0 has run task "), std::string::npos) << text;
   EXPECT_NE(text.find(" 'stubborn' for "), std::string::npos) << text;
   EXPECT_NE(text.find("; it last awaited at runtime/reports_test.cpp:"), std::string::npos) << text;
+  EXPECT_NE(text.find("; it was spawned at runtime/reports_test.cpp:"), std::string::npos) << text;
   EXPECT_NE(text.find("; move blocking work to spawn_blocking()"), std::string::npos) << text;
   EXPECT_NE(text.find("rota: worker 0 has left task "), std::string::npos) << text;
 }
@@ -145,6 +146,7 @@ TEST(reports, a_task_that_stays_for_long_is_named_again) {
   }
   EXPECT_NE(text.find("; it is blocked in a system call)"), std::string::npos) << text;
   EXPECT_EQ(text.find("it last awaited"), std::string::npos) << "it never did: " << text;
+  EXPECT_NE(text.find("; it was spawned at runtime/reports_test.cpp:"), std::string::npos) << text;
   EXPECT_NE(text.find("rota: worker 0 still runs task "), std::string::npos) << text;
   ::close(ends[0]);
   ::close(ends[1]);

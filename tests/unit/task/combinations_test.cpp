@@ -97,7 +97,7 @@ class combination : public ::testing::TestWithParam<shape> {
 
   void begin() {
     auto work = body_of(counted(1));
-    task_ = &core::launch(*work.release(), s_, core::result_vtable_of<int>);
+    task_ = &core::launch(*work.release(), s_, core::result_vtable_of<int>, {});
     keep_ = core::make_waker(*task_);
     handle_.emplace(*task_);
     if (GetParam().cancel == cancelled_at::before) {
