@@ -51,6 +51,11 @@ void wait_list::come_back() noexcept {
     base::futex_wake(&away_, 1);
 }
 
+std::size_t wait_list::size() noexcept {
+  const wait_section section(*this);
+  return size_;
+}
+
 // ---- a section
 
 wait_section::wait_section(wait_list& list) noexcept : list_(&list) {
@@ -86,6 +91,7 @@ void wait_section::insert(wait_links& where, wait_node& node) noexcept {
   node.next = &where;
   node.before = std::exchange(where.before, &node);
   node.before->next = &node;
+  ++list_->size_;
 }
 
 void wait_section::link_before(wait_links& where, wait_node& node) noexcept {
@@ -105,6 +111,7 @@ void wait_section::unlink(wait_node& node) noexcept {
   node.before->next = node.next;
   node.next->before = node.before;
   node.next = node.before = &node;
+  --list_->size_;
 }
 
 void wait_section::grant(wait_node& node, wait_state how) noexcept {

@@ -67,6 +67,15 @@ class half {
   {
     return on_->capacity();
   }
+  /// How many tasks and threads wait in recv() and its other forms, or in send() and its other forms; a case of a select counts. Snapshots for
+  /// reports: they may have changed when these return. A waiter that has been called and has not run yet is not counted. Take the lock of the
+  /// line, for a moment, however long the line is.
+  [[nodiscard]] std::size_t waiting_receivers() const noexcept { return on_->to_receive().list->size(); }
+  [[nodiscard]] std::size_t waiting_senders() const noexcept
+    requires(!Core::allocates)
+  {
+    return on_->to_send().list->size();
+  }
   [[nodiscard]] channel_stats stats() const noexcept
     requires requires(const Core& of) { of.stats(); }
   {

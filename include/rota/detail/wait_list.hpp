@@ -1,6 +1,7 @@
 // Who waits for a primitive, in the order in which they came: tasks and threads alike.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <rota/detail/base_mutex.hpp>
@@ -121,6 +122,9 @@ class ROTA_API wait_list {
       end_slowly(words);
   }
 
+  /// How many are in a ring. A snapshot, taken under the lock.
+  [[nodiscard]] std::size_t size() noexcept;
+
  private:
   friend class wait_section;
   static constexpr std::uint32_t begun = 1;
@@ -135,6 +139,7 @@ class ROTA_API wait_list {
   base::mutex lock_;
   base::atomic<std::uint32_t> away_{0};
   wait_links ring_;
+  std::size_t size_ = 0;  // under the lock: of all rings of this list, that of a grant_all() included
 };
 
 /// The lock of a list, while this lives, and the wakes that come after it.
@@ -206,7 +211,7 @@ class ROTA_API wait_section {
 #endif
 
  private:
-  static void insert(wait_links& where, wait_node& node) noexcept;
+  void insert(wait_links& where, wait_node& node) noexcept;
   void link_before(wait_links& where, wait_node& node) noexcept;
   void close() noexcept;
 

@@ -1,6 +1,7 @@
 // A lock that tasks wait for without blocking their thread, and threads too.
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <utility>
@@ -92,6 +93,9 @@ class ROTA_API mutex {
     // relaxed. A guess.
     return word_.load(base::order::relaxed) != 0;
   }
+  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
+  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
   friend class condition_variable;
@@ -124,7 +128,7 @@ class ROTA_API mutex {
   base::atomic<std::uint32_t> word_{0};
   bool called_ = false;
   bool starving_ = false;
-  core::wait_list list_;
+  mutable core::wait_list list_;
 };
 
 /// Has the lock, until it is destroyed or unlock() is called. Empty after a move.

@@ -1,6 +1,7 @@
 // Tells tasks and threads that something may have changed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <rota/detail/plain_waits.hpp>
@@ -82,6 +83,9 @@ class ROTA_API notify : public core::plain_waits<notify> {
       // release. Pairs with the acquire of who sees the call. failure: relaxed. Again a guess.
     } while (!word_.compare_exchange_weak(seen, seen + one_call, base::order::release, base::order::relaxed));
   }
+  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
+  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
   friend class core::plain_waits<notify>;
@@ -117,7 +121,7 @@ class ROTA_API notify : public core::plain_waits<notify> {
   void wake_all() noexcept;
 
   base::atomic<std::uint64_t> word_{0};
-  core::wait_list list_;
+  mutable core::wait_list list_;
 };
 
 }  // namespace rota::sync

@@ -1,6 +1,7 @@
 // A number of permits that tasks and threads wait for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <system_error>
@@ -146,6 +147,9 @@ class ROTA_API semaphore {
     // relaxed. A guess.
     return word_.load(base::order::relaxed) & permits_mask;
   }
+  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
+  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
   static constexpr std::uint64_t closed = std::uint64_t{1} << 63U;
@@ -175,7 +179,7 @@ class ROTA_API semaphore {
   [[nodiscard]] core::wait_target target() noexcept { return {&list_, this, &rules}; }
 
   base::atomic<std::uint64_t> word_;
-  core::wait_list list_;
+  mutable core::wait_list list_;
 };
 
 /// Gives permits back when it is destroyed. Empty after a move.

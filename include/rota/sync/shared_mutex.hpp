@@ -1,6 +1,7 @@
 // A lock that many share to read, and one has alone to write: for tasks and threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -115,6 +116,9 @@ class ROTA_API shared_mutex {
   /// Guesses, unless the caller knows more.
   [[nodiscard]] bool is_locked() const noexcept { return (guess() & writer) != 0; }
   [[nodiscard]] std::uint64_t readers() const noexcept { return guess() & readers_mask; }
+  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
+  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
   static constexpr std::uint64_t writer = std::uint64_t{1} << 63U;
@@ -175,7 +179,7 @@ class ROTA_API shared_mutex {
   [[nodiscard]] core::wait_target shared_target() noexcept { return {&list_, this, &shared_rules}; }
 
   base::atomic<std::uint64_t> word_{0};
-  core::wait_list list_;
+  mutable core::wait_list list_;
 };
 
 /// Has the lock alone, until it is destroyed or unlock() is called. Empty after a move.
