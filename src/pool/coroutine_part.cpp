@@ -51,6 +51,12 @@ const core::scheduler_ops coroutine_part::ops_table{
     .freed = [](core::scheduler& s) noexcept { of(s).work_.pool->drop(of(s).work_); },
 };
 
+coroutine_part::~coroutine_part() { core::unshare(locals_); }
+
+void coroutine_part::inherit_locals() noexcept {
+  if (const core::header* const submitter = core::current_task()) locals_ = core::share(submitter->locals);
+}
+
 void coroutine_part::push(core::header& task) noexcept {
   bool queues;
   {
@@ -84,6 +90,7 @@ void coroutine_part::begin(task<void> root) noexcept {
   core::header& made = core::launch(*root.release(), *this, core::result_vtable_of<void>, {});
   // What a task that this thread may be helping for has: no affair of this one's.
   core::disinherit(made);
+  made.locals = core::share(locals_);
   {
     const base::lock_guard guard(lock_);
     root_ = &made;

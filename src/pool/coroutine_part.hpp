@@ -19,8 +19,10 @@ class coroutine_part final : public core::scheduler {
   explicit coroutine_part(work_core& work) noexcept : core::scheduler{&ops_table}, work_(work) {}
   coroutine_part(const coroutine_part&) = delete;
   coroutine_part& operator=(const coroutine_part&) = delete;
-  ~coroutine_part() = default;
+  ~coroutine_part();
 
+  /// By the thread that submits, before the work can begin: each attempt has the task locals of the task that runs here.
+  void inherit_locals() noexcept;
   enum class [[nodiscard]] on_segment : std::uint8_t { waits, ended };
 
   /// The thread that the pool gave: begins the tasks with this one.
@@ -57,6 +59,7 @@ class coroutine_part final : public core::scheduler {
   bool paused_ = false;
   bool root_cancelled_ = false;
   std::uint32_t alive_ = 0;
+  core::local_node* locals_ = nullptr;  // of the task that has submitted the work; a reference
 };
 
 void end_coroutine(coroutine_part* part) noexcept;

@@ -144,6 +144,7 @@ void pool_core::enter_simply(work_core& w, handle how) {
 }
 
 void pool_core::enter(work_core& w, const work_options* wanted, handle how) {
+  if (w.coroutine != nullptr) w.coroutine->inherit_locals();
   // relaxed. A reserved one is another's already, who finds nothing in it. Else this thread's alone.
   if (word{w.state.load(base::order::relaxed)}.refs() == 0) {
     // acquire. Pairs with start().
