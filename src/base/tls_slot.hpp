@@ -23,6 +23,7 @@ struct thread_locals {
   unsigned helps = 0;        // task: nested joins that help
   void* in_place = nullptr;  // task: the innermost blocking section that this thread is inside of
   unsigned destroying = 0;   // task: frames that are being destroyed one inside the other
+  unsigned dropping = 0;     // task: frames that the library destroys, one inside the other: no reports
   void* doomed = nullptr;    // task: frames that wait for that to end
   void* hooks = nullptr;     // task: the cancel hooks that this thread is about to call, while it calls them
   void* closure = nullptr;   // runtime: the turn of the closure that runs here

@@ -3,6 +3,7 @@
 #include "base/thread.hpp"
 #include "task/harness.hpp"
 #include "task/scheduler_here.hpp"
+#include "task/unreported.hpp"
 
 #include <rota/error.hpp>
 
@@ -34,6 +35,7 @@ header& brood::launch(promise_base& root, const result_vtable& type, std::source
   try {
     by = on_behalf_of_ == nullptr ? &scheduler_here() : &scheduler_for_children_of(*on_behalf_of_);
   } catch (...) {
+    const unreported dropped;
     root.handle().destroy();
     throw;
   }

@@ -2,6 +2,7 @@
 
 #include "task/harness.hpp"
 #include "task/scheduler_here.hpp"
+#include "task/unreported.hpp"
 
 #include <rota/detail/completion_queue.hpp>
 #include <rota/error.hpp>
@@ -15,6 +16,7 @@ header& completion_queue::launch(promise_base& root, const result_vtable& type, 
   try {
     by = &scheduler_here();
   } catch (...) {
+    const unreported dropped;
     root.handle().destroy();
     throw;
   }

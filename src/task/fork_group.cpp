@@ -4,6 +4,7 @@
 #include "task/ending.hpp"
 #include "task/harness.hpp"
 #include "task/scheduler_here.hpp"
+#include "task/unreported.hpp"
 
 #include <stdexcept>
 #include <utility>
@@ -202,6 +203,7 @@ void fork_group::let_go() noexcept {
       type.destroy(room);
       release_block(frame_of_room(room));
     } else {
+      const unreported dropped;
       child.handle().destroy();
     }
   }

@@ -3,6 +3,7 @@
 
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
+#include "task/unreported.hpp"
 #include "task/unwinder.hpp"
 
 #include <rota/error.hpp>
@@ -153,6 +154,7 @@ void fork_group::discard_unstarted() noexcept {
     const std::coroutine_handle<> frame = unstarted.handle();
     type_of(unstarted).set_cancelled(unstarted.room(), stop);
     tag_of(frame.address()).keep = 1;
+    const unreported dropped;
     frame.destroy();
   }
   next_ = window_ = last;

@@ -2,6 +2,8 @@
 
 #include "base/tls_slot.hpp"
 #include "task/header.hpp"
+#include "task/never_awaited.hpp"
+#include "task/unreported.hpp"
 #include "task/unwinder.hpp"
 
 #include <rota/task.hpp>
@@ -95,7 +97,13 @@ void thrown_in(const strand& running) noexcept {
 // would overflow the stack. From this depth on a frame goes right after the one that owned it, not in the middle of that.
 constexpr unsigned most_nested = 64;
 
+void task_base::destroy_unreported(promise_base& frame) noexcept {
+  const unreported dropped;
+  destroy(frame);
+}
+
 void task_base::destroy(promise_base& frame) noexcept {
+  report_never_awaited(frame);
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.destroying == most_nested) {
     // It never ran, or its child has ended: nobody follows its parent any more.

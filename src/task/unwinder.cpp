@@ -1,4 +1,5 @@
 #include "task/unwinder.hpp"
+#include "task/unreported.hpp"
 
 #include <rota/detail/timed_region.hpp>
 
@@ -227,6 +228,15 @@ bool unwinder::may_unwind(header& task) noexcept {
   return true;
 }
 
+namespace {
+
+void destroy_unreported(promise_base& frame) noexcept {
+  const unreported dropped;
+  frame.handle().destroy();
+}
+
+}  // namespace
+
 verdict unwinder::advance(header& task) noexcept {
   // The leaf is out of play: from here on only children can keep the frames.
   task.waiting.set(nullptr);
@@ -237,7 +247,7 @@ verdict unwinder::advance(header& task) noexcept {
     promise_base* const outer = frame->parent;
     if (outer != nullptr) *frame->owner = nullptr;
     task.innermost.set(outer);
-    frame->handle().destroy();
+    destroy_unreported(*frame);
     if (outer == nullptr) return verdict::finished;
   }
 }
@@ -295,7 +305,7 @@ void unwinder::destroy_unstarted(header& task) noexcept {
   static_cast<void>(task.word.begin_unwind());
   promise_base* const frame = task.innermost.get();
   task.innermost.set(nullptr);
-  frame->handle().destroy();
+  destroy_unreported(*frame);
 }
 
 namespace {

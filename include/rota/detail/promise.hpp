@@ -220,7 +220,8 @@ class alignas(16) promise_base {
     }
   }
 
-  /// Where the program's coroutine awaits what runs inside of it; null: it is the library's coroutine, or has not awaited such a thing.
+  /// Where the program's coroutine awaits what runs inside of it; null: it is the library's coroutine, or has not awaited such a thing. Until
+  /// it starts: where the coroutine stands, if its file was compiled with asserts.
   [[nodiscard]] const void* kept_site() const noexcept { return site_; }
 
   strand* root =
@@ -253,6 +254,13 @@ class alignas(16) promise_base {
   const void* site_ = nullptr;  // a std::source_location, as its one pointer
 
  protected:
+  /// For the report of a task that never starts. The file of the coroutine decides, not the library: no layout depends on NDEBUG.
+  [[gnu::always_inline]] void note_place([[maybe_unused]] await_site coroutine) noexcept {
+#if !defined(NDEBUG) && !ROTA_MODEL
+    keep_site(coroutine);
+#endif
+  }
+
   static void* allocate(std::size_t frame_bytes, std::size_t lead) {
     const std::size_t bytes = checked(lead + frame_bytes);
     auto* const frame = static_cast<std::byte*>(base::allocate_frame(bytes)) + lead;
@@ -395,7 +403,8 @@ class typed_promise : public promise_base {
 template <class T>
 class promise : public typed_promise<T> {
  public:
-  task<T> get_return_object() noexcept;
+  ROTA_DETAIL_PASSES_ON task<T> get_return_object(
+      await_site coroutine = std::source_location::current()) noexcept;
 
   template <class U = T>
     requires(!std::is_scalar_v<T> && std::is_convertible_v<U &&, T>)
@@ -415,7 +424,8 @@ class promise : public typed_promise<T> {
 template <>
 class promise<void> : public typed_promise<void> {
  public:
-  task<void> get_return_object() noexcept;
+  ROTA_DETAIL_PASSES_ON task<void> get_return_object(
+      await_site coroutine = std::source_location::current()) noexcept;
   void return_void() noexcept { result().construct(); }
 };
 

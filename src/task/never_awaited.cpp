@@ -1,0 +1,43 @@
+#include "task/never_awaited.hpp"
+
+#include "base/tls_slot.hpp"
+#include "task/header.hpp"
+#include "task/unhandled.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <source_location>
+
+namespace rota::core {
+
+namespace {
+
+/// Where, if the destroying thread runs a task.
+void print_destroyer(const header& task) noexcept {
+  const unhandled_exception about = about_task(task);
+  std::fprintf(stderr,
+               "rota: it was destroyed by task %llu '%.*s', last awaited at %s:%u\n",
+               static_cast<unsigned long long>(about.id.value),
+               static_cast<int>(about.name.size()),
+               about.name.data(),
+               about.file == nullptr ? "(never)" : about.file,
+               about.line);
+}
+
+}  // namespace
+
+void report_never_awaited(const promise_base& frame) noexcept {
+  if (frame.root != nullptr || frame.kept_site() == nullptr) return;
+  const base::thread_locals& locals = base::this_thread_locals();
+  if (locals.dropping != 0 || std::uncaught_exceptions() != 0) return;
+  const auto where = __builtin_bit_cast(std::source_location, frame.kept_site());
+  std::fprintf(
+      stderr,
+      "rota: a task was never awaited (created by the coroutine %s at %s:%u): nothing of it has run\n",
+      where.function_name(),
+      where.file_name(),
+      static_cast<unsigned>(where.line()));
+  if (const auto* const here = static_cast<const header*>(locals.task)) print_destroyer(*here);
+}
+
+}  // namespace rota::core

@@ -1,0 +1,21 @@
+// Frames that the library destroys, and not the program.
+#pragma once
+
+#include "base/tls_slot.hpp"
+
+namespace rota::core {
+
+/// While one is there, this thread reports no task that was never awaited: the library destroys frames, because of a cancellation, a
+/// failure or a refusal, and the tasks in these frames were not forgotten by the program.
+class unreported {
+ public:
+  unreported() noexcept : locals_(&base::this_thread_locals()) { ++locals_->dropping; }
+  unreported(const unreported&) = delete;
+  unreported& operator=(const unreported&) = delete;
+  ~unreported() { --locals_->dropping; }
+
+ private:
+  base::thread_locals* locals_;  // a frame's destruction does not change its thread
+};
+
+}  // namespace rota::core

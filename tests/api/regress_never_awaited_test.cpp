@@ -1,0 +1,147 @@
+// A task that is destroyed without having been awaited or spawned is reported once, with the place of its coroutine.
+#undef NDEBUG
+#include <gtest/gtest.h>
+
+#include <rota/rota.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rota::test {
+namespace never_awaited {
+namespace {
+
+using namespace std::chrono_literals;
+
+task<int> child() { co_return 1; }
+constexpr const char* here = "regress_never_awaited_test.cpp:";
+task<> takes(task<int> inner) { static_cast<void>(co_await std::move(inner)); }
+task<> ignores(task<int> /*inner*/) { co_return; }
+
+/// What `call` prints on stderr.
+template <class F>
+std::string printed_by(F call) {
+  testing::internal::CaptureStderr();
+  call();
+  return testing::internal::GetCapturedStderr();
+}
+
+std::size_t reports_in(const std::string& text) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find("never awaited"); at != std::string::npos;
+       at = text.find("never awaited", at + 1))
+    ++found;
+  return found;
+}
+
+void run_in_a_task(task<> work) { rota::run(std::move(work), {.workers = 1}); }
+
+TEST(a_task_that_is_never_awaited, is_reported_with_its_coroutine) {
+  const std::string text = printed_by([] { const auto forgotten = child(); });
+  EXPECT_EQ(reports_in(text), 1U) << text;
+  EXPECT_NE(text.find(here), std::string::npos) << text;
+  EXPECT_NE(text.find("child"), std::string::npos) << text;
+  EXPECT_NE(text.find("nothing of it has run"), std::string::npos) << text;
+}
+
+TEST(a_task_that_is_never_awaited, is_reported_with_the_task_that_destroyed_it) {
+  const auto forgets = []() -> task<> {
+    this_task::set_name("forgetful");
+    co_await yield();
+    const auto forgotten = child();
+  };
+  const std::string text = printed_by([&] { run_in_a_task(forgets()); });
+  EXPECT_EQ(reports_in(text), 1U) << text;
+  EXPECT_NE(text.find("'forgetful'"), std::string::npos) << text;
+}
+
+TEST(a_task_that_is_never_awaited, is_reported_when_another_one_is_assigned_and_when_it_was_a_parameter) {
+  const auto assigns = []() -> task<> {
+    auto work = child();
+    work = child();
+    static_cast<void>(co_await std::move(work));
+    co_await ignores(child());
+  };
+  const std::string text = printed_by([&] { run_in_a_task(assigns()); });
+  EXPECT_EQ(reports_in(text), 2U) << text;
+}
+
+TEST(a_task_that_is_never_awaited, is_reported_as_a_part_of_another_one) {
+  const std::string text = printed_by([] { const auto forgotten = takes(child()); });
+  EXPECT_EQ(reports_in(text), 2U) << text;
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_when_it_was_discarded) {
+  const std::string text = printed_by([] {
+    auto work = takes(child());
+    std::move(work).discard();
+    EXPECT_FALSE(work.valid());
+    std::move(work).discard();
+  });
+  EXPECT_EQ(text, "");
+}
+
+TEST(a_task_that_was_awaited_or_spawned, is_not_reported) {
+  const auto uses = []() -> task<> {
+    static_cast<void>(co_await child());
+    co_await takes(child());
+    static_cast<void>(co_await when_all(child(), child()));
+    static_cast<void>(co_await timeout(60s, child()));
+    auto handle = spawn(child());
+    static_cast<void>(co_await handle);
+    auto first = child();
+    const auto second = std::move(first);
+    auto third = std::move(const_cast<task<int>&>(second));
+    static_cast<void>(co_await std::move(third));
+  };
+  EXPECT_EQ(printed_by([&] { run_in_a_task(uses()); }), "");
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_while_an_exception_unwinds) {
+  const auto throws = [] {
+    const auto work = takes(child());
+    throw std::runtime_error("unwinds");
+  };
+  EXPECT_EQ(printed_by([&] { EXPECT_THROW(throws(), std::runtime_error); }), "");
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_while_a_cancellation_unwinds) {
+  bool has_begun = false;
+  const auto waits = [&has_begun]() -> task<> {
+    const auto work = takes(child());
+    has_begun = true;
+    co_await sleep_for(1h);
+  };
+  const auto cancels = [&]() -> task<> {
+    auto handle = spawn(waits());
+    while (!has_begun) co_await yield();
+    static_cast<void>(handle.cancel());
+    static_cast<void>(co_await handle.result());
+  };
+  EXPECT_EQ(printed_by([&] { run_in_a_task(cancels()); }), "");
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_when_the_library_does_not_begin_it) {
+  const auto cancels = []() -> task<> {
+    auto handle = spawn(takes(child()));
+    static_cast<void>(handle.cancel());
+    static_cast<void>(co_await handle.result());
+    static_cast<void>(co_await timeout(0s, takes(child())));
+    static_cast<void>(co_await when_any(child(), takes(child())));
+    const auto fails = []() -> task<> {
+      throw std::runtime_error("first");
+      co_return;
+    };
+    try {
+      static_cast<void>(co_await when_all(fails(), takes(child()), takes(child())));
+    } catch (const std::runtime_error&) {
+    }
+  };
+  EXPECT_EQ(printed_by([&] { run_in_a_task(cancels()); }), "");
+}
+
+}  // namespace
+}  // namespace never_awaited
+}  // namespace rota::test
