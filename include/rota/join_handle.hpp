@@ -146,8 +146,15 @@ class join_handle {
     core::wait_blocking(task_, std::chrono::steady_clock::time_point::max());
     return take(task_).value();
   }
-  /// Runs whatever other tasks there are until this one has ended. Beware: they run on top of the caller's stack and
-  /// under the caller's locks. At most 16 deep; deeper it blocks.
+  /// Runs other tasks until this one has ended. Beware: they run on top of the caller's stack and under the caller's
+  /// locks. At most 16 deep; deeper it blocks.
+  ///
+  /// Threads       On a worker: tasks of that worker, of the injector, and of other workers. On a thread that plays no
+  ///               worker's role: tasks of the injector of this task's runtime, so it ends even if no worker is free. Those are
+  ///               tasks from outside and those that woke outside; what lies in the ring of a worker is left to the workers. While
+  ///               there are none the thread sleeps; a task that comes, or the end of this one, wakes it. On a thread
+  ///               of a pool: none; the pool starts another thread meanwhile.
+  /// Failure       As join(); `errc::forked` in a child of the process that made the runtime.
   T join(help_t) {
     core::wait_helping(task_);
     return take(task_).value();

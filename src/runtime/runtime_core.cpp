@@ -205,6 +205,7 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
   tasks.set_phase(sched::phase::stopping);
   tasks.wake_all();
   threads.wait_for_roles(tasks.workers());
+  tasks.helping().wait_until_none();
   stop_threads();
   if (into != nullptr) {
     const ends after = count_ends();
@@ -254,7 +255,7 @@ bool runtime_core::only_closures_are_left() noexcept {
   const blocking_pool::counts pool = threads.count();
   if (pool.running == 0 || pool.lent != 0) return false;
   if (tasks.clocks().earliest() != base::never) return false;
-  return tasks.sleepers().all_parked() && !tasks.injector().has_items();
+  return tasks.sleepers().all_parked() && !tasks.injector().has_items() && tasks.helping().read() == 0;
 }
 
 void runtime_core::stop_threads() noexcept {

@@ -2,7 +2,9 @@
 
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
+#include "task/harness.hpp"
 
+#include <span>
 #include <utility>
 
 namespace rota::sched {
@@ -131,6 +133,7 @@ const core::scheduler_ops scheduler::ops_table{
           worker* const here = mine(of(s));
           return here != nullptr && here->thief_end().has_items();
         },
+    .help_until_end = [](core::scheduler& s, core::outside_helper& me) noexcept { of(s).help_until_end(me); },
     .draw =
         [](core::scheduler& s) noexcept {
           worker* const here = mine(of(s));
@@ -174,7 +177,10 @@ void scheduler::inject(header& task) noexcept {
 void scheduler::inject_batch(header& first, header& last, std::size_t count) noexcept {
   // Closed: only a task that a blocking call kept from ending can come so late. It is a survivor, and was reported.
   // NOT IN A MODEL: a survivor stays in memory, which a model takes for a leak
-  if (injector_.push_batch(first, last, count) == queue::on_inject::accepted) look_after_injector();
+  if (injector_.push_batch(first, last, count) != queue::on_inject::accepted) return;
+  look_after_injector();
+  // Whether or not a worker was found: one that searches may find something else first, and run it for ever.
+  helpers_.call_one();
 }
 
 void scheduler::unpark(std::optional<queue::idle::claim> whom) noexcept {
@@ -221,6 +227,51 @@ void scheduler::drain() noexcept {
     entry = next;
   }
   for (unsigned i = 0; i < workers(); ++i) at(i).drain();
+}
+
+// ---- threads that play no role ------------------------------------------------------------------------------------
+
+/// Both loads are seq_cst: the re-scan of a helper that has entered the list.
+bool scheduler::helpers_have_work() const noexcept {
+  return injector_.has_items() && current_phase() != phase::stopping;
+}
+
+/// Ends with the target of `me`: each round runs a task, or sleeps until one comes or the target has ended.
+void scheduler::help_until_end(core::outside_helper& me) noexcept {
+  while (!me.has_ended()) {
+    if (help_once()) continue;
+    helpers_.enter(me);
+    if (!helpers_have_work()) me.sleep();
+    helpers_.leave(me);
+  }
+  // This thread may have been called for what is there, and goes.
+  if (helpers_have_work()) helpers_.call_one();
+}
+
+/// False: there is nothing to take.
+bool scheduler::help_once() noexcept {
+  if (!helpers_have_work()) return false;
+  // Forks of the tasks that run here meanwhile must not lie above those of one in place.
+  static_cast<void>(core::current_task());
+  helping_.begin();
+  // Before the task leaves the injector: a virtual clock sees one of the two.
+  note_outside(+1);
+  header* const entry = current_phase() == phase::stopping ? nullptr : take_for_helper();
+  if (entry != nullptr) {
+    pass_end_on(*entry);
+    core::run_entry(*entry);
+  }
+  note_outside(-1);
+  if (helping_.end() && current_phase() == phase::stopping) helping_.wake_shutdown();
+  return entry != nullptr;
+}
+
+/// One task, the oldest. What is left is for the next helper, while this one runs.
+header* scheduler::take_for_helper() noexcept {
+  header* entry = nullptr;
+  if (injector_.pop_batch(std::span(&entry, 1)) == 0) return nullptr;
+  if (helpers_have_work()) helpers_.call_one();
+  return entry;
 }
 
 // ---- what a thread does around a wait that blocks it --------------------------------------------------------------

@@ -4,6 +4,8 @@
 #include "base/mutex.hpp"
 #include "queue/idle.hpp"
 #include "queue/injector.hpp"
+#include "sched/help_count.hpp"
+#include "sched/helper_list.hpp"
 #include "sched/ledger.hpp"
 #include "sched/poller.hpp"
 #include "sched/worker.hpp"
@@ -77,6 +79,11 @@ class scheduler : public core::scheduler {
   /// After a seq_cst publish into a ring or a ripe slot; after a push into the injector.
   void look_after_ring() noexcept { unpark(idle_.after_ring()); }
   void look_after_injector() noexcept { unpark(idle_.after_injector()); }
+
+  /// See core::scheduler_ops.
+  void help_until_end(core::outside_helper& me) noexcept;
+  /// The threads that play no role, and run tasks of the injector.
+  help_count& helping() noexcept { return helping_; }
 
   /// See driver_ops::flush.
   void flush_driver() noexcept { around.driver.ops->flush(around.driver.self); }
@@ -213,6 +220,9 @@ class scheduler : public core::scheduler {
     return of.load(base::order::relaxed);
   }
   void unpark(std::optional<queue::idle::claim> whom) noexcept;
+  [[nodiscard]] bool helpers_have_work() const noexcept;
+  [[nodiscard]] bool help_once() noexcept;
+  [[nodiscard]] core::header* take_for_helper() noexcept;
   void note_first_awake() noexcept {
     if (around.first_awake != nullptr) around.first_awake(around.watchdog);
   }
@@ -220,6 +230,8 @@ class scheduler : public core::scheduler {
 
   queue::injector<core::header> injector_;
   queue::idle idle_;
+  helper_list helpers_;
+  help_count helping_;
   poller poller_;
   alignas(base::cache_line) base::atomic<std::uint32_t> slice_{0};  // read by every worker after each task
   timing::timers timers_;

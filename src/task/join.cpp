@@ -3,8 +3,11 @@
 #include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
+#include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
+#include "task/outside_helper.hpp"
+#include "task/scheduler_here.hpp"
 #include "task/thread_ports.hpp"
 
 #include <cstdio>
@@ -91,6 +94,21 @@ bool block_until_complete(header& target, base::time_point deadline) noexcept {
   if (!done && !take_back_slot(target)) done = self.wait(base::never);
   ports.after_block(lent);
   return done;
+}
+
+/// This thread plays no role, and its stack is no pool's: it may run whatever waits for a worker of the target's runtime.
+bool can_help_from_outside(const header& target) noexcept {
+  return &current_thread_ports() == &plain_thread &&
+         scheduler_for_children(target).ops->help_until_end != nullptr;
+}
+
+/// The target's end is registered for first: it is the one event that ends the loop, and a helper that sleeps is woken by it.
+void help_from_outside(header& target) noexcept {
+  base::watch_for_exit();
+  scheduler& home = scheduler_for_children(target);
+  outside_helper me;
+  if (register_waker(target, me.waker_of_end()) == on_register::complete) return;
+  home.ops->help_until_end(home, me);
 }
 
 /// Tasks run on this thread's stack, one inside the other, by blocking joins.
@@ -284,12 +302,17 @@ bool wait_blocking(header* task, std::chrono::steady_clock::time_point deadline)
 void wait_helping(header* task) {
   constexpr unsigned max_helps = 16;
   demand(task);
+  if (is_complete(*task)) return;
+  const bool is_outside = can_help_from_outside(*task);
+  // A child of fork() has the queues, and none of the threads: the tasks in them are its parent's.
+  if (is_outside) demand_own_process(scheduler_for_children(*task));
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.helps >= max_helps) {  // NOT IN A MODEL: sixteen of them
     wait_blocking(task, base::never);
     return;
   }
   ++locals.helps;
+  if (is_outside) help_from_outside(*task);
   while (!is_complete(*task)) {
     const thread_ports& ports = current_thread_ports();
     // Nothing to do but this: whoever does it needs no help. The role goes to another thread meanwhile.

@@ -28,6 +28,7 @@ struct driver_event {
 class birth;
 struct header;
 struct scheduler;
+class outside_helper;
 
 enum class [[nodiscard]] on_take : unsigned char {
   not_here,  // this thread must not run it
@@ -105,6 +106,9 @@ struct scheduler_ops {
   /// Of a scheduler whose tasks all run on one thread, which would block for one of them: runs another, if this place may, or
   /// moves time to the next timer that is not after `limit`. False: there is none. Null: it has more threads.
   bool (*run_another)(scheduler& self, base::time_point limit) noexcept = nullptr;
+  /// On a thread that plays no role: runs tasks that wait for any thread, until the task that `me` waits for has ended. Sleeps while there are none.
+  /// Null: no such thread runs tasks of this scheduler.
+  void (*help_until_end)(scheduler& self, outside_helper& me) noexcept = nullptr;
   /// A number for a task that runs on this thread and would be fair. Who has a seed gives the same ones again for it.
   std::uint64_t (*draw)(scheduler& self) noexcept = [](scheduler&) noexcept { return draw_of_thread(); };
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.

@@ -1,0 +1,82 @@
+// A thread in join(help) that plays no worker's role: what wakes it.
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/futex.hpp"
+#include "base/tls_slot.hpp"
+
+#include <rota/waker.hpp>
+
+#include <cstdint>
+
+namespace rota::core {
+
+// PROTOCOL: the word of a helper
+//
+//   bit     means                                            set by                                cleared by
+//   ended   the task that the helper waits for has ended     the completing thread, once           nothing
+//   called  a task was put where the helper may take it      a thread that calls a helper          take_call()
+//
+//   The helper sleeps while the word is 0. Whoever sets a bit then wakes the address.
+//   The completing thread reads nothing of the helper after it has set `ended`: the helper's stack may be gone.
+//   `before`, `after` and `is_listed` belong to the list of helpers, under its lock; so does the step that sets `called`: a helper that has
+//   left the list is not touched by a caller any more.
+class outside_helper {
+ public:
+  outside_helper() = default;
+  outside_helper(const outside_helper&) = delete;
+  outside_helper& operator=(const outside_helper&) = delete;
+  ~outside_helper() = default;
+
+  /// For the task that the helper waits for. The waker owns nothing.
+  [[nodiscard]] waker waker_of_end() noexcept { return {this, &vtable}; }
+
+  [[nodiscard]] bool has_ended() const noexcept {
+    // acquire. Pairs with wake(): the outcome of the task is seen.
+    return (word_.load(base::order::acquire) & ended) != 0;
+  }
+
+  /// Under the lock of the list, by a thread that has put a task where helpers may take it.
+  void call() noexcept {
+    // release. Pairs with sleep(). The helper finds the task by the lock of the queue.
+    word_.fetch_or(called, base::order::release);
+    base::futex_wake(&word_, 1);
+  }
+  /// By the helper: it is going to look for tasks.
+  void take_call() noexcept {
+    // relaxed. The locks of the list and of the queue order what the call was for.
+    word_.fetch_and(~called, base::order::relaxed);
+  }
+  /// By the helper: returns when a bit is set.
+  void sleep() noexcept {
+    // No deadline: a wake that is lost is a bug, and must look like one.
+    // acquire. Pairs with wake() and call().
+    while (word_.load(base::order::acquire) == 0)
+      static_cast<void>(base::this_thread_locals().waits.wait(word_, 0, base::never));
+  }
+
+  outside_helper* before = nullptr;
+  outside_helper* after = nullptr;
+  bool is_listed = false;
+
+ private:
+  static constexpr std::uint32_t ended = 1;
+  static constexpr std::uint32_t called = 2;
+
+  static void wake(void* data) noexcept {
+    auto& word = static_cast<outside_helper*>(data)->word_;
+    // release. Pairs with has_ended(): what the task has done is seen by the helper.
+    word.fetch_or(ended, base::order::release);
+    base::futex_wake(&word, 1);
+  }
+  static constexpr waker_vtable vtable{
+      wake,
+      wake,
+      [](void* data) noexcept { return data; },
+      [](void* /*data*/) noexcept {},
+  };
+
+  base::atomic<std::uint32_t> word_{0};
+};
+
+}  // namespace rota::core
