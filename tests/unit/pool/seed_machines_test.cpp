@@ -11,8 +11,10 @@
 
 #include <array>
 #include <atomic>
+#include <latch>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace rota::pool::seed_machines_test {
 namespace {
@@ -220,13 +222,46 @@ void ask_and_end() {
   EXPECT_FALSE(rule::end(rule::end(asked, abandoned).next, force_stopped).applies);
 }
 
-/// A queue's lock: who steals takes one work out under it, and nobody is kept from anything else.
-void lanes_lock() {
+/// A queue's lock: the thief takes works out under it while their owner runs. The owner holds its thread until all of them have run, and tells nobody
+/// that it blocks: without stealing they would wait for it for ever.
+void stealing_takes_works_out_of_the_queue_of_a_running_thread() {
+  constexpr int works = 10;
   thread_pool pool({.min_threads = 2, .max_threads = 2});
-  std::atomic<int> ran{0};
-  for (int i = 0; i < 100; ++i) pool | [&ran] { ++ran; };
-  pool.wait_idle();
-  EXPECT_EQ(ran.load(), 100);
+  std::latch left(works);
+  std::atomic<int> ran_by_owner{0};
+  auto owner = pool.submit([&] {
+    const auto me = std::this_thread::get_id();
+    const auto count = [&, me] {
+      if (std::this_thread::get_id() == me) ++ran_by_owner;
+      left.count_down();
+    };
+    for (int i = 0; i < works; ++i) pool.submit(count, {.where = placement::local});
+    left.wait();
+  });
+  owner.wait();
+  EXPECT_EQ(ran_by_owner.load(), 0);
+  EXPECT_GE(pool.stats().stolen, static_cast<std::uint64_t>(works)) << "and perhaps the owner itself";
+}
+
+/// The same lock, and a helper that is no thread of the pool: the only thread is inside of the work that the helper waits for, which ends only
+/// after a work that is queued behind it has run.
+void helping_takes_works_out_of_the_queue_of_a_running_thread() {
+  thread_pool pool({.max_threads = 1});
+  std::latch inside(1);
+  std::latch over(1);
+  auto target = pool.submit([&] {
+    inside.count_down();
+    over.wait();
+  });
+  inside.wait();
+  std::thread::id ran_on;
+  auto queued = pool.submit([&] {
+    ran_on = std::this_thread::get_id();
+    over.count_down();
+  });
+  target.wait(help);
+  queued.wait();
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
 struct row {
@@ -300,7 +335,7 @@ constexpr std::array rows{
         skip,
         "",
         "none: a queue has a lock",
-        lanes_lock},
+        stealing_takes_works_out_of_the_queue_of_a_running_thread},
     row{"CanGetWork",
         "a better one was found",
         "allowed",
@@ -311,7 +346,13 @@ constexpr std::array rows{
     row{"CanGetWork", "forced stop", "disabled", "", "", "lose", lose_is_once},
     row{"CanGetWork", "above the limit", "disabled", skip, "deleting", "retire", retire_above_the_maximum},
     row{"CanGetWork", "not needed after all", "allowed", "", "", "retire", retire_above_the_maximum},
-    row{"CanGetWork", "a work was enqueued", "allowed", "", "", "none: a queue has a lock", lanes_lock},
+    row{"CanGetWork",
+        "a work was enqueued",
+        "allowed",
+        "",
+        "",
+        "none: a queue has a lock",
+        stealing_takes_works_out_of_the_queue_of_a_running_thread},
     row{"CanGetWork", "about to idle", "to_be_disabled", skip, "", "sleep", idle_list},
     row{"CanGetWork",
         "found a work on the way to idle",
@@ -343,15 +384,21 @@ constexpr std::array rows{
         skip,
         "",
         "none: a queue has a lock",
-        lanes_lock},
-    row{"WorkStealability", "help: stolen", "allowed", "", "", "none: a queue has a lock", lanes_lock},
+        helping_takes_works_out_of_the_queue_of_a_running_thread},
+    row{"WorkStealability",
+        "help: stolen",
+        "allowed",
+        "",
+        "",
+        "none: a queue has a lock",
+        helping_takes_works_out_of_the_queue_of_a_running_thread},
     row{"WorkStealability",
         "about to steal",
         "not_allowed",
         skip,
         "",
         "none: a queue has a lock",
-        lanes_lock},
+        stealing_takes_works_out_of_the_queue_of_a_running_thread},
     row{"WorkStealability",
         "a better one was found",
         "allowed",
@@ -359,7 +406,13 @@ constexpr std::array rows{
         "",
         "none: nobody is held while one is chosen",
         nullptr},
-    row{"WorkStealability", "stolen", "allowed", "", "", "none: a queue has a lock", lanes_lock},
+    row{"WorkStealability",
+        "stolen",
+        "allowed",
+        "",
+        "",
+        "none: a queue has a lock",
+        stealing_takes_works_out_of_the_queue_of_a_running_thread},
     row{"WorkStealability",
         "frozen for a stop or a cancel",
         "not_allowed",
