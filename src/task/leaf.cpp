@@ -103,7 +103,8 @@ void task_base::destroy_unreported(promise_base& frame) noexcept {
 }
 
 void task_base::destroy(promise_base& frame) noexcept {
-  report_never_awaited(frame);
+  // What a reported task keeps goes without a report of its own: a chain of a million tasks is one mistake.
+  if (report_never_awaited(frame)) return destroy_unreported(frame);
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.destroying == most_nested) {
     // It never ran, or its child has ended: nobody follows its parent any more.

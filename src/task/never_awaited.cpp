@@ -26,10 +26,10 @@ void print_destroyer(const header& task) noexcept {
 
 }  // namespace
 
-void report_never_awaited(const promise_base& frame) noexcept {
-  if (frame.root != nullptr || frame.kept_site() == nullptr) return;
+bool report_never_awaited(const promise_base& frame) noexcept {
+  if (frame.root != nullptr || frame.kept_site() == nullptr) return false;
   const base::thread_locals& locals = base::this_thread_locals();
-  if (locals.dropping != 0 || std::uncaught_exceptions() != 0) return;
+  if (locals.dropping != 0 || std::uncaught_exceptions() != 0) return false;
   const auto where = __builtin_bit_cast(std::source_location, frame.kept_site());
   std::fprintf(
       stderr,
@@ -38,6 +38,7 @@ void report_never_awaited(const promise_base& frame) noexcept {
       where.file_name(),
       static_cast<unsigned>(where.line()));
   if (const auto* const here = static_cast<const header*>(locals.task)) print_destroyer(*here);
+  return true;
 }
 
 }  // namespace rota::core
