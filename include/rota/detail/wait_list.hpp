@@ -46,6 +46,9 @@ namespace rota::core {
 //            begun   a section was away once: the end looks under the lock. It never goes, so that the end needs one look at a free lock
 //            waited  the end sleeps on this word
 //   It is changed only under the lock.
+//
+//   W7  size_ counts the nodes that are in a ring of this list. It is read and written under the lock alone: insert() and unlink() change it, and
+//       nothing else does. A node that goes to another list is unlinked in a section of the old list and taken over in a section of the new one.
 
 struct wait_links {
   wait_links* next = this;
