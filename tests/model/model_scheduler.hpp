@@ -120,6 +120,7 @@ class model_scheduler {
 
   // Plain: a model has one thread of the machine, and nobody decides by these.
   bool claims = true;
+  int admitted = 0;
   int ended = 0;
   int cancelled = 0;
   int unhandled = 0;
@@ -191,6 +192,7 @@ inline constexpr core::scheduler_ops model_scheduler::table{
         [](core::scheduler& s) noexcept {
           // relaxed. The caller is an owner.
           of(s).owners.fetch_add(1, base::order::relaxed);
+          ++of(s).outside->admitted;
           return is_open(of(s));
         },
     .schedule = push,
