@@ -44,9 +44,9 @@ struct runtime_options {
 
 struct worker_stats {
   std::uint64_t tasks_polled = 0;
-  std::uint64_t tasks_stolen = 0;
-  std::uint64_t steals = 0;
-  std::uint64_t searches = 0;  // looks at all other workers for something to steal
+  std::uint64_t tasks_stolen = 0;  // tasks taken from other workers: a steal may take half of a ring
+  std::uint64_t steals = 0;        // operations that took at least one
+  std::uint64_t searches = 0;      // looks at all other workers for something to steal
   std::uint64_t times_parked = 0;
   std::uint64_t lifo_hits = 0;
   std::uint64_t injector_fetches = 0;
@@ -61,7 +61,8 @@ struct runtime_stats {
   std::uint64_t total_completed = 0;  // ended with a value or an exception
   std::uint64_t total_cancelled = 0;
   std::uint64_t total_polled = 0;
-  std::uint64_t total_stolen = 0;
+  std::uint64_t total_stolen =
+      0;  // steal operations: the sum of `steals`; the tasks are in `tasks_stolen` of each worker
   std::uint64_t total_parked = 0;
   std::uint64_t total_unhandled = 0;
   std::uint64_t total_suppressed = 0;          // exceptions of children that another one hid from everybody

@@ -46,7 +46,7 @@ runtime_stats runtime_core::stats() {
     sched::worker& w = tasks.at(i);
     const worker_stats& one = sum.workers.emplace_back(stats_of(w));
     sum.total_polled += one.tasks_polled;
-    sum.total_stolen += one.tasks_stolen;
+    sum.total_stolen += one.steals;
     sum.total_parked += one.times_parked;
     sum.total_spawned += w.counts().spawned.read();
   }
