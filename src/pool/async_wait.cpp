@@ -17,11 +17,8 @@ namespace {
   return w == nullptr || w->load().has(over);
 }
 
-/// Returns true for a work that was taken back or stopped: a cancellation may have caused that.
 [[nodiscard]] bool was_called_off(const work_core* w) noexcept {
-  if (w == nullptr) return false;
-  const word now = w->load();
-  return now.has(over) && !now.is(work_status::succeeded) && !now.is(work_status::failed);
+  return w != nullptr && pool_core::was_called_off(*w);
 }
 
 [[nodiscard]] const work_batch& demand_some(const work_batch& all) {
@@ -33,11 +30,16 @@ namespace {
 
 // ---- all of several -------------------------------------------------------------------------------------------------
 
-bool works_leaf::start() {
+const void* works_leaf::check_beside() {
   const work_core* const me = work_here();
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (me != nullptr && all_.at(i) == me) throw error(errc::would_deadlock, "a work waits for itself");
   }
+  return nullptr;
+}
+
+bool works_leaf::start() {
+  static_cast<void>(check_beside());
   if (node_ == nullptr) node_ = new waiting_node;
   return is_ready();
 }
@@ -93,9 +95,14 @@ std::vector<work_id> work_list_wait::await_resume() { return std::move(missing_)
 any_work_leaf::any_work_leaf(pool_core& pool, std::span<const work_id> ids)
     : all_(pool, ids, work_batch::find_also::finished), found_(demand_some(all_).size()) {}
 
-bool any_work_leaf::start() {
+const void* any_work_leaf::check_beside() {
   if (const work_core* const me = work_here(); me != nullptr && all_.size() == 1 && all_.at(0) == me)
     throw error(errc::would_deadlock, "a work waits for itself");
+  return nullptr;
+}
+
+bool any_work_leaf::start() {
+  static_cast<void>(check_beside());
   leave();
   if (is_ready()) return true;
   if (nodes_ == nullptr) nodes_ = new waiting_node[all_.size()];
@@ -141,13 +148,18 @@ rest_leaf::rest_leaf(pool_core& pool) : pool_(pool), holder_(&pool.draw_holder()
 rest_leaf::rest_leaf(pool_core& pool, std::string_view group)
     : pool_(pool), holder_(&pool.draw_holder()), of_group_(true), group_(pool.circles.find(group)) {}
 
-bool rest_leaf::start() {
+const void* rest_leaf::check_beside() {
   if (const work_core* const me = work_here(); me != nullptr && me->pool == &pool_) {
     if (!of_group_) throw error(errc::would_deadlock, "a work waits until its pool is idle");
     const group_core* const own = me->extras == nullptr ? nullptr : me->extras->group;
     if (own != nullptr && group_ != nullptr && pool_.circles.is_within(*me->extras->group, group_->name))
       throw error(errc::would_deadlock, "a work waits for its own group");
   }
+  return nullptr;
+}
+
+bool rest_leaf::start() {
+  static_cast<void>(check_beside());
   leave();
   if (me_ == nullptr) me_ = new rest_waiter;
   return is_ready();

@@ -162,6 +162,7 @@ class pool_core final : public crew_client {
   static void on_grace(work_core& w) noexcept;
 
   // ---- wait.cpp
+  [[nodiscard]] static bool was_called_off(const work_core& w) noexcept;
   bool wait(work_core& w, base::time_point deadline);
   void wait_helping(work_core& w);
   bool wait_group(std::string_view name, base::time_point deadline);

@@ -269,11 +269,16 @@ cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   return cancel_progress::ended;
 }
 
-/// A value and an exception are the awaiting task's. That the work was called off may have the cause that ends this task, too.
-bool work_leaf::is_discardable() noexcept {
-  const word now = target_->load();
-  return now.has(over) && !now.is(work_status::succeeded) && !now.is(work_status::failed);
+/// Returns true for a work that was taken back or stopped, and for one that failed because a work before it did not end well: the cause of a
+/// cancellation may have brought that about.
+bool pool_core::was_called_off(const work_core& w) noexcept {
+  const word now = w.load();
+  if (!now.has(over) || now.is(work_status::succeeded)) return false;
+  return !now.is(work_status::failed) || root_of_failure(w) != w.id;
 }
+
+/// A value and an exception are the awaiting task's. That the work was called off may have the cause that ends this task, too.
+bool work_leaf::is_discardable() noexcept { return pool_core::was_called_off(*target_); }
 
 work_leaf::~work_leaf() {
   if (node_ == nullptr) return;

@@ -211,6 +211,24 @@ task<int> a_job_of_a_pool(run_of_one& r) {
   auto job = r.around.jobs.submit(hour());
   co_return co_await job;
 }
+task<int> ends_with(pool::work<int>& job) { co_return co_await job; }
+task<int> ends_with_id(pool::thread_pool& jobs, pool::work_id id) {
+  const bool found = co_await jobs.async_wait(id);
+  co_return found ? 1 : 2;
+}
+// The cancellation of the first child calls the job off, and with it what the second one waits for.
+task<int> jobs_in_order(run_of_one& r) {
+  auto first = r.around.jobs.submit(hour());
+  auto second = r.around.jobs.submit([] { return 1; }, {.after = {first.id()}});
+  const auto [x, y] = co_await when_all(watched(r, ends_with(first)), watched(r, ends_with(second)));
+  co_return x + y;
+}
+task<int> a_job_by_its_id(run_of_one& r) {
+  auto job = r.around.jobs.submit(hour());
+  const auto [x, y] =
+      co_await when_all(watched(r, ends_with(job)), watched(r, ends_with_id(r.around.jobs, job.id())));
+  co_return x + y;
+}
 async_generator<int> gives_nothing() {
   auto work = spawn(hour());
   const int value = co_await work;
@@ -335,6 +353,8 @@ constexpr way ways[] = {
     {"a latch", a_latch},
     {"a notification", a_notification},
     {"a job of a pool", a_job_of_a_pool},
+    {"a job and the one after it", jobs_in_order},
+    {"a job by its id", a_job_by_its_id},
     {"a generator", a_generator},
     {"a stage of a stream", a_stage_of_a_stream},
     {"a question to an actor", a_question_to_an_actor},

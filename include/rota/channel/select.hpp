@@ -92,7 +92,8 @@ template <class... C>
 /// Ownership     The list has a name, unless it is a std::span. Neither the list nor its elements may change until the co_await is done: a
 ///               std::vector must not grow. A handle that has won is empty: erase it before the next select.
 /// Ordering      As select: of several that are ready each is equally likely. select_in_order() takes the first of the list.
-/// Failure       As select. An empty list: `std::invalid_argument` at the co_await. More than 64 elements: `std::invalid_argument`; for more
+/// Failure       As select. What the winner throws is thrown, and then there is no index: erase the handles that are not valid(), or select
+///               over result() of each, which gives an outcome with its index. An empty list: `std::invalid_argument` at the co_await. More than 64 elements: `std::invalid_argument`; for more
 ///               tasks, use a join_set. What the function throws is thrown, and nothing was started. std::bad_alloc: nothing was started.
 /// Cost          One allocation, for the leaves; else as select.
 /// Example       examples/select.cpp

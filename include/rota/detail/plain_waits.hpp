@@ -62,12 +62,12 @@ class plain_waits {
   }
   /// co_await them: std::expected<void, timed_out>.
   template <class Rep, class Period>
-  [[nodiscard]] limited<plain_wait<Primitive>> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+  limited<plain_wait<Primitive>> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
     return limited<plain_wait<Primitive>>(
         detail::saturating_span(span), primitive(), primitive().target(), primitive().since());
   }
   template <class Duration>
-  [[nodiscard]] limited<plain_wait<Primitive>> wait_until(
+  limited<plain_wait<Primitive>> wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
     return limited<plain_wait<Primitive>>(
         detail::saturating_deadline(time), primitive(), primitive().target(), primitive().since());

@@ -33,7 +33,9 @@ class ROTA_API works_leaf : public leaf {
   template <class... A>
   explicit works_leaf(pool_core& pool, A... which) : all_(pool, which...) {}
   ~works_leaf();
-  /// Throws errc::would_deadlock if a work waits for itself, std::bad_alloc.
+  /// Throws errc::would_deadlock if a work waits for itself.
+  const void* check_beside() final;
+  /// The same, and std::bad_alloc.
   bool start() final;
   [[nodiscard]] const work_batch& all() const noexcept { return all_; }
 
@@ -62,7 +64,9 @@ class ROTA_API any_work_leaf : public leaf {
   /// Throws std::invalid_argument if there are no ids.
   any_work_leaf(pool_core& pool, std::span<const work_id> ids);
   ~any_work_leaf();
-  /// Throws errc::would_deadlock if a work waits for itself alone, std::bad_alloc.
+  /// Throws errc::would_deadlock if a work waits for itself alone.
+  const void* check_beside() final;
+  /// The same, and std::bad_alloc.
   bool start() final;
   /// After the wait: the position of one that is over.
   [[nodiscard]] std::size_t found() const noexcept { return found_; }
@@ -95,7 +99,9 @@ class ROTA_API rest_leaf : public leaf {
   explicit rest_leaf(pool_core& pool);
   rest_leaf(pool_core& pool, std::string_view group);
   ~rest_leaf();
-  /// Throws errc::would_deadlock inside of a work that would wait for itself, std::bad_alloc.
+  /// Throws errc::would_deadlock inside of a work that would wait for itself.
+  const void* check_beside() final;
+  /// The same, and std::bad_alloc.
   bool start() final;
 
  private:

@@ -274,28 +274,28 @@ class ROTA_API thread_pool {
   // errc::would_deadlock where a coroutine job would wait for itself. Cost: two or three allocations for each wait.
 
   /// As wait(id): the co_await gives false if there is no such work.
-  [[nodiscard]] detail::work_wait async_wait(work_id id) { return {*core_, id}; }
+  detail::work_wait async_wait(work_id id) { return {*core_, id}; }
   /// As wait(ids): gives the ids of which there is none.
-  [[nodiscard]] detail::work_list_wait async_wait(std::span<const work_id> ids) { return {*core_, ids}; }
-  /// As wait(group).
-  [[nodiscard]] detail::rest_wait async_wait(std::string_view group) { return {*core_, group}; }
+  detail::work_list_wait async_wait(std::span<const work_id> ids) { return {*core_, ids}; }
+  /// As wait(group). A name that no work has had yet is an empty group for this wait, also if works get it before the co_await.
+  detail::rest_wait async_wait(std::string_view group) { return {*core_, group}; }
   /// As wait_any(ids): gives the id of one that is over, or that is unknown. Throws std::invalid_argument if there are no ids.
-  [[nodiscard]] detail::any_work_wait async_wait_any(std::span<const work_id> ids) { return {*core_, ids}; }
+  detail::any_work_wait async_wait_any(std::span<const work_id> ids) { return {*core_, ids}; }
   /// As wait_idle(). A moment of idleness that has passed before the task has looked is not seen.
-  [[nodiscard]] detail::rest_wait async_wait_idle() { return detail::rest_wait(*core_); }
+  detail::rest_wait async_wait_idle() { return detail::rest_wait(*core_); }
   /// As fetch<T>(id): gives a std::optional<outcome<T>>.
   template <class T>
-  [[nodiscard]] detail::fetch_wait<T> async_fetch(work_id id) {
+  detail::fetch_wait<T> async_fetch(work_id id) {
     return {*core_, id};
   }
   /// As fetch<T>(ids).
   template <class T>
-  [[nodiscard]] detail::fetch_list_wait<T> async_fetch(std::span<const work_id> ids) {
+  detail::fetch_list_wait<T> async_fetch(std::span<const work_id> ids) {
     return {*core_, ids};
   }
   /// As fetch<T>(group): of the works that the group has when this is called.
   template <class T>
-  [[nodiscard]] detail::fetch_group_wait<T> async_fetch(std::string_view group) {
+  detail::fetch_group_wait<T> async_fetch(std::string_view group) {
     return {*core_, group};
   }
   /// Works that are over and stored: forgets their results. How many.
@@ -331,7 +331,7 @@ class ROTA_API thread_pool {
   [[nodiscard]] subscription subscribe(observer& whom);
   [[nodiscard]] pool_stats stats() const;
   /// The last works that have failed, the oldest first: those whose status is `failed`, fetched or not. A work is there before
-  /// a wait for it ends. At most failed_work::most_kept; stats().failed counts all. Each costs the memory of its three texts. A work for
+  /// a wait for it ends, and after its own callback has returned. At most failed_work::most_kept; stats().failed counts all. Each costs the memory of its three texts. A work for
   /// which there was no memory is not there. Throws std::bad_alloc.
   [[nodiscard]] std::vector<failed_work> failed_works() const;
   /// Forgets one of them. Returns false if it is not there. Nothing else changes: works in whose `after` it stands fail all the same.

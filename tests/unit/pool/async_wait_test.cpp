@@ -3,6 +3,7 @@
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/cancel.hpp>
+#include <rota/channel/bounded.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/error.hpp>
 #include <rota/runtime.hpp>
@@ -12,6 +13,7 @@
 #include <rota/when.hpp>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -408,12 +410,38 @@ TEST(async_wait, in_a_job_for_itself_would_deadlock) {
   EXPECT_EQ(job.fetch().value(), std::vector<std::string>(5, "would deadlock"));
 }
 
+TEST(async_wait, in_a_select_beside_what_is_ready_would_deadlock_as_well) {
+  thread_pool p({.max_threads = 1});
+  auto job = p.submit([&]() -> task<int> {
+    auto [to, from] = channel::bounded<int>(1);
+    int refused = 0;
+    for (int i = 0; i < 32; ++i) {
+      static_cast<void>(to.try_send(i));
+      try {
+        static_cast<void>(co_await channel::select(p.async_wait_idle(), from.recv()));
+      } catch (const error& e) {
+        if (e.code() == errc::would_deadlock) ++refused;
+      }
+    }
+    co_return refused;
+  });
+  EXPECT_EQ(job.fetch().value(), 32);
+}
+
 TEST(async_wait, ends_with_the_pool_and_may_be_awaited_after_it) {
   manual_scheduler s;
   auto p = std::make_unique<thread_pool>(pool_options{.max_threads = 1});
   gate open;
-  const work_id running = p->submit([&] { open.pass(); }, {.group = "g"}).id();
+  std::atomic<bool> runs{false};
+  const work_id running = p->submit(
+                               [&] {
+                                 runs = true;
+                                 open.pass();
+                               },
+                               {.group = "g"})
+                              .id();
   const work_id queued = p->submit([] {}, {.group = "g"}).id();
+  until([&] { return runs.load(); });
   const work_id reserved = p->reserve();
   const std::array ids{running, queued, reserved};
   auto list = s.spawn([&]() -> task<> { static_cast<void>(co_await p->async_wait(ids)); });
@@ -423,8 +451,9 @@ TEST(async_wait, ends_with_the_pool_and_may_be_awaited_after_it) {
   s.run_until_idle();
   auto later = p->async_wait_idle();
   auto later_by_id = p->async_wait(queued);
+  thread_pool* const ending = p.get();  // lives until the work that runs has ended
   std::thread end([&] { p.reset(); });
-  until([&] { return p == nullptr || p->stats().cancelled != 0; });
+  until([&] { return ending->stats().cancelled != 0; });
   open.open();
   end.join();
   // The tasks were woken, and have not run: the pool has gone before them.
@@ -448,6 +477,11 @@ TEST(async_wait, by_tasks_of_a_runtime_that_is_shut_down_leaves_the_works_alone)
     static_cast<void>(rt.spawn([&]() -> task<> { co_await p.async_wait_idle(); }));
     static_cast<void>(
         rt.spawn([&]() -> task<> { static_cast<void>(co_await p.async_wait(busy.handle().id())); }));
+    until([&] {
+      const std::string now = rt.dump();
+      return now.find("an empty group of a pool") != std::string::npos &&
+             now.find("an idle pool") != std::string::npos && now.find("for pool works") != std::string::npos;
+    });
   }
   EXPECT_EQ(busy.handle().status(), work_status::running);
 }
