@@ -451,12 +451,12 @@ TEST(harness, names_are_kept_cut_at_255_and_without_control_characters) {
   manual_scheduler s;
   auto h = s.spawn([]() -> task<std::size_t> {
     this_task::set_name("first");
-    EXPECT_STREQ(core::current_task()->name, "first");
+    EXPECT_STREQ(core::current_task()->label.name(), "first");
     this_task::set_name("\x1b[31mred\x7f\n and caf\xc3\xa9");
-    EXPECT_STREQ(core::current_task()->name, "?[31mred?? and caf\xc3\xa9");
+    EXPECT_STREQ(core::current_task()->label.name(), "?[31mred?? and caf\xc3\xa9");
     const std::string longer(300, 'x');
     this_task::set_name(longer);
-    co_return std::string(core::current_task()->name).size();
+    co_return std::string(core::current_task()->label.name()).size();
   });
   s.run_until_idle();
   EXPECT_EQ(h.join(), 255U);
