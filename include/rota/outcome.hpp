@@ -36,8 +36,7 @@ using stored_t = std::conditional_t<std::is_void_v<T>,
 
 /// The end of a task. Plain data: copying it copies the value.
 ///
-/// Threads       As any value.
-/// Ownership     Owns the value or the exception.
+/// Ownership     Owns the value or the exception. Threads as any value.
 /// Failure       `value()` rethrows the exception, or throws `cancelled_error`. Nothing else throws.
 /// Cost          sizeof(T) and one word.
 /// Example       examples/outcome.cpp

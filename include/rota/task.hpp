@@ -48,17 +48,14 @@ class ROTA_DETAIL_IN_A_REGISTER task_base {
     if (frame_ != nullptr) destroy(*frame_);
   }
 
-  /// The same without a report.
-  void drop() noexcept {
-    if (frame_ != nullptr) destroy_unreported(*std::exchange(frame_, nullptr));
-  }
+  /// For a task that is not to run: destroys it, if it is there, without a report.
+  ROTA_API static void drop(promise_base*& frame) noexcept;
 
   promise_base* frame_;
 
  private:
   friend void demand_begin(task_base& work) noexcept;
   ROTA_API static void destroy(promise_base& frame) noexcept;
-  ROTA_API static void destroy_unreported(promise_base& frame) noexcept;
 };
 
 inline void demand_work(const task_base& work) noexcept { demand_work(work.valid()); }
@@ -145,7 +142,7 @@ ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
   awaiter operator co_await() && noexcept { return awaiter(frame_); }
 
   /// Destroys the task, which is not to run, with what its parameters keep. Such an end is not reported. An empty task stays empty.
-  void discard() && noexcept { this->drop(); }
+  void discard() && noexcept { this->drop(frame_); }
 
   /// For those who start it otherwise: gives the frame up.
   [[nodiscard]] core::promise_base* release() noexcept {
@@ -154,20 +151,21 @@ ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
   }
 
  private:
-  friend promise_type;
-  explicit task(promise_type& frame) noexcept : task_base(frame) {}
+  friend core::typed_promise<T>;
+  explicit task(core::promise_base& frame) noexcept : task_base(frame) {}
 };
 
 namespace core {
 
 template <class T>
-task<T> promise<T>::get_return_object(await_site coroutine) noexcept {
-  this->note_place(coroutine);
+task<T> typed_promise<T>::get_return_object(await_site coroutine) noexcept {
+  // For the report of a task that never starts. The file of the coroutine decides, not the library: no layout depends on NDEBUG.
+#if !defined(NDEBUG) && !ROTA_MODEL
+  this->keep_site(coroutine);
+#else
+  static_cast<void>(coroutine);
+#endif
   return task<T>(*this);
-}
-inline task<void> promise<void>::get_return_object(await_site coroutine) noexcept {
-  note_place(coroutine);
-  return task<void>(*this);
 }
 
 }  // namespace core

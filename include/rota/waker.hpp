@@ -23,8 +23,7 @@ struct waker_vtable {
 ///
 /// Threads       Any thread may wake, clone and drop; one waker object is used by one thread at a time.
 /// Ownership     Owns one reference: a task stays in memory, finished or not, while a waker for it lives.
-/// Ordering      What the caller did before `wake` happens before the task's next look at its leaf, also when the
-///               wake is redundant.
+/// Ordering      What the caller did before `wake`, redundant or not, happens before the task's next look at its leaf.
 /// Failure       Never. Waking a task that has ended does nothing.
 /// Cost          wake: one atomic read-modify-write, and one push if the task was idle. clone, drop: one each.
 /// Example       examples/custom_leaf.cpp

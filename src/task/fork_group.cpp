@@ -11,6 +11,10 @@
 
 namespace rota::core {
 
+void fork_group::refuse(std::size_t count) noexcept {
+  ROTA_FATAL("a when_* of more than 4294967294 children", count);
+}
+
 // ---- as tasks from the start ---------------------------------------------------------------------------------------
 
 bool fork_group::start() {

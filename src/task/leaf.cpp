@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace rota {
 
@@ -97,14 +98,17 @@ void thrown_in(const strand& running) noexcept {
 // would overflow the stack. From this depth on a frame goes right after the one that owned it, not in the middle of that.
 constexpr unsigned most_nested = 64;
 
-void task_base::destroy_unreported(promise_base& frame) noexcept {
+void task_base::drop(promise_base*& frame) noexcept {
   const unreported dropped;
-  destroy(frame);
+  if (promise_base* const gone = std::exchange(frame, nullptr)) destroy(*gone);
 }
 
 void task_base::destroy(promise_base& frame) noexcept {
   // What a reported task keeps goes without a report of its own: a chain of a million tasks is one mistake.
-  if (report_never_awaited(frame)) return destroy_unreported(frame);
+  if (report_never_awaited(frame)) {
+    const unreported kept;
+    return destroy(frame);
+  }
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.destroying == most_nested) {
     // It never ran, or its child has ended: nobody follows its parent any more.

@@ -20,10 +20,9 @@ struct ending {
 
 // PROTOCOL: the bond between a task and its family
 //   header::bond  the family, from before the task is scheduled on; null for a task that has none, or none any more
-//   Whoever exchanges it to null takes the task out of its family: the family itself when a child ends whose outcome is no
-//   concern of its own; the family when it closes and lets a finished child's handle go where it likes; or whoever gives
-//   up the handle of a child that has ended, who must then call dropped(). So a family that finds the bond of one of its
-//   children broken by somebody else waits for that call, and is there when it comes.
+//   The thread that exchanges it to null takes the task out of its family: the family's, when a child ends whose outcome it does not need, or when
+//   it closes and lets a finished child's handle go; or the thread that gives up the handle of a child that has ended, which then
+//   calls dropped(). A family that finds the bond of a child broken by another thread waits for that call.
 //   ended() is called once for each child, by the thread that ran it, and after it nothing of the family is touched.
 class ROTA_API family {
  public:

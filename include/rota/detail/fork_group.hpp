@@ -164,7 +164,7 @@ class ROTA_API fork_group : public leaf, public family {
 
   void set_members(promise_base** first, std::size_t count) noexcept {
     if (count >= parents) [[unlikely]]
-      ROTA_FATAL("a when_* of more than 4294967294 children", 0);
+      refuse(count);
     members_ = first;
     count_ = static_cast<std::uint32_t>(count);
   }
@@ -190,6 +190,8 @@ class ROTA_API fork_group : public leaf, public family {
   friend void promote(strand& running) noexcept;
 
   static constexpr std::uint32_t parents = 0xFFFF'FFFFU;
+  /// Ends the program: so many children are too many.
+  [[noreturn]] static void refuse(std::size_t count) noexcept;
 
   /// Starts the first child, with its siblings in the deque, `room` of them at most.
   [[gnu::always_inline]] std::coroutine_handle<> open(fork_context& here,

@@ -33,8 +33,7 @@ namespace core {
 //   | result | header room | frame_tag | coroutine frame: resume, destroy, promise, parameters, locals |
 //   ^ block                             ^ what the compiler sees
 //
-// The room lies outside the frame, so a root's parameters and promise can be destroyed at its end while header and
-// result stay for whoever holds a reference. Only a root's header is ever constructed.
+// So a root's parameters and promise can be destroyed at its end while header and result stay. Only a root's header is constructed.
 
 /// Checked against the real header in task/header.hpp.
 inline constexpr std::size_t header_room = 208;
@@ -241,9 +240,6 @@ class alignas(16) promise_base {
   // Await sites. A report names the program's line, and rota has coroutines of its own: theirs report the site of the frame around
   // them. A coroutine of the program keeps its site in its frame while it awaits what may run such a coroutine. Only the thread that
   // runs the task reads and writes it; dump() and the watchdog read activation::where.
-  [[gnu::always_inline]] void keep_site(await_site where) noexcept {
-    if (!where.is_in_library()) site_ = __builtin_bit_cast(const void*, where.location());
-  }
   [[nodiscard, gnu::always_inline]] std::source_location reported(await_site where) const noexcept {
     if (!where.is_in_library()) return where.location();
     if (parent != nullptr && parent->site_ != nullptr)
@@ -254,11 +250,8 @@ class alignas(16) promise_base {
   const void* site_ = nullptr;  // a std::source_location, as its one pointer
 
  protected:
-  /// For the report of a task that never starts. The file of the coroutine decides, not the library: no layout depends on NDEBUG.
-  [[gnu::always_inline]] void note_place([[maybe_unused]] await_site coroutine) noexcept {
-#if !defined(NDEBUG) && !ROTA_MODEL
-    keep_site(coroutine);
-#endif
+  [[gnu::always_inline]] void keep_site(await_site where) noexcept {
+    if (!where.is_in_library()) site_ = __builtin_bit_cast(const void*, where.location());
   }
 
   static void* allocate(std::size_t frame_bytes, std::size_t lead) {
@@ -331,6 +324,8 @@ class typed_promise : public promise_base {
   typed_promise() noexcept { ::new (static_cast<void*>(result_at<T>(room()))) outcome<T>(); }
   typed_promise(const typed_promise&) = delete;
   typed_promise& operator=(const typed_promise&) = delete;
+  ROTA_DETAIL_PASSES_ON task<T> get_return_object(
+      await_site coroutine = std::source_location::current()) noexcept;
   /// A root's result belongs to its header from now on.
   ~typed_promise() {
     if (!tag_of(frame_of_room(room())).keep) result().~outcome<T>();
@@ -403,9 +398,6 @@ class typed_promise : public promise_base {
 template <class T>
 class promise : public typed_promise<T> {
  public:
-  ROTA_DETAIL_PASSES_ON task<T> get_return_object(
-      await_site coroutine = std::source_location::current()) noexcept;
-
   template <class U = T>
     requires(!std::is_scalar_v<T> && std::is_convertible_v<U &&, T>)
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U&&>) {
@@ -424,8 +416,6 @@ class promise : public typed_promise<T> {
 template <>
 class promise<void> : public typed_promise<void> {
  public:
-  ROTA_DETAIL_PASSES_ON task<void> get_return_object(
-      await_site coroutine = std::source_location::current()) noexcept;
   void return_void() noexcept { result().construct(); }
 };
 

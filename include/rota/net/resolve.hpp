@@ -73,9 +73,8 @@ struct connect_options {
   std::vector<endpoint> name_servers;
 };
 
-/// A connection to one of a host's addresses, the first that answers (RFC 8305, "happy eyeballs"): the families take turns, each attempt begins
-/// `attempt_delay` after the one before it, or at once when that has failed, and goes on beside the later ones. The first to be connected stays; the others
-/// are cancelled, and have ended before this returns.
+/// A connection to the first of a host's addresses that answers (RFC 8305). The families take turns. Each attempt begins `attempt_delay` after the one
+/// before it, or when that has failed, and goes on beside the later ones. The other attempts are cancelled, and have ended before this returns.
 ///
 /// Threads       Any task of a runtime.
 /// Failure       What resolve() says; when all attempts have failed, the error of the last one. Cancelled, there is no connection.
