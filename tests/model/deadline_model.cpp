@@ -78,7 +78,7 @@ const scheduler_ops services::table{
 /// Runs a task on this fibre, and looks at its end.
 template <class T>
 outcome<T> run_here(task<T> work, services& around) {
-  header& done = enter(*work.release(), result_vtable_of<T>, &around);
+  header& done = enter(*work.release(), result_vtable_of<T>, &around, {});
   outcome<T> end = take_outcome<T>(done);
   drop(&done);
   return end;
