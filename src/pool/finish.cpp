@@ -4,6 +4,7 @@
 #include "pool/pool_core.hpp"
 #include "pool/watch.hpp"
 #include "task/unhandled.hpp"
+#include "task/unreported.hpp"
 
 #include <rota/error.hpp>
 #include <rota/pool/errors.hpp>
@@ -141,6 +142,13 @@ void pool_core::finish_failed(work_core* failed) noexcept {
   }
 }
 
+/// What the function of a work keeps that did not succeed was not forgotten by the program: a task in it goes without a report.
+void pool_core::drop_function(work_core& w, work_status how) noexcept {
+  if (how == work_status::succeeded) return w.type->destroy_function(w.body);
+  const core::unreported dropped;
+  w.type->destroy_function(w.body);
+}
+
 /// `failed`: those that end because this one did not end well are put in front of it.
 void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
   const word how = w.load();
@@ -150,7 +158,7 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
     keeper::cancel(e->timeout);
     keeper::cancel(e->backoff);
   }
-  if (status != work_status::abandoned && !w.function_gone) w.type->destroy_function(w.body);
+  if (status != work_status::abandoned && !w.function_gone) drop_function(w, status);
   const bool told = tell(w, status);
   w.has_untold_failure = !told && is_failure_of_its_own(w, status) && !is_cut_off(w);
   count_one(ends_as(status));

@@ -70,9 +70,9 @@ class held_works {
 //   One lock for all of them: they are few, and only works that name one come here. A group is never forgotten, so a pointer to it
 //   stays good. What is done to a group is done to the works that a snapshot, taken under the lock with a reference each, finds.
 //   A walk goes from a group to all that are above it, or below it, and comes to each once, however many ways lead there: it marks them.
-//   Who waits counts itself in before it looks. Who leaves later under the lock raises the counts of those above that have waiters, and
-//   puts them into a list; whoever takes one out of that wakes, without the lock. It also looks whether the group is empty: then all
-//   tasks that wait for it are granted, under that lock. See rest_waiters.
+//   A waiter counts itself in before it looks. The thread that takes a work out of a group later, under the lock, raises the counts of the groups above
+//   that have waiters, and puts them into a list. The thread that takes a group out of that list wakes, without the lock. It also looks
+//   whether the group is empty: then all tasks that wait for it are granted, under the lock. See rest_waiters.
 class groups {
  public:
   explicit groups(pool_core& pool) noexcept : pool_(pool) {}

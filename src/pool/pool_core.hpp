@@ -303,6 +303,7 @@ class pool_core final : public crew_client {
   bool tell(work_core& w, work_status how) noexcept;
   [[nodiscard]] static bool is_failure_of_its_own(const work_core& w, work_status how) noexcept;
   [[nodiscard]] bool is_cut_off(const work_core& w) const noexcept;
+  static void drop_function(work_core& w, work_status how) noexcept;
   void report_unseen(work_core& w) noexcept;
   void finish_one(work_core& w, work_core*& failed) noexcept;
   void announce(work_core& w, word how, work_core*& failed) noexcept;

@@ -42,7 +42,7 @@ void pool_core::undo(work_core& w) noexcept {
     if (w.extras->group != nullptr) circles.leave(*w.extras->group, w);
     if (w.extras->options.store_result) forget_stored(w);
   }
-  w.type->destroy_function(w.body);
+  drop_function(w, work_status::rejected);
   if (const word now = w.load(); now.refs() != 0 && !now.has(reserved)) return reject(w);
   w.type->destroy_result(w.body);
   delete std::exchange(w.extras, nullptr);

@@ -369,7 +369,7 @@ pool_core::on_execute pool_core::finish_run(work_core& w, work_status how, seat*
     return on_execute::done;
   }
   // Abandoned: the end was brought by whoever did that. Function and outcome are this thread's.
-  if (!w.function_gone) w.type->destroy_function(w.body);
+  if (!w.function_gone) drop_function(w, work_status::abandoned);
   w.type->destroy_result(w.body);
   w.body_gone = true;
   if (w.apply<rule::come_back>(seen) && seen.has(slept_on)) base::futex_wake_upper(&w.state, 1 << 20);

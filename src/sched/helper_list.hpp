@@ -27,7 +27,8 @@ namespace rota::sched {
 //
 // Workers are woken by their own protocol, also for a task for which a helper is called: one of the two finds the injector empty.
 //
-// Who touches what: the list and the bit of a helper in it, under mutex_; count_ is changed under mutex_, and read by any thread.
+// Who touches what: the list and the bit of a helper in it, under mutex_; count_ is changed under mutex_, and read by
+// producers without it.
 class helper_list {
  public:
   helper_list() = default;

@@ -108,7 +108,12 @@ std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child, bo
   const std::coroutine_handle<> frame = child.handle();
   const strand& front = *child.root;
   tag_of(frame.address()).keep = 1;
-  frame.destroy();
+  if (has_value) {
+    frame.destroy();
+  } else {
+    const unreported failed;
+    frame.destroy();
+  }
   if (has_value && front.in_place) return go_on(*forks_of_thread());
   return go_on_after(nullptr);
 }

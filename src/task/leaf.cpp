@@ -98,17 +98,9 @@ void thrown_in(const strand& running) noexcept {
 // would overflow the stack. From this depth on a frame goes right after the one that owned it, not in the middle of that.
 constexpr unsigned most_nested = 64;
 
-void task_base::drop(promise_base*& frame) noexcept {
-  const unreported dropped;
-  if (promise_base* const gone = std::exchange(frame, nullptr)) destroy(*gone);
-}
+namespace {
 
-void task_base::destroy(promise_base& frame) noexcept {
-  // What a reported task keeps goes without a report of its own: a chain of a million tasks is one mistake.
-  if (report_never_awaited(frame)) {
-    const unreported kept;
-    return destroy(frame);
-  }
+void destroy_nested(promise_base& frame) noexcept {
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.destroying == most_nested) {
     // It never ran, or its child has ended: nobody follows its parent any more.
@@ -124,6 +116,23 @@ void task_base::destroy(promise_base& frame) noexcept {
     next->handle().destroy();
   }
   --locals.destroying;
+}
+
+}  // namespace
+
+void task_base::drop(promise_base*& frame) noexcept {
+  const unreported dropped;
+  if (promise_base* const gone = std::exchange(frame, nullptr)) destroy(*gone);
+}
+
+void task_base::destroy(promise_base& frame) noexcept {
+  // What a reported task keeps goes without a report of its own: a chain of a million tasks is one mistake. So does what a generator keeps that
+  // its consumer leaves: no line of its body can run any more.
+  if (frame.root != nullptr || report_never_awaited(frame)) {
+    const unreported kept;
+    return destroy_nested(frame);
+  }
+  destroy_nested(frame);
 }
 
 }  // namespace core

@@ -24,12 +24,18 @@ void print_destroyer(const header& task) noexcept {
                about.line);
 }
 
+/// Returns true if this thread destroys the root frame of a task that an exception has ended: what its parameters keep was not forgotten.
+bool has_failed_here(const base::thread_locals& locals) noexcept {
+  auto* const task = static_cast<header*>(locals.task);
+  return task != nullptr && task->innermost.get() == nullptr && task->result().exception(task) != nullptr;
+}
+
 }  // namespace
 
 bool report_never_awaited(const promise_base& frame) noexcept {
   if (frame.root != nullptr || frame.kept_site() == nullptr) return false;
   const base::thread_locals& locals = base::this_thread_locals();
-  if (locals.dropping != 0 || std::uncaught_exceptions() != 0) return false;
+  if (locals.dropping != 0 || std::uncaught_exceptions() != 0 || has_failed_here(locals)) return false;
   const auto where = __builtin_bit_cast(std::source_location, frame.kept_site());
   std::fprintf(
       stderr,

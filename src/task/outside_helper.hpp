@@ -17,7 +17,7 @@ namespace rota::core {
 //   ended   the task that the helper waits for has ended     the completing thread, once           nothing
 //   called  a task was put where the helper may take it      a thread that calls a helper          take_call()
 //
-//   The helper sleeps while the word is 0. Whoever sets a bit then wakes the address.
+//   The helper sleeps while the word is 0. The thread that sets a bit then wakes the address.
 //   The completing thread reads nothing of the helper after it has set `ended`: the helper's stack may be gone.
 //   `before`, `after` and `is_listed` belong to the list of helpers, under its lock; so does the step that sets `called`: a helper that has
 //   left the list is not touched by a caller any more.
@@ -38,8 +38,8 @@ class outside_helper {
 
   /// Under the lock of the list, by a thread that has put a task where helpers may take it.
   void call() noexcept {
-    // release. Pairs with sleep(). The helper finds the task by the lock of the queue.
-    word_.fetch_or(called, base::order::release);
+    // relaxed. The helper takes the lock of the list after it has seen the bit, and so finds the task.
+    word_.fetch_or(called, base::order::relaxed);
     base::futex_wake(&word_, 1);
   }
   /// By the helper: it is going to look for tasks.
@@ -50,8 +50,8 @@ class outside_helper {
   /// By the helper: returns when a bit is set.
   void sleep() noexcept {
     // No deadline: a wake that is lost is a bug, and must look like one.
-    // acquire. Pairs with wake() and call().
-    while (word_.load(base::order::acquire) == 0)
+    // relaxed. The helper reads the word again by has_ended().
+    while (word_.load(base::order::relaxed) == 0)
       static_cast<void>(base::this_thread_locals().waits.wait(word_, 0, base::never));
   }
 

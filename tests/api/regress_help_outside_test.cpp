@@ -144,7 +144,7 @@ TEST(help_outside, a_helper_that_finds_nothing_is_woken_by_the_next_task) {
   }
 }
 
-// Each target can end only by a task that comes later, from a thread that sleeps meanwhile: whoever is called and leaves hands the call on.
+// Each target can end only by a task that comes later, from a thread that sleeps meanwhile: a helper that is called and leaves hands the call on.
 TEST(help_outside, several_helpers_hand_the_calls_on) {
   held_runtime held;
   constexpr int helpers = 4;

@@ -2,11 +2,14 @@
 #undef NDEBUG
 #include <gtest/gtest.h>
 
+#include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace rota::test {
@@ -80,6 +83,74 @@ TEST(a_task_that_is_never_awaited, is_not_reported_when_it_was_discarded) {
     EXPECT_FALSE(work.valid());
     std::move(work).discard();
   });
+  EXPECT_EQ(text, "");
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_when_a_pool_drops_the_job_that_holds_it) {
+  const std::string text = printed_by([] {
+    std::atomic<bool> runs{false};
+    std::atomic<bool> may_end{false};
+    pool::thread_pool p({.max_threads = 1, .queue_limit = 1, .on_full = pool::rejection::abort});
+    auto busy = p.submit([&] {
+      runs = true;
+      while (!may_end) std::this_thread::yield();
+    });
+    while (!runs) std::this_thread::yield();
+    auto cancelled = p.submit(takes(child()));
+    EXPECT_ANY_THROW(static_cast<void>(p.submit(takes(child())))) << "refused";
+    EXPECT_TRUE(cancelled.cancel());
+    auto with_all = p.submit(takes(child()));
+    static_cast<void>(p.cancel_all());
+    EXPECT_FALSE(with_all.fetch().has_value());
+    may_end = true;
+    busy.wait();
+    auto failed = p.submit([] { throw std::runtime_error("no"); });
+    EXPECT_TRUE(failed.fetch().has_exception());
+    auto after = p.submit(takes(child()), {.after = {failed.id()}});
+    EXPECT_TRUE(after.fetch().has_exception());
+  });
+  EXPECT_EQ(text, "");
+}
+
+task<int> fails() {
+  co_await yield();
+  throw std::runtime_error("failed");
+}
+task<> both(task<int> first, task<int> second) {
+  static_cast<void>(co_await std::move(first));
+  static_cast<void>(co_await std::move(second));
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_when_the_task_that_has_it_as_a_parameter_has_failed) {
+  const auto spawns = []() -> task<> {
+    auto h = spawn(both(fails(), child()));
+    auto end = h.result();
+    const auto how = co_await end;
+    EXPECT_TRUE(how.has_exception());
+  };
+  const auto forks = []() -> task<> {
+    try {
+      static_cast<void>(co_await when_all(both(fails(), child()), child()));
+    } catch (const std::runtime_error&) {
+    }
+  };
+  EXPECT_EQ(printed_by([&] { run_in_a_task(spawns()); }), "");
+  EXPECT_EQ(printed_by([&] { run_in_a_task(forks()); }), "");
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_when_it_goes_with_a_generator_that_is_left) {
+  const auto ahead = []() -> async_generator<int> {
+    for (;;) {
+      auto next = child();
+      co_yield 1;
+      co_yield co_await std::move(next);
+    }
+  };
+  const auto leaves = [&]() -> task<> {
+    auto all = ahead();
+    static_cast<void>(co_await all.next());
+  };
+  const std::string text = printed_by([&] { run_in_a_task(leaves()); });
   EXPECT_EQ(text, "");
 }
 

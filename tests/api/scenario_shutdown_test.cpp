@@ -269,7 +269,9 @@ TEST(scenario_shutdown, the_last_waker_fires_while_the_runtime_goes) {
       last.wake();
     });
     together.arrive_and_wait();
-    for (int i = 0; i < r % 64; ++i) std::this_thread::yield();  // now one is first, now the other
+    // Now one is first, now the other. It computes: on a loaded machine each yield would last as long as a slice of another program.
+    for (volatile int i = 0; i < 50 * (r % 64); i = i + 1) {
+    }
     rt.reset();
     waking.join();
     ASSERT_EQ(ended, r + 1);

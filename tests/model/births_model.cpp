@@ -12,6 +12,8 @@
 namespace rota::core {
 namespace {
 
+using model::exhaustive;
+using model::expect_holds;
 using model::expect_holds_everywhere;
 using testing::check;
 using testing::execution;
@@ -88,6 +90,9 @@ TEST(births_model, a_report_never_takes_the_site_of_one_task_for_that_of_another
     e.finally([&s] { s.check_end(); });
   };
   expect_holds_everywhere("births_report", body, 3);
+  testing::options stale = exhaustive("births_stale", 3);
+  stale.stale_reads = 1;
+  expect_holds(stale, body);
 }
 
 }  // namespace

@@ -222,8 +222,8 @@ void ask_and_end() {
   EXPECT_FALSE(rule::end(rule::end(asked, abandoned).next, force_stopped).applies);
 }
 
-/// A queue's lock: the thief takes works out under it while their owner runs. The owner holds its thread until all of them have run, and tells nobody
-/// that it blocks: without stealing they would wait for it for ever.
+/// A queue's lock: the thief takes works out under it while their owner runs. The owner holds its thread until all of them have run, and
+/// does not tell the pool that it blocks: without stealing they would wait for it for ever.
 void stealing_takes_works_out_of_the_queue_of_a_running_thread() {
   constexpr int works = 10;
   thread_pool pool({.min_threads = 2, .max_threads = 2});
