@@ -85,7 +85,7 @@ inline void demand_begin(task_base& work) noexcept { tag_of(work.frame_->handle(
 /// Cost          One allocation, recycled per thread. Awaiting: no atomic operation, and constant stack at any depth.
 /// Example       examples/task.cpp
 template <class T = void>
-class [[nodiscard("a task runs only when it is awaited or spawned: co_await it, or give it to spawn()")]]
+class [[gnu::warn_unused, nodiscard("a task does nothing without co_await or spawn()")]]
 ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
  public:
   using value_type = T;
@@ -158,7 +158,7 @@ ROTA_DETAIL_IN_A_REGISTER ROTA_DETAIL_CHECKED task : public core::task_base {
 namespace core {
 
 template <class T>
-task<T> typed_promise<T>::get_return_object(await_site coroutine) noexcept {
+[[gnu::always_inline]] inline task<T> typed_promise<T>::get_return_object(await_site coroutine) noexcept {
   // For the report of a task that never starts. The file of the coroutine decides, not the library: no layout depends on NDEBUG.
 #if !defined(NDEBUG) && !ROTA_MODEL
   this->keep_site(coroutine);

@@ -68,7 +68,7 @@ task<int> gives(int n) { co_return n; }
 
 void of_a_task(void (*call)(task<int>&)) {
   task<int> work = gives(1);
-  const task<int> taken = std::move(work);
+  [[maybe_unused]] const task<int> taken = std::move(work);
   call(work);
 }
 

@@ -42,7 +42,7 @@ std::size_t reports_in(const std::string& text) {
 void run_in_a_task(task<> work) { rota::run(std::move(work), {.workers = 1}); }
 
 TEST(a_task_that_is_never_awaited, is_reported_with_its_coroutine) {
-  const std::string text = printed_by([] { const auto forgotten = child(); });
+  const std::string text = printed_by([] { [[maybe_unused]] const auto forgotten = child(); });
   EXPECT_EQ(reports_in(text), 1U) << text;
   EXPECT_NE(text.find(here), std::string::npos) << text;
   EXPECT_NE(text.find("child"), std::string::npos) << text;
@@ -53,7 +53,7 @@ TEST(a_task_that_is_never_awaited, is_reported_with_the_task_that_destroyed_it) 
   const auto forgets = []() -> task<> {
     this_task::set_name("forgetful");
     co_await yield();
-    const auto forgotten = child();
+    [[maybe_unused]] const auto forgotten = child();
   };
   const std::string text = printed_by([&] { run_in_a_task(forgets()); });
   EXPECT_EQ(reports_in(text), 1U) << text;
@@ -72,7 +72,7 @@ TEST(a_task_that_is_never_awaited, is_reported_when_another_one_is_assigned_and_
 }
 
 TEST(a_task_that_is_never_awaited, is_not_reported_as_a_part_of_one_that_is) {
-  const std::string text = printed_by([] { const auto forgotten = takes(child()); });
+  const std::string text = printed_by([] { [[maybe_unused]] const auto forgotten = takes(child()); });
   EXPECT_EQ(reports_in(text), 1U) << text;
 }
 
@@ -172,7 +172,7 @@ TEST(a_task_that_was_awaited_or_spawned, is_not_reported) {
 
 TEST(a_task_that_is_never_awaited, is_not_reported_while_an_exception_unwinds) {
   const auto throws = [] {
-    const auto work = takes(child());
+    [[maybe_unused]] const auto work = takes(child());
     throw std::runtime_error("unwinds");
   };
   EXPECT_EQ(printed_by([&] { EXPECT_THROW(throws(), std::runtime_error); }), "");
@@ -181,7 +181,7 @@ TEST(a_task_that_is_never_awaited, is_not_reported_while_an_exception_unwinds) {
 TEST(a_task_that_is_never_awaited, is_not_reported_while_a_cancellation_unwinds) {
   bool has_begun = false;
   const auto waits = [&has_begun]() -> task<> {
-    const auto work = takes(child());
+    [[maybe_unused]] const auto work = takes(child());
     has_begun = true;
     co_await sleep_for(1h);
   };

@@ -227,7 +227,7 @@ TEST(scenario_pool, an_empty_function_or_task_is_refused) {
   EXPECT_THROW(static_cast<void>(p.submit(empty, {.name = "n", .id = mine})), std::invalid_argument);
   EXPECT_THROW(static_cast<void>(p.submit(none)), std::invalid_argument);
   task<int> given_away = one();
-  const task<int> kept = std::move(given_away);
+  [[maybe_unused]] const task<int> kept = std::move(given_away);
   EXPECT_THROW(static_cast<void>(p.submit(std::move(given_away))), std::invalid_argument);
   EXPECT_THROW(p | empty, std::invalid_argument);
   EXPECT_FALSE(p.find("n"));

@@ -1,16 +1,16 @@
 // A call whose co_await was forgotten: the compiler names the remedy, for a task and for what only waits.
-// EXPECT: remedy_fails.cpp:30:.*a task runs only when it is awaited or spawned: co_await it, or give it to spawn
-// EXPECT: remedy_fails.cpp:31:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:32:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:33:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:34:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:35:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:36:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:37:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:38:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:39:.*a task runs only when it is awaited or spawned: co_await it, or give it to spawn
-// EXPECT: remedy_fails.cpp:40:.*nothing happens before it is awaited: co_await it
-// EXPECT: remedy_fails.cpp:41:.*nothing happens before it is awaited: co_await it
+// EXPECT: remedy_fails.cpp:30:.*a task does nothing without co_await or spawn
+// EXPECT: remedy_fails.cpp:31:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:32:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:33:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:34:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:35:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:36:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:37:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:38:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:39:.*a task does nothing without co_await or spawn
+// EXPECT: remedy_fails.cpp:40:.*does nothing without co_await
+// EXPECT: remedy_fails.cpp:41:.*does nothing without co_await
 #include <rota/channel/bounded.hpp>
 #include <rota/fs/whole_file.hpp>
 #include <rota/gate/mailbox.hpp>

@@ -46,8 +46,9 @@
 #define ROTA_DETAIL_KEPT
 #endif
 
-/// Of a class whose objects do nothing by themselves: a compiler that sees one dropped says what is missing.
-#define ROTA_DETAIL_AWAIT_IT [[nodiscard("nothing happens before it is awaited: co_await it")]]
+/// Of a class whose objects do nothing by themselves. The compiler warns, and names the remedy, where a call drops such an object; and it
+/// warns of a variable that keeps one and is never used.
+#define ROTA_DETAIL_AWAIT_IT [[gnu::warn_unused, nodiscard("does nothing without co_await")]]
 
 namespace rota::detail {
 

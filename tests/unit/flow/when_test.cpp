@@ -447,7 +447,7 @@ TEST_P(when_in_order, what_is_never_awaited_never_starts) {
   int alive = 0;
   {
     auto with = [](tally) -> task<void> { co_await forever(); };
-    const auto unused = when_all(with(tally(alive)), with(tally(alive)));
+    [[maybe_unused]] const auto unused = when_all(with(tally(alive)), with(tally(alive)));
     EXPECT_EQ(alive, 2);
   }
   EXPECT_EQ(alive, 0);

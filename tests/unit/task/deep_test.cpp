@@ -158,7 +158,7 @@ task<int> wrapped(int levels, event* e) {
 TEST(deep, tasks_in_tasks_that_never_start_are_destroyed_without_recursion) {
   on_a_small_stack([] {
     {
-      const task<int> never = wrapped(million, nullptr);
+      [[maybe_unused]] const task<int> never = wrapped(million, nullptr);
     }
     EXPECT_EQ(destroyed, million);
   });
@@ -218,13 +218,14 @@ task<> owns_one(test::note /*only*/) { co_return; }
 TEST(deep, a_few_nested_tasks_go_in_the_order_of_the_compiler) {
   test::journal expected;
   {
-    const task<> never =
+    [[maybe_unused]] const task<> never =
         owns(test::note(expected, "first"), test::note(expected, "inner"), test::note(expected, "last"));
   }
   test::journal j;
   {
     auto inner = owns_one(test::note(j, "inner"));
-    const task<> never = owns(test::note(j, "first"), std::move(inner), test::note(j, "last"));
+    [[maybe_unused]] const task<> never =
+        owns(test::note(j, "first"), std::move(inner), test::note(j, "last"));
   }
   EXPECT_EQ(j.text(), expected.text());
 }

@@ -285,7 +285,8 @@ TEST(frames, also_when_it_is_awaited_never_started_or_cancelled) {
   bank b;
   counted::reset();
   {
-    const auto never = paid_by(std::allocator_arg, account<std::byte>(b), counted(3), nullptr);
+    [[maybe_unused]] const auto never =
+        paid_by(std::allocator_arg, account<std::byte>(b), counted(3), nullptr);
   }
   EXPECT_EQ(b.taken, b.given);
   {
