@@ -154,6 +154,37 @@ TEST(a_task_that_is_never_awaited, is_not_reported_when_it_goes_with_a_generator
   EXPECT_EQ(text, "");
 }
 
+async_generator<int> fails_ahead(task<int> /*unused*/, bool at_once) {
+  if (!at_once) co_yield 1;
+  throw std::runtime_error("no more");
+}
+
+TEST(a_task_that_is_never_awaited, is_not_reported_when_the_generator_that_keeps_it_fails) {
+  const auto asks = []() -> task<> {
+    for (const bool at_once : {true, false}) {
+      auto all = fails_ahead(child(), at_once);
+      try {
+        while (true) static_cast<void>(co_await all.next());
+      } catch (const std::runtime_error&) {
+      }
+    }
+  };
+  const std::string text = printed_by([&] { run_in_a_task(asks()); });
+  EXPECT_EQ(text, "");
+}
+
+async_generator<int> ignores_and_ends(task<int> /*unused*/) { co_yield 1; }
+
+TEST(a_task_that_is_never_awaited, is_reported_when_the_generator_that_keeps_it_ends) {
+  const auto asks = []() -> task<> {
+    auto all = ignores_and_ends(child());
+    static_cast<void>(co_await all.next());
+    static_cast<void>(co_await all.next());
+  };
+  const std::string text = printed_by([&] { run_in_a_task(asks()); });
+  EXPECT_EQ(reports_in(text), 1U) << text;
+}
+
 TEST(a_task_that_was_awaited_or_spawned, is_not_reported) {
   const auto uses = []() -> task<> {
     static_cast<void>(co_await child());

@@ -203,14 +203,24 @@ class ROTA_DETAIL_AWAIT_IT next_of {
   given await_resume() {
     if (*frame_ == nullptr) return given();
     if (!typed().has_ended()) return typed().take();
-    std::exception_ptr thrown = typed().take_exception();
-    std::coroutine_handle<promise>::from_promise(typed()).destroy();
-    *frame_ = nullptr;
-    if (thrown != nullptr) std::rethrow_exception(std::move(thrown));
+    const ended last(*frame_);
+    if (std::exception_ptr thrown = typed().take_exception()) std::rethrow_exception(std::move(thrown));
     return given();
   }
 
  private:
+  /// Destroys the frame of a generator that has ended: after a failure while the exception unwinds, so what its parameters keep is not
+  /// reported as forgotten.
+  struct ended {
+    explicit ended(promise_base*& owner) noexcept : frame(owner) {}
+    ended(const ended&) = delete;
+    ended& operator=(const ended&) = delete;
+    ~ended() {
+      std::coroutine_handle<promise>::from_promise(static_cast<promise&>(*frame)).destroy();
+      frame = nullptr;
+    }
+    promise_base*& frame;
+  };
   [[nodiscard]] promise& typed() const noexcept { return static_cast<promise&>(**frame_); }
   promise_base** frame_;
 };
