@@ -28,6 +28,12 @@ namespace rota::core {
 //   The bad interleaving. T1 (a report) reads id 1. T2 clears the entry, and T3 uses it for task 2 with another site. T1 reads that
 //   site and reports it for task 1. Why it cannot happen: T3's store of the site releases what T3 has acquired, the cleared id. T1
 //   acquires the site and reads the id a second time: it finds another value than 1, and drops what it has read.
+//
+//   Two threads write site_, one after the other: T2 (the task has begun) and T3 (the next task's site). T2 clears the id with release
+//   and T3 acquires the cleared id, so T2's store is the earlier one. Otherwise the entry could keep the site of the task that has gone.
+//
+//   A table that is full: the owner looks at `most_tries` entries and gives up. The task then enters the registry before it is queued, so a
+//   report finds it there. A registry's list costs a lock when the task enters and another when it leaves.
 class birth {
  public:
   struct seen {
@@ -38,7 +44,8 @@ class birth {
 
   /// Owner. Returns false if another task has this entry.
   [[nodiscard]] bool note(std::uint64_t id, const void* site) noexcept {
-    // acquire. Pairs with clear(): a report that sees the site below does not see the id from before that.
+    // acquire. Pairs with clear(): a report that sees the site below does not see the id from before that, and the site below is written
+    // after that of note_begun().
     if (id_.load(base::order::acquire) != 0) return false;
     // release. Pairs with read(): see the protocol.
     site_.store(reinterpret_cast<std::uintptr_t>(site), base::order::release);
@@ -55,7 +62,7 @@ class birth {
   }
   /// By the thread that runs the task.
   void clear() noexcept {
-    // release. Pairs with note().
+    // release. Pairs with note(): the stores of note_begun() come before those of the next task.
     id_.store(0, base::order::release);
   }
   /// Any thread.
