@@ -174,6 +174,9 @@ struct world {
 
 namespace {
 
+/// Throws if what a wait needs could not be opened: the cell then ends with a failure, and does not test less than it says.
+void demand(const auto& opened) { static_cast<void>(opened.value()); }
+
 // ---- sockets
 
 task<int> an_accept(run_of_one& /*r*/) {
@@ -196,7 +199,7 @@ task<int> a_connect_by_name(run_of_one& r) {
 task<int> a_read(run_of_one& /*r*/) {
   auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0)).value();
   auto stream = co_await net::tcp_stream::connect(listener.local_endpoint().value());
-  if (!stream.has_value()) co_return co_await hour();
+  demand(stream);
   std::array<std::byte, 8> bytes{};
   static_cast<void>(co_await stream->read(bytes));
   co_return 1;
@@ -204,7 +207,7 @@ task<int> a_read(run_of_one& /*r*/) {
 task<int> a_write(run_of_one& /*r*/) {
   auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0)).value();
   auto stream = co_await net::tcp_stream::connect(listener.local_endpoint().value());
-  if (!stream.has_value()) co_return co_await hour();
+  demand(stream);
   const std::vector<std::byte> bytes(65536);
   for (;;) {
     const auto written = co_await stream->write(bytes);
@@ -221,7 +224,7 @@ task<int> a_datagram(run_of_one& /*r*/) {
 task<int> readiness(run_of_one& /*r*/) {
   auto listener = net::tcp_listener::bind(net::endpoint::loopback_v4(0)).value();
   auto stream = co_await net::tcp_stream::connect(listener.local_endpoint().value());
-  if (!stream.has_value()) co_return co_await hour();
+  demand(stream);
   static_cast<void>(co_await stream->readable());
   co_return 1;
 }
@@ -311,7 +314,7 @@ task<int> whole_files(run_of_one& r) {
 }
 task<int> a_change_of_a_folder(run_of_one& /*r*/) {
   auto changes = fs::watcher::open();
-  if (!changes.has_value()) co_return co_await hour();
+  demand(changes);
   const auto first = co_await changes->next();
   co_return first.has_value() ? 1 : 2;
 }
@@ -320,7 +323,7 @@ task<int> a_change_of_a_folder(run_of_one& /*r*/) {
 
 task<int> a_process(run_of_one& /*r*/) {
   auto started = co_await process::command("/bin/sleep").arg("3600").spawn();
-  if (!started.has_value()) co_return co_await hour();
+  demand(started);
   static_cast<void>(co_await started->wait());
   co_return 1;
 }
@@ -342,7 +345,7 @@ task<int> short_processes(run_of_one& /*r*/) {
 }
 task<int> a_signal_of_the_system(run_of_one& /*r*/) {
   auto signals = unix_signal::open({SIGUSR2});
-  if (!signals.has_value()) co_return co_await hour();
+  demand(signals);
   static_cast<void>(co_await signals->next());
   co_return 1;
 }
