@@ -220,12 +220,13 @@ class broadcast_receiver {
   plain_leaf recv() noexcept { return plain_leaf(*this); }
   /// The same without waiting: or `empty`.
   [[nodiscard]] item_or try_recv() {
+    detail::broadcast_ring<T>& on = *on_;
     typename detail::broadcast_ring<T>::value got;
     no_item why{recv_status::empty};
-    if (!on_->fetch(at_, got, why)) return std::unexpected(why);
+    if (!on.fetch(at_, got, why)) return std::unexpected(why);
     detail::before_items();
     item_or copy(std::in_place, std::as_const(got.get()));
-    on_->move_on(at_);
+    on.move_on(at_);
     return copy;
   }
   /// co_await them: also `timed_out`.

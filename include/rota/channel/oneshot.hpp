@@ -177,8 +177,9 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
   oneshot_sender& operator=(const oneshot_sender&) = delete;
   ~oneshot_sender() {
     if (on_ == nullptr) return;
-    on_->close();
-    if (on_->leave_sender()) on_->free();
+    auto& on = *on_;
+    on.close();
+    if (on.leave_sender()) on.free();
   }
 
   /// Never waits: std::move(tx).send(x). `closed`: the receiver has gone, or has closed it.
@@ -200,16 +201,17 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
 
   [[nodiscard]] core::wait_target to_close() noexcept { return on_->to_close(); }
   send_status put(T& item) noexcept {
-    if (is_closed()) return send_status::closed;
-    on_->put(item);
-    if (on_->publish_and_leave()) {
+    auto& on = *on_;
+    if (on.is_closed()) return send_status::closed;
+    on.put(item);
+    if (on.publish_and_leave()) {
       on_ = nullptr;
       return send_status::sent;
     }
-    if (on_->publish()) return send_status::sent;
+    if (on.publish()) return send_status::sent;
     detail::before_items();
-    detail::give_back(item, *on_->value());
-    on_->destroy_item();
+    detail::give_back(item, *on.value());
+    on.destroy_item();
     return send_status::closed;
   }
 
@@ -241,8 +243,9 @@ class oneshot_receiver {
   oneshot_receiver& operator=(const oneshot_receiver&) = delete;
   ~oneshot_receiver() {
     if (on_ == nullptr) return;
-    on_->close();
-    if (on_->leave_receiver()) on_->free();
+    auto& on = *on_;
+    on.close();
+    if (on.leave_receiver()) on.free();
   }
 
   /// co_await it: a std::optional<T>; nothing: the sender went without, or the item was taken before.
@@ -250,8 +253,9 @@ class oneshot_receiver {
     return detail::oneshot_leaf<T, std::optional<T>>(*on_);
   }
   [[nodiscard]] status_or try_recv() noexcept {
-    const detail::look did = on_->ask();
-    if (did == detail::look::got) return on_->template take<status_or>();
+    auto& on = *on_;
+    const detail::look did = on.ask();
+    if (did == detail::look::got) return on.template take<status_or>();
     return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
   }
   template <class Rep, class Period>
@@ -264,10 +268,11 @@ class oneshot_receiver {
   }
   /// Block the thread; in a task, co_await recv() instead.
   [[nodiscard]] std::optional<T> blocking_recv() {
+    auto& on = *on_;
     core::wait_node me;
-    static_cast<void>(core::block(on_->to_receive(), me));
-    if (on_->ask() != detail::look::got) return std::nullopt;
-    return on_->template take<std::optional<T>>();
+    static_cast<void>(core::block(on.to_receive(), me));
+    if (on.ask() != detail::look::got) return std::nullopt;
+    return on.template take<std::optional<T>>();
   }
   template <class Rep, class Period>
   [[nodiscard]] status_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {

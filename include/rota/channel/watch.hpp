@@ -111,9 +111,10 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
  public:
   /// Never waits: `sent`, or `closed`. Also if nobody is there to hear of it: who comes later finds it.
   send_status send(T value) {
-    on_->demand_unmodified();
+    detail::watch_state<T>& on = *on_;
+    on.demand_unmodified();
     typename detail::watch_state<T>::value next(std::move(value));
-    return on_->replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
+    return on.replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
   }
   /// The same, and gives the value that was there before. `closed` if somebody has called close(), and for no other reason: without a receiver it
   /// sends as well. Then the value that there is stays, nothing is copied, and `value` is gone.

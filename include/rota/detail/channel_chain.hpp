@@ -106,10 +106,15 @@ class ROTA_API chain {
   /// `sent`: there is a place; `closed`. Throws std::bad_alloc.
   send_status try_place(slot*& place);
   look claim_item(slot*& place) noexcept;
-  /// For who does not wait; not_now: it is empty.
+  /// For a caller that does not wait; not_now: it is empty. As in the ring.
   look try_item(slot*& place) noexcept {
     const look did = claim_item(place);
-    return did == look::not_now ? claim_item_in_transit(place) : did;
+    if (did != look::not_now) [[likely]]
+      return did;
+    slot* arrived = nullptr;
+    const look then = claim_item_in_transit(arrived);
+    place = arrived;
+    return then;
   }
   void publish(slot& place) noexcept {
     chain_block& at = *room_of(place).of.get();

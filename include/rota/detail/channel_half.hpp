@@ -289,10 +289,11 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   /// Never waits for an item to be sent; for another thread that is just putting in the one that comes next, it does: see Locks and Cost of
   /// basic_sender. So `empty` means that the channel was empty. Or `closed`, or `forked`: see Failure.
   [[nodiscard]] status_or try_recv() noexcept {
+    Core& on = *on_;
     typename Core::slot* place = nullptr;
-    const detail::look did = on_->try_item(place);
+    const detail::look did = on.try_item(place);
     if (did == detail::look::got) [[likely]]
-      return detail::take<status_or, T>(*on_, *place);
+      return detail::take<status_or, T>(on, *place);
     return std::unexpected(detail::why_no_item(did));
   }
   /// co_await them: a std::expected<T, recv_status>.
@@ -307,9 +308,10 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
 
   /// Block the thread; in a task, co_await recv() instead.
   [[nodiscard]] std::optional<T> blocking_recv() {
+    Core& on = *on_;
     core::wait_node me;
-    if (core::block(on_->to_receive(), me) != core::wait_end::granted) return std::nullopt;
-    return detail::take<std::optional<T>, T>(*on_, Core::place_of(me));
+    if (core::block(on.to_receive(), me) != core::wait_end::granted) return std::nullopt;
+    return detail::take<std::optional<T>, T>(on, Core::place_of(me));
   }
   template <class Rep, class Period>
   [[nodiscard]] status_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
@@ -335,9 +337,10 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   template <detail::holds_many<T> Out>
   [[nodiscard]] count_or try_recv_many(Out& out, std::size_t most) {
     detail::make_room(out, most);
+    Core& on = *on_;
     typename Core::slot* place = nullptr;
-    const detail::look did = on_->try_item(place);
-    if (did == detail::look::got) return detail::take_many<T>(*on_, place, out, most);
+    const detail::look did = on.try_item(place);
+    if (did == detail::look::got) return detail::take_many<T>(on, place, out, most);
     return std::unexpected(detail::why_no_item(did));
   }
   /// co_await them: a std::expected<std::size_t, recv_status>.

@@ -119,15 +119,25 @@ class ROTA_API ring {
       call_receiver(place);
   }
 
-  /// For who does not wait; not_now: it is empty.
+  /// For a caller that does not wait; not_now: it is empty. The slow path has a variable of its own, so that `place` need not be in memory.
   look try_item(slot*& place) noexcept {
     const look did = claim_item(place);
-    return did == look::not_now ? claim_item_in_transit(place) : did;
+    if (did != look::not_now) [[likely]]
+      return did;
+    slot* arrived = nullptr;
+    const look then = claim_item_in_transit(arrived);
+    place = arrived;
+    return then;
   }
   /// A place, or what the policy says instead; `sent`, `sent_over_oldest`: there is a place.
   send_status try_place(slot*& place) noexcept {
     const look did = claim_place(place);
-    return did == look::got ? send_status::sent : without_room(did, place);
+    if (did == look::got) [[likely]]
+      return send_status::sent;
+    slot* freed = nullptr;
+    const send_status then = without_room(did, freed);
+    place = freed;
+    return then;
   }
 
   // ---- waiting
