@@ -156,19 +156,22 @@ void chain::free_rooms(chain_room* first) const noexcept {
   while (first != nullptr) free_room(std::exchange(first, first->next_spare));
 }
 
-/// By a sender that has found this block at the tail, before it claims the first place.
-void chain::enter(std::uint64_t number) {
+void chain::throw_no_memory() { throw std::bad_alloc(); }
+
+/// By a sender that has found this block at the tail, before it claims the first place. Returns false if there is no memory.
+bool chain::enter(std::uint64_t number) noexcept {
   spare with;
   while (!try_enter(number, with)) {  // once or twice: then there is enough
     try {
       if (with.block == nullptr) with.block = new chain_block;
       if (with.room == nullptr) with.room = make_room();
-    } catch (...) {
+    } catch (const std::bad_alloc&) {
       keep_spare(with);
-      throw;
+      return false;
     }
   }
   if (with.block != nullptr || with.room != nullptr) keep_spare(with);
+  return true;
 }
 
 /// Takes what it has from `with`, else what there is. False: that is not enough. True: this one or another sender has entered it.
@@ -193,7 +196,7 @@ bool chain::try_enter(std::uint64_t number, spare& with) noexcept {
   last_->full.store(0, base::order::release);
   // release. Pairs with find(): and who sees the number sees it empty.
   last_->turn.store((number + 1) << 1U, base::order::release);
-  // release. Pairs with try_place(): the room is there, and the next block.
+  // release. Pairs with claim_place(): the room is there, and the next block.
   at.turn.store(number << 1U | entered, base::order::release);
   // release. The same: so is the block.
   tail_block_.store(&at, base::order::release);

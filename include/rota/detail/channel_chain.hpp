@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 
 #include <rota/detail/base_mutex.hpp>
 #include <rota/detail/channel_core.hpp>
@@ -104,7 +103,12 @@ class ROTA_API chain {
     return reinterpret_cast<std::byte*>(&place - index) + first_item_ + index * item_bytes_;
   }
   /// `sent`: there is a place; `closed`. Throws std::bad_alloc.
-  send_status try_place(slot*& place);
+  send_status try_place(slot*& place) {
+    const send_status did = claim_place(place);
+    if (did == no_memory) [[unlikely]]
+      throw_no_memory();
+    return did;
+  }
   look claim_item(slot*& place) noexcept;
   /// For a caller that does not wait; not_now: it is empty. As in the ring.
   look try_item(slot*& place) noexcept {
@@ -117,8 +121,9 @@ class ROTA_API chain {
     return then;
   }
   void publish(slot& place) noexcept {
-    chain_block& at = *room_of(place).of.get();
-    const std::uint64_t bit = std::uint64_t{1} << index_of(place);
+    const std::size_t index = index_of(place);
+    chain_block& at = *room_of(place, index).of.get();
+    const std::uint64_t bit = std::uint64_t{1} << index;
     // release. The item is seen by who finds the place full. It was not full, so adding the bit sets it.
     const std::uint64_t before = at.full.fetch_add(bit, base::order::release);
     if ((before & receiver_waits) != 0) [[unlikely]]
@@ -126,7 +131,7 @@ class ROTA_API chain {
   }
   void free(slot& place) noexcept {
     const std::size_t index = index_of(place);
-    const chain_block* const at = room_of(place).of.get();
+    const chain_block* const at = room_of(place, index).of.get();
     // release. What was moved out comes before the end of the room, or what the next one moves in.
     place.mark.store(static_cast<std::uint8_t>(index | taken), base::order::release);
     // relaxed. A guess: see sweep.
@@ -142,17 +147,14 @@ class ROTA_API chain {
   /// receivers is an end, which join() says.
   bool try_send_now(core::wait_node& me) noexcept {
     slot* place = nullptr;
-    try {
-      if (try_place(place) != send_status::sent) return false;
-    } catch (const std::bad_alloc&) {
-      place = nullptr;
-    }
+    if (claim_place(place) == send_status::closed) return false;
     me.got = reinterpret_cast<std::uintptr_t>(place);
     return true;
   }
   /// Of a send that was granted. Throws std::bad_alloc.
   static slot& claimed_place(const core::wait_node& me) {
-    if (me.got == 0) throw std::bad_alloc();
+    if (me.got == 0) [[unlikely]]
+      throw_no_memory();
     return place_of(me);
   }
   bool try_receive_now(core::wait_node& me) noexcept {
@@ -180,6 +182,7 @@ class ROTA_API chain {
   static constexpr std::uint64_t entered = 1;
   static constexpr std::uint64_t unused = ~std::uint64_t{0};
   static constexpr std::uint8_t taken = 0x80;
+  static constexpr send_status no_memory{0x81};  // never returned to users
 #if ROTA_MODEL && !ROTA_SIMULATED
   static constexpr std::size_t most_in_block = 2;
 #else
@@ -204,8 +207,9 @@ class ROTA_API chain {
     // relaxed. The index never changes.
     return place.mark.load(base::order::relaxed) & ~std::size_t{taken};
   }
-  [[nodiscard]] static chain_room& room_of(slot& place) noexcept {
-    return *(reinterpret_cast<chain_room*>(&place - index_of(place)) - 1);
+  /// `index`: that of the place.
+  [[nodiscard]] static chain_room& room_of(slot& place, std::size_t index) noexcept {
+    return *(reinterpret_cast<chain_room*>(&place - index) - 1);
   }
   [[nodiscard]] static slot* slots_of(chain_room& room) noexcept {
     return reinterpret_cast<slot*>(&room + 1);
@@ -218,7 +222,10 @@ class ROTA_API chain {
 
   [[nodiscard]] chain_room* make_room() const;
   void free_room(chain_room* room) const noexcept;
-  void enter(std::uint64_t number);
+  send_status claim_place(slot*& place) noexcept;
+  /// Out of line: an exception in the code of each send would keep that from being inlined.
+  [[noreturn, gnu::cold]] static void throw_no_memory();
+  [[nodiscard]] bool enter(std::uint64_t number) noexcept;
   [[nodiscard]] bool try_enter(std::uint64_t number, spare& with) noexcept;
   void keep_spare(const spare& what) noexcept;
   void keep_room(chain_room& room, chain_room*& gone) noexcept;
@@ -265,7 +272,8 @@ class ROTA_API chain {
   [[maybe_unused]] std::byte after_head_[apart];
 };
 
-inline send_status chain::try_place(slot*& place) {
+/// `sent`, `closed` or `no_memory`.
+inline send_status chain::claim_place(slot*& place) noexcept {
   // relaxed. A guess; the exchange decides.
   std::uint64_t seen = tail_.load(base::order::relaxed);
   for (;;) {
@@ -275,7 +283,7 @@ inline send_status chain::try_place(slot*& place) {
     chain_block& at = *tail_block_.load(base::order::acquire);
     // acquire. Pairs with try_enter(): so is its room, and the next block.
     if (at.turn.load(base::order::acquire) != ((seen >> index_bits_) << 1U | entered)) [[unlikely]] {
-      enter(seen >> index_bits_);
+      if (!enter(seen >> index_bits_)) return no_memory;
       // relaxed. Again a guess.
       seen = tail_.load(base::order::relaxed);
       continue;

@@ -15,8 +15,9 @@ namespace rota::channel::detail {
 template <class T, class Core>
 void put(Core& on, typename Core::slot& place, T& item) noexcept {
   before_items();
-  base::note_write(on.item_in(place));
-  ::new (on.item_in(place)) T(std::move(item));
+  void* const here = on.item_in(place);
+  base::note_write(here);
+  ::new (here) T(std::move(item));
   on.publish(place);
 }
 
