@@ -14,18 +14,12 @@ constexpr unsigned most_searchers = 8;
 idle::idle(unsigned workers)
     : workers_(workers), cap_(std::min(workers, 2 * most_searchers)), bits_(workers) {}
 
-std::optional<idle::claim> idle::after_ring() noexcept {
-  // seq_cst. The second of the four seq_cst accesses: after the publish, against park's RMW and its re-scan.
-  return claim_one(word_.load(base::order::seq_cst));
-}
-
 std::optional<idle::claim> idle::after_injector() noexcept {
   // seq_cst. Same word as announce_park(): of {task published, worker asleep} at least one side sees the other.
   return claim_one(word_.fetch_add(0, base::order::seq_cst));
 }
 
-std::optional<idle::claim> idle::claim_one(std::uint64_t seen) noexcept {
-  if (searching_of(seen) != 0 || parked_of(seen) <= 0) return std::nullopt;
+std::optional<idle::claim> idle::claim_lowest() noexcept {
   const std::optional<std::uint32_t> worker = bits_.take_lowest();
   if (!worker.has_value()) return std::nullopt;
   return counted(*worker);

@@ -50,7 +50,10 @@ class idle {
   };
 
   /// After a seq_cst publish: whom to unpark, if anybody.
-  [[nodiscard]] std::optional<claim> after_ring() noexcept;
+  [[nodiscard]] std::optional<claim> after_ring() noexcept {
+    // seq_cst. The second of the four seq_cst accesses: after the publish, against park's RMW and its re-scan.
+    return claim_one(word_.load(base::order::seq_cst));
+  }
   /// After any publish.
   [[nodiscard]] std::optional<claim> after_injector() noexcept;
 
@@ -92,7 +95,12 @@ class idle {
     return static_cast<unsigned>(word);
   }
   [[nodiscard]] static int parked_of(std::uint64_t word) noexcept { return static_cast<int>(word >> 32U); }
-  [[nodiscard]] std::optional<claim> claim_one(std::uint64_t seen) noexcept;
+  /// Inline: mostly there is no worker to wake.
+  [[nodiscard]] std::optional<claim> claim_one(std::uint64_t seen) noexcept {
+    if (searching_of(seen) != 0 || parked_of(seen) <= 0) return std::nullopt;
+    return claim_lowest();
+  }
+  [[nodiscard]] std::optional<claim> claim_lowest() noexcept;
   [[nodiscard]] claim counted(unsigned worker) noexcept;
 
   const unsigned workers_;

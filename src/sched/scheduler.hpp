@@ -18,6 +18,7 @@
 #include <rota/detail/clock_source.hpp>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace rota::sched {
@@ -73,11 +74,16 @@ class scheduler : public core::scheduler {
   [[nodiscard]] worker& at(unsigned index) noexcept { return *workers_[index]; }
 
   /// From any thread, at the end of the queue that every worker looks into.
-  void inject(core::header& task) noexcept;
+  /// Out of line, so that a push into the ring beside it saves no registers.
+  [[gnu::noinline]] void inject(core::header& task) noexcept;
   void inject_batch(core::header& first, core::header& last, std::size_t count) noexcept;
 
   /// After a seq_cst publish into a ring or a ripe slot; after a push into the injector.
-  void look_after_ring() noexcept { unpark(idle_.after_ring()); }
+  void look_after_ring() noexcept {
+    const std::optional<queue::idle::claim> whom = idle_.after_ring();
+    if (whom.has_value()) [[unlikely]]
+      unpark(whom);
+  }
   void look_after_injector() noexcept { unpark(idle_.after_injector()); }
 
   /// See core::scheduler_ops.
