@@ -130,13 +130,7 @@ class ring<T, Capacity>::owner {
   on_push push(T& item, batch& out) noexcept {
     for (;;) {  // another round only when a thief claimed or released meanwhile
       const ring_head head = load_head();
-      const std::uint32_t tail = load_tail();
-      ROTA_ASSERT(head.used(tail) <= Capacity);
-      if (head.used(tail) < Capacity) {
-        ring_->slot(tail).set(&item);
-        publish(tail + 1);
-        return on_push::stored;
-      }
+      if (append(item, head)) return on_push::stored;
       if (head.is_stealing()) return on_push::refused;
       if (move_half(head, out)) {
         out.back() = &item;
@@ -144,6 +138,9 @@ class ring<T, Capacity>::owner {
       }
     }
   }
+
+  /// Returns false if the ring is full. Short, for the code of each push: push() needs a batch.
+  [[nodiscard]] bool push_if_room(T& item) noexcept { return append(item, load_head()); }
 
   /// Appends all of `items`, with one publish; at most free_space() of them.
   void push_batch(std::span<T* const> items) noexcept {
@@ -190,6 +187,17 @@ class ring<T, Capacity>::owner {
   [[nodiscard]] std::uint32_t load_tail() const noexcept {
     // relaxed. Only the owner writes the tail.
     return ring_->tail_.load(base::order::relaxed);
+  }
+
+  [[nodiscard]] bool append(T& item, ring_head head) noexcept {
+    const std::uint32_t tail = load_tail();
+    ROTA_ASSERT(head.used(tail) <= Capacity);
+    if (head.used(tail) < Capacity) [[likely]] {
+      ring_->slot(tail).set(&item);
+      publish(tail + 1);
+      return true;
+    }
+    return false;
   }
 
   void publish(std::uint32_t tail) noexcept {

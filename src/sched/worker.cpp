@@ -76,6 +76,7 @@ void worker::tick() noexcept {
   }
   if (polls_this_tick_ == 0) return;
   pace_.measured(static_cast<std::uint64_t>((shared_.now() - began).count()), polls_this_tick_);
+  if (injector_is_due_after_ != least_between_injector_looks) injector_is_due_after_ = pace_.interval();
 }
 
 void worker::run(header& task) noexcept {
@@ -103,7 +104,7 @@ bool worker::driver_is_due(std::uint32_t polls) const noexcept {
 /// Asks the driver and the timers, without waiting. If another worker holds the token, that one polls the timers of all: it waits no longer than
 /// until the first, or is about to poll them. But it may have lost its processor in the middle of its look, so this worker polls its own.
 void worker::maintain(due why) noexcept {
-  slice_of_driver_look_ = shared_.slice();
+  note_slice();
   close_books();
   shared_.flush_driver();
   const bool is_refused = !leaves_events_where_they_are(why) && !dispatch_events();
@@ -202,14 +203,15 @@ void worker::settle() noexcept {
   if (!mine_.is_empty()) shared_.look_after_ring();
 }
 
-/// By time, too: the interval counts tasks as long as the average, and a long one counts as one.
-bool worker::injector_is_due() const noexcept {
-  if (since_injector_ >= pace_.interval()) return true;
-  return since_injector_ >= least_between_injector_looks && slice_of_injector_look_ != shared_.slice();
+/// A look at the driver begins, or one would be in vain. In a new time slice the injector is due as well, since the interval counts tasks as
+/// long as the average, and a long one counts as one. So a choice compares two numbers of this worker, and does not read the slice.
+void worker::note_slice() noexcept {
+  slice_of_driver_look_ = shared_.slice();
+  if (slice_of_injector_look_ != slice_of_driver_look_) injector_is_due_after_ = least_between_injector_looks;
 }
 
 header* worker::choose() noexcept {
-  if (injector_is_due()) {
+  if (since_injector_ >= injector_is_due_after_) {
     if (header* const entry = from_injector()) return entry;
   }
   if (header* const entry = from_lifo()) return entry;
@@ -273,6 +275,7 @@ void worker::flush_lifo() noexcept {
 
 header* worker::from_injector() noexcept {
   since_injector_ = 0;
+  injector_is_due_after_ = pace_.interval();
   slice_of_injector_look_ = shared_.slice();
   ROTA_UNINITIALIZED std::array<header*, 32> batch;
   // The first is run, so one more fits than the ring has room for.
@@ -313,8 +316,10 @@ void worker::push_last(header& task) noexcept {
   if (store(task)) owes_look_ = true;
 }
 
-/// False: it did not fit, and is in the injector, whose push has looked.
-bool worker::store(header& task) noexcept {
+/// Returns false if it did not fit, and is in the injector, whose push has looked.
+bool worker::store(header& task) noexcept { return mine_.push_if_room(task) || store_beside_full_ring(task); }
+
+bool worker::store_beside_full_ring(header& task) noexcept {
   ROTA_UNINITIALIZED task_ring::batch batch;
   switch (mine_.push(task, batch)) {
     case queue::on_push::stored: return true;
@@ -488,7 +493,7 @@ void worker::get_up(bool consumed) noexcept {
   if (first_awake) shared_.note_first_awake();
   shared_.pass_jump();
   // Nothing has waited for this worker while it slept.
-  slice_of_driver_look_ = shared_.slice();
+  note_slice();
   searching_ = true;
   just_woken_ = how == queue::idle::on_rise::claimed;
 }

@@ -148,7 +148,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] bool leaves_events_where_they_are(due why) noexcept;
   [[nodiscard]] bool dispatch_events() noexcept;
   [[nodiscard]] bool driver_is_due(std::uint32_t polls) const noexcept;
-  [[nodiscard]] bool injector_is_due() const noexcept;
+  void note_slice() noexcept;
   enum class timers_of : std::uint8_t { all, this_worker };
   void fire_timers(timers_of whose, unsigned limit) noexcept;
   void run(core::header& task) noexcept;
@@ -158,6 +158,8 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] core::header* next_entry() noexcept;
   [[nodiscard]] core::header* choose() noexcept;
   [[nodiscard]] bool store(core::header& task) noexcept;
+  /// Apart from store(), which so has no batch on its stack.
+  [[nodiscard, gnu::noinline]] bool store_beside_full_ring(core::header& task) noexcept;
   [[nodiscard]] core::header* from_lifo() noexcept;
   [[nodiscard]] core::header* choose_beside_forks() noexcept;
   [[nodiscard]] core::header* from_forks() noexcept;
@@ -201,6 +203,7 @@ class alignas(base::cache_line) worker {
   pace pace_;
   std::uint32_t budget_ = polls_per_tick;
   std::uint32_t since_injector_ = 0;
+  std::uint32_t injector_is_due_after_ = pace_.interval();  // polls since the last look at it
   std::uint32_t since_driver_ =
       0;  // polls since the last look, but for those by time that left the events out
   std::uint32_t slice_of_injector_look_ = 0;
