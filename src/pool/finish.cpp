@@ -376,7 +376,7 @@ void pool_core::recycle(work_core& w) noexcept {
   w.has_untold_failure = false;
   w.priority = 0;
   delete std::exchange(w.extras, nullptr);
-  end_coroutine(std::exchange(w.coroutine, nullptr));
+  if (w.coroutine != nullptr) end_coroutine(std::exchange(w.coroutine, nullptr));
   if (w.hook != nullptr) w.hook->destroy(std::exchange(w.hook, nullptr));
   desk* const own = own_desk();
   // The last touch: with the last slot of a pool that has ended the pool's memory goes.

@@ -2,6 +2,7 @@
 
 #include "base/sys/files.hpp"
 #include "base/tls_slot.hpp"
+#include "base/uninitialized.hpp"
 
 #include <rota/error.hpp>
 #include <rota/pool/work.hpp>
@@ -122,29 +123,28 @@ void slots::segment_list::remove(segment& one) noexcept {
 
 /// Returns a list of up to `batch` slots; null if there is no memory, or no index.
 work_core* slots::take_common(std::uint32_t& count) {
-  batch_indices taken;
+  ROTA_UNINITIALIZED batch_slots taken;
   {
     const base::lock_guard guard(lock_);
-    count = take_indices(taken);
+    count = take_slots(taken);
   }
   // Outside of the lock: these lines come from other processors, as a rule.
   work_core* list = nullptr;
   for (std::uint32_t i = count; i != 0; --i) {
-    work_core* const next = slot_at(taken[i - 1]);
-    next->link = list;
-    list = next;
+    taken[i - 1]->link = list;
+    list = taken[i - 1];
   }
   return list;
 }
 
 /// Under lock_. Fewer than a batch only where another one would have to be opened.
-std::uint32_t slots::take_indices(batch_indices& into) {
+std::uint32_t slots::take_slots(batch_slots& into) {
   std::uint32_t count = 0;
   segment* from = open_.first != nullptr ? open_.first : open_segment();
   while (from != nullptr && count != batch) {
     if (from->free == all_free) --wholly_free_;
     for (; from->free != 0 && count != batch; from->free &= from->free - 1)
-      into[count++] = from->index + static_cast<std::uint32_t>(std::countr_zero(from->free));
+      into[count++] = from->first_slot + std::countr_zero(from->free);
     if (from->free == 0) open_.remove(*from);
     from = open_.first;
   }
@@ -159,7 +159,7 @@ slots::segment* slots::open_segment() {
   absent_.remove(*one);
   // relaxed. Written by this list's last owner, before this lock.
   const std::uint64_t base = one->base.load(base::order::relaxed);
-  work_core* const first = slot_at(one->index);
+  work_core* const first = one->first_slot;
   for (std::uint32_t i = 0; i != segment_slots; ++i) {
     first[i].pool = pool_;
     first[i].index = one->index + i;
@@ -182,6 +182,7 @@ slots::segment* slots::make_segment() {
     ::new (static_cast<void*>(first + i)) work_core(*pool_, made + i);
   segment& one = segment_at(made);
   one.index = made;
+  one.first_slot = first;
   one.free = all_free;
   free_count_ += segment_slots;
   add_present(one);
@@ -215,7 +216,7 @@ void slots::add_present(segment& one) noexcept {
 
 /// The newest, which are still in the cache of this thread.
 slots::batch_indices slots::cut_batch(stock& from) noexcept {
-  batch_indices cut;
+  ROTA_UNINITIALIZED batch_indices cut;
   for (std::uint32_t& each : cut) {
     each = from.first->index;
     from.first = from.first->link;
@@ -232,10 +233,7 @@ std::uint32_t slots::give_common(const batch_indices& given) noexcept {
     // relaxed. Written under this lock, too.
     was_closed = closed_.load(base::order::relaxed);
     free_count_ += batch;
-    for (const std::uint32_t each : given) {
-      segment* const surplus = mark_free(each);
-      if (surplus != nullptr) surplus->next = std::exchange(leaving, surplus);
-    }
+    leaving = mark_all_free(given);
   }
   std::uint32_t due = was_closed ? batch : 0;
   while (leaving != nullptr) {
@@ -249,11 +247,25 @@ std::uint32_t slots::give_common(const batch_indices& given) noexcept {
   return due;
 }
 
-/// Under lock_. Returns the slot's segment if it leaves.
-slots::segment* slots::mark_free(std::uint32_t index) noexcept {
-  segment& one = segment_at(index);
+/// Under lock_. Returns a list of the segments that leave. Slots that were drawn together mostly lie in one segment: it is looked up once for
+/// all that follow each other.
+slots::segment* slots::mark_all_free(const batch_indices& given) noexcept {
+  segment* leaving = nullptr;
+  for (std::size_t i = 0; i != given.size();) {
+    segment& one = segment_at(given[i]);
+    std::uint64_t bits = 0;
+    for (; i != given.size() && given[i] - one.index < segment_slots; ++i)
+      bits |= std::uint64_t{1} << (given[i] - one.index);
+    segment* const surplus = mark_free(one, bits);
+    if (surplus != nullptr) surplus->next = std::exchange(leaving, surplus);
+  }
+  return leaving;
+}
+
+/// Under lock_. `bits`: the slots of the segment that become free. Returns it if it leaves.
+slots::segment* slots::mark_free(segment& one, std::uint64_t bits) noexcept {
   if (one.free == 0) open_.add(one);
-  one.free |= std::uint64_t{1} << (index - one.index);
+  one.free |= bits;
   if (one.free != all_free) return nullptr;
   // relaxed. Written under this lock, too. A pool that has ended gives back all, soon.
   if (wholly_free_ < kept_segments || closed_.load(base::order::relaxed)) {
@@ -271,7 +283,7 @@ slots::segment* slots::mark_free(std::uint32_t index) noexcept {
 
 /// The calling thread alone has the segment.
 void slots::discard(segment& leaving) noexcept {
-  work_core* const first = slot_at(leaving.index);
+  work_core* const first = leaving.first_slot;
   std::uint64_t newest = 0;
   for (std::uint32_t i = 0; i != segment_slots; ++i) {
     // relaxed. The last owner's store came before, by lock_.
@@ -327,7 +339,7 @@ bool slots::put_shared(work_core& slot) noexcept {
   shard& here = mine();
   bool was_closed;
   bool has_surplus;
-  batch_indices surplus;
+  ROTA_UNINITIALIZED batch_indices surplus;
   {
     const base::lock_guard guard(here.lock);
     push(here.free, slot);

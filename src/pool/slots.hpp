@@ -153,6 +153,7 @@ class slots {
     base::atomic<std::uint64_t> base{0};  // see S4
     base::atomic<bool> is_present{false};
     std::uint32_t index = 0;
+    work_core* first_slot = nullptr;
     segment* next = nullptr;  // in a list
     segment* previous = nullptr;
   };
@@ -164,11 +165,12 @@ class slots {
     void remove(segment& one) noexcept;
   };
   using batch_indices = std::array<std::uint32_t, batch>;
+  using batch_slots = std::array<work_core*, batch>;
 
   [[nodiscard]] work_core* slot_at(std::uint32_t index) const noexcept;
   [[nodiscard]] segment& segment_at(std::uint32_t index) const noexcept;
   [[nodiscard]] work_core* take_common(std::uint32_t& count);
-  [[nodiscard]] std::uint32_t take_indices(batch_indices& into);
+  [[nodiscard]] std::uint32_t take_slots(batch_slots& into);
   [[nodiscard]] segment* open_segment();
   [[nodiscard]] segment* make_segment();
   [[nodiscard]] bool make_chunk(unsigned k);
@@ -176,7 +178,8 @@ class slots {
   [[nodiscard]] static batch_indices cut_batch(stock& from) noexcept;
   /// To the store. Returns how many slots the caller must count down, since the pool has ended meanwhile.
   [[nodiscard]] std::uint32_t give_common(const batch_indices& given) noexcept;
-  [[nodiscard]] segment* mark_free(std::uint32_t index) noexcept;
+  [[nodiscard]] segment* mark_all_free(const batch_indices& given) noexcept;
+  [[nodiscard]] segment* mark_free(segment& one, std::uint64_t bits) noexcept;
   void discard(segment& leaving) noexcept;
   void mark_absent(segment& left) noexcept;
   static void push(stock& to, work_core& slot) noexcept {
