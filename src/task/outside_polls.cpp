@@ -1,0 +1,122 @@
+#include "task/outside_polls.hpp"
+
+#include "base/thread.hpp"
+#include "base/tls_slot.hpp"
+
+#include <new>
+#include <utility>
+
+namespace rota::core {
+
+namespace {
+
+/// The kernel is asked once for each thread. A child of fork() has the locals of its parent's thread, and another id.
+std::uint64_t id_of_this_thread() noexcept {
+  base::thread_locals& here = base::this_thread_locals();
+  const std::uint64_t process = base::this_process_id();
+  if (std::exchange(here.kernel_id_in, process) != process) here.kernel_id = base::this_thread_id();
+  return here.kernel_id;
+}
+
+outside_poll* run_of_this_thread() noexcept {
+  return static_cast<outside_poll*>(base::this_thread_locals().outside_run);
+}
+
+}  // namespace
+
+bool outside_poll::claim() noexcept {
+  // relaxed. A guess; the compare-exchange decides.
+  std::uint64_t seen = word_.load(base::order::relaxed);
+  if ((seen & taken) != 0) return false;
+  // seq_cst. See R3; acquire: the thread before has written its 0, see R2. failure: relaxed. Another slot is tried.
+  return word_.compare_exchange_strong(
+      seen, after(seen, taken | running), base::order::seq_cst, base::order::relaxed);
+}
+
+/// After the slot was claimed.
+void outside_poll::tell(std::uint64_t task_id, const char* call) noexcept {
+  // relaxed, both. For reports.
+  thread_id_.store(id_of_this_thread(), base::order::relaxed);
+  call_.store(call, base::order::relaxed);
+  // release. Pairs with task_of_poll(): see R2.
+  task_id_.store(task_id, base::order::release);
+}
+
+void outside_poll::resume() noexcept {
+  if (--rests_ != 0) return;
+  // seq_cst. See R3: before the watcher's word is read.
+  word_.exchange(with(taken | running), base::order::seq_cst);
+  list_.wake_watcher();
+}
+
+void outside_poll::leave() noexcept {
+  // relaxed. Before the store below.
+  task_id_.store(0, base::order::relaxed);
+  // release. Pairs with claim(): see R2.
+  word_.store(with(0), base::order::release);
+}
+
+outside_polls::~outside_polls() {
+  // relaxed. No other thread is here any more.
+  for (outside_poll* at = newest_.load(base::order::relaxed); at != &first_;)
+    delete std::exchange(at, at->older_.get());
+}
+
+outside_poll* outside_polls::claim(std::uint64_t task_id, const char* call) noexcept {
+  outside_poll* mine = nullptr;
+  // acquire. Pairs with add(): the slot is built.
+  for (outside_poll* at = newest_.load(base::order::acquire); mine == nullptr && at != nullptr;
+       at = at->older_.get()) {
+    if (at->claim()) mine = at;
+  }
+  if (mine == nullptr) mine = add();
+  if (mine == nullptr) return nullptr;
+  mine->tell(task_id, call);
+  wake_watcher();
+  return mine;
+}
+
+/// Returns a new slot, which is claimed already.
+outside_poll* outside_polls::add() noexcept {
+  auto* const made = new (std::nothrow) outside_poll(*this);
+  if (made == nullptr) return nullptr;
+  // relaxed. No other thread has it yet.
+  made->word_.store(outside_poll::after(0, outside_poll::taken | outside_poll::running),
+                    base::order::relaxed);
+  // acquire. Pairs with the step below in other threads: the slot that is read here is built.
+  outside_poll* seen = newest_.load(base::order::acquire);
+  do {
+    made->older_.set(seen);
+    made->number_.set(seen->number_.get() + 1);
+    // seq_cst. See R3: before the watcher's word is read. release: the slot is built. failure: acquire. As above.
+  } while (!newest_.compare_exchange_weak(seen, made, base::order::seq_cst, base::order::acquire));
+  return made;
+}
+
+bool outside_polls::any_runs() const noexcept {
+  // seq_cst. See R3: a slot that is added later is claimed after the watcher's word was written.
+  for (const outside_poll* at = newest_.load(base::order::seq_cst); at != nullptr; at = at->older_.get()) {
+    // seq_cst. See R3: after the watcher's word was written.
+    if (outside_poll::is_running(at->word_.load(base::order::seq_cst))) return true;
+  }
+  return false;
+}
+
+outside_run::outside_run(outside_polls* polls, std::uint64_t task_id, const char* call) noexcept
+    : mine_(polls == nullptr ? nullptr : polls->claim(task_id, call)),
+      outer_(std::exchange(base::this_thread_locals().outside_run, mine_)) {}
+
+outside_run::~outside_run() {
+  base::this_thread_locals().outside_run = outer_;
+  if (mine_ != nullptr) mine_->leave();
+}
+
+void rest_outside_run() noexcept {
+  if (outside_poll* const mine = run_of_this_thread()) mine->rest();
+}
+
+void resume_outside_run() noexcept {
+  if (outside_poll* const mine = run_of_this_thread()) mine->resume();
+}
+
+}  // namespace rota::core

@@ -1,0 +1,185 @@
+// What a watchdog reads of tasks that run on threads without a worker's role: roots of block_on, tasks that join(help) runs.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+
+#include <cstdint>
+
+namespace rota::core {
+
+class outside_polls;
+
+// PROTOCOL: polls outside of the workers
+//
+//   word_   63                      2    1         0
+//           +-----------------------+----------+-------+
+//           |         count         | running  | taken |
+//           +-----------------------+----------+-------+
+//
+//   state     bits  means                                              next state, set by the thread of the slot
+//   free      00    no thread has the slot                             running, by claim()
+//   running   11    the thread runs its task                           running (another poll), resting, free
+//   resting   01    the thread sleeps until its task is woken, or is   running, free
+//                   inside of a blocking section
+//
+//   Each step raises the count. So a watcher that reads the same word twice has seen the same poll twice.
+//
+//   R1  A slot has one thread at a time: claim() takes it by a compare-exchange from `free`.
+//   R2  task_of_poll(stamp) returns the task of the poll with this stamp, or 0. The thread writes the task's id after claim(), and 0 before it
+//       leaves. A watcher that reads the id of a later claim sees that claim in the word, which it reads again. A watcher whose stamp is of a
+//       later claim has acquired the 0 that was written before it.
+//   R3  Of {a thread runs, the watcher sleeps} one side sees the other (store buffering). The thread makes the slot `running` by a
+//       read-modify-write and then reads the watcher's word. The watcher writes that word by a read-modify-write and then
+//       reads each slot. All four are seq_cst. A thread that goes on without having rested has not been seen resting: it only stores.
+//   R4  A slot lives as long as the list. So the watcher may read it at any time, whatever the thread does meanwhile.
+class alignas(base::cache_line) outside_poll {
+ public:
+  explicit outside_poll(outside_polls& list) noexcept : list_(list) {}
+  outside_poll(const outside_poll&) = delete;
+  outside_poll& operator=(const outside_poll&) = delete;
+  ~outside_poll() = default;
+
+  // ---- by the thread that has the slot --------------------------------------------------------
+
+  /// Begins another poll, without having rested.
+  void begin_next() noexcept {
+    // release. Pairs with stamp(): see R2.
+    word_.store(with(taken | running), base::order::release);
+  }
+  /// The thread is about to sleep, or enters a blocking section. Sections may be nested.
+  void rest() noexcept {
+    if (rests_++ != 0) return;
+    // relaxed. A watcher that sees it late looks once more.
+    word_.store(with(taken), base::order::relaxed);
+  }
+  /// Ends what the last rest() began; after the outermost one another poll begins.
+  void resume() noexcept;
+  void leave() noexcept;
+
+  // ---- by any thread --------------------------------------------------------------------------
+
+  /// It changes with each poll.
+  [[nodiscard]] std::uint64_t stamp() const noexcept {
+    // acquire. Pairs with the step that has made the slot `running`: see R2.
+    return word_.load(base::order::acquire);
+  }
+  [[nodiscard]] static bool is_running(std::uint64_t stamp) noexcept { return (stamp & running) != 0; }
+  /// Returns the id of the task of the poll with this stamp; 0 if that has ended, or has only just begun.
+  [[nodiscard]] std::uint64_t task_of_poll(std::uint64_t stamp) const noexcept {
+    if (!is_running(stamp)) return 0;
+    // acquire. Pairs with claim(): see R2.
+    const std::uint64_t id = task_id_.load(base::order::acquire);
+    // relaxed. After the id: a later claim that has written it is seen.
+    return word_.load(base::order::relaxed) == stamp ? id : 0;
+  }
+  /// Returns the kernel's id of the thread; of a slot that is claimed meanwhile perhaps that of the next one.
+  [[nodiscard]] std::uint64_t thread_id() const noexcept {
+    // relaxed. For reports.
+    return thread_id_.load(base::order::relaxed);
+  }
+  /// Returns the call in which the thread runs the task: a literal.
+  [[nodiscard]] const char* call() const noexcept {
+    // relaxed. For reports; what it points to is constant.
+    return call_.load(base::order::relaxed);
+  }
+  /// The slots of a list are numbered from 0.
+  [[nodiscard]] unsigned number() const noexcept { return number_.get(); }
+
+ private:
+  friend class outside_polls;
+  static constexpr std::uint64_t taken = 1;
+  static constexpr std::uint64_t running = 2;
+  static constexpr std::uint64_t one_step = 4;
+
+  [[nodiscard]] static constexpr std::uint64_t after(std::uint64_t word, std::uint64_t bits) noexcept {
+    return ((word & ~(taken | running)) + one_step) | bits;
+  }
+  [[nodiscard]] std::uint64_t with(std::uint64_t bits) const noexcept {
+    // relaxed. This thread alone writes the word while it has the slot.
+    return after(word_.load(base::order::relaxed), bits);
+  }
+  [[nodiscard]] bool claim() noexcept;
+  void tell(std::uint64_t task_id, const char* call) noexcept;
+
+  base::atomic<std::uint64_t> word_{0};
+  base::atomic<std::uint64_t> task_id_{0};
+  base::atomic<std::uint64_t> thread_id_{0};
+  base::atomic<const char*> call_{""};
+  unsigned rests_ = 0;  // by the thread that has the slot
+  outside_polls& list_;
+  // Set before the slot is in the list.
+  base::cell<unsigned> number_;
+  base::cell<outside_poll*> older_;
+};
+
+/// The slots of one runtime: as many as threads were outside of its workers at the same time. A claim looks through them from the newest
+/// one on, and adds one if all are taken.
+class outside_polls {
+ public:
+  outside_polls() = default;
+  outside_polls(const outside_polls&) = delete;
+  outside_polls& operator=(const outside_polls&) = delete;
+  ~outside_polls();
+
+  /// Before the first claim: `wake(watcher)` is called after each step from `free` or `resting` to `running`.
+  void set_watcher(void (*wake)(void* watcher) noexcept, void* watcher) noexcept {
+    wake_ = wake;
+    watcher_ = watcher;
+  }
+
+  /// Returns a slot that runs `task_id` on this thread; null if there is no memory for one.
+  [[nodiscard]] outside_poll* claim(std::uint64_t task_id, const char* call) noexcept;
+
+  /// For a watcher that has announced its sleep: returns true if any slot is `running`.
+  [[nodiscard]] bool any_runs() const noexcept;
+
+  template <class Visit>
+  void for_each(Visit visit) {
+    // acquire. Pairs with add(): the slot is built.
+    for (outside_poll* at = newest_.load(base::order::acquire); at != nullptr; at = at->older_.get())
+      visit(*at);
+  }
+
+ private:
+  friend class outside_poll;
+  [[nodiscard]] outside_poll* add() noexcept;
+  void wake_watcher() const noexcept {
+    if (wake_ != nullptr) wake_(watcher_);
+  }
+
+  void (*wake_)(void* watcher) noexcept = nullptr;
+  void* watcher_ = nullptr;
+  outside_poll first_{*this};
+  base::atomic<outside_poll*> newest_{&first_};
+};
+
+/// A task runs on this thread, which plays no role, while this lives. Nested: in a blocking section, or in a join that helps.
+class outside_run {
+ public:
+  /// `polls`: null if no watchdog looks.
+  outside_run(outside_polls* polls, std::uint64_t task_id, const char* call) noexcept;
+  outside_run(const outside_run&) = delete;
+  outside_run& operator=(const outside_run&) = delete;
+  ~outside_run();
+
+  void begin_next() const noexcept {
+    if (mine_ != nullptr) mine_->begin_next();
+  }
+  void rest() const noexcept {
+    if (mine_ != nullptr) mine_->rest();
+  }
+  void resume() const noexcept {
+    if (mine_ != nullptr) mine_->resume();
+  }
+
+ private:
+  outside_poll* mine_;
+  void* outer_;
+};
+
+/// Around a blocking section, or a wait that helps: what runs on this thread, if it plays no role, rests meanwhile.
+void rest_outside_run() noexcept;
+void resume_outside_run() noexcept;
+
+}  // namespace rota::core

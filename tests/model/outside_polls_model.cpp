@@ -1,0 +1,269 @@
+// What threads without a role tell a watchdog of the tasks that they run: R1 to R3 of src/task/outside_polls.hpp. A wake that is lost is a
+// deadlock, since no sleep has a deadline.
+#include "model/exploring.hpp"
+
+#include "base/futex.hpp"
+#include "task/outside_polls.hpp"
+
+#include <rota/testing/explore.hpp>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rota::core {
+namespace {
+
+using model::by_priority;
+using model::exhaustive;
+using model::expect_holds;
+using testing::check;
+using testing::execution;
+
+/// Blocks threads until it has been raised to `whole`. Orders nothing.
+class level {
+ public:
+  void raise() {
+    // relaxed. It says when, and publishes nothing.
+    word_.fetch_add(1, base::order::relaxed);
+    base::futex_wake(&word_, 100);
+  }
+  void wait(std::uint32_t whole) {
+    for (;;) {
+      // relaxed. As above.
+      const std::uint32_t seen = word_.load(base::order::relaxed);
+      if (seen >= whole) return;
+      static_cast<void>(base::futex_wait(word_, seen, base::never));
+    }
+  }
+
+ private:
+  base::atomic<std::uint32_t> word_{0};
+};
+
+/// A poll: the slot, its stamp, and the task.
+struct poll {
+  const outside_poll* slot;
+  std::uint64_t stamp;
+  std::uint64_t task;
+  bool operator==(const poll&) const = default;
+};
+
+/// A thread that runs tasks, and notes each of its polls.
+class runner {
+ public:
+  explicit runner(outside_polls& of) : polls_(of) {}
+
+  /// `run` is called with the slot.
+  template <class Run>
+  void claim(std::uint64_t task, Run run) {
+    outside_poll* const slot = polls_.claim(task, "a test");
+    check(slot != nullptr, "there is memory");
+    note(*slot, task);
+    run(*slot);
+    slot->leave();
+  }
+  void note(const outside_poll& slot, std::uint64_t task) {
+    const std::uint64_t stamp = slot.stamp();
+    check(slot.task_of_poll(stamp) == task, "the slot is this thread's");
+    polls.push_back({&slot, stamp, task});
+  }
+
+  std::vector<poll> polls;
+
+ private:
+  outside_polls& polls_;
+};
+
+/// What a watcher has read of all slots.
+std::vector<poll> look(outside_polls& at) {
+  std::vector<poll> seen;
+  at.for_each([&seen](const outside_poll& each) {
+    const std::uint64_t stamp = each.stamp();
+    const std::uint64_t task = each.task_of_poll(stamp);
+    if (task != 0) seen.push_back({&each, stamp, task});
+  });
+  return seen;
+}
+
+void check_each(const std::vector<poll>& seen, const std::vector<const runner*>& runners) {
+  for (const poll& each : seen) {
+    bool is_one = false;
+    for (const runner* of : runners)
+      for (const poll& one : of->polls) is_one |= one == each;
+    check(is_one, "the watcher takes no task for that of another poll");
+  }
+}
+
+struct watched {
+  outside_polls polls;
+  runner first{polls};
+  runner second{polls};
+  std::vector<poll> seen;
+};
+
+void add_watcher(execution& e, watched& w) {
+  e.thread("watcher", [&w] {
+    for (int i = 0; i < 2; ++i) {
+      const std::vector<poll> now = look(w.polls);
+      w.seen.insert(w.seen.end(), now.begin(), now.end());
+    }
+  });
+  e.finally([&w] {
+    check_each(w.seen, {&w.first, &w.second});
+    check(!w.polls.any_runs(), "no thread runs a task");
+  });
+}
+
+TEST(outside_polls_model, the_task_of_a_poll_is_not_that_of_another_one) {
+  const auto body = [](execution& e) {
+    watched& w = e.make<watched>();
+    e.thread("runner", [&w] {
+      w.first.claim(7, [&w](outside_poll& slot) {
+        slot.rest();
+        slot.rest();
+        slot.resume();
+        check(!outside_poll::is_running(slot.stamp()), "the section around still rests");
+        slot.resume();
+        w.first.note(slot, 7);
+      });
+      w.first.claim(9, [&w](outside_poll& slot) {
+        slot.begin_next();
+        w.first.note(slot, 9);
+      });
+    });
+    add_watcher(e, w);
+  };
+  testing::options stale = exhaustive("polls_one_runner", 2);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_one_runner_pct", 3'000), body);
+}
+
+// They may have the same slot one after the other, or each one of its own.
+TEST(outside_polls_model, a_slot_has_one_thread_at_a_time) {
+  const auto body = [](execution& e) {
+    watched& w = e.make<watched>();
+    e.thread("first", [&w] { w.first.claim(7, [](outside_poll&) {}); });
+    e.thread("second", [&w] { w.second.claim(9, [&w](outside_poll& slot) { w.second.note(slot, 9); }); });
+    add_watcher(e, w);
+  };
+  testing::options stale = exhaustive("polls_two_runners", 2);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_two_runners_pct", 3'000), body);
+}
+
+TEST(outside_polls_model, slots_are_added_at_the_same_time) {
+  const auto body = [](execution& e) {
+    watched& w = e.make<watched>();
+    const auto run = [](runner& mine, std::uint64_t task) {
+      mine.claim(task, [&](outside_poll&) {
+        mine.claim(task + 1, [&](outside_poll& inner) { mine.note(inner, task + 1); });
+      });
+    };
+    e.thread("first", [&w, run] { run(w.first, 7); });
+    e.thread("second", [&w, run] { run(w.second, 17); });
+    e.finally([&w] {
+      std::vector<bool> numbers(10);
+      w.polls.for_each([&numbers](const outside_poll& each) {
+        check(!numbers.at(each.number()), "each slot has a number of its own");
+        numbers.at(each.number()) = true;
+      });
+      check(!w.polls.any_runs(), "no thread runs a task");
+    });
+  };
+  testing::options stale = exhaustive("polls_added", 1);
+  stale.stale_reads = 1;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_added_pct", 3'000), body);
+}
+
+/// The watchdog's word, with the steps of `watchdog`, and threads that run tasks.
+struct sleeper {
+  sleeper() {
+    polls.set_watcher([](void* self) noexcept { static_cast<sleeper*>(self)->note_run(); }, this);
+  }
+  sleeper(const sleeper&) = delete;
+  sleeper& operator=(const sleeper&) = delete;
+  ~sleeper() = default;
+
+  void note_run() noexcept {
+    // seq_cst. As watchdog::note_outside_run().
+    if (word.load(base::order::seq_cst) == asleep) wake();
+  }
+  void wake() noexcept {
+    std::uint32_t seen = asleep;
+    // seq_cst, both. As watchdog::first_awake().
+    if (word.compare_exchange_strong(seen, awake, base::order::seq_cst, base::order::seq_cst))
+      base::futex_wake(&word, 1);
+  }
+  /// Returns when a thread runs a task.
+  void sleep() {
+    std::uint32_t seen = awake;
+    // seq_cst, both. As watchdog::sleep().
+    check(word.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst),
+          "it is awake");
+    if (polls.any_runs()) wake();
+    // acquire. As watchdog::sleep_while_asleep().
+    while (word.load(base::order::acquire) == asleep)
+      static_cast<void>(base::futex_wait(word, asleep, base::never));
+  }
+
+  enum value : std::uint32_t { awake, asleep };
+  outside_polls polls;
+  base::atomic<std::uint32_t> word{awake};
+  level has_seen;
+  level has_rested;
+};
+
+TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_begins) {
+  const auto body = [](execution& e) {
+    sleeper& s = e.make<sleeper>();
+    const bool adds = testing::choose(2) != 0;
+    e.thread("runner", [&s, adds] {
+      outside_poll* const other = adds ? s.polls.claim(3, "a test") : nullptr;
+      if (other != nullptr) other->rest();
+      s.has_rested.raise();
+      outside_poll* const mine = s.polls.claim(7, "a test");
+      s.has_seen.wait(1);
+      mine->leave();
+      if (other != nullptr) other->leave();
+    });
+    e.thread("watcher", [&s] {
+      s.has_rested.wait(1);
+      s.sleep();
+      s.has_seen.raise();
+    });
+  };
+  testing::options stale = exhaustive("polls_begin", 2);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_begin_pct", 3'000), body);
+}
+
+TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_goes_on) {
+  const auto body = [](execution& e) {
+    sleeper& s = e.make<sleeper>();
+    e.thread("runner", [&s] {
+      outside_poll* const mine = s.polls.claim(7, "a test");
+      mine->rest();
+      s.has_rested.raise();
+      mine->resume();
+      s.has_seen.wait(1);
+      mine->leave();
+    });
+    e.thread("watcher", [&s] {
+      s.has_rested.wait(1);
+      s.sleep();
+      s.has_seen.raise();
+    });
+  };
+  testing::options stale = exhaustive("polls_go_on", 2);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_go_on_pct", 3'000), body);
+}
+
+}  // namespace
+}  // namespace rota::core
