@@ -35,7 +35,7 @@ struct runtime_options {
   // A cancelled_error during a shutdown is none: what a task awaits may be cancelled a moment before the task itself.
   unhandled_policy on_unhandled = unhandled_policy::terminate;
   std::chrono::nanoseconds watchdog =
-      std::chrono::milliseconds(25);  // report a task that runs longer; 0: never
+      std::chrono::milliseconds(25);  // report a task, or a root of block_on, that runs longer; 0: never
   // After it the shields that are up are overridden, and the clean-ups that run are unwound; not negative. A shield, or a clean-up, that
   // begins later has its own limit: one without an end can keep a shutdown for ever.
   std::chrono::nanoseconds shutdown_grace{0};

@@ -1,6 +1,7 @@
 #include "pool/ports.hpp"
 
 #include "pool/absence.hpp"
+#include "task/outside_polls.hpp"
 
 namespace rota::pool::detail {
 
@@ -8,6 +9,7 @@ namespace {
 
 constexpr core::thread_ports of_seat{
     .before_block = []() noexcept -> void* {
+      core::rest_outside_run();
       seat* const here = crew::here();
       here->of->enter_region(*here);
       return here;
@@ -16,6 +18,7 @@ constexpr core::thread_ports of_seat{
         [](void* lent) noexcept {
           auto* const here = static_cast<seat*>(lent);
           here->of->leave_region(*here);
+          core::resume_outside_run();
         },
     .help_once = nullptr,
 };

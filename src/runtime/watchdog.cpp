@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace rota::detail {
@@ -35,10 +36,21 @@ const char* without_build_path(const char* file) noexcept {
   return folder;
 }
 
+template <std::size_t Size>
+void print_thread(char (&into)[Size], const sched::worker& whom) noexcept {
+  std::snprintf(into, Size, "worker %u", whom.index());
+}
+template <std::size_t Size>
+void print_thread(char (&into)[Size], const core::outside_poll& whom) noexcept {
+  std::snprintf(into, Size, "thread %" PRIu64 " in %s", whom.thread_id(), whom.call());
+}
+
 }  // namespace
 
 watchdog::watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept
-    : tasks_(tasks), patience_(patience) {}
+    : tasks_(tasks), patience_(patience) {
+  outside_.set_watcher([](void* self) noexcept { static_cast<watchdog*>(self)->note_outside_run(); }, this);
+}
 
 void watchdog::start() {
   samples_.resize(tasks_.workers());
@@ -64,28 +76,44 @@ void watchdog::first_awake() noexcept {
   }
 }
 
+/// A thread without a role runs a task from now on.
+void watchdog::note_outside_run() noexcept {
+  // seq_cst. After the step that says so: see R3 in task/outside_polls.hpp.
+  if (word_.load(base::order::seq_cst) == asleep) first_awake();
+}
+
 void watchdog::thread_main(void* self) noexcept {
   auto& mine = *static_cast<watchdog*>(self);
   mine.watch();
-  mine.look_for_ends(base::now());
+  const base::time_point now = base::now();
+  mine.look_for_ends(now);
+  static_cast<void>(mine.look_outside(now));
 }
 
 void watchdog::watch() noexcept {
   for (unsigned quiet = 0;;) {
-    if (!starts_missing_threads() && tasks_.sleepers().all_parked()) {
-      nobody_polled_ = false;
-      look_for_ends(base::now());
-      if (++quiet >= quiet_looks) {
-        quiet = 0;
-        if (!sleep()) return;
-      }
-    } else {
+    if (look(base::now())) {
       quiet = 0;
-      look(base::now());
-      look_for_circles(base::now());
+    } else if (++quiet >= quiet_looks) {
+      quiet = 0;
+      if (!sleep()) return;
     }
     if (!doze()) return;
   }
+}
+
+/// Returns true if there is something to look after.
+bool watchdog::look(base::time_point now) noexcept {
+  const bool workers_sleep = !starts_missing_threads() && tasks_.sleepers().all_parked();
+  if (workers_sleep) {
+    nobody_polled_ = false;
+    look_for_ends(now);
+  } else {
+    look_at_workers(now);
+  }
+  if (!look_outside(now) && workers_sleep) return false;
+  look_for_circles(now);
+  return true;
 }
 
 bool watchdog::doze() noexcept {
@@ -98,7 +126,7 @@ bool watchdog::sleep() noexcept {
   std::uint32_t seen = awake;
   // seq_cst. The announcement; the look at the idle word follows. failure: seq_cst. It is told to leave.
   if (!word_.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst)) return false;
-  if (!tasks_.sleepers().all_parked() || starts_missing_threads()) first_awake();
+  if (!tasks_.sleepers().all_parked() || starts_missing_threads() || outside_.any_runs()) first_awake();
   // NOT IN A MODEL: circles are looked for in builds with asserts, by what a model cannot afford
   if (looks_for_circles && patience_.count() > 0) {
     // Nothing moves any more: one look, and if that finds something another one later. Then it sleeps without a limit.
@@ -131,7 +159,7 @@ bool watchdog::starts_missing_threads() noexcept {
   return tasks_.around.start_missing(tasks_.around.threads);
 }
 
-void watchdog::look(base::time_point now) noexcept {
+void watchdog::look_at_workers(base::time_point now) noexcept {
   // Where the time is not the machine's, what a worker does must not depend on the machine's.
   if (tasks_.around.clock == nullptr) tasks_.begin_slice();
   look_for_poller();  // before anything is said: standard error may be slow
@@ -154,11 +182,7 @@ void watchdog::look_at_forks(sched::worker& whom, base::nanoseconds age) noexcep
 /// The same poll as at the last look: what it has prepared goes to the kernel; and if a task waits behind it, others may have that.
 void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now) noexcept {
   const std::uint64_t stamp = whom.poll_stamp();
-  if (stamp != before.poll.stamp() || has_ended(whom, before)) {
-    tell_end(whom, before, now);
-    before = {.poll = poll_watch(stamp, now)};
-    return;
-  }
+  if (is_another(whom, stamp, before, now)) return;
   tasks_.flush_driver();
   if (whom.slot().ripen()) {
     // relaxed. A sum for a report; one writer.
@@ -169,44 +193,90 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
   const std::uint64_t task = whom.task_of_poll(stamp);
   if (task == 0) return;
   look_at_forks(whom, before.poll.age(now));
-  if (patience_.count() == 0) return;
-  before.poll.measure(whom.thread_id(), now);
-  if (before.poll.is_due(now, patience_)) report(whom, task, before, now);
+  if (patience_.count() != 0) judge(whom, task, before, now);
 }
 
-/// A poll about which a line was due. The worker takes its next task, is parked, or its thread goes on without the role.
-bool watchdog::has_ended(const sched::worker& whom, const sample& before) noexcept {
+/// Returns true if a thread without a role runs a task. The ends of polls are told in any case.
+bool watchdog::look_outside(base::time_point now) noexcept {
+  if (outside() == nullptr) return false;
+  bool any_runs = false;
+  outside_.for_each([&](const core::outside_poll& each) {
+    if (core::outside_poll::is_running(each.stamp())) any_runs = true;
+    if (sample* const before = sample_of(each)) look_at(each, *before, now);
+  });
+  return any_runs;
+}
+
+/// Returns null if there is no memory: a report is not worth the program.
+watchdog::sample* watchdog::sample_of(const core::outside_poll& whom) noexcept {
+  try {
+    if (whom.number() >= samples_outside_.size()) samples_outside_.resize(whom.number() + 1U);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  return &samples_outside_[whom.number()];
+}
+
+void watchdog::look_at(const core::outside_poll& whom, sample& before, base::time_point now) noexcept {
+  const std::uint64_t stamp = whom.stamp();
+  if (is_another(whom, stamp, before, now)) return;
+  if (const std::uint64_t task = whom.task_of_poll(stamp)) judge(whom, task, before, now);
+}
+
+/// Returns true if this is not the poll of the last look: the next look compares with it.
+template <class Runs>
+bool watchdog::is_another(const Runs& whom,
+                          std::uint64_t stamp,
+                          sample& before,
+                          base::time_point now) noexcept {
+  if (stamp == before.poll.stamp() && !has_ended(whom, before)) return false;
+  tell_end(before, now);
+  before = {.poll = poll_watch(stamp, now)};
+  return true;
+}
+
+/// The same poll as at the last look.
+template <class Runs>
+void watchdog::judge(const Runs& whom, std::uint64_t task, sample& before, base::time_point now) noexcept {
+  before.poll.measure(whom.thread_id(), now);
+  // Once more: a thread that is none of the runtime's may have gone, and then its time could not be measured.
+  if (before.poll.is_due(now, patience_) && whom.task_of_poll(before.poll.stamp()) == task)
+    report(whom, task, before, now);
+}
+
+/// A poll about which a line was due. The thread takes its next task or rests, or it goes on without the role.
+template <class Runs>
+bool watchdog::has_ended(const Runs& whom, const sample& before) noexcept {
   return before.poll.task() != 0 && whom.task_of_poll(before.poll.stamp()) != before.poll.task();
 }
 
-/// While all workers are parked nothing else is looked at.
+/// While all workers are parked nothing else of them is looked at.
 void watchdog::look_for_ends(base::time_point now) noexcept {
   for (unsigned i = 0; i < tasks_.workers(); ++i) {
-    if (!has_ended(tasks_.at(i), samples_[i])) continue;
-    tell_end(tasks_.at(i), samples_[i], now);
-    samples_[i] = {.poll = poll_watch(samples_[i].poll.stamp(), now)};
+    const sched::worker& whom = tasks_.at(i);
+    if (has_ended(whom, samples_[i]))
+      static_cast<void>(is_another(whom, samples_[i].poll.stamp(), samples_[i], now));
   }
 }
 
-void watchdog::report(const sched::worker& whom,
-                      std::uint64_t task,
-                      sample& before,
-                      base::time_point now) noexcept {
+template <class Runs>
+void watchdog::report(const Runs& whom, std::uint64_t task, sample& before, base::time_point now) noexcept {
   const bool is_first = before.poll.note_due(task, now);
   if ((is_first ? limit_ : repeats_).admits(now)) {  // NOT IN A MODEL: many reports
-    say(whom, before, is_first, now);
+    print_thread(before.thread, whom);
+    say(before, is_first, now);
     before.is_told = true;
   }
   // relaxed. A sum for a report; one writer. Last: who sees it may end the task.
   if (is_first) stalls_.fetch_add(1, base::order::relaxed);
 }
 
-void watchdog::say(const sched::worker& whom, sample& before, bool is_first, base::time_point now) noexcept {
+void watchdog::say(sample& before, bool is_first, base::time_point now) noexcept {
   const description known = about(before.poll.task());
   std::memcpy(before.name, known.name, sizeof before.name);
   std::fprintf(stderr,
-               "rota: worker %u %s task %" PRIu64 "%s for %lld ms%s (%lld ms of processor time%s)%s%s\n",
-               whom.index(),
+               "rota: %s %s task %" PRIu64 "%s for %lld ms%s (%lld ms of processor time%s)%s%s\n",
+               before.thread,
                is_first ? "has run" : "still runs",
                before.poll.task(),
                before.name,
@@ -219,11 +289,11 @@ void watchdog::say(const sched::worker& whom, sample& before, bool is_first, bas
 }
 
 /// Only if its beginning was told: so there are not more of these lines than of the others.
-void watchdog::tell_end(const sched::worker& whom, const sample& before, base::time_point now) noexcept {
+void watchdog::tell_end(const sample& before, base::time_point now) noexcept {
   if (!before.is_told) return;
   std::fprintf(stderr,
-               "rota: worker %u has left task %" PRIu64 "%s after %lld ms (%lld ms of processor time)\n",
-               whom.index(),
+               "rota: %s has left task %" PRIu64 "%s after %lld ms (%lld ms of processor time)\n",
+               before.thread,
                before.poll.task(),
                before.name,
                in_ms(before.poll.age(now)),

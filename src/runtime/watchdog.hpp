@@ -1,4 +1,5 @@
-// One thread that looks after the workers: once a millisecond while one of them is awake, never otherwise.
+// One thread that looks after the workers, and after the threads that run tasks beside them: once a millisecond while one of
+// these runs, never otherwise.
 #pragma once
 
 #include "base/futex.hpp"
@@ -7,6 +8,7 @@
 #include "runtime/poll_watch.hpp"
 #include "runtime/report_limit.hpp"
 #include "sched/scheduler.hpp"
+#include "task/outside_polls.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -20,6 +22,8 @@ namespace rota::detail {
 //   The watchdog announces that it sleeps by an RMW, looks once more whether all workers are parked, and sleeps while the
 //   word says so. Who takes the first worker out of "all parked" exchanges it to awake, and wakes the watchdog if it was
 //   asleep. Both orders are seq_cst on this word and on the idle word: one side sees the other.
+//   A thread without a role that begins to run a task, or goes on after it has rested, does the same: see R3 in task/outside_polls.hpp.
+//   It reads the word first, since it does so at each such step, and others may.
 //   It goes to sleep only after a few quiet looks in a row: a runtime that is woken for every request must not pay a
 //   second wake for its watchdog each time.
 class watchdog {
@@ -33,6 +37,10 @@ class watchdog {
   void start();
   void stop() noexcept;
   void first_awake() noexcept;
+  /// What threads without a role tell of themselves; null if nothing is reported.
+  [[nodiscard]] core::outside_polls* outside() noexcept {
+    return patience_.count() == 0 ? nullptr : &outside_;
+  }
 
   [[nodiscard]] std::uint64_t ripened() const noexcept {
     // relaxed. A sum for a report.
@@ -48,21 +56,37 @@ class watchdog {
   static constexpr std::size_t longest_where = 600;
   struct sample {
     poll_watch poll;
-    bool is_told = false;          // a line about this poll was written
-    char name[longest_name] = "";  // of its task, as it stands in a line
+    bool is_told = false;            // a line about this poll was written
+    char name[longest_name] = "";    // of its task, as it stands in a line
+    char thread[longest_name] = "";  // that runs it, the same
   };
 
   static void thread_main(void* self) noexcept;
   void watch() noexcept;
-  void look(base::time_point now) noexcept;
+  [[nodiscard]] bool look(base::time_point now) noexcept;
+  void look_at_workers(base::time_point now) noexcept;
   void look_for_poller() noexcept;
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
   void look_at_forks(sched::worker& whom, base::nanoseconds age) noexcept;
-  void report(const sched::worker& whom, std::uint64_t task, sample& before, base::time_point now) noexcept;
-  void say(const sched::worker& whom, sample& before, bool is_first, base::time_point now) noexcept;
-  [[nodiscard]] static bool has_ended(const sched::worker& whom, const sample& before) noexcept;
+  [[nodiscard]] bool look_outside(base::time_point now) noexcept;
+  void look_at(const core::outside_poll& whom, sample& before, base::time_point now) noexcept;
+  [[nodiscard]] sample* sample_of(const core::outside_poll& whom) noexcept;
+  void note_outside_run() noexcept;
+  // `Runs`: a worker, or the poll of a thread without a role.
+  template <class Runs>
+  [[nodiscard]] static bool is_another(const Runs& whom,
+                                       std::uint64_t stamp,
+                                       sample& before,
+                                       base::time_point now) noexcept;
+  template <class Runs>
+  void judge(const Runs& whom, std::uint64_t task, sample& before, base::time_point now) noexcept;
+  template <class Runs>
+  void report(const Runs& whom, std::uint64_t task, sample& before, base::time_point now) noexcept;
+  void say(sample& before, bool is_first, base::time_point now) noexcept;
+  template <class Runs>
+  [[nodiscard]] static bool has_ended(const Runs& whom, const sample& before) noexcept;
   void look_for_ends(base::time_point now) noexcept;
-  static void tell_end(const sched::worker& whom, const sample& before, base::time_point now) noexcept;
+  static void tell_end(const sample& before, base::time_point now) noexcept;
   struct description {
     char name[longest_name] = "";
     char where[longest_where] = "";
@@ -86,7 +110,9 @@ class watchdog {
   base::atomic<std::uint32_t> word_{awake};
   base::atomic<std::uint64_t> ripened_{0};
   base::atomic<std::uint64_t> stalls_{0};
+  core::outside_polls outside_;
   std::vector<sample> samples_;
+  std::vector<sample> samples_outside_;  // by the number of the slot
   circle_watch circles_;
   base::time_point next_circle_look_{};
   bool nobody_polled_ = false;                  // at the last look

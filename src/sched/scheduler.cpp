@@ -3,6 +3,7 @@
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
+#include "task/outside_polls.hpp"
 
 #include <span>
 #include <utility>
@@ -134,6 +135,7 @@ const core::scheduler_ops scheduler::ops_table{
           return here != nullptr && here->thief_end().has_items();
         },
     .help_until_end = [](core::scheduler& s, core::outside_helper& me) noexcept { of(s).help_until_end(me); },
+    .polls_outside = [](core::scheduler& s) noexcept { return of(s).around.polls; },
     .draw =
         [](core::scheduler& s) noexcept {
           worker* const here = mine(of(s));
@@ -258,6 +260,7 @@ bool scheduler::help_once() noexcept {
   note_outside(+1);
   header* const entry = current_phase() == phase::stopping ? nullptr : take_for_helper();
   if (entry != nullptr) {
+    const core::outside_run here(around.polls, entry->id, "join(help)");
     pass_end_on(*entry);
     core::run_entry(*entry);
   }

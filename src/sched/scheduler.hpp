@@ -55,6 +55,8 @@ struct surroundings {
   /// Workers are no longer all parked: the watchdog gets up.
   void (*first_awake)(void* self) noexcept = nullptr;
   void* watchdog = nullptr;
+  /// Where threads without a role note what they run; null if no watchdog looks at them.
+  core::outside_polls* polls = nullptr;
   /// The last task's memory has gone after the runtime has: frees the scheduler.
   void (*abandoned)(void* self) noexcept = nullptr;
   void* holder = nullptr;

@@ -112,31 +112,38 @@ void entered::reschedule(header& task) noexcept {
 }
 
 void entered::run_to_end(header& task) noexcept {
+  const outside_run here(services_->ops->polls_outside(*services_), task.id, "block_on()");
   // One count for each entry, and for the first run; given back after each run.
   services_->ops->outside(*services_, +1);
   run(task);
   services_->ops->outside(*services_, -1);
   while (!task.word.load().is(lifecycle::complete)) {
-    sleep_until_entry();
+    sleep_until_entry(here);
     run_entry(task);
     services_->ops->outside(*services_, -1);
   }
 }
 
-void entered::sleep_until_entry() noexcept {
+/// The look at the word before the sleep is no part of the poll before it, nor of the one after it.
+void entered::sleep_until_entry(const outside_run& here) noexcept {
   base::patience& mine = base::this_thread_locals().waits;
+  here.begin_next();
   mine.watch(awake_, nothing);
   std::uint32_t seen = nothing;
   // relaxed. A look that saves a compare-exchange: only this thread takes an entry out, and acquires it below.
   const bool must_wait = awake_.load(base::order::relaxed) != has_entry;
   // acq_rel. Same word as schedule(). failure: acquire. There is an entry: what its waker did is seen.
   if (must_wait && awake_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
+    here.rest();
     mine.falls_asleep();
     do {
       static_cast<void>(base::futex_wait(awake_, asleep, base::never));
       // acquire. Pairs with the exchange in schedule().
     } while (awake_.load(base::order::acquire) == asleep);
     mine.wakes_up();
+    here.resume();
+  } else {
+    here.begin_next();
   }
   // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
   awake_.exchange(nothing, base::order::acq_rel);

@@ -3,6 +3,7 @@
 
 #include "base/futex.hpp"
 #include "task/header.hpp"
+#include "task/outside_polls.hpp"
 
 namespace rota::core {
 
@@ -29,7 +30,7 @@ class entered : public scheduler {
   void run_to_end(header& task) noexcept;
 
  private:
-  void sleep_until_entry() noexcept;
+  void sleep_until_entry(const outside_run& here) noexcept;
   static void schedule(header& task) noexcept;
   static void reschedule(header& task) noexcept;
   static scheduler& services_of(const scheduler& self) noexcept;

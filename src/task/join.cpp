@@ -7,6 +7,7 @@
 #include "base/tls_slot.hpp"
 #include "task/harness.hpp"
 #include "task/outside_helper.hpp"
+#include "task/outside_polls.hpp"
 #include "task/scheduler_here.hpp"
 #include "task/thread_ports.hpp"
 
@@ -108,7 +109,9 @@ void help_from_outside(header& target) noexcept {
   scheduler& home = scheduler_for_children(target);
   outside_helper me;
   if (register_waker(target, me.waker_of_end()) == on_register::complete) return;
+  rest_outside_run();
   home.ops->help_until_end(home, me);
+  resume_outside_run();
 }
 
 /// Tasks run on this thread's stack, one inside the other, by blocking joins.

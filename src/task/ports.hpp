@@ -29,6 +29,7 @@ class birth;
 struct header;
 struct scheduler;
 class outside_helper;
+class outside_polls;
 
 enum class [[nodiscard]] on_take : unsigned char {
   not_here,  // this thread must not run it
@@ -109,6 +110,10 @@ struct scheduler_ops {
   /// On a thread that plays no role: runs tasks that wait for any thread, until the task that `me` waits for has ended. Sleeps while there are none.
   /// Null: no such thread runs tasks of this scheduler.
   void (*help_until_end)(scheduler& self, outside_helper& me) noexcept = nullptr;
+  /// Where threads without a role note the tasks of this scheduler that they run; null if no watchdog looks at them.
+  outside_polls* (*polls_outside)(scheduler& self) noexcept = [](scheduler&) noexcept -> outside_polls* {
+    return nullptr;
+  };
   /// A number for a task that runs on this thread and would be fair. Who has a seed gives the same ones again for it.
   std::uint64_t (*draw)(scheduler& self) noexcept = [](scheduler&) noexcept { return draw_of_thread(); };
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.

@@ -1,11 +1,16 @@
 #include "task/thread_ports.hpp"
 
+#include "task/outside_polls.hpp"
+
 namespace rota::core {
 
 namespace {
 
-void* nothing_to_lend() noexcept { return nullptr; }
-void nothing_lent(void* /*lent*/) noexcept {}
+void* nothing_to_lend() noexcept {
+  rest_outside_run();
+  return nullptr;
+}
+void nothing_lent(void* /*lent*/) noexcept { resume_outside_run(); }
 const thread_ports& always_plain() noexcept { return plain_thread; }
 const thread_ports* no_seat() noexcept { return nullptr; }
 

@@ -3,6 +3,7 @@
 #include "model/whole.hpp"
 
 #include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
 #include <rota/testing/explore.hpp>
 
 #include <gtest/gtest.h>
@@ -510,6 +511,65 @@ TEST(runtime_threads_model, who_stays_in_a_poll_is_reported_and_robbed) {
     });
   };
   expect_holds(whole("threads_stall"), body);
+}
+
+void block_for(std::chrono::milliseconds span) {
+  model::signal never;
+  never.wait(testing::now() + span);
+}
+
+/// Waits as `how` says, for so long that the watchdog falls asleep, and then keeps its thread.
+task<> waits_and_stays(unsigned how, sync::event& go) {
+  if (how == 1) block_in_place([] { block_for(1s); });
+  if (how == 2) co_await go.wait();
+  block_for(50ms);
+}
+
+// No worker gets up for it: its own thread wakes the watchdog. While it waits there is nothing to report.
+TEST(runtime_threads_model, a_root_that_stays_in_a_poll_is_reported) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    auto& go = e.make<sync::event>();
+    e.thread("root", [&go] {
+      runtime_options o = one_worker();
+      o.watchdog = 3ms;
+      runtime rt(o);
+      const unsigned how = testing::choose(3);
+      if (how == 0) block_for(1s);
+      rt.block_on(waits_and_stays(how, go));
+      (void)rt.shutdown(0s);
+      check(rt.stats().total_stalls == 1, "one poll was long");
+    });
+    e.thread("another", [&go] {
+      block_for(1s);
+      go.set();
+    });
+  };
+  expect_holds(whole("threads_root_stalls"), body);
+}
+
+// The watchdog is about to fall asleep when the root begins or goes on.
+TEST(runtime_threads_model, the_watchdog_lies_down_against_a_root) {
+  const quiet here;
+  const auto body = [](execution& e) {
+    e.thread("root", [] {
+      runtime_options o = one_worker();
+      o.watchdog = 3ms;
+      o.seed = 1;
+      runtime rt(o);
+      const bool waits_inside = testing::choose(2) != 0;
+      const auto pause = std::chrono::milliseconds(7 + testing::choose(3));
+      if (!waits_inside) block_for(pause);
+      rt.block_on([&]() -> task<> {
+        if (waits_inside) block_in_place([pause] { block_for(pause); });
+        block_for(50ms);
+        co_return;
+      });
+      (void)rt.shutdown(0s);
+      check(rt.stats().total_stalls == 1, "one poll was long");
+    });
+  };
+  expect_holds(whole_exhaustive("threads_lie_down_root"), body);
 }
 
 }  // namespace

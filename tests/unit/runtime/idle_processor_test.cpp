@@ -4,10 +4,12 @@
 
 #include <rota/gate/mailbox.hpp>
 #include <rota/pool/thread_pool.hpp>
+#include <rota/sync/event.hpp>
 
 #include <fstream>
 #include <map>
 #include <stdexcept>
+#include <thread>
 
 namespace rota::test::idle_processor_test {
 namespace {
@@ -62,11 +64,14 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
   gate::executor threads(2);
   auto box = threads.make_mailbox<int>([](int) {});
 
-  // Each of them has had work, and a timer that is far away.
+  // Each of them has had work, and a timer that is far away. A root of block_on, which the watchdog watches, waits, too.
   struct body {
+    static task<> root(sync::event& go) { co_await go.wait(); }
     static task<> short_sleep() { co_await sleep_for(1ms); }
     static task<> long_sleep() { co_await sleep_for(1h); }
   };
+  sync::event go;
+  std::thread in_block_on([&] { rt.block_on(body::root(go)); });
   auto later = rt.spawn(body::long_sleep());
   rt.spawn(body::short_sleep()).join();
   rt.spawn_blocking([] {}).join();
@@ -82,6 +87,8 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
 
   static_cast<void>(again.cancel());
   static_cast<void>(later.cancel());
+  go.set();
+  in_block_on.join();
 }
 
 INSTANTIATE_TEST_SUITE_P(backends,

@@ -1,0 +1,246 @@
+// The watchdog did not look at threads that run tasks without being workers: the root of block_on, and what join(help) runs, could block
+// or compute for ever, and no line said so.
+#include <rota/pool/thread_pool.hpp>
+#include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <latch>
+#include <string>
+#include <thread>
+
+namespace rota::block_on_watch_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+runtime_options watched() {
+  runtime_options o;
+  o.workers = 1;
+  o.watchdog = 5ms;
+  return o;
+}
+
+/// Standard error goes into a pipe while this lives.
+class heard {
+ public:
+  heard() : before_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+    std::fflush(stderr);
+    EXPECT_EQ(::pipe2(ends_, O_CLOEXEC), 0);
+    EXPECT_EQ(::dup2(ends_[1], STDERR_FILENO), STDERR_FILENO);
+  }
+  heard(const heard&) = delete;
+  heard& operator=(const heard&) = delete;
+  ~heard() {
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+
+  /// Blocks the thread until these words were written.
+  void read_until(const char* words) {
+    char more[512];
+    while (text.find(words) == std::string::npos) {
+      const ssize_t got = ::read(ends_[0], more, sizeof more);
+      if (got <= 0) return;
+      text.append(more, static_cast<std::size_t>(got));
+    }
+  }
+  /// All that was written.
+  void read_rest() {
+    std::fputs("(the end)", stderr);
+    read_until("(the end)");
+  }
+  [[nodiscard]] bool has(const char* words) const { return text.find(words) != std::string::npos; }
+
+  std::string text;
+
+ private:
+  int before_;
+  int ends_[2] = {-1, -1};
+};
+
+task<> blocks(const char* name, heard& lines) {
+  this_task::set_name(name);
+  lines.read_until("still runs task ");
+  co_return;
+}
+
+task<> computes(const char* name, runtime& rt, std::uint64_t stalls) {
+  this_task::set_name(name);
+  while (rt.stats().total_stalls < stalls) std::this_thread::yield();
+  co_return;
+}
+
+TEST(regress_block_on_watch, a_root_that_blocks_is_named_twice_and_its_end_is_told) {
+  heard lines;
+  run(blocks("blocked root", lines), watched());
+  lines.read_rest();
+  EXPECT_TRUE(lines.has("rota: thread ")) << lines.text;
+  EXPECT_TRUE(lines.has(" in block_on() has run task ")) << lines.text;
+  EXPECT_TRUE(lines.has(" 'blocked root' for ")) << lines.text;
+  EXPECT_TRUE(lines.has(" without a suspension (")) << lines.text;
+  EXPECT_TRUE(lines.has("; it is blocked in a system call)")) << lines.text;
+  EXPECT_TRUE(lines.has("; it was spawned at api/regress_block_on_watch_test.cpp:")) << lines.text;
+  EXPECT_TRUE(lines.has("; move blocking work to spawn_blocking()")) << lines.text;
+  EXPECT_TRUE(lines.has(" in block_on() still runs task ")) << lines.text;
+  EXPECT_TRUE(lines.has(" in block_on() has left task ")) << lines.text;
+}
+
+TEST(regress_block_on_watch, a_root_is_watched_again_after_it_has_waited) {
+  heard lines;
+  {
+    runtime rt(watched());
+    const auto waits_and_computes = [&rt]() -> task<> {
+      this_task::set_name("waited");
+      co_await sleep_for(1ms);
+      block_in_place([] {});
+      co_await computes("waited", rt, 1);
+    };
+    rt.block_on(waits_and_computes);
+    EXPECT_EQ(rt.stats().total_stalls, 1U) << "one poll";
+  }
+  lines.read_rest();
+  EXPECT_TRUE(lines.has(" in block_on() has run task ")) << lines.text;
+  EXPECT_TRUE(lines.has(" 'waited' for ")) << lines.text;
+  EXPECT_TRUE(lines.has("; it last awaited at api/regress_block_on_watch_test.cpp:")) << lines.text;
+  EXPECT_TRUE(lines.has(" in block_on() has left task ")) << lines.text;
+}
+
+TEST(regress_block_on_watch, two_threads_in_block_on_are_both_named) {
+  heard lines;
+  {
+    runtime rt(watched());
+    std::thread other([&rt] { rt.block_on(computes("second", rt, 2)); });
+    rt.block_on(computes("first", rt, 2));
+    other.join();
+    EXPECT_EQ(rt.stats().total_stalls, 2U);
+  }
+  lines.read_rest();
+  EXPECT_TRUE(lines.has(" 'first' for ")) << lines.text;
+  EXPECT_TRUE(lines.has(" 'second' for ")) << lines.text;
+}
+
+// The only worker is held, so that the thread in join(help) runs the task.
+TEST(regress_block_on_watch, a_task_that_a_helping_thread_runs_is_named) {
+  heard lines;
+  {
+    runtime rt(watched());
+    std::latch is_held(1);
+    const auto holds = [&]() -> task<> {
+      is_held.count_down();
+      co_await computes("holder", rt, 2);
+    };
+    auto holder = rt.spawn(holds);
+    is_held.wait();
+    rt.spawn(computes("helped", rt, 2)).join(help);
+    holder.join();
+  }
+  lines.read_rest();
+  EXPECT_TRUE(lines.has(" in join(help) has run task ")) << lines.text;
+  EXPECT_TRUE(lines.has(" in join(help) has left task ")) << lines.text;
+}
+
+/// A root that waits on its own thread in one of the ways that are no fault, until `go` is set.
+struct waiting {
+  const char* name;
+  task<> (*root)(runtime& rt, sync::event& go, std::latch& has_begun);
+};
+
+task<> until_set(sync::event& go) { co_await go.wait(); }
+
+constexpr waiting ways[] = {
+    {"await",
+     [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       has_begun.count_down();
+       co_await go.wait();
+     }},
+    {"await_again",
+     [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       co_await sleep_for(1ms);
+       has_begun.count_down();
+       co_await go.wait();
+     }},
+    {"block_in_place",
+     [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       has_begun.count_down();
+       block_in_place([&go] { block_in_place([&go] { go.blocking_wait(); }); });
+       co_return;
+     }},
+    {"join",
+     [](runtime& rt, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       has_begun.count_down();
+       rt.spawn(until_set(go)).join();
+       co_return;
+     }},
+    {"join_help",
+     [](runtime& rt, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       has_begun.count_down();
+       rt.spawn(until_set(go)).join(help);
+       co_return;
+     }},
+    {"nested_block_on",
+     [](runtime& rt, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       has_begun.count_down();
+       block_in_place([&] { rt.block_on(until_set(go)); });
+       co_return;
+     }},
+};
+
+class a_root_that_waits : public ::testing::TestWithParam<waiting> {};
+
+// Another root blocks meanwhile, until it was reported twice.
+template <class Start>
+void expect_not_reported(const waiting& how, Start start) {
+  heard lines;
+  {
+    runtime_options o = watched();
+    o.watchdog =
+        100ms;  // so long that nothing but a wait is reported, and shorter than the other root blocks
+    runtime rt(o);
+    sync::event go;
+    std::latch has_begun(1);
+    auto waiter = start([&] { rt.block_on(how.root(rt, go, has_begun)); });
+    has_begun.wait();
+    rt.block_on(blocks("blocks", lines));
+    EXPECT_EQ(rt.stats().total_stalls, 1U);
+    go.set();
+    waiter.join();
+  }
+  lines.read_rest();
+  EXPECT_TRUE(lines.has(" 'blocks' for ")) << lines.text;
+  EXPECT_FALSE(lines.has("'waits'")) << lines.text;
+}
+
+TEST_P(a_root_that_waits, is_not_reported) {
+  expect_not_reported(GetParam(), [](auto root) { return std::thread(root); });
+}
+
+TEST_P(a_root_that_waits, is_not_reported_on_a_thread_of_a_pool) {
+  pool::thread_pool jobs({.min_threads = 1, .max_threads = 1});
+  struct work {
+    pool::work<void> handle;
+    void join() { handle.fetch().value(); }
+  };
+  expect_not_reported(GetParam(), [&jobs](auto root) { return work{jobs.submit(root)}; });
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, a_root_that_waits, ::testing::ValuesIn(ways), [](const auto& each) {
+  return std::string(each.param.name);
+});
+
+}  // namespace
+}  // namespace rota::block_on_watch_test
