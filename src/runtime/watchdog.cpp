@@ -54,6 +54,7 @@ watchdog::watchdog(sched::scheduler& tasks, base::nanoseconds patience) noexcept
 
 void watchdog::start() {
   samples_.resize(tasks_.workers());
+  samples_outside_.resize(1);
   auto started = base::thread::start("rota-watchdog", thread_main, this);
   if (!started.has_value()) throw std::system_error(started.error(), "rota: the watchdog's thread");
   thread_ = std::move(*started);
@@ -211,7 +212,7 @@ bool watchdog::look_outside(base::time_point now) noexcept {
 watchdog::sample* watchdog::sample_of(const core::outside_poll& whom) noexcept {
   try {
     if (whom.number() >= samples_outside_.size()) samples_outside_.resize(whom.number() + 1U);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOT IN A MODEL: no memory
     return nullptr;
   }
   return &samples_outside_[whom.number()];

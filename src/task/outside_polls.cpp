@@ -70,7 +70,7 @@ outside_poll* outside_polls::claim(std::uint64_t task_id, const char* call) noex
     if (at->claim()) mine = at;
   }
   if (mine == nullptr) mine = add();
-  if (mine == nullptr) return nullptr;
+  if (mine == nullptr) return nullptr;  // NOT IN A MODEL: no memory
   mine->tell(task_id, call);
   wake_watcher();
   return mine;
@@ -79,7 +79,7 @@ outside_poll* outside_polls::claim(std::uint64_t task_id, const char* call) noex
 /// Returns a new slot, which is claimed already.
 outside_poll* outside_polls::add() noexcept {
   auto* const made = new (std::nothrow) outside_poll(*this);
-  if (made == nullptr) return nullptr;
+  if (made == nullptr) return nullptr;  // NOT IN A MODEL: no memory
   // relaxed. No other thread has it yet.
   made->word_.store(outside_poll::after(0, outside_poll::taken | outside_poll::running),
                     base::order::relaxed);

@@ -519,9 +519,10 @@ void block_for(std::chrono::milliseconds span) {
 }
 
 /// Waits as `how` says, for so long that the watchdog falls asleep, and then keeps its thread.
-task<> waits_and_stays(unsigned how, sync::event& go) {
+task<> waits_and_stays(runtime& rt, unsigned how, sync::event& go) {
   if (how == 1) block_in_place([] { block_for(1s); });
   if (how == 2) co_await go.wait();
+  check(rt.stats().total_stalls == 0, "to wait is no fault");
   block_for(50ms);
 }
 
@@ -536,7 +537,7 @@ TEST(runtime_threads_model, a_root_that_stays_in_a_poll_is_reported) {
       runtime rt(o);
       const unsigned how = testing::choose(3);
       if (how == 0) block_for(1s);
-      rt.block_on(waits_and_stays(how, go));
+      rt.block_on(waits_and_stays(rt, how, go));
       (void)rt.shutdown(0s);
       check(rt.stats().total_stalls == 1, "one poll was long");
     });
