@@ -81,6 +81,26 @@ TEST(regress_memory, a_shortage_of_threads_that_lasts) {
   EXPECT_EQ(waiting.join(), 7);
 }
 
+/// The root around has the one slot that every runtime has. A root that gets none is not watched.
+TEST(regress_memory, a_root_runs_without_memory_for_what_the_watchdog_reads) {
+  runtime_options o = short_of_memory();
+  o.watchdog = 1h;
+  runtime rt(o);
+  int got = 0;
+  std::size_t failed = 0;
+  rt.block_on([&]() -> task<> {
+    block_in_place([&] {
+      task<int> inner = test::number(3);
+      memory::fail_after(0, 1);
+      got = rt.block_on(std::move(inner));
+      failed = memory::stop_failing();
+    });
+    co_return;
+  });
+  EXPECT_EQ(got, 3);
+  EXPECT_EQ(failed, 1U);
+}
+
 TEST(regress_memory, a_shutdown_during_a_shortage_of_threads) {
   test::forgo_frame_cache();
   std::optional<runtime> rt(short_of_memory());
