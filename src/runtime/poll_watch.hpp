@@ -10,7 +10,7 @@
 
 namespace rota::detail {
 
-/// The watchdog has one for each worker, and alone touches it. A poll is at fault for the time in which its thread computed or was blocked
+/// The watchdog has one for each worker, and for each poll outside of the workers, and alone touches it. A poll is at fault for the time in which its thread computed or was blocked
 /// in a system call. The time in which the thread was ready, and the system gave the processor to others, does not count.
 class poll_watch {
  public:
