@@ -12,12 +12,11 @@ namespace rota::base {
 
 /// What rota keeps for each thread. The rooms above know what their pointers point to.
 struct thread_locals {
-  void* worker = nullptr;  // sched: the worker whose role this thread plays
-  void* task = nullptr;    // task: the header that runs here
-  void* forks = nullptr;   // task: where tasks may fork on this thread
-  void* births = nullptr;  // task: the range of births that this thread owns
-  void* outside_run =
-      nullptr;  // task: the innermost task that runs here without a role, as the watchdog sees it
+  void* worker = nullptr;       // sched: the worker whose role this thread plays
+  void* task = nullptr;         // task: the header that runs here
+  void* forks = nullptr;        // task: where tasks may fork on this thread
+  void* births = nullptr;       // task: the range of births that this thread owns
+  void* outside_run = nullptr;  // task: what the watchdog reads of the task that runs here without a role
   std::uint64_t kernel_id = 0;  // task: of this thread, in the process that is noted beside it
   std::uint64_t kernel_id_in = 0;
   std::uint64_t next_id = 0;  // task: ids are taken in blocks
