@@ -151,8 +151,7 @@ rest_leaf::rest_leaf(pool_core& pool, std::string_view group)
 const void* rest_leaf::check_beside() {
   if (const work_core* const me = work_here(); me != nullptr && me->pool == &pool_) {
     if (!of_group_) throw error(errc::would_deadlock, "a work waits until its pool is idle");
-    const group_core* const own = me->extras == nullptr ? nullptr : me->extras->group;
-    if (own != nullptr && group_ != nullptr && pool_.circles.is_within(*me->extras->group, group_->name))
+    if (group_ != nullptr && pool_core::may_be_in_groups(*me) && pool_.circles.is_within(*me, *group_))
       throw error(errc::would_deadlock, "a work waits for its own group");
   }
   return nullptr;

@@ -1,6 +1,7 @@
 // What is done to works from outside: cancel, stop, force stop, pause.
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
+#include "pool/demand.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
@@ -144,7 +145,7 @@ bool pool_core::is_paused(work_core& w) noexcept {
   // relaxed. Who resumes turns the word of each that sleeps; see go_on().
   if (pauses_.load(base::order::relaxed) == 0) return false;
   if (paused_.load(base::order::relaxed) || w.load().has(held)) return true;
-  return w.extras != nullptr && w.extras->group != nullptr && circles.is_paused(*w.extras->group);
+  return may_be_in_groups(w) && circles.is_paused(w);
 }
 
 bool pool_core::pause(work_core& w) noexcept {
@@ -219,6 +220,28 @@ void pool_core::resume_group(std::string_view name) {
 void pool_core::unrelate(std::string_view parent, std::string_view child) noexcept {
   circles.unrelate(parent, child);
   look_again();  // what the parent's pause held, nobody holds any more
+}
+
+bool pool_core::join_group(work_core& w, std::string_view name) {
+  demand_own_process("join_group");
+  demand(!name.empty(), "thread_pool::join_group: the name of the group is empty");
+  return circles.join_late(circles.at(name), w);
+}
+
+bool pool_core::leave_group(work_core& w, std::string_view name) {
+  demand_own_process("leave_group");
+  group_core* const g = circles.find(name);
+  if (g == nullptr) return false;
+  const groups::departure how = circles.leave_early(*g, w);
+  if (!how.was_member) return false;
+  if (how.was_parked) place(w);
+  while (work_core* const next = circles.next_parked(*g)) place(*next);
+  // acquire. Pairs with hold_if_paused(), as a resume does: the pause of this group may have held it.
+  if (pauses_.load(base::order::acquire) != 0) {
+    go_on(w);
+    release_held();
+  }
+  return true;
 }
 
 void pool_core::limit_group(std::string_view name, unsigned most) {

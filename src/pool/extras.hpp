@@ -27,6 +27,7 @@ struct work_extras {
   work_core* group_previous = nullptr;
   std::uint64_t turn = 0;  // in which it joined, of all; under the group's lock, and then as it is
   bool in_group = false;   // among its members
+  bool has_left = false;   // was taken out before its end; its lock
   bool has_place = false;  // counts against the group's limit; its lock
   bool is_parked = false;  // waits for a place in it; its lock
   // Of a source that is watched: its end is told of.

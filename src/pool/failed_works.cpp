@@ -1,7 +1,7 @@
 #include "pool/failed_works.hpp"
 
 #include "pool/extras.hpp"
-#include "pool/group.hpp"
+#include "pool/pool_core.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -36,9 +36,8 @@ failed_work note_of_failure(work_core& w, std::uint64_t root) {
   one.id = {w.id};
   one.root = {root};
   one.error = error_of(w.type->exception(w.body));
-  if (w.extras == nullptr) return one;
-  one.name = shortened(w.extras->name);
-  if (w.extras->group != nullptr) one.group = shortened(w.extras->group->name);
+  if (pool_core::may_be_in_groups(w)) one.group = shortened(w.pool->circles.name_of(w));
+  if (w.extras != nullptr) one.name = shortened(w.extras->name);
   return one;
 }
 

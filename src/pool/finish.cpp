@@ -44,9 +44,9 @@ work_end pool_core::end_of(work_core& w, work_status how) const noexcept {
   end.status = how;
   if (how != work_status::succeeded && how != work_status::failed) end.reason = reason_of(w);
   if (how == work_status::failed) end.exception = w.type->exception(w.body);
+  if (may_be_in_groups(w)) end.group = w.pool->circles.name_of(w);
   if (const work_extras* const e = w.extras; e != nullptr) {
     end.name = e->name;
-    if (e->group != nullptr) end.group = e->group->name;
     end.ended = base::now();
     if (how == work_status::abandoned) return end;  // the rest is its runner's
     end.attempt = e->attempt;
@@ -378,6 +378,8 @@ void pool_core::recycle(work_core& w) noexcept {
   delete std::exchange(w.extras, nullptr);
   if (w.coroutine != nullptr) end_coroutine(std::exchange(w.coroutine, nullptr));
   if (w.hook != nullptr) w.hook->destroy(std::exchange(w.hook, nullptr));
+  // relaxed. No reference is left.
+  if (word{w.state.load(base::order::relaxed)}.has(listed)) groups::forget_memberships(w);
   desk* const own = own_desk();
   // The last touch: with the last slot of a pool that has ended the pool's memory goes.
   if (memory.put(w, own == nullptr ? nullptr : &own->stock)) delete this;

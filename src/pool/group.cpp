@@ -41,34 +41,21 @@ void groups::leave(group_core& g, work_core& w) noexcept {
   bool calls = false;
   {
     const base::lock_guard guard(lock_);
-    work_extras& e = *w.extras;
-    if (!e.in_group) return;
-    e.in_group = false;
-    (e.group_previous != nullptr ? e.group_previous->extras->group_next : g.members) = e.group_next;
-    if (e.group_next != nullptr) e.group_next->extras->group_previous = e.group_previous;
-    --g.member_count;
+    if (!w.extras->in_group) return;
+    unlink(g, w);
     tell_upwards(g);
     calls = called_ != nullptr;
   }
   if (calls) call_waiters();
 }
 
-template <class F>
-bool groups::any_of(group_core& first, relations where, F f) noexcept {
-  const std::uint64_t walk = ++walks_;
-  first.walk = walk;
-  first.next_met = nullptr;
-  group_core* last = &first;
-  for (group_core* each = &first; each != nullptr; each = each->next_met) {
-    if (f(*each)) return true;
-    for (group_core* const next : each->*where) {
-      if (std::exchange(next->walk, walk) == walk) continue;
-      next->next_met = nullptr;
-      last->next_met = next;
-      last = next;
-    }
-  }
-  return false;
+/// Under the lock; tell_upwards() comes after it.
+void groups::unlink(group_core& g, work_core& w) noexcept {
+  work_extras& e = *w.extras;
+  e.in_group = false;
+  (e.group_previous != nullptr ? e.group_previous->extras->group_next : g.members) = e.group_next;
+  if (e.group_next != nullptr) e.group_next->extras->group_previous = e.group_previous;
+  --g.member_count;
 }
 
 void groups::hold(group_core& g) noexcept {
@@ -128,7 +115,7 @@ void groups::call_waiters() noexcept {
 
 bool groups::admit(group_core& g, work_core& w) noexcept {
   const base::lock_guard guard(lock_);
-  if (w.extras->has_place) return true;
+  if (w.extras->has_place || w.extras->has_left) return true;
   if (g.limit != 0 && g.placed >= g.limit) {
     w.extras->is_parked = true;
     g.parked.set(w);
@@ -177,12 +164,6 @@ bool groups::is_above(const group_core& high, group_core& low) noexcept {
   return any_of(low, &group_core::parents, [&](const group_core& each) { return &each == &high; });
 }
 
-bool groups::is_within(group_core& g, std::string_view name) noexcept {
-  const group_core* const top = find(name);
-  const base::lock_guard guard(lock_);
-  return top != nullptr && is_above(*top, g);
-}
-
 void groups::relate(std::string_view parent, std::string_view child) {
   group_core& high = at(parent);
   group_core& low = at(child);
@@ -213,11 +194,6 @@ void groups::unrelate(std::string_view parent, std::string_view child) noexcept 
   call_waiters();
 }
 
-bool groups::is_paused(group_core& g) noexcept {
-  const base::lock_guard guard(lock_);
-  return any_of(g, &group_core::parents, [](const group_core& each) { return each.paused; });
-}
-
 bool groups::set_paused(group_core& g, bool to) noexcept {
   const base::lock_guard guard(lock_);
   return std::exchange(g.paused, to) != to;
@@ -229,16 +205,23 @@ held_works groups::snapshot(std::string_view name) {
   if (top == nullptr) return found;
   const base::lock_guard guard(lock_);
   std::size_t count = 0;
+  bool has_joined = false;
   any_of(*top, &group_core::children, [&](const group_core& each) {
     count += each.member_count;
+    has_joined = has_joined || each.joined != nullptr;
     return false;
   });
   found.reserve(count);
   any_of(*top, &group_core::children, [&](const group_core& each) {
     // A member is not over, so somebody has a reference.
-    for (work_core* w = each.members; w != nullptr; w = w->extras->group_next) found.add(*w);
+    for (work_core* w = each.members; w != nullptr; w = w->extras->group_next) found.add(*w, w->extras->turn);
+    // One that has ended is about to be taken out.
+    for (const membership* m = each.joined; m != nullptr; m = m->next) {
+      if (!is_final(m->work->load().status())) found.add(*m->work, m->turn);
+    }
     return false;
   });
+  if (has_joined) found.drop_duplicates();
   return found;
 }
 
@@ -269,6 +252,8 @@ class groups::counted_waiter {
 bool groups::wait(std::string_view name, base::time_point deadline) {
   group_core* const top = find(name);
   if (top == nullptr) return true;
+  const work_core* const me = work_here();
+  const bool is_ours = me != nullptr && me->pool == &pool_;
   const blocked_on said(top->left);
   const counted_waiter mine(*this, *top);
   for (;;) {
@@ -277,6 +262,8 @@ bool groups::wait(std::string_view name, base::time_point deadline) {
     {
       const base::lock_guard guard(lock_);
       if (is_empty(*top)) return true;
+      if (is_ours && has_within(*me, *top))
+        throw error(errc::would_deadlock, "a work waits for its own group");
     }
     said.demand_no_force();
     const base::time_point until = pool_.sleep_until(deadline);

@@ -152,6 +152,10 @@ class pool_core final : public crew_client {
   void resume_all() noexcept;
   void pause_group(std::string_view name);
   void resume_group(std::string_view name);
+  /// Returns false if the job is not accepted yet, or has ended. Throws errc::forked, std::invalid_argument, std::bad_alloc.
+  bool join_group(work_core& w, std::string_view name);
+  /// Returns false if the job is not in that group, or has ended. Throws errc::forked.
+  bool leave_group(work_core& w, std::string_view name);
   void limit_group(std::string_view name, unsigned most);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
   [[nodiscard]] bool is_paused(work_core& w) noexcept;
@@ -162,6 +166,10 @@ class pool_core final : public crew_client {
   static void on_grace(work_core& w) noexcept;
 
   // ---- wait.cpp
+  /// A hint without a lock: `listed` is set before the job is in a group that it joined later. Of a job that was accepted.
+  [[nodiscard]] static bool may_be_in_groups(const work_core& w) noexcept {
+    return (w.extras != nullptr && w.extras->group != nullptr) || w.load().has(listed);
+  }
   [[nodiscard]] static bool was_called_off(const work_core& w) noexcept;
   bool wait(work_core& w, base::time_point deadline);
   void wait_helping(work_core& w);

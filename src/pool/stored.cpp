@@ -42,7 +42,9 @@ std::vector<work_core*> pool_core::stored_of_groups() {
   std::vector<work_core*> found;
   found.reserve(stored_.size());
   for (const auto& [id, w] : stored_) {
-    if (w->extras == nullptr || w->extras->group == nullptr) continue;
+    // One that is yet to come has no extras, and is in no group.
+    const word now = w->load();
+    if (now.is(work_status::created) || !may_be_in_groups(*w)) continue;
     w->retain();
     found.push_back(w);
   }
@@ -114,23 +116,21 @@ work_batch::work_batch(pool_core& pool, std::span<const work_id> ids, find_also 
 work_batch::work_batch(pool_core& pool, std::string_view group, const void* tag) {
   const held_works members = pool.circles.snapshot(group);
   const references stored(pool.stored_of_groups());
-  all_.reserve(members.size() + stored.all.size());
-  const auto add = [&](work_core& w) {
-    // Written before it joined its group; nothing if its submit() has failed since.
-    const body_type* const type = w.type;
-    if (type == nullptr || type->result != tag) return;
-    w.retain();
-    all_.push_back(&w);
-  };
-  for (work_core* const w : members) add(*w);
+  std::vector<held_works::entry> found(members.begin(), members.end());
   for (work_core* const w : stored.all) {
-    if (std::find(members.begin(), members.end(), w) == members.end() &&
-        pool.circles.is_within(*w->extras->group, group))
-      add(*w);
+    const auto is_it = [w](const held_works::entry& e) { return e.work == w; };
+    if (std::any_of(members.begin(), members.end(), is_it)) continue;
+    if (const std::uint64_t turn = pool.circles.turn_within(*w, group); turn != 0) found.push_back({w, turn});
   }
-  std::sort(all_.begin(), all_.end(), [](const work_core* a, const work_core* b) {
-    return a->extras->turn < b->extras->turn;
-  });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.turn < b.turn; });
+  all_.reserve(found.size());
+  for (const held_works::entry& each : found) {
+    // Written before it joined its group; nothing if its submit() has failed since.
+    const body_type* const type = each.work->type;
+    if (type == nullptr || type->result != tag) continue;
+    each.work->retain();
+    all_.push_back(each.work);
+  }
 }
 
 work_batch::~work_batch() {

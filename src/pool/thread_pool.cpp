@@ -66,6 +66,8 @@ bool stop(work_core& work) noexcept { return work.pool->stop(work, 0); }
 bool force_stop(work_core& work) noexcept { return work.pool->stop(work, force_asked); }
 bool pause(work_core& work) noexcept { return work.pool->pause(work); }
 bool resume(work_core& work) noexcept { return work.pool->resume(work); }
+bool join_group(work_core& work, std::string_view group) { return work.pool->join_group(work, group); }
+bool leave_group(work_core& work, std::string_view group) { return work.pool->leave_group(work, group); }
 bool wait(work_core& work, std::chrono::steady_clock::time_point deadline) {
   return work.pool->wait(work, deadline);
 }
@@ -109,8 +111,8 @@ std::vector<work_id> with_each(pool_core& pool, std::span<const work_id> ids, F 
 template <class F>
 std::size_t with_group(pool_core& pool, std::string_view group, F f) {
   std::size_t done = 0;
-  for (work_core* const w : pool.circles.snapshot(group)) {
-    if (f(*w)) ++done;
+  for (const held_works::entry& each : pool.circles.snapshot(group)) {
+    if (f(*each.work)) ++done;
   }
   return done;
 }
@@ -224,9 +226,23 @@ void thread_pool::relate(std::string_view parent, std::string_view child) {
 void thread_pool::unrelate(std::string_view parent, std::string_view child) noexcept {
   core_->unrelate(parent, child);
 }
+bool thread_pool::join_group(work_id id, std::string_view group) {
+  return detail::with(*core_, id, [group](detail::work_core& w) { return w.pool->join_group(w, group); });
+}
+std::vector<work_id> thread_pool::join_group(std::span<const work_id> ids, std::string_view group) {
+  return detail::with_each(
+      *core_, ids, [group](detail::work_core& w) { return w.pool->join_group(w, group); });
+}
+bool thread_pool::leave_group(work_id id, std::string_view group) {
+  return detail::with(*core_, id, [group](detail::work_core& w) { return w.pool->leave_group(w, group); });
+}
+std::vector<work_id> thread_pool::leave_group(std::span<const work_id> ids, std::string_view group) {
+  return detail::with_each(
+      *core_, ids, [group](detail::work_core& w) { return w.pool->leave_group(w, group); });
+}
 std::vector<work_id> thread_pool::members(std::string_view group) const {
   std::vector<work_id> found;
-  for (const detail::work_core* const w : core_->circles.snapshot(group)) found.push_back({w->id});
+  for (const auto& each : core_->circles.snapshot(group)) found.push_back({each.work->id});
   return found;
 }
 

@@ -184,11 +184,6 @@ void pool_core::wait_idle_helping() {
 }
 
 bool pool_core::wait_group(std::string_view name, base::time_point deadline) {
-  if (const work_core* const me = work_here();
-      me != nullptr && me->extras != nullptr && me->extras->group != nullptr) {
-    if (me->pool == this && circles.is_within(*me->extras->group, name))
-      throw error(errc::would_deadlock, "a work waits for its own group");
-  }
   const absence away;
   return circles.wait(name, deadline);
 }

@@ -19,6 +19,7 @@
 namespace rota::pool::detail {
 
 class coroutine_part;
+struct membership;
 struct lane;
 class group_core;
 struct stop_hook;
@@ -122,6 +123,7 @@ class alignas(base::cache_line) work_core : public queue_item {
 
   base::mutex lock;                 // of `waiting`
   waiting_node* waiting = nullptr;  // whoever holds the lock, until `over`
+  membership* joined = nullptr;     // groups that it joined after its submit(); owned; their lock
   // Under `lock`: the runner blocks until that one is over, or until that count rises.
   work_core* waits_for = nullptr;
   base::atomic<std::uint32_t>* waits_on = nullptr;

@@ -208,7 +208,8 @@ class ROTA_API thread_pool {
   /// Blocks until the work is over; false: there is none.
   bool wait(work_id id);
   std::vector<work_id> wait(std::span<const work_id> ids);
-  /// Until nothing of the group is outstanding, what joins it meanwhile included.
+  /// Until nothing of the group is outstanding, what joins it meanwhile included. Throws errc::would_deadlock inside of a job that is in the group,
+  /// or that join_group() puts into it meanwhile.
   void wait(std::string_view group);
   /// The same, for so long, or until then. False: the time was over first; of an id also if there is none, which status() tells apart. Of a
   /// list the time is one for all.
@@ -309,6 +310,20 @@ class ROTA_API thread_pool {
   void relate(std::string_view parent, std::string_view child);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
   [[nodiscard]] std::vector<work_id> members(std::string_view group) const;
+  /// Puts a job that was submitted and has not ended into the group, beside the groups that it is in. All calls on the group include it from then
+  /// on: a paused group holds it as its other members, and a wait that has begun waits for it, too. An earlier cancel(group) or stop(group) has no
+  /// effect on it. It has no part in limit_group(). It leaves the group right after it is over. Returns true if the job is
+  /// in the group, also if it was before. Returns false if there is no such job, if it has ended, or if its id is only reserved: status() tells
+  /// which. Throws std::invalid_argument for an empty name, std::bad_alloc, errc::forked.
+  bool join_group(work_id id, std::string_view group);
+  /// Returns the ids for which it was false.
+  std::vector<work_id> join_group(std::span<const work_id> ids, std::string_view group);
+  /// Takes a job that has not ended out of a group, whether it named the group when it was submitted or joined it later. Waits for the group go
+  /// on without it. What the group's limit or pause held goes on. Returns false if the job is not in that very group, has ended, or does not exist.
+  /// Throws errc::forked.
+  bool leave_group(work_id id, std::string_view group);
+  /// Returns the ids for which it was false.
+  std::vector<work_id> leave_group(std::span<const work_id> ids, std::string_view group);
 
   // ---- threads
 

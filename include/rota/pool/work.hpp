@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -35,6 +36,8 @@ ROTA_API bool stop(work_core& work) noexcept;
 ROTA_API bool force_stop(work_core& work) noexcept;
 ROTA_API bool pause(work_core& work) noexcept;
 ROTA_API bool resume(work_core& work) noexcept;
+ROTA_API bool join_group(work_core& work, std::string_view group);
+ROTA_API bool leave_group(work_core& work, std::string_view group);
 /// Blocks the thread. False: the deadline passed first. Throws errc::would_deadlock inside of the work itself.
 ROTA_API bool wait(work_core& work, std::chrono::steady_clock::time_point deadline);
 ROTA_API void wait_helping(work_core& work);
@@ -72,7 +75,8 @@ template <class T>
 
 /// The handle of a work.
 ///
-/// Threads       Any; one handle one thread at a time, but cancel, stop, force_stop, pause, resume and status, which any may call.
+/// Threads       Any; one handle one thread at a time, but cancel, stop, force_stop, pause, resume, join_group,
+///               leave_group and status, which any may call.
 /// Ownership     Keeps the work's memory and its result. Dropping it changes nothing: the work goes on. The memory is the pool's: a
 ///               handle may outlive the thread_pool.
 /// Ordering      The work's last line, its callback and the destruction of its function happen before whatever follows a wait.
@@ -156,6 +160,12 @@ class work {
   bool force_stop() const noexcept { return core_ != nullptr && detail::force_stop(*core_); }
   bool pause() const noexcept { return core_ != nullptr && detail::pause(*core_); }
   bool resume() const noexcept { return core_ != nullptr && detail::resume(*core_); }
+  bool join_group(std::string_view group) const {
+    return core_ != nullptr && detail::join_group(*core_, group);
+  }
+  bool leave_group(std::string_view group) const {
+    return core_ != nullptr && detail::leave_group(*core_, group);
+  }
 
  private:
   friend class thread_pool;
