@@ -37,7 +37,7 @@ crew::crew(crew_client& client, const char* name, limits how, habits like) noexc
 
 crew::~crew() { ROTA_ASSERT(seats_.empty() && pending_ == 0); }
 
-/// Under the lock, after threads_, max_ or extra_ changed.
+/// Under the lock, after threads_, max_, goal_ or extra_ changed.
 void crew::update() noexcept {
   // relaxed, both. Hints.
   about_.store(threads_, base::order::relaxed);

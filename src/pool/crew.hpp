@@ -9,6 +9,7 @@
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -68,7 +69,8 @@ struct alignas(base::cache_line) seat {
 //   Who finds work while it searches no longer does, and then looks whether there is more: for work that was published while it
 //   searched nobody was woken.
 //
-//   C1  min <= threads once so many were had, unless the system gives none; threads <= max + extra. `extra`: one for each long work and
+//   C1  min <= threads once so many were had, unless the system gives none; threads <= goal + extra, where `goal` is max or, by
+//       set_goal(), a number between min and max. `extra`: one for each long work and
 //       each blocking region.
 //   C2  A thread that leaves is no longer counted when the lock is given back under which it decided so: of several that time out
 //       together no more leave than may.
@@ -138,6 +140,7 @@ class crew {
   struct counts {
     unsigned threads = 0;
     unsigned idle = 0;
+    unsigned goal = 0;
     unsigned extra = 0;
     unsigned regions = 0;
     unsigned lost = 0;
@@ -185,6 +188,8 @@ class crew {
   bool grow() noexcept;
 
   void resize(unsigned min, unsigned max) noexcept;
+  /// How many threads there may be within the bounds: fewer than `max`.
+  void set_goal(unsigned goal) noexcept;
   /// One thread more may be there, or no longer.
   void add_extra() noexcept;
   void remove_extra() noexcept;
@@ -265,7 +270,8 @@ class crew {
   void drop_idle(seat& here) noexcept;
   [[nodiscard]] std::size_t idle_count() const noexcept;
   void update() noexcept;
-  [[nodiscard]] unsigned cap() const noexcept { return max_ + extra_; }
+  [[nodiscard]] unsigned within_bounds() const noexcept { return std::max(min_, std::min(max_, goal_)); }
+  [[nodiscard]] unsigned cap() const noexcept { return within_bounds() + extra_; }
 
   crew_client& client_;
   const char* const name_;
@@ -279,6 +285,7 @@ class crew {
   alignas(base::cache_line) base::mutex mutex_;
   unsigned min_;
   unsigned max_;
+  unsigned goal_ = ~0U;
   unsigned extra_ = 0;
   unsigned regions_ = 0;
   unsigned threads_ = 0;

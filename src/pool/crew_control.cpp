@@ -22,6 +22,18 @@ void crew::resize(unsigned min, unsigned max) noexcept {
   if (client_.has_work()) attract();
 }
 
+void crew::set_goal(unsigned goal) noexcept {
+  unsigned surplus;
+  {
+    const base::lock_guard guard(mutex_);
+    goal_ = goal;
+    update();
+    surplus = threads_ > cap() ? threads_ - cap() : 0;
+  }
+  wake_idle(surplus);
+  if (client_.has_work()) attract();
+}
+
 /// Under the lock.
 void crew::count_extra(int by) noexcept {
   extra_ += static_cast<unsigned>(by);
@@ -156,6 +168,7 @@ crew::counts crew::count() noexcept {
   // relaxed. A report.
   return {.threads = threads_,
           .idle = static_cast<unsigned>(word_.load(base::order::relaxed) & idle_mask),
+          .goal = within_bounds(),
           .extra = extra_,
           .regions = regions_,
           .lost = lost_,

@@ -126,7 +126,7 @@ void pool_core::end_all(base::nanoseconds grace) noexcept {
     threads_are_over_ = true;
   }
   clock.stop();
-  for (timing::timer_node* const each : {&total_timer_, &running_timer_, &missing_timer_})
+  for (timing::timer_node* const each : {&total_timer_, &running_timer_, &climb_timer_, &missing_timer_})
     keeper::cancel(*each);
   const accounts after = count_ends();
   {

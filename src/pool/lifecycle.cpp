@@ -12,7 +12,7 @@ namespace rota::pool::detail {
 
 bool pool_core::tells_lifecycle() const noexcept {
   return options.total_timeout.limit != base::nanoseconds(0) ||
-         options.running_timer.interval != base::nanoseconds(0);
+         options.running_timer.interval != base::nanoseconds(0) || options.hill_climbing.period.count() != 0;
 }
 
 /// Something is outstanding, or no longer: `batches` counts that. One thread at a time tells of it: of each batch, and of its end, in
@@ -147,12 +147,14 @@ void pool_core::begin_batch() noexcept {
               pool_waker<&pool_core::total_time_is_over>(*this));
   }
   if (options.running_timer.interval != base::nanoseconds(0)) arm_running_timer();
+  if (options.hill_climbing.period.count() != 0) begin_climb();
   events.tell(error_from::pool_started, {}, [](observer& each) { each.pool_started(); });
 }
 
 void pool_core::end_batch() noexcept {
   keeper::cancel(total_timer_);
   keeper::cancel(running_timer_);
+  keeper::cancel(climb_timer_);
   const pool_span span{began_, base::now()};
   events.tell(error_from::pool_idle, {}, [&](observer& each) { each.pool_idle(span); });
 }
@@ -226,6 +228,51 @@ void pool_core::tick() noexcept {
   }
   const base::lock_guard guard(lifecycle_lock_);
   if (running_) arm_running_timer();
+}
+
+// ---- hill climbing --------------------------------------------------------------------------------------------------
+
+std::uint64_t pool_core::count_of_ends() noexcept {
+  return sum(ends_as(work_status::succeeded)) + sum(ends_as(work_status::failed));
+}
+
+/// A batch begins: what was measured before says nothing of it.
+void pool_core::begin_climb() noexcept {
+  const std::uint64_t ended = count_of_ends();
+  const base::lock_guard guard(lifecycle_lock_);
+  ended_before_ = ended;
+  sampled_ = base::now();
+  climber_.forget();
+  // A sample of the batch before that is late arms the next one by itself.
+  if (climb_timer_.state() == timing::node_state::armed) return;
+  clock.arm(climb_timer_,
+            rota::detail::saturating_deadline(sampled_, options.hill_climbing.period),
+            pool_waker<&pool_core::climb>(*this));
+}
+
+/// On the keeper's thread: one sample.
+void pool_core::climb() noexcept {
+  const std::uint64_t ended = count_of_ends();
+  // relaxed. A hint: what is paused does not end, however many threads there are.
+  const bool is_saturated = pauses_.load(base::order::relaxed) == 0 && has_work();
+  const crew::limits now = threads.bounds();
+  unsigned goal;
+  {
+    const base::lock_guard guard(lifecycle_lock_);
+    if (!running_) return;
+    const base::time_point at = base::now();
+    goal =
+        climber_.next({.ended = ended - ended_before_, .span = at - sampled_, .is_saturated = is_saturated},
+                      {.least = std::max(1U, now.min), .most = now.max});
+    ended_before_ = ended;
+    sampled_ = at;
+    if (climb_timer_.state() != timing::node_state::armed) {
+      clock.arm(climb_timer_,
+                rota::detail::saturating_deadline(at, options.hill_climbing.period),
+                pool_waker<&pool_core::climb>(*this));
+    }
+  }
+  threads.set_goal(goal);
 }
 
 void pool_core::start() noexcept {

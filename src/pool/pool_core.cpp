@@ -40,6 +40,10 @@ pool_options checked(pool_options how) {
          "pool_options::on_full is custom, and choose_rejection is empty");
   demand(how.running_timer.interval == base::nanoseconds(0) || how.running_timer.elapsed,
          "pool_options::running_timer.elapsed is empty");
+  demand(how.hill_climbing.period.count() >= 0 && how.hill_climbing.period.count() <= 60'000,
+         "pool_options::hill_climbing.period is not in 0 .. 60000 ms");
+  demand(how.hill_climbing.noise_percent >= 1 && how.hill_climbing.noise_percent <= 50,
+         "pool_options::hill_climbing.noise_percent is not in 1 .. 50");
   return how;
 }
 
@@ -64,10 +68,12 @@ pool_core::pool_core(pool_options how)
       is_simple_(!is_limited_ && !options.custom && options.work_timeout.limit == base::nanoseconds(0) &&
                  options.aging == base::nanoseconds(0)),
       is_time_masked_(std::has_single_bit(options.time_one_in)),
-      started_(options.start == start_mode::running) {
+      started_(options.start == start_mode::running),
+      climber_(base::usable_processors(), options.hill_climbing.noise_percent) {
   install_ports();
   for (lane& each : lanes_) each.queue = make_queue(options);
   long_lane_.queue = std::make_unique<priority_queue>(queue_order::fifo);
+  if (options.hill_climbing.period.count() != 0) threads.set_goal(climber_.goal());
 }
 
 pool_core::~pool_core() {
@@ -180,6 +186,7 @@ pool_stats pool_core::count() noexcept {
   const crew::counts c = threads.count();
   s.threads = c.threads;
   s.idle = c.idle;
+  s.thread_goal = c.goal;
   s.in_regions = c.regions;
   s.abandoned = c.lost;
   s.threads_started = c.started;

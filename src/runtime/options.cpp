@@ -64,6 +64,9 @@ void check_left(const pool::pool_options& blocking) {
   demand_default(
       blocking.running_timer.interval == none.running_timer.interval && !blocking.running_timer.elapsed,
       "running_timer");
+  demand_default(blocking.hill_climbing.period == none.hill_climbing.period &&
+                     blocking.hill_climbing.noise_percent == none.hill_climbing.noise_percent,
+                 "hill_climbing");
   demand_default(!blocking.default_callback, "default_callback");
   demand_default(blocking.on_unhandled == none.on_unhandled, "on_unhandled");
   demand_default(blocking.force_grace == none.force_grace, "force_grace");

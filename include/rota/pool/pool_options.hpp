@@ -93,6 +93,17 @@ struct running_timer_options {
   rota::detail::shared_function<void(std::chrono::nanoseconds)> elapsed{};
 };
 
+/// The pool looks for the number of threads with the best throughput: it measures how many jobs end in each period while jobs wait for a
+/// thread, changes the number a little, and keeps the change if more jobs end, or as many with fewer threads. The number stays within
+/// max(1, min_threads) .. max_threads, also after resize(), and begins with the number of processors; long jobs and blocking regions have
+/// threads beside it. For jobs of similar length that block or contend in a way that the program does not know; a period should see some
+/// tens of jobs end. Where jobs wait and none ends in a period there is one step more. docs/pool.md has the rules.
+struct hill_climbing_options {
+  std::chrono::milliseconds period{
+      0};  // between two samples; 1 .. 60000; 0: off, the number follows what waits up to max_threads
+  unsigned noise_percent = 5;  // a smaller change of the throughput is none; 1 .. 50
+};
+
 /// For threads that may block. Checked where the pool is made: std::invalid_argument names the field and its range.
 ///
 /// A runtime's own pool (runtime_options::blocking) takes the first eight, for the closures of spawn_blocking: `queue_limit` counts
@@ -129,6 +140,7 @@ struct pool_options {
   timeout_options work_timeout{};  // of works that name none
   timeout_options total_timeout{};  // from the first work to the pool's being idle; `from` means nothing here
   running_timer_options running_timer{};
+  hill_climbing_options hill_climbing{};
   work_callback default_callback{};  // of works that name none
   // What happens to the exception of a job that failed, when its result is destroyed unfetched and no callback or observer was told; and
   // to one that a callback, a hook or an observer's handler throws, if no observer is there to hear of it. docs/failures.md

@@ -34,6 +34,7 @@ struct thread_stats {
 struct pool_stats {
   unsigned threads = 0;       // alive, the lost ones apart
   unsigned idle = 0;          // of these
+  unsigned thread_goal = 0;   // how many there may be at most: max_threads, or what hill climbing has found
   unsigned running = 0;       // works that hold a thread
   unsigned long_running = 0;  // of these
   unsigned in_regions = 0;    // threads inside of a blocking_region, or of a wait for another work

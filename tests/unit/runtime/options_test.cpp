@@ -195,6 +195,8 @@ TEST(runtime_options, what_a_pool_of_its_own_does_not_have) {
       {"total_timeout", [](pool_options& o) { o.total_timeout.from = pool::timeout_from::submit; }},
       {"running_timer", [](pool_options& o) { o.running_timer.interval = 1s; }},
       {"running_timer", [](pool_options& o) { o.running_timer.elapsed = [](std::chrono::nanoseconds) {}; }},
+      {"hill_climbing", [](pool_options& o) { o.hill_climbing.period = 1ms; }},
+      {"hill_climbing", [](pool_options& o) { o.hill_climbing.noise_percent = 6; }},
       {"default_callback", [](pool_options& o) { o.default_callback = [](const pool::work_end&) {}; }},
       {"force_grace", [](pool_options& o) { o.force_grace = 2s; }},
       {"max_abandoned", [](pool_options& o) { o.max_abandoned = 0; }},

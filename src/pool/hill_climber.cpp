@@ -1,0 +1,58 @@
+#include "pool/hill_climber.hpp"
+
+#include <algorithm>
+
+namespace rota::pool::detail {
+
+unsigned hill_climber::next(const sample& now, bounds within) noexcept {
+  if (const unsigned inside = std::clamp(goal_, within.least, within.most); inside != goal_) {
+    forget();
+    return goal_ = inside;
+  }
+  if (!now.is_saturated || now.span <= base::nanoseconds(0)) {
+    forget();
+    return goal_;
+  }
+  if (now.ended == 0) {
+    forget();
+    return goal_ = stepped(true, within);
+  }
+  const double rate = static_cast<double>(now.ended) / static_cast<double>(now.span.count());
+  if (!is_probing_) {
+    if (pauses_ == 0) return probe(rate, within);
+    --pauses_;
+    return goal_;
+  }
+  const double gain = (rate - reference_) / reference_;
+  const bool pays = gain > noise_;
+  if (!pays && (goal_ > home_ || gain < -noise_)) return turn_back();
+  next_pause_ = 1;
+  return probe(pays ? rate : reference_, within);
+}
+
+/// One step from here. At a bound: in the other direction.
+unsigned hill_climber::probe(double reference, bounds within) noexcept {
+  if (stepped(goes_up_, within) == goal_) goes_up_ = !goes_up_;
+  home_ = goal_;
+  reference_ = reference;
+  goal_ = stepped(goes_up_, within);
+  is_probing_ = goal_ != home_;
+  return goal_;
+}
+
+unsigned hill_climber::turn_back() noexcept {
+  goal_ = home_;
+  is_probing_ = false;
+  goes_up_ = !goes_up_;
+  pauses_ = next_pause_;
+  next_pause_ = std::min(2 * next_pause_, longest_pause);
+  return goal_;
+}
+
+unsigned hill_climber::stepped(bool up, bounds within) const noexcept {
+  const unsigned step = std::max(1U, goal_ / 8);
+  if (up) return within.most - goal_ < step ? within.most : goal_ + step;
+  return goal_ - within.least < step ? within.least : goal_ - step;
+}
+
+}  // namespace rota::pool::detail

@@ -1,0 +1,69 @@
+// Looks for the number of threads with the best throughput: the controller alone, without threads, clocks and locks.
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <cstdint>
+
+namespace rota::pool::detail {
+
+// ALGORITHM: hill climbing
+//   After J. L. Hellerstein, V. Morrison, E. Eilebrecht, "Applying Control Theory in the Real World: Experience With Building a Controller for
+//   the .NET Thread Pool", SIGMETRICS Performance Evaluation Review 37(3), 2009: the number of threads is the control, the measured throughput is
+//   the only input, and a change is kept if it pays. .NET since 4.0 modulates the number by a wave and correlates the throughput with it
+//   (dotnet/runtime, PortableThreadPool.HillClimbing.cs). This controller does what the paper begins with: it compares two settings.
+//
+//   One sample is taken each period, at one number of threads, the goal. A probe changes the goal by an eighth, at least by one.
+//
+//   state    the sample                                          next goal          next state
+//   any      not saturated: throughput is what is submitted      as it is           steady
+//   any      saturated, and nothing has ended                    one step up        steady
+//   steady   pauses are left                                     as it is           steady, one pause less
+//   steady   none is left: it is the reference                   one step           probing
+//   probing  better by more than the noise                       one step further   probing; it is the reference
+//   probing  fewer threads, and not worse by more than the noise one step further   probing; the reference stays
+//   probing  anything else                                       back               steady; the other direction is next
+//
+//   H1  With equal throughput the smaller number wins. The reference stays while it goes down, so that all steps together lose no more than
+//       the noise.
+//   H2  A probe that did not pay doubles the pauses before the next one, up to `longest_pause`; one that did pay makes them short again.
+//   H3  The goal is within the bounds that come with the sample. One that had to be moved into them begins again, as steady.
+class hill_climber {
+ public:
+  struct sample {
+    std::uint64_t ended;     // jobs, in `span`
+    base::nanoseconds span;  // positive
+    bool is_saturated;       // a job waits for a thread
+  };
+  struct bounds {
+    unsigned least;  // 1 .. most
+    unsigned most;
+  };
+  static constexpr unsigned longest_pause = 32;  // samples
+
+  /// `noise`: changes of the throughput up to so many percent are none.
+  hill_climber(unsigned start, unsigned noise_percent) noexcept
+      : goal_(start), noise_(noise_percent / 100.0) {}
+
+  /// Returns the goal for the time until the next sample.
+  unsigned next(const sample& now, bounds within) noexcept;
+  [[nodiscard]] unsigned goal() const noexcept { return goal_; }
+  /// Earlier samples say nothing of what comes.
+  void forget() noexcept { is_probing_ = false; }
+
+ private:
+  unsigned probe(double reference, bounds within) noexcept;
+  unsigned turn_back() noexcept;
+  [[nodiscard]] unsigned stepped(bool up, bounds within) const noexcept;
+
+  unsigned goal_;
+  const double noise_;
+  unsigned home_ = 0;     // while it probes: where the probe began
+  double reference_ = 0;  // jobs in a nanosecond there
+  bool is_probing_ = false;
+  bool goes_up_ = true;  // the next probe does
+  unsigned pauses_ = 0;  // samples until the next probe
+  unsigned next_pause_ = 1;
+};
+
+}  // namespace rota::pool::detail

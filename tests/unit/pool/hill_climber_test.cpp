@@ -1,0 +1,194 @@
+// The controller by itself, fed with samples, and one pool that uses it.
+#include "pool/hill_climber.hpp"
+#include "unit/pool/pool_support.hpp"
+
+#include <functional>
+#include <limits>
+#include <set>
+
+namespace rota::pool::detail::hill_climber_test {
+namespace {
+
+using namespace rota::pool::test;
+
+/// What so many threads bring to an end in one period.
+using plant = std::function<double(unsigned)>;
+
+struct climb {
+  hill_climber it;
+  hill_climber::bounds within;
+
+  unsigned sample(std::uint64_t ended, bool is_saturated = true) {
+    return it.next({.ended = ended, .span = 1ms, .is_saturated = is_saturated}, within);
+  }
+  /// Returns the goals of the last half.
+  std::set<unsigned> run(unsigned samples, const plant& ends) {
+    std::set<unsigned> late;
+    for (unsigned i = 0; i < samples; ++i) {
+      const unsigned goal = sample(static_cast<std::uint64_t>(ends(it.goal())));
+      EXPECT_GE(goal, within.least);
+      EXPECT_LE(goal, within.most);
+      if (i >= samples / 2) late.insert(goal);
+    }
+    return late;
+  }
+};
+
+TEST(hill_climber, climbs_to_the_maximum_where_each_thread_counts) {
+  climb c{{2, 5}, {1, 64}};
+  const std::set<unsigned> late = c.run(200, [](unsigned n) { return 1000.0 * n; });
+  EXPECT_EQ(*late.rbegin(), 64U);
+  EXPECT_GE(*late.begin(), 56U) << "one probe below the maximum, which does not pay";
+}
+
+TEST(hill_climber, finds_the_top_of_the_hill_from_both_sides) {
+  const plant hill = [](unsigned n) { return n <= 8 ? 1000.0 * n : 8000.0 * 8 / n; };
+  for (const unsigned start : {1U, 20U}) {
+    climb c{{start, 5}, {1, 64}};
+    const std::set<unsigned> late = c.run(200, hill);
+    EXPECT_TRUE(late.contains(8)) << start;
+    EXPECT_GE(*late.begin(), 7U) << start;
+    EXPECT_LE(*late.rbegin(), 9U) << start;
+  }
+}
+
+TEST(hill_climber, turns_back_at_once_when_the_throughput_falls) {
+  climb c{{10, 5}, {1, 64}};
+  EXPECT_EQ(c.sample(1000), 11U) << "the first probe";
+  EXPECT_EQ(c.sample(900), 10U) << "back";
+  EXPECT_EQ(c.sample(1000), 10U) << "a pause";
+  EXPECT_EQ(c.sample(1000), 9U) << "then the other direction";
+}
+
+TEST(hill_climber, goes_on_while_it_pays) {
+  climb c{{16, 5}, {1, 64}};
+  EXPECT_EQ(c.sample(1000), 18U) << "an eighth";
+  EXPECT_EQ(c.sample(1100), 20U);
+  EXPECT_EQ(c.sample(1200), 22U);
+  EXPECT_EQ(c.sample(1210), 20U) << "less than the noise: the threads are not worth it";
+}
+
+TEST(hill_climber, a_gain_of_the_noise_is_none_and_more_is_one) {
+  climb at_noise{{10, 10}, {1, 64}};
+  static_cast<void>(at_noise.sample(1000));
+  EXPECT_EQ(at_noise.sample(1099), 10U);
+  climb above{{10, 10}, {1, 64}};
+  static_cast<void>(above.sample(1000));
+  EXPECT_EQ(above.sample(1102), 12U);
+}
+
+TEST(hill_climber, fewer_threads_win_where_the_throughput_is_flat) {
+  climb c{{32, 5}, {3, 64}};
+  const std::set<unsigned> late = c.run(400, [](unsigned) { return 1000.0; });
+  EXPECT_TRUE(late.contains(3));
+  EXPECT_LE(*late.rbegin(), 4U);
+}
+
+// Each step down costs 3 %, less than the noise; all together may not.
+TEST(hill_climber, many_small_losses_are_not_accepted) {
+  climb c{{32, 5}, {1, 64}};
+  static_cast<void>(c.sample(10'000));
+  ASSERT_EQ(c.sample(10'000), 32U) << "up does not pay";
+  ASSERT_EQ(c.sample(10'000), 32U);
+  ASSERT_EQ(c.sample(10'000), 28U) << "down";
+  EXPECT_EQ(c.sample(9'700), 25U) << "3 % less";
+  EXPECT_EQ(c.sample(9'409), 28U) << "5.9 % less than where it began";
+}
+
+TEST(hill_climber, probes_that_do_not_pay_become_rare) {
+  climb c{{8, 5}, {1, 64}};
+  unsigned probes = 0;
+  for (unsigned i = 0; i < 1000; ++i) {
+    const unsigned goal = c.it.goal();
+    if (c.sample(goal == 8 ? 1000 : 500) != 8) ++probes;
+  }
+  EXPECT_GT(probes, 1000 / (hill_climber::longest_pause + 3));
+  EXPECT_LT(probes, 50U);
+}
+
+TEST(hill_climber, leaves_the_goal_alone_while_no_job_waits) {
+  climb c{{8, 5}, {1, 64}};
+  for (const std::uint64_t ended : {0U, 1000U, 10U, 100'000U}) EXPECT_EQ(c.sample(ended, false), 8U);
+  EXPECT_EQ(c.sample(1000), 9U);
+  EXPECT_EQ(c.sample(5000, false), 9U) << "it is not known whether the probe pays";
+  EXPECT_EQ(c.sample(1000), 10U) << "a new reference, and a new probe";
+}
+
+TEST(hill_climber, goes_up_while_jobs_wait_and_none_ends) {
+  climb c{{1, 5}, {1, 4}};
+  EXPECT_EQ(c.sample(0), 2U);
+  EXPECT_EQ(c.sample(0), 3U);
+  EXPECT_EQ(c.sample(0), 4U);
+  EXPECT_EQ(c.sample(0), 4U);
+}
+
+TEST(hill_climber, follows_bounds_that_change) {
+  climb c{{8, 5}, {1, 64}};
+  static_cast<void>(c.sample(1000));
+  c.within = {1, 4};
+  EXPECT_EQ(c.sample(1000), 4U);
+  c.within = {6, 10};
+  EXPECT_EQ(c.sample(1000), 6U);
+  c.within = {7, 7};
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(c.sample(1000), 7U);
+}
+
+TEST(hill_climber, an_empty_span_is_no_sample) {
+  climb c{{8, 5}, {1, 64}};
+  EXPECT_EQ(c.it.next({.ended = 5, .span = 0ns, .is_saturated = true}, c.within), 8U);
+}
+
+TEST(hill_climber, the_largest_numbers_do_not_overflow) {
+  constexpr unsigned most = std::numeric_limits<unsigned>::max();
+  climb c{{most - 1, 5}, {1, most}};
+  EXPECT_EQ(c.sample(0), most);
+  static_cast<void>(c.sample(std::numeric_limits<std::uint64_t>::max()));
+}
+
+// ---- in a pool ------------------------------------------------------------------------------------------------------
+
+void expect_refused(pool_options how, const char* text) {
+  try {
+    const thread_pool p(std::move(how));
+    ADD_FAILURE() << text;
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(e.what(), text);
+  }
+}
+
+TEST(hill_climbing, bad_options_are_refused_by_field_and_range) {
+  const char* const period = "pool_options::hill_climbing.period is not in 0 .. 60000 ms";
+  const char* const noise = "pool_options::hill_climbing.noise_percent is not in 1 .. 50";
+  expect_refused({.hill_climbing = {.period = -1ms}}, period);
+  expect_refused({.hill_climbing = {.period = 60'001ms}}, period);
+  expect_refused({.hill_climbing = {.noise_percent = 0}}, noise);
+  expect_refused({.hill_climbing = {.noise_percent = 51}}, noise);
+}
+
+TEST(hill_climbing, is_off_by_default) {
+  const thread_pool p({.max_threads = 300});
+  EXPECT_EQ(p.stats().thread_goal, 300U);
+}
+
+// All threads block and jobs wait: the goal rises until the one that lets the others go has a thread.
+TEST(hill_climbing, finds_threads_for_jobs_that_block_and_stays_within_the_bounds) {
+  constexpr unsigned most = 24;
+  thread_pool p({.min_threads = 1, .max_threads = most, .hill_climbing = {.period = 1ms}});
+  EXPECT_LE(p.stats().thread_goal, most);
+  std::latch all(most);
+  for (unsigned i = 0; i < 2 * most; ++i) {
+    static_cast<void>(p.submit([&all, i] {
+      if (i < most) all.arrive_and_wait();
+    }));
+  }
+  p.wait_idle();
+  EXPECT_LE(p.stats().thread_goal, most);
+  EXPECT_EQ(p.stats().succeeded, 2 * most);
+  p.resize(1, 2);
+  EXPECT_LE(p.stats().thread_goal, 2U);
+  for (int i = 0; i < 2000; ++i) static_cast<void>(p.submit([] { dawdle(1000); }));
+  expect_idle(p);
+}
+
+}  // namespace
+}  // namespace rota::pool::detail::hill_climber_test
