@@ -2,6 +2,7 @@
 #include <rota/detail/select_list.hpp>
 
 #include "base/drawn_order.hpp"
+#include "base/uninitialized.hpp"
 #include "task/header.hpp"
 
 #include <rota/error.hpp>
@@ -66,7 +67,7 @@ bool select_core::start() {
 
 /// S6. At most 64 cases, so pairs are compared.
 void select_core::check_cases() {
-  std::array<const void*, most_cases> waited_for;
+  ROTA_UNINITIALIZED std::array<const void*, most_cases> waited_for;
   auto end = waited_for.begin();
   for (leaf* const each : cases_) {
     if (each == nullptr) continue;
