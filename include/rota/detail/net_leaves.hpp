@@ -18,11 +18,14 @@ namespace rota::net {
 using io::result;
 
 namespace detail {
-
 class socket;
+}
+
+// All of its classes are part of the library's interface.
+namespace ROTA_API detail {
 
 /// Shares a socket between the halves of a stream; the last one closes it.
-class ROTA_API socket_ref {
+class socket_ref {
  public:
   socket_ref() noexcept = default;
   explicit socket_ref(socket* s) noexcept : socket_(s) {}  // takes over a reference
@@ -47,7 +50,7 @@ class ROTA_API socket_ref {
 };
 
 /// A descriptor that nobody watches yet.
-class ROTA_API owned_descriptor {
+class owned_descriptor {
  public:
   explicit owned_descriptor(int fd) noexcept : fd_(fd) {}
   owned_descriptor(owned_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -66,7 +69,7 @@ class ROTA_API owned_descriptor {
 };
 
 /// One operation on a socket: tries it, waits until the driver says that it may succeed, tries again.
-class ROTA_API socket_leaf : public leaf {
+class socket_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
 
@@ -114,7 +117,7 @@ class ROTA_API socket_leaf : public leaf {
 };
 
 /// One that counts bytes, or datagrams.
-class ROTA_API counting_leaf : public socket_leaf {
+class counting_leaf : public socket_leaf {
  public:
   [[nodiscard]] result<std::size_t> await_resume() noexcept { return std::move(result_); }
 
@@ -128,7 +131,7 @@ class ROTA_API counting_leaf : public socket_leaf {
   result<std::size_t> result_{0};
 };
 
-class ROTA_DETAIL_AWAIT_IT ROTA_API read_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT read_leaf final : public counting_leaf {
  public:
   enum class what_then : unsigned char { taken, stays };
 
@@ -145,7 +148,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API read_leaf final : public counting_leaf {
   what_then then_;
 };
 
-class ROTA_DETAIL_AWAIT_IT ROTA_API read_v_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT read_v_leaf final : public counting_leaf {
  public:
   read_v_leaf(socket* s, std::span<const std::span<std::byte>> into) noexcept
       : counting_leaf(s, false), into_(into) {}
@@ -157,7 +160,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API read_v_leaf final : public counting_leaf {
   std::span<const std::span<std::byte>> into_;
 };
 
-class ROTA_DETAIL_AWAIT_IT ROTA_API write_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT write_leaf final : public counting_leaf {
  public:
   write_leaf(socket* s, std::span<const std::byte> from, bool all) noexcept
       : counting_leaf(s, true), from_(from), all_(all) {}
@@ -169,7 +172,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API write_leaf final : public counting_leaf {
   bool all_;
 };
 
-class ROTA_DETAIL_AWAIT_IT ROTA_API write_v_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT write_v_leaf final : public counting_leaf {
  public:
   write_v_leaf(socket* s, std::span<const std::span<const std::byte>> from, bool all) noexcept
       : counting_leaf(s, true), from_(from), all_(all) {}
@@ -183,7 +186,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API write_v_leaf final : public counting_leaf {
   bool all_;
 };
 
-class ROTA_DETAIL_AWAIT_IT ROTA_API send_file_leaf final : public counting_leaf {
+class ROTA_DETAIL_AWAIT_IT send_file_leaf final : public counting_leaf {
  public:
   send_file_leaf(socket* s, int file, std::int64_t offset, std::size_t size) noexcept
       : counting_leaf(s, true), file_(file), offset_(offset), left_(size) {}
@@ -197,7 +200,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API send_file_leaf final : public counting_leaf 
 };
 
 /// Until a read, or a write, would not wait.
-class ROTA_DETAIL_AWAIT_IT ROTA_API ready_leaf final : public socket_leaf {
+class ROTA_DETAIL_AWAIT_IT ready_leaf final : public socket_leaf {
  public:
   ready_leaf(socket* s, bool for_writing) noexcept : socket_leaf(s, for_writing), for_writing_(for_writing) {}
   result<void> await_resume() noexcept { return std::move(result_); }
@@ -212,5 +215,5 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API ready_leaf final : public socket_leaf {
   result<void> result_;
 };
 
-}  // namespace detail
+}  // namespace ROTA_API detail
 }  // namespace rota::net

@@ -17,10 +17,11 @@ using io::finish_outcome;
 
 enum class shutdown_how : unsigned char { read, write, both };
 
-namespace detail {
+// All of its classes are part of the library's interface.
+namespace ROTA_API detail {
 
 /// The reading direction.
-class ROTA_API reading_socket {
+class reading_socket {
  public:
   /// Some bytes, at most `into.size()`; 0: the peer has finished (or `into` is empty).
   read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
@@ -48,7 +49,7 @@ class ROTA_API reading_socket {
 };
 
 /// The writing direction.
-class ROTA_API writing_socket {
+class writing_socket {
  public:
   /// Some bytes; how many.
   write_leaf write(std::span<const std::byte> from) noexcept {
@@ -99,7 +100,7 @@ class ROTA_API writing_socket {
 };
 
 /// Both.
-class ROTA_API stream_socket {
+class stream_socket {
  public:
   // See reading_socket and writing_socket.
   read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
@@ -182,5 +183,5 @@ class ROTA_API stream_socket {
   socket_ref socket_;
 };
 
-}  // namespace detail
+}  // namespace ROTA_API detail
 }  // namespace rota::net

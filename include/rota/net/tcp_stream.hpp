@@ -75,13 +75,13 @@ class ROTA_API tcp_stream : public detail::stream_socket {
   explicit tcp_stream(detail::socket_ref s) noexcept : stream_socket(std::move(s)) {}
 };
 
-class ROTA_API tcp_stream::read_half : public detail::reading_socket {
+class tcp_stream::read_half : public detail::reading_socket {
  private:
   friend class tcp_stream;
   explicit read_half(detail::socket_ref s) noexcept : reading_socket(std::move(s)) {}
 };
 
-class ROTA_API tcp_stream::write_half : public detail::writing_socket {
+class tcp_stream::write_half : public detail::writing_socket {
  public:
   result<void> shutdown() noexcept { return shutdown_write(); }
 

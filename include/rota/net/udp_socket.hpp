@@ -144,7 +144,7 @@ class ROTA_API udp_socket {
 };
 
 /// See udp_socket.
-class ROTA_API udp_socket::recv_half {
+class udp_socket::recv_half {
  public:
   detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, taken);
@@ -162,7 +162,7 @@ class ROTA_API udp_socket::recv_half {
   detail::socket_ref socket_;
 };
 
-class ROTA_API udp_socket::send_half {
+class udp_socket::send_half {
  public:
   detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);

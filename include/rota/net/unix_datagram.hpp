@@ -98,7 +98,7 @@ class ROTA_API unix_datagram {
 };
 
 /// See unix_datagram.
-class ROTA_API unix_datagram::recv_half {
+class unix_datagram::recv_half {
  public:
   detail::receive_leaf recv(std::span<std::byte> into) noexcept {
     return detail::receive_leaf(socket_.get(), into, detail::read_leaf::what_then::taken);
@@ -117,7 +117,7 @@ class ROTA_API unix_datagram::recv_half {
   detail::unix_file file_;  // where it is received; goes first
 };
 
-class ROTA_API unix_datagram::send_half {
+class unix_datagram::send_half {
  public:
   detail::send_leaf send(std::span<const std::byte> from) noexcept {
     return detail::send_leaf(socket_.get(), from);

@@ -52,13 +52,13 @@ class ROTA_API unix_stream : public detail::stream_socket {
   explicit unix_stream(detail::socket_ref s) noexcept : stream_socket(std::move(s)) {}
 };
 
-class ROTA_API unix_stream::read_half : public detail::reading_socket {
+class unix_stream::read_half : public detail::reading_socket {
  private:
   friend class unix_stream;
   explicit read_half(detail::socket_ref s) noexcept : reading_socket(std::move(s)) {}
 };
 
-class ROTA_API unix_stream::write_half : public detail::writing_socket {
+class unix_stream::write_half : public detail::writing_socket {
  public:
   result<void> shutdown() noexcept { return shutdown_write(); }
 
