@@ -42,6 +42,13 @@ bool is_well_formed(std::string_view host) noexcept {
   }
 }
 
+bool is_plain_name(std::string_view name) noexcept {
+  const auto is_plain = [](char c) {
+    return is_digit(c) || (lowered(c) >= 'a' && lowered(c) <= 'z') || c == '-' || c == '_' || c == '.';
+  };
+  return is_well_formed(name) && std::ranges::all_of(name, is_plain);
+}
+
 bool ends_in_a_number(std::string_view host) noexcept {
   std::string_view label = last_label(host);
   if (label.size() >= 2 && label.front() == '0' && lowered(label[1]) == 'x') {

@@ -15,4 +15,8 @@ namespace rota::net::detail {
 /// True for "localhost" and every name below it, in any case, with or without the root's dot (RFC 6761, section 6.3).
 [[nodiscard]] bool is_localhost(std::string_view host) noexcept;
 
+/// True for a name as servers may give it for an address: well formed, of letters, digits, hyphens and underscores. What else there may be has
+/// deceived programs that print it, or give it to a shell.
+[[nodiscard]] bool is_plain_name(std::string_view name) noexcept;
+
 }  // namespace rota::net::detail

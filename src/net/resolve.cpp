@@ -32,6 +32,7 @@ class resolve_category_type final : public std::error_category {
       case resolve_errc::try_again: return "no name server has answered";
       case resolve_errc::refused: return "the name server does not answer such questions";
       case resolve_errc::bad_name: return "not the name of a host";
+      case resolve_errc::no_name: return "the address has no name";
       case resolve_errc::failed: break;
     }
     return "the name could not be resolved";
@@ -115,16 +116,53 @@ std::optional<result<std::vector<endpoint>>> read_host(const std::string& host,
 }
 
 /// Name servers are asked by name_source::system only as it likes, and have a port.
-bool can_be_asked(const resolve_options& how) noexcept {
+bool can_be_asked(name_source by, const std::vector<endpoint>& servers) noexcept {
   const auto has_port = [](const endpoint& each) { return each.port() != 0; };
-  if (!std::all_of(how.name_servers.begin(), how.name_servers.end(), has_port)) return false;
-  return how.name_servers.empty() || how.by != name_source::system;
+  if (!std::all_of(servers.begin(), servers.end(), has_port)) return false;
+  return servers.empty() || by != name_source::system;
 }
 
-bool asks_name_servers(const resolve_options& how) {
-  if (how.by == name_source::system) return false;
-  if (how.by == name_source::name_servers || !how.name_servers.empty()) return true;
+bool asks_name_servers(name_source by, const std::vector<endpoint>& servers) {
+  if (by == name_source::system) return false;
+  if (by == name_source::name_servers || !servers.empty()) return true;
   return detail::can_ask_name_servers() && detail::system_has_only_files_and_name_servers();
+}
+
+/// An IPv4 address that is written as an IPv6 address, as the former.
+endpoint without_mapping(const endpoint& address) {
+  sockaddr_in6 six{};
+  if (!address.is_v6()) return address;
+  address.to_native(&six);
+  if (!IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) return address;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  std::copy_n(&six.sin6_addr.s6_addr[12], 4, reinterpret_cast<std::uint8_t*>(&four.sin_addr));
+  return endpoint::from_native(&four, sizeof four).value_or(address);
+}
+
+bool is_this_host(const endpoint& address) noexcept {
+  const std::uint16_t port = address.port();
+  return address == endpoint::loopback_v4(port) || address == endpoint::loopback_v6(port);
+}
+
+/// Whoever holds the address has chosen the name.
+result<std::string> checked(result<std::string> name) {
+  if (!name.has_value()) return name;
+  if (name->ends_with('.')) name->pop_back();
+  if (!detail::is_plain_name(*name)) return std::unexpected(make_error_code(resolve_errc::failed));
+  return name;
+}
+
+/// Blocks.
+result<std::string> ask_system_for_name(const endpoint& address) {
+  base::sys::found_address native{};
+  native.length = static_cast<socklen_t>(address.to_native(&native.address));
+  std::string name;
+  std::error_code system;
+  const int said = base::sys::look_up_name(native, name, system);
+  if (said == EAI_NONAME) return std::unexpected(make_error_code(resolve_errc::no_name));
+  if (said != 0) return std::unexpected(reason(said, system));
+  return name;
 }
 
 task<result<tcp_stream>> resolve_and_connect(std::string host, std::uint16_t port, connect_options how) {
@@ -149,10 +187,11 @@ const std::error_category& resolve_category() noexcept {
 }
 
 task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port, resolve_options how) {
-  if (!can_be_asked(how)) co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+  if (!can_be_asked(how.by, how.name_servers))
+    co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
   auto known = read_host(host, port, how.family);
   if (known.has_value()) co_return std::move(*known);
-  if (asks_name_servers(how)) {
+  if (asks_name_servers(how.by, how.name_servers)) {
     detail::name_question asked;
     asked.host = std::move(host);
     asked.port = port;
@@ -165,6 +204,29 @@ task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port
   // It may outlive this: it keeps what it needs, and nobody waits for it who has no more time.
   auto asking = spawn_blocking(ask_system, std::move(host), port, how.family);
   co_return co_await timeout(how.limit, asking.detached_wait());
+}
+
+task<result<std::string>> name_of(endpoint address) { return name_of(address, name_options()); }
+
+task<result<std::string>> name_of(endpoint address, name_options how) {
+  if (!can_be_asked(how.by, how.name_servers))
+    co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+  address = without_mapping(address);
+  if (is_this_host(address)) co_return std::string("localhost");
+  if (asks_name_servers(how.by, how.name_servers)) {
+    detail::address_question asked;
+    asked.address = address;
+    asked.servers = std::move(how.name_servers);
+    asked.limit = how.limit;
+    auto asking = detail::ask_name_servers_for_name(std::move(asked));
+    auto told = co_await std::move(asking);
+    co_return checked(std::move(told));
+  }
+  if (!core::can_spawn_blocking()) co_return std::unexpected(make_error_code(errc::no_runtime));
+  // As in resolve(): it may outlive this.
+  auto asking = spawn_blocking(ask_system_for_name, address);
+  auto told = co_await timeout(how.limit, asking.detached_wait());
+  co_return checked(std::move(told));
 }
 
 task<result<tcp_stream>> connect(std::string host, std::uint16_t port, connect_options how) {

@@ -16,6 +16,7 @@
 #include <rota/time.hpp>
 
 #include <ares.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -23,6 +24,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -142,6 +144,81 @@ struct answer {
   }
 };
 
+/// An address as c-ares takes it.
+class raw_address {
+ public:
+  explicit raw_address(const endpoint& of) noexcept { of.to_native(&native_); }
+
+  [[nodiscard]] int family() const noexcept { return native_.ss_family; }
+  [[nodiscard]] int size() const noexcept { return family() == AF_INET6 ? 16 : 4; }
+  [[nodiscard]] const std::uint8_t* bytes() const noexcept {
+    const void* const at =
+        family() == AF_INET6
+            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(native_).sin6_addr)
+            : &reinterpret_cast<const sockaddr_in&>(native_).sin_addr;
+    return static_cast<const std::uint8_t*>(at);
+  }
+  /// The name that a server is asked for (RFC 1035, section 3.5; RFC 3596, section 2.5).
+  [[nodiscard]] std::string reversed() const {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string name;
+    for (int i = size() - 1; i >= 0; --i) {
+      const unsigned each = bytes()[i];
+      if (family() == AF_INET) {
+        name += std::to_string(each) + ".";
+      } else {
+        for (const unsigned nibble : {each & 0xFU, each >> 4U}) name += {digits[nibble], '.'};
+      }
+    }
+    return name + (family() == AF_INET ? "in-addr.arpa." : "ip6.arpa.");
+  }
+
+ private:
+  sockaddr_storage native_{};
+};
+
+/// What a server, or a file, says of the name of an address. c-ares calls note() or note_file() exactly once, ares_destroy() at the latest.
+/// Servers are asked by ares_query(): ares_gethostbyaddr() says of every failure of a server that there is no name.
+struct name_answer {
+  int status = ARES_SUCCESS;
+  std::string name{};
+  raw_address of{endpoint()};
+  bool is_open = false;
+
+  static void note(void* me, int status, int /*timeouts*/, unsigned char* text, int size) noexcept {
+    auto& mine = *static_cast<name_answer*>(me);
+    hostent* host = nullptr;
+    if (status == ARES_SUCCESS)
+      status = ares_parse_ptr_reply(text, size, mine.of.bytes(), mine.of.size(), mine.of.family(), &host);
+    note_file(me, status, 0, host);
+    if (host != nullptr) ares_free_hostent(host);
+  }
+  static void note_file(void* me, int status, int /*timeouts*/, hostent* host) noexcept {
+    auto& mine = *static_cast<name_answer*>(me);
+    mine.is_open = false;
+    mine.status = status;
+    try {
+      if (status == ARES_SUCCESS && host != nullptr && host->h_name != nullptr) mine.name = host->h_name;
+    } catch (const std::bad_alloc&) {
+      mine.status = ARES_ENOMEM;
+    }
+  }
+
+  void ask(ares_channel channel, const endpoint& address) {
+    *this = name_answer{.of = raw_address(address), .is_open = true};
+    constexpr int class_internet = 1;
+    constexpr int type_ptr = 12;
+    ares_query(channel, of.reversed().c_str(), class_internet, type_ptr, note, this);
+  }
+
+  [[nodiscard]] result<std::string> take() && {
+    if (status == ARES_ENODATA || status == ARES_ENOTFOUND || (status == ARES_SUCCESS && name.empty()))
+      return std::unexpected(make_error_code(resolve_errc::no_name));
+    if (status != ARES_SUCCESS) return std::unexpected(reason(status));
+    return std::move(name);
+  }
+};
+
 /// The requests for one host, their sockets, and an epoll instance with them, which the driver watches: so there is one registration, whatever sockets
 /// c-ares opens and closes. In it they are level-triggered, since c-ares may leave something in a socket; it is asked until it has
 /// nothing, so what comes then is an edge for the driver.
@@ -174,7 +251,11 @@ class question {
     if (family != address_family::v6) four_.ask(channel_, host, AF_INET);
   }
 
-  [[nodiscard]] bool is_answered() const noexcept { return !six_.is_open && !four_.is_open; }
+  void ask_for_name(const endpoint& address) { name_.ask(channel_, address); }
+
+  [[nodiscard]] bool is_answered() const noexcept {
+    return !six_.is_open && !four_.is_open && !name_.is_open;
+  }
   [[nodiscard]] bool has_addresses() const noexcept { return six_.has_addresses() || four_.has_addresses(); }
   /// Once it is answered: neither family has an address, and no server has failed.
   [[nodiscard]] bool is_without() const noexcept {
@@ -211,6 +292,9 @@ class question {
     if (all.empty()) return std::unexpected(why_none());
     return all;
   }
+
+  /// Once it is answered.
+  [[nodiscard]] result<std::string> take_name() { return std::move(name_).take(); }
 
   /// Where to look, and for which names. `has_servers`: in no file.
   [[nodiscard]] search_plan plan(const std::string& host, bool has_servers) const {
@@ -290,6 +374,7 @@ class question {
   ares_channel channel_ = nullptr;
   answer six_;
   answer four_;
+  name_answer name_;
 };
 
 /// What /etc/hosts has of both families, in one go: a host that it knows is not asked of a server, for neither family. Reads files.
@@ -306,6 +391,23 @@ std::vector<endpoint> search_files(const name_question& asked) {
   found.ask(channel, asked.host, wanted);
   ares_destroy(channel);
   return found.list(asked.port);
+}
+
+/// The name that /etc/hosts has. Reads a file.
+result<std::string> search_files_for_name(const endpoint& address) {
+  static char only_files[] = "f";
+  ares_options options{};
+  options.lookups = only_files;
+  ares_channel channel = nullptr;
+  const auto none = std::unexpected(make_error_code(resolve_errc::no_name));
+  if (ares_init_options(&channel, &options, ARES_OPT_LOOKUPS) != ARES_SUCCESS) return none;
+  name_answer found;
+  const raw_address of(address);
+  found.is_open = true;
+  ares_gethostbyaddr(channel, of.bytes(), of.size(), of.family(), name_answer::note_file, &found);
+  ares_destroy(channel);
+  if (found.status != ARES_SUCCESS || found.name.empty()) return none;
+  return std::move(found.name);
 }
 
 enum class enough : std::uint8_t { all_answers, some_addresses };
@@ -370,6 +472,27 @@ task<result<std::vector<endpoint>>> ask_name_servers(name_question asked) {
   co_return found;
 }
 
+task<result<std::string>> ask_name_servers_for_name(address_question asked) {
+  const result<std::unique_ptr<question>> made = question::make(asked.servers);
+  if (!made.has_value()) co_return std::unexpected(made.error());
+  question& q = **made;
+  const search_plan plan = q.plan("", !asked.servers.empty());
+  result<std::string> found = std::unexpected(make_error_code(resolve_errc::no_name));
+  for (const char source : plan.sources) {
+    if (source == 'f') {
+      found = search_files_for_name(asked.address);
+    } else {
+      q.ask_for_name(asked.address);
+      auto asking = until(q, enough::all_answers);
+      const result<void> end = co_await timeout(asked.limit, std::move(asking));
+      if (!end.has_value()) co_return std::unexpected(end.error());
+      found = q.take_name();
+    }
+    if (found.has_value() || found.error() != resolve_errc::no_name) co_return found;
+  }
+  co_return found;
+}
+
 }  // namespace rota::net::detail
 
 #else
@@ -379,6 +502,10 @@ namespace rota::net::detail {
 bool can_ask_name_servers() noexcept { return false; }
 
 task<io::result<std::vector<endpoint>>> ask_name_servers(name_question /*asked*/) {
+  co_return std::unexpected(std::make_error_code(std::errc::not_supported));
+}
+
+task<io::result<std::string>> ask_name_servers_for_name(address_question /*asked*/) {
   co_return std::unexpected(std::make_error_code(std::errc::not_supported));
 }
 

@@ -1,4 +1,4 @@
-// Addresses of a host by asking name servers: c-ares, and a task that waits for its sockets.
+// Addresses of a host, and names of addresses, by asking name servers: c-ares, and a task that waits for its sockets.
 #pragma once
 
 #include <rota/io/result.hpp>
@@ -31,5 +31,14 @@ struct name_question {
 /// Asks for each family by itself. What one family has is a result when the other one is late by `delay`, fails, or has not answered within `limit`.
 /// errc::timed_out: neither has addresses within `limit`. std::errc::not_supported: this was built without c-ares.
 [[nodiscard]] task<io::result<std::vector<endpoint>>> ask_name_servers(name_question asked);
+
+struct address_question {
+  endpoint address;                 // no IPv4 address as an IPv6 address
+  std::vector<endpoint> servers{};  // as in name_question
+  std::chrono::nanoseconds limit = std::chrono::seconds(10);
+};
+
+/// The name as it was told. errc::timed_out, std::errc::not_supported: as above.
+[[nodiscard]] task<io::result<std::string>> ask_name_servers_for_name(address_question asked);
 
 }  // namespace rota::net::detail

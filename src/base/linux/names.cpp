@@ -28,4 +28,14 @@ int look_up(const char* host, int family, std::vector<found_address>& found, std
   return 0;
 }
 
+int look_up_name(const found_address& of, std::string& name, std::error_code& why) {
+  char text[NI_MAXHOST];
+  before_system_call();
+  const int said = ::getnameinfo(
+      reinterpret_cast<const sockaddr*>(&of.address), of.length, text, sizeof text, nullptr, 0, NI_NAMEREQD);
+  if (said == EAI_SYSTEM) why = last_error();
+  if (said == 0) name = text;
+  return said;
+}
+
 }  // namespace rota::base::sys

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -14,5 +15,7 @@ struct found_address {
 
 /// What getaddrinfo says: 0 or EAI_*, and of EAI_SYSTEM why. Blocks, for as long as it likes. `family`: AF_UNSPEC, AF_INET, AF_INET6. Throws std::bad_alloc.
 int look_up(const char* host, int family, std::vector<found_address>& found, std::error_code& why);
+/// What getnameinfo says of the name of an address: 0 or EAI_*, and of EAI_SYSTEM why. Blocks, for as long as it likes. Throws std::bad_alloc.
+int look_up_name(const found_address& of, std::string& name, std::error_code& why);
 
 }  // namespace rota::base::sys

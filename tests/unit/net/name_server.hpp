@@ -6,12 +6,14 @@
 #include <rota/net/udp_socket.hpp>
 #include <rota/time.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,8 @@ namespace rota::test {
 /// Names: "v4", "v6", "both", "none" (there is no such name), "nothing" (no address), "broken" (SERVFAIL), "refused", "silent" (no answer), "garbage",
 /// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone), "only4" and "only6" (no answer
 /// for the other family), "late6" (the answer for IPv6 comes some time after the one for IPv4); each with ".test".
+///
+/// Addresses: see names_of(); fd00::1 has a name, too.
 class name_server {
  public:
   name_server() : name_server(bound()) {}
@@ -97,6 +101,7 @@ class name_server {
   using bytes = std::vector<std::byte>;
   static constexpr std::uint16_t type_a = 1;
   static constexpr std::uint16_t type_cname = 5;
+  static constexpr std::uint16_t type_ptr = 12;
   static constexpr std::uint16_t type_aaaa = 28;
 
   static void put(bytes& to, std::size_t two) {
@@ -164,6 +169,37 @@ class name_server {
     return two_at(asked, name_of(asked).end + 1) == type_aaaa;
   }
 
+  /// The name of an address: "a.b" in labels, with the root.
+  static record named(std::string_view text) {
+    bytes data;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('.', at), text.size());
+      data.push_back(static_cast<std::byte>(end - at));
+      for (const char c : text.substr(at, end - at)) data.push_back(static_cast<std::byte>(c));
+      at = end + 1;
+    }
+    data.push_back(std::byte{0});
+    return {type_ptr, std::move(data)};
+  }
+
+  /// 10.0.0.1 to 10.0.0.9, by the last number.
+  template <class Say>
+  static std::vector<bytes> names_of(std::string_view reversed, const Say& say) {
+    constexpr std::size_t good = 0x8180;
+    if (reversed.ends_with(".ip6.arpa.")) return {say(good, {named("six.test")})};
+    switch (reversed.front()) {
+      case '1': return {say(good, {named("four.test")})};
+      case '2': return {say(good | 3)};
+      case '3': return {say(good)};
+      case '4': return {say(good | 2)};
+      case '5': return {};
+      case '6': return {bytes(40, std::byte{0xFF})};
+      case '7': return {say(good, {record{type_ptr, {std::byte{60}, std::byte{'a'}}}})};
+      case '8': return {say(good, {named("a;reboot.test")})};
+      default: return {say(good, {named("first.test"), named("second.test")})};
+    }
+  }
+
   static std::vector<bytes> answers(std::span<const std::byte> asked, bool by_stream) {
     const auto [name, at] = name_of(asked);
     const std::uint16_t type = two_at(asked, at + 1);
@@ -173,6 +209,7 @@ class name_server {
     const auto say = [&](std::size_t flags, const std::vector<record>& all = {}) {
       return message(question, id, flags, all);
     };
+    if (type == type_ptr) return names_of(name, say);
     const bool four = type == type_a;
     const bool six = type == type_aaaa;
     if (name == "silent.test." || (name == "only4.test." && six) || (name == "only6.test." && four))
