@@ -49,10 +49,9 @@ struct service {
 
   rota::task<answer> ask() {
     const int now = ++calls;
-    if (!is_back && now == 2) co_await rota::sleep_for(1h);
-    co_await rota::yield();
-    if (!is_back) co_return std::unexpected(failure::refused);
-    co_return now;
+    if (is_back) co_return now;
+    if (now == 2) co_await rota::sleep_for(1h);
+    co_return std::unexpected(failure::refused);
   }
 };
 

@@ -1,3 +1,4 @@
+#include <rota/net/name_of.hpp>
 #include <rota/net/resolve.hpp>
 
 #include "base/sys/names.hpp"

@@ -2,6 +2,7 @@
 #include "net/resolve_ares.hpp"
 
 #include <rota/error.hpp>
+#include <rota/net/name_of.hpp>
 #include <rota/net/resolve.hpp>
 
 #if ROTA_HAS_CARES

@@ -26,7 +26,7 @@ enum class resolve_errc : int {
   no_name,  // the address has no name
 };
 [[nodiscard]] ROTA_API const std::error_category& resolve_category() noexcept;
-[[nodiscard]] inline std::error_code make_error_code(resolve_errc why) noexcept {
+inline std::error_code make_error_code(resolve_errc why) noexcept {
   return {static_cast<int>(why), resolve_category()};
 }
 
@@ -65,27 +65,6 @@ struct resolve_options {
 ROTA_API task<result<std::vector<endpoint>>> resolve(std::string host,
                                                      std::uint16_t port,
                                                      resolve_options how = {});
-
-struct name_options {
-  std::chrono::nanoseconds limit = std::chrono::seconds(10);  // errc::timed_out
-  name_source by = name_source::automatic;
-  std::vector<endpoint> name_servers;  // as in resolve_options
-};
-
-/// The name of an address (a PTR record), without the dot of the root. The port does not matter.
-///
-/// 127.0.0.1 and ::1 are "localhost", and no resolver is asked: the other direction of what resolve() says (RFC 6761, RFC 6303). An IPv4 address that is written as an
-/// IPv6 address (::ffff:10.0.0.1) is asked for as the IPv4 address. Of several names one is told, which depends on the resolver.
-///
-/// The holder of the address chooses the name: it proves nothing. Who relies on it resolves it again, and compares. A name that has other characters
-/// than letters, digits, hyphens, underscores and dots is resolve_errc::failed.
-///
-/// Threads       Any task of a runtime.
-/// Failure       As resolve(); resolve_errc::no_name: the address has none.
-/// Ordering      As resolve().
-/// Cost          As resolve(), with one question.
-ROTA_API task<result<std::string>> name_of(endpoint address);
-ROTA_API task<result<std::string>> name_of(endpoint address, name_options how);
 
 struct connect_options {
   std::chrono::nanoseconds attempt_delay = std::chrono::milliseconds(250);  // not negative

@@ -3,6 +3,7 @@
 #include "net/resolve_ares.hpp"
 #include "unit/net/name_server.hpp"
 
+#include <rota/net/name_of.hpp>
 #include <rota/net/resolve.hpp>
 #include <rota/time.hpp>
 
