@@ -136,7 +136,7 @@ TEST(pool_groups_model, leaves_a_paused_group) {
   }
 }
 
-// A job waits for a group, and is put into it: it does not wait for itself.
+// A job waits for a group whose only member waits for that job, and is put into the group: the call tells it that it would wait for itself.
 TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
   const auto body = [](execution& e) {
     auto& w = e.make<group_world>(few_threads(2));
@@ -154,7 +154,17 @@ TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
         },
         r.options());
     e.thread("joiner", [&w] {
-      w.submit(1, "g");
+      record& waits = w.of[1];
+      work_options in_group = waits.options();
+      in_group.group = "g";
+      waits.handle = w.pool.submit(
+          [&w, &waits, with = luggage{}] {
+            w.of[0].handle.wait();
+            ++waits.runs;
+            waits.done.set(7);
+            return 7;
+          },
+          in_group);
       static_cast<void>(w.of[0].handle.join_group("g"));
     });
     e.finally([&w] { w.check_end(2); });
