@@ -193,7 +193,7 @@ TEST(when_in_place_of_what, what_is_not_awaited_is_destroyed) {
   some.push_back(holds(kept));
   some.push_back(holds(std::move(kept)));
   {
-    const auto both = when_all(std::move(some));
+    [[maybe_unused]] const auto both = when_all(std::move(some));
     EXPECT_FALSE(seen.expired());
   }
   EXPECT_TRUE(seen.expired());

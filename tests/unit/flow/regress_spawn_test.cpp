@@ -98,7 +98,7 @@ constexpr const char* sentence = "an empty task: moved from, awaited or spawned 
 /// A task that was moved from.
 task<int> nothing() {
   auto work = gives(1);
-  const auto gone = std::move(work);
+  [[maybe_unused]] const auto gone = std::move(work);
   return work;
 }
 

@@ -178,7 +178,7 @@ TEST(wait_regressions, a_failure_that_nobody_asked_an_async_scope_for_is_counted
     async_scope children;
     children.fork(throws(1));
     for (int i = 0; i < 4; ++i) co_await yield();
-    const auto never_awaited = children.close();
+    [[maybe_unused]] const auto never_awaited = children.close();
   };
   auto h = s.spawn(work);
   s.run_until_idle();
