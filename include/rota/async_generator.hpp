@@ -33,7 +33,8 @@ namespace rota {
 ///               catch block sees that. `co_yield x` of an rvalue gives x itself, moved into the optional; of an lvalue a copy. An
 ///               async_generator<T&> gives a T*, null at the end: what it points to lives until the next next().
 /// Ordering      What the consumer did before next() happens before the body goes on, and the body up to its co_yield before next() returns.
-/// Failure       What the body throws comes out of next(), and the generator is at its end then. The consumer's cancellation reaches the body
+/// Failure       What the body throws comes out of next(), and the generator is at its end then. Its parameters are destroyed
+///               while the exception unwinds: a destructor of theirs that throws ends the program. The consumer's cancellation reaches the body
 ///               where it waits: it is unwound first. A next() that is given up by a timeout around it has unwound the body: nothing comes
 ///               afterwards. To ask for the next one while another next() is under way, a shield that is held across a co_yield, and a
 ///               task_local whose value from the body is in force there, end the program with a sentence.

@@ -98,8 +98,8 @@ class scheduler : public core::scheduler {
 
   // PROTOCOL: time slices
   //   slice_  counts the milliseconds while a worker is awake. The watchdog writes it, and only it; each worker reads it between two tasks
-  //           and compares it with the slice of its last look at the driver and at the injector. So a worker asks by time without
-  //           reading a clock, which costs 20 to 100 ns. Nothing depends on the count: without it, as where the time is not the
+  //           and compares it with the slice of its last look at the driver; when a look at the driver begins, and when the worker gets up or
+  //           helps, also with that of its last look at the injector. So a worker asks by time without reading a clock, which costs 20 to 100 ns. Nothing depends on the count: without it, as where the time is not the
   //           machine's, and while the watchdog is late, both looks come by the number of polls alone.
   /// For the watchdog: another millisecond has begun.
   void begin_slice() noexcept {

@@ -210,6 +210,10 @@ void worker::note_slice() noexcept {
   if (slice_of_injector_look_ != slice_of_driver_look_) injector_is_due_after_ = least_between_injector_looks;
 }
 
+void worker::note_slice_for_injector() noexcept {
+  if (slice_of_injector_look_ != shared_.slice()) injector_is_due_after_ = least_between_injector_looks;
+}
+
 header* worker::choose() noexcept {
   if (since_injector_ >= injector_is_due_after_) {
     if (header* const entry = from_injector()) return entry;
@@ -560,6 +564,8 @@ void worker::drain() noexcept {
 bool worker::help_once() noexcept {
   // Forks of the tasks that run here meanwhile must not lie above those of one in place.
   static_cast<void>(core::current_task());
+  // The task that waits may have computed for long, without a look at the driver since.
+  note_slice_for_injector();
   header* task = next_running();
   if (task == nullptr) task = search_for_help();
   if (task == nullptr) return false;

@@ -149,6 +149,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] bool dispatch_events() noexcept;
   [[nodiscard]] bool driver_is_due(std::uint32_t polls) const noexcept;
   void note_slice() noexcept;
+  void note_slice_for_injector() noexcept;
   enum class timers_of : std::uint8_t { all, this_worker };
   void fire_timers(timers_of whose, unsigned limit) noexcept;
   void run(core::header& task) noexcept;

@@ -4,7 +4,7 @@
 
    here                          in C++
    producer, look()              scheduler::inject(), worker::push_ring(); idle::after_injector(), after_ring()
-   claim(): bit, count, unpark   idle::claim_one(): bitmap::take_lowest(); idle::counted(); parker::unpark()
+   claim(): bit, count, unpark   idle::claim_lowest(), claim_one(); idle::counted(); parker::unpark()
    again:                        worker::tick(): maintain(), then next_running()
    find:                         worker::find_or_park(): idle::try_search(), then worker::search()
    leave:                        worker::leave_behind(): idle::leave_with_work(), worker::others_have_work()
