@@ -1,4 +1,5 @@
 // Scenario 20: 10,000 connections, 100 of them at work, and then all are reset at once.
+#include "support/open_files.hpp"
 #include "support/sanitized.hpp"
 
 #include <rota/net/tcp_listener.hpp>
@@ -17,8 +18,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
-#include <iterator>
 #include <span>
 #include <string>
 #include <system_error>
@@ -31,11 +30,6 @@ using rota::net::tcp_listener;
 using rota::net::tcp_stream;
 
 constexpr int active = 100;
-
-std::size_t open_files() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
 
 std::chrono::microseconds processor_time() {
   rusage used{};
@@ -105,7 +99,7 @@ TEST(scenario, no_20_ten_thousand_connections_are_reset_at_once) {
   const int count = std::min(rota::test::sanitized ? 1'000 : 10'000, may);
   ASSERT_GT(count, active);
 
-  const std::size_t files = open_files();
+  const std::size_t files = rota::test::open_files();
   const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -131,7 +125,7 @@ TEST(scenario, no_20_ten_thousand_connections_are_reset_at_once) {
     EXPECT_LT(took, std::chrono::seconds(1));
   }
   for (const int fd : told) ::close(fd);
-  EXPECT_EQ(open_files(), files);
+  EXPECT_EQ(rota::test::open_files(), files);
   int status = -1;
   EXPECT_EQ(::waitpid(clients, &status, 0), clients);
   EXPECT_EQ(status, 0);

@@ -5,12 +5,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <system_error>
 
+#include "../support/open_files.hpp"
 #include "../support/scratch_folder.hpp"
 #include "io_files.hpp"
 #include "io_pair.hpp"
@@ -116,11 +115,6 @@ journal run_on(rota::runtime& by, bool is_here, std::string_view bytes) {
   return made;
 }
 
-std::size_t open_files() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -129,10 +123,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (first.empty()) return 0;
   both_backends& by = here();
   const bool is_here = static_cast<unsigned char>(first[0]) % 2 == 0;
-  const std::size_t before = open_files();
+  const std::size_t before = rota::test::open_files();
   const journal one = run_on(*by.by_epoll, is_here, bytes);
   const journal other = run_on(*by.by_ring, is_here, bytes);
   journal::compare(one, "epoll", other, "uring");
-  check(open_files() == before, "no descriptor is left");
+  check(rota::test::open_files() == before, "no descriptor is left");
   return 0;
 }

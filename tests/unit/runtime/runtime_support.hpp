@@ -1,6 +1,8 @@
 // What the tests of this room share.
 #pragma once
 
+#include "support/open_files.hpp"
+
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
 #include <rota/this_task.hpp>
@@ -57,7 +59,6 @@ inline const std::size_t threads_of_others = [] {
   return entries_of("/proc/self/task") - 1;
 }();
 inline std::size_t threads_of_process() { return entries_of("/proc/self/task") - threads_of_others; }
-inline std::size_t open_files() { return entries_of("/proc/self/fd"); }
 
 /// Counts its own end.
 class witness {
