@@ -5,16 +5,14 @@
 namespace rota::pool::detail {
 
 unsigned hill_climber::next(const sample& now, bounds within) noexcept {
-  if (const unsigned inside = std::clamp(goal_, within.least, within.most); inside != goal_) {
+  const auto begin_again = [&] {
     forget();
-    return goal_ = inside;
-  }
-  if (!now.is_saturated || now.span <= base::nanoseconds(0)) {
-    forget();
-    return goal_;
-  }
+    return goal_ = std::clamp(goal_, within.least, within.most);
+  };
+  if (goal_ < within.least || goal_ > within.most) return begin_again();
+  if (!now.is_saturated || now.span <= base::nanoseconds(0)) return begin_again();
   if (now.ended == 0) {
-    forget();
+    begin_again();
     return goal_ = stepped(true, within);
   }
   const double rate = static_cast<double>(now.ended) / static_cast<double>(now.span.count());

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 
 #include <cstdint>
+#include <utility>
 
 namespace rota::pool::detail {
 
@@ -16,8 +17,11 @@ namespace rota::pool::detail {
 //   One sample is taken each period, at one number of threads, the goal. A probe changes the goal by an eighth, at least by one.
 //
 //   state    the sample                                          next goal          next state
-//   any      not saturated: throughput is what is submitted      as it is           steady
-//   any      saturated, and nothing has ended                    one step up        steady
+//   steady   not saturated: throughput is what is submitted      as it is           steady
+//   probing  not saturated                                       where it began     steady
+//   steady   saturated, and nothing has ended                    one step up        steady
+//   probing  saturated, and nothing has ended                    one step up from   steady
+//                                                                where it began
 //   steady   pauses are left                                     as it is           steady, one pause less
 //   steady   none is left: it is the reference                   one step           probing
 //   probing  better by more than the noise                       one step further   probing; it is the reference
@@ -28,6 +32,8 @@ namespace rota::pool::detail {
 //       the noise.
 //   H2  A probe that did not pay doubles the pauses before the next one, up to `longest_pause`; one that did pay makes them short again.
 //   H3  The goal is within the bounds that come with the sample. One that had to be moved into them begins again, as steady.
+//   H4  Only a sample keeps what a probe has changed. A probe without one, as at the end of a batch, ends where it began: else each short
+//       batch would move the goal one step on, up to a bound, and no two settings would ever be compared.
 class hill_climber {
  public:
   struct sample {
@@ -48,8 +54,10 @@ class hill_climber {
   /// Returns the goal for the time until the next sample.
   unsigned next(const sample& now, bounds within) noexcept;
   [[nodiscard]] unsigned goal() const noexcept { return goal_; }
-  /// Earlier samples say nothing of what comes.
-  void forget() noexcept { is_probing_ = false; }
+  /// Earlier samples say nothing of what comes: a probe ends where it began.
+  void forget() noexcept {
+    if (std::exchange(is_probing_, false)) goal_ = home_;
+  }
 
  private:
   unsigned probe(double reference, bounds within) noexcept;

@@ -239,15 +239,21 @@ std::uint64_t pool_core::count_of_ends() noexcept {
 /// A batch begins: what was measured before says nothing of it.
 void pool_core::begin_climb() noexcept {
   const std::uint64_t ended = count_of_ends();
-  const base::lock_guard guard(lifecycle_lock_);
-  ended_before_ = ended;
-  sampled_ = base::now();
-  climber_.forget();
-  // A sample of the batch before that is late arms the next one by itself.
-  if (climb_timer_.state() == timing::node_state::armed) return;
-  clock.arm(climb_timer_,
-            rota::detail::saturating_deadline(sampled_, options.hill_climbing.period),
-            pool_waker<&pool_core::climb>(*this));
+  unsigned goal;
+  {
+    const base::lock_guard guard(lifecycle_lock_);
+    ended_before_ = ended;
+    sampled_ = base::now();
+    climber_.forget();
+    goal = climber_.goal();
+    // A sample of the batch before that is late arms the next one by itself.
+    if (climb_timer_.state() != timing::node_state::armed) {
+      clock.arm(climb_timer_,
+                rota::detail::saturating_deadline(sampled_, options.hill_climbing.period),
+                pool_waker<&pool_core::climb>(*this));
+    }
+  }
+  threads.set_goal(goal);
 }
 
 /// On the keeper's thread: one sample.

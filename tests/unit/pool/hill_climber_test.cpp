@@ -110,8 +110,49 @@ TEST(hill_climber, leaves_the_goal_alone_while_no_job_waits) {
   climb c{{8, 5}, {1, 64}};
   for (const std::uint64_t ended : {0U, 1000U, 10U, 100'000U}) EXPECT_EQ(c.sample(ended, false), 8U);
   EXPECT_EQ(c.sample(1000), 9U);
-  EXPECT_EQ(c.sample(5000, false), 9U) << "it is not known whether the probe pays";
-  EXPECT_EQ(c.sample(1000), 10U) << "a new reference, and a new probe";
+  EXPECT_EQ(c.sample(5000, false), 8U) << "it is not known whether the probe pays";
+  EXPECT_EQ(c.sample(1000), 9U) << "a new reference, and a new probe";
+}
+
+// Each batch ends before a probe is compared with anything.
+TEST(hill_climber, short_batches_do_not_move_the_goal) {
+  climb c{{8, 5}, {1, 64}};
+  for (int batch = 0; batch < 10; ++batch) {
+    EXPECT_EQ(c.sample(1000), 9U);
+    c.it.forget();
+    EXPECT_EQ(c.it.goal(), 8U);
+  }
+  EXPECT_EQ(c.sample(1000), 9U);
+  EXPECT_EQ(c.sample(900), 8U) << "back, and the next probe goes down";
+  EXPECT_EQ(c.sample(1000), 8U) << "a pause";
+  for (int batch = 0; batch < 10; ++batch) {
+    EXPECT_EQ(c.sample(1000), 7U);
+    c.it.forget();
+    EXPECT_EQ(c.it.goal(), 8U);
+  }
+}
+
+TEST(hill_climber, a_step_that_paid_is_kept_when_the_next_probe_has_no_sample) {
+  climb c{{16, 5}, {1, 64}};
+  EXPECT_EQ(c.sample(1000), 18U);
+  EXPECT_EQ(c.sample(1100), 20U);
+  c.it.forget();
+  EXPECT_EQ(c.it.goal(), 18U);
+  c.it.forget();
+  EXPECT_EQ(c.it.goal(), 18U);
+}
+
+TEST(hill_climber, a_probe_during_which_none_ends_begins_again_one_step_up) {
+  climb down{{8, 5}, {1, 64}};
+  static_cast<void>(down.sample(1000));
+  static_cast<void>(down.sample(900));
+  static_cast<void>(down.sample(1000));
+  ASSERT_EQ(down.sample(1000), 7U);
+  EXPECT_EQ(down.sample(0), 9U);
+  climb up{{8, 5}, {1, 64}};
+  ASSERT_EQ(up.sample(1000), 9U);
+  EXPECT_EQ(up.sample(0), 9U);
+  EXPECT_EQ(up.sample(0), 10U);
 }
 
 TEST(hill_climber, goes_up_while_jobs_wait_and_none_ends) {
