@@ -53,4 +53,13 @@ unsigned hill_climber::stepped(bool up, bounds within) const noexcept {
   return goal_ - within.least < step ? within.least : goal_ - step;
 }
 
+bool end_sampler::take(std::uint64_t ended, base::time_point at, hill_climber::sample& into) noexcept {
+  if (at - at_ < period_ / 2) return false;
+  // A job whose end is counted before its last step is counted down again if that step does not apply: see end_at_once().
+  into.ended = ended > ended_ ? ended - ended_ : 0;
+  into.span = at - at_;
+  begin(std::max(ended, ended_), at);
+  return true;
+}
+
 }  // namespace rota::pool::detail

@@ -74,4 +74,26 @@ class hill_climber {
   unsigned next_pause_ = 1;
 };
 
+/// Makes samples of a count of ends. Both are read, and the count is handed in, in one critical section of the caller's: else a count that
+/// was read before another sample would be compared with that one's.
+class end_sampler {
+ public:
+  explicit end_sampler(base::nanoseconds period) noexcept : period_(period) {}
+
+  /// What ended before is in no sample.
+  void begin(std::uint64_t ended, base::time_point at) noexcept {
+    ended_ = ended;
+    at_ = at;
+  }
+  /// Returns false if less than half a period has passed since the last sample, or the beginning: then nothing has changed. A timer may be
+  /// late, also by a whole batch, and a sample of a moment says that none ended.
+  [[nodiscard]] bool take(std::uint64_t ended, base::time_point at, hill_climber::sample& into) noexcept;
+  [[nodiscard]] base::time_point next() const noexcept { return at_ + period_; }
+
+ private:
+  const base::nanoseconds period_;  // at most a minute
+  std::uint64_t ended_ = 0;         // at the last sample
+  base::time_point at_{};
+};
+
 }  // namespace rota::pool::detail

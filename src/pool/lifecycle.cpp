@@ -40,6 +40,7 @@ void pool_core::note_lifecycle(base::atomic<std::uint64_t>& batches) noexcept {
       if (begins) {
         ++told_;
         began_ = base::now();
+        if (options.hill_climbing.period.count() != 0) reset_climb();
       }
     }
     if (begins) {
@@ -236,29 +237,31 @@ std::uint64_t pool_core::count_of_ends() noexcept {
   return sum(ends_as(work_status::succeeded)) + sum(ends_as(work_status::failed));
 }
 
-/// A batch begins: what was measured before says nothing of it.
+/// Under lifecycle_lock_, with running_, so that no late timer compares across the time without jobs: what was measured before says nothing
+/// of this batch.
+void pool_core::reset_climb() noexcept {
+  climber_.forget();
+  samples_.begin(count_of_ends(), began_);
+}
+
 void pool_core::begin_climb() noexcept {
-  const std::uint64_t ended = count_of_ends();
   unsigned goal;
   {
     const base::lock_guard guard(lifecycle_lock_);
-    ended_before_ = ended;
-    sampled_ = base::now();
-    climber_.forget();
     goal = climber_.goal();
-    // A sample of the batch before that is late arms the next one by itself.
-    if (climb_timer_.state() != timing::node_state::armed) {
-      clock.arm(climb_timer_,
-                rota::detail::saturating_deadline(sampled_, options.hill_climbing.period),
-                pool_waker<&pool_core::climb>(*this));
-    }
+    arm_climb_timer();
   }
   threads.set_goal(goal);
 }
 
+/// Under lifecycle_lock_. A timer of the batch before that is late may have armed it.
+void pool_core::arm_climb_timer() noexcept {
+  if (climb_timer_.state() == timing::node_state::armed) return;
+  clock.arm(climb_timer_, samples_.next(), pool_waker<&pool_core::climb>(*this));
+}
+
 /// On the keeper's thread: one sample.
 void pool_core::climb() noexcept {
-  const std::uint64_t ended = count_of_ends();
   // relaxed. A hint: what is paused does not end, however many threads there are.
   const bool is_saturated = pauses_.load(base::order::relaxed) == 0 && has_work();
   const crew::limits now = threads.bounds();
@@ -266,17 +269,13 @@ void pool_core::climb() noexcept {
   {
     const base::lock_guard guard(lifecycle_lock_);
     if (!running_) return;
-    const base::time_point at = base::now();
-    goal =
-        climber_.next({.ended = ended - ended_before_, .span = at - sampled_, .is_saturated = is_saturated},
-                      {.least = std::max(1U, now.min), .most = now.max});
-    ended_before_ = ended;
-    sampled_ = at;
-    if (climb_timer_.state() != timing::node_state::armed) {
-      clock.arm(climb_timer_,
-                rota::detail::saturating_deadline(at, options.hill_climbing.period),
-                pool_waker<&pool_core::climb>(*this));
+    hill_climber::sample one{.ended = 0, .span = {}, .is_saturated = is_saturated};
+    if (!samples_.take(count_of_ends(), base::now(), one)) {
+      arm_climb_timer();
+      return;
     }
+    goal = climber_.next(one, {.least = std::max(1U, now.min), .most = now.max});
+    arm_climb_timer();
   }
   threads.set_goal(goal);
 }

@@ -69,7 +69,8 @@ pool_core::pool_core(pool_options how)
                  options.aging == base::nanoseconds(0)),
       is_time_masked_(std::has_single_bit(options.time_one_in)),
       started_(options.start == start_mode::running),
-      climber_(base::usable_processors(), options.hill_climbing.noise_percent) {
+      climber_(base::usable_processors(), options.hill_climbing.noise_percent),
+      samples_(options.hill_climbing.period) {
   install_ports();
   for (lane& each : lanes_) each.queue = make_queue(options);
   long_lane_.queue = std::make_unique<priority_queue>(queue_order::fifo);

@@ -377,7 +377,9 @@ class pool_core final : public crew_client {
   on_execute execute_here(work_core& w) noexcept;
   void total_time_is_over() noexcept;
   void tick() noexcept;
+  void reset_climb() noexcept;
   void begin_climb() noexcept;
+  void arm_climb_timer() noexcept;
   void climb() noexcept;
   [[nodiscard]] std::uint64_t count_of_ends() noexcept;
   void try_again_to_start() noexcept;
@@ -456,10 +458,9 @@ class pool_core final : public crew_client {
   base::atomic<std::uint32_t> runners_{0};  // threads that run works, since somebody listens
   timing::timer_node total_timer_;
   timing::timer_node running_timer_;
-  timing::timer_node climb_timer_;  // under lifecycle_lock_, as the next three
+  timing::timer_node climb_timer_;  // under lifecycle_lock_, as the next two
   hill_climber climber_;
-  std::uint64_t ended_before_ = 0;  // at the last sample
-  base::time_point sampled_{};
+  end_sampler samples_;
   timing::timer_node missing_timer_;             // under lifecycle_lock_
   bool threads_are_over_ = false;                // under lifecycle_lock_: missing_timer_ is armed no more
   base::atomic<bool> is_short_{false};           // of threads, and nobody looks at missing_timer_

@@ -186,6 +186,59 @@ TEST(hill_climber, the_largest_numbers_do_not_overflow) {
   static_cast<void>(c.sample(std::numeric_limits<std::uint64_t>::max()));
 }
 
+// ---- samples ---------------------------------------------------------------------------------------------------------
+
+constexpr base::time_point origin{};
+
+TEST(end_sampler, a_sample_has_what_ended_since_the_one_before) {
+  end_sampler s(10ms);
+  hill_climber::sample got{.ended = 99, .span = {}, .is_saturated = true};
+  s.begin(100, origin);
+  EXPECT_EQ(s.next(), origin + 10ms);
+  ASSERT_TRUE(s.take(130, origin + 10ms, got));
+  EXPECT_EQ(got.ended, 30U);
+  EXPECT_EQ(got.span, 10ms);
+  EXPECT_TRUE(got.is_saturated);
+  EXPECT_EQ(s.next(), origin + 20ms);
+  ASSERT_TRUE(s.take(135, origin + 40ms, got)) << "one that is late";
+  EXPECT_EQ(got.ended, 5U);
+  EXPECT_EQ(got.span, 30ms);
+}
+
+TEST(end_sampler, a_moment_of_a_new_batch_is_no_sample) {
+  end_sampler s(10ms);
+  hill_climber::sample got{.ended = 99, .span = 1ns, .is_saturated = true};
+  s.begin(100, origin);
+  EXPECT_FALSE(s.take(100, origin + 5us, got)) << "none has ended, which says nothing";
+  EXPECT_FALSE(s.take(101, origin + 4999us, got));
+  EXPECT_EQ(got.ended, 99U);
+  EXPECT_EQ(got.span, 1ns);
+  EXPECT_EQ(s.next(), origin + 10ms) << "the timer comes at the end of the period";
+  ASSERT_TRUE(s.take(103, origin + 5ms, got));
+  EXPECT_EQ(got.ended, 3U) << "what ended in the meantime is in it";
+  EXPECT_EQ(got.span, 5ms);
+}
+
+TEST(end_sampler, a_batch_begins_without_the_time_before_it) {
+  end_sampler s(10ms);
+  hill_climber::sample got{.ended = 0, .span = {}, .is_saturated = true};
+  s.begin(100, origin);
+  s.begin(500, origin + 1h);
+  ASSERT_TRUE(s.take(502, origin + 1h + 10ms, got));
+  EXPECT_EQ(got.ended, 2U);
+  EXPECT_EQ(got.span, 10ms);
+}
+
+TEST(end_sampler, a_count_that_was_taken_back_is_no_end) {
+  end_sampler s(10ms);
+  hill_climber::sample got{.ended = 7, .span = {}, .is_saturated = true};
+  s.begin(100, origin);
+  ASSERT_TRUE(s.take(99, origin + 10ms, got));
+  EXPECT_EQ(got.ended, 0U);
+  ASSERT_TRUE(s.take(101, origin + 20ms, got));
+  EXPECT_EQ(got.ended, 1U) << "the same end is not counted twice";
+}
+
 // ---- in a pool ------------------------------------------------------------------------------------------------------
 
 void expect_refused(pool_options how, const char* text) {
