@@ -23,7 +23,7 @@ unsigned hill_climber::next(const sample& now, bounds within) noexcept {
   }
   const double gain = (rate - reference_) / reference_;
   const bool pays = gain > noise_;
-  if (!pays && (goal_ > home_ || gain < -noise_)) return turn_back();
+  if (!pays && (goal_ > home_ || gain < -noise_)) return turn_back(within);
   next_pause_ = 1;
   return probe(pays ? rate : reference_, within);
 }
@@ -38,9 +38,10 @@ unsigned hill_climber::probe(double reference, bounds within) noexcept {
   return goal_;
 }
 
-unsigned hill_climber::turn_back() noexcept {
-  goal_ = home_;
-  is_probing_ = false;
+/// The bounds may have changed since the probe began.
+unsigned hill_climber::turn_back(bounds within) noexcept {
+  forget();
+  goal_ = std::clamp(goal_, within.least, within.most);
   goes_up_ = !goes_up_;
   pauses_ = next_pause_;
   next_pause_ = std::min(2 * next_pause_, longest_pause);

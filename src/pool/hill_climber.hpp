@@ -61,7 +61,7 @@ class hill_climber {
 
  private:
   unsigned probe(double reference, bounds within) noexcept;
-  unsigned turn_back() noexcept;
+  unsigned turn_back(bounds within) noexcept;
   [[nodiscard]] unsigned stepped(bool up, bounds within) const noexcept;
 
   unsigned goal_;

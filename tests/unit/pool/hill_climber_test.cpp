@@ -174,6 +174,26 @@ TEST(hill_climber, follows_bounds_that_change) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(c.sample(1000), 7U);
 }
 
+// The probe is within the new bounds, the place where it began is not.
+TEST(hill_climber, turns_back_no_further_than_the_bounds_that_changed) {
+  climb up{{8, 5}, {1, 64}};
+  ASSERT_EQ(up.sample(1000), 9U);
+  up.within = {9, 16};
+  EXPECT_EQ(up.sample(900), 9U);
+  climb down{{8, 5}, {1, 8}};
+  ASSERT_EQ(down.sample(1000), 7U);
+  down.within = {1, 7};
+  EXPECT_EQ(down.sample(900), 7U);
+  climb no_sample{{8, 5}, {1, 64}};
+  ASSERT_EQ(no_sample.sample(1000), 9U);
+  no_sample.within = {9, 16};
+  EXPECT_EQ(no_sample.sample(0, false), 9U);
+  climb blocked{{8, 5}, {1, 64}};
+  ASSERT_EQ(blocked.sample(1000), 9U);
+  blocked.within = {9, 16};
+  EXPECT_EQ(blocked.sample(0), 10U);
+}
+
 TEST(hill_climber, an_empty_span_is_no_sample) {
   climb c{{8, 5}, {1, 64}};
   EXPECT_EQ(c.it.next({.ended = 5, .span = 0ns, .is_saturated = true}, c.within), 8U);
