@@ -234,7 +234,8 @@ void pool_core::tick() noexcept {
 // ---- hill climbing --------------------------------------------------------------------------------------------------
 
 std::uint64_t pool_core::count_of_ends() noexcept {
-  return sum(ends_as(work_status::succeeded)) + sum(ends_as(work_status::failed));
+  return sum(ends_as(work_status::succeeded)) + sum(ends_as(work_status::failed)) +
+         sum(ends_as(work_status::stopped)) + sum(ends_as(work_status::force_stopped));
 }
 
 /// Under lifecycle_lock_, with running_, so that no late timer compares across the time without jobs: what was measured before says nothing

@@ -194,6 +194,10 @@ class pool_core final : public crew_client {
   [[nodiscard]] pool_report report();
   void let_go() noexcept;
 
+  // ---- lifecycle.cpp
+  /// Jobs that a thread brought to their end: what hill climbing measures. An attempt that another one follows is none.
+  [[nodiscard]] std::uint64_t count_of_ends() noexcept;
+
   // ---- pool_core.cpp
   [[nodiscard]] work_core* find(std::uint64_t id) noexcept { return memory.find(id); }
   [[nodiscard]] std::uint64_t find_name(std::string_view name) noexcept;
@@ -381,7 +385,6 @@ class pool_core final : public crew_client {
   void begin_climb() noexcept;
   void arm_climb_timer() noexcept;
   void climb() noexcept;
-  [[nodiscard]] std::uint64_t count_of_ends() noexcept;
   void try_again_to_start() noexcept;
   [[nodiscard]] base::time_point try_for_threads(base::time_point deadline) noexcept;
   void rouse_sleepers() noexcept;

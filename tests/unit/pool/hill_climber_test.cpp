@@ -1,5 +1,7 @@
 // The controller by itself, fed with samples, and one pool that uses it.
 #include "pool/hill_climber.hpp"
+#include "pool/absence.hpp"
+#include "pool/pool_core.hpp"
 #include "unit/pool/pool_support.hpp"
 
 #include <functional>
@@ -282,6 +284,43 @@ TEST(hill_climbing, bad_options_are_refused_by_field_and_range) {
 TEST(hill_climbing, is_off_by_default) {
   const thread_pool p({.max_threads = 300});
   EXPECT_EQ(p.stats().thread_goal, 300U);
+}
+
+// With a time limit each job may end as stopped: if none of them counted, the goal would rise up to max_threads.
+TEST(hill_climbing, counts_each_end_that_a_thread_has_brought_about) {
+  thread_pool p({.max_threads = 1});
+  pool_core* core = nullptr;
+  p.submit([&] { core = work_here()->pool; }).wait();
+  const auto ends = [&] {
+    p.wait_idle();
+    return core->count_of_ends();
+  };
+  ASSERT_EQ(ends(), 1U);
+  auto failed = p.submit([] { throw std::runtime_error("no"); });
+  EXPECT_EQ(ends(), 2U);
+  EXPECT_TRUE(failed.fetch().has_exception());
+  auto stopped = p.submit([] { this_work::sleep_for(1h); });
+  until(stopped, work_status::running);
+  EXPECT_TRUE(stopped.stop());
+  EXPECT_EQ(ends(), 3U);
+  auto forced = p.submit([] { this_work::sleep_for(1h); });
+  until(forced, work_status::running);
+  EXPECT_TRUE(forced.force_stop());
+  EXPECT_EQ(ends(), 4U);
+  EXPECT_EQ(forced.status(), work_status::force_stopped);
+  blocker busy(p);
+  auto cancelled = p.submit([] {});
+  EXPECT_TRUE(cancelled.cancel());
+  busy.let_go();
+  EXPECT_EQ(ends(), 5U) << "the blocker, and not what no thread has run";
+  int runs = 0;
+  p.submit(
+       [&] {
+         if (++runs == 1) throw std::runtime_error("once");
+       },
+       {.retry = {.limit = 1}})
+      .wait();
+  EXPECT_EQ(ends(), 6U) << "the last attempt";
 }
 
 // All threads block and jobs wait: the goal rises until the one that lets the others go has a thread.
