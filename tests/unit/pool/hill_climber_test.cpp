@@ -1,5 +1,7 @@
 // The controller by itself, fed with samples, and one pool that uses it.
 #include "pool/hill_climber.hpp"
+#include "base/clock.hpp"
+#include "base/thread.hpp"
 #include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
 #include "unit/pool/pool_support.hpp"
@@ -323,24 +325,43 @@ TEST(hill_climbing, counts_each_end_that_a_thread_has_brought_about) {
   EXPECT_EQ(ends(), 6U) << "the last attempt";
 }
 
-// All threads block and jobs wait: the goal rises until the one that lets the others go has a thread.
+/// Returns false if that has not come in a minute: a test that lets its jobs go then can fail, and end.
+template <class F>
+bool comes(F what) {
+  const base::time_point late = base::now() + 60s;
+  while (!what()) {
+    if (base::now() > late) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// All threads block and jobs wait: the goal rises from the number of processors up to the maximum.
 TEST(hill_climbing, finds_threads_for_jobs_that_block_and_stays_within_the_bounds) {
-  constexpr unsigned most = 24;
+  const unsigned start = base::usable_processors();
+  const unsigned most = 2 * start;
   thread_pool p({.min_threads = 1, .max_threads = most, .hill_climbing = {.period = 1ms}});
-  EXPECT_LE(p.stats().thread_goal, most);
-  std::latch all(most);
+  EXPECT_EQ(p.stats().thread_goal, start);
+  gate go;
+  std::atomic<unsigned> blocked{0};
   for (unsigned i = 0; i < 2 * most; ++i) {
-    static_cast<void>(p.submit([&all, i] {
-      if (i < most) all.arrive_and_wait();
+    static_cast<void>(p.submit([&] {
+      ++blocked;
+      go.pass();
     }));
   }
+  EXPECT_TRUE(comes([&] { return p.stats().thread_goal > start; }));
+  EXPECT_TRUE(comes([&] { return blocked == most; }));
+  EXPECT_EQ(p.stats().thread_goal, most) << "jobs wait, and none ends";
+  go.open();
   p.wait_idle();
   EXPECT_LE(p.stats().thread_goal, most);
   EXPECT_EQ(p.stats().succeeded, 2 * most);
-  p.resize(1, 2);
-  EXPECT_LE(p.stats().thread_goal, 2U);
+  p.resize(1, 1);
+  EXPECT_EQ(p.stats().thread_goal, 1U);
   for (int i = 0; i < 2000; ++i) static_cast<void>(p.submit([] { dawdle(1000); }));
   expect_idle(p);
+  EXPECT_EQ(p.stats().thread_goal, 1U);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // Jobs that join a group after their submit(), and jobs that leave a group before their end.
+#include "support/manual_scheduler.hpp"
 #include "support/sanitized.hpp"
 #include "unit/pool/pool_support.hpp"
 
 #include <rota/error.hpp>
-#include <rota/runtime.hpp>
-#include <rota/spawn.hpp>
 
 #include <sys/wait.h>
 
@@ -223,13 +222,19 @@ TEST(join_group, a_wait_goes_on_when_the_last_job_is_taken_out) {
 }
 
 TEST(join_group, a_task_waits_for_a_job_that_joined) {
-  runtime r({.workers = 1});
+  rota::test::manual_scheduler tasks;
   thread_pool p({.max_threads = 1});
   gate go;
   auto w = p.submit([&] { go.pass(); });
   EXPECT_TRUE(w.join_group("g"));
-  auto waits = r.spawn([](thread_pool& of) -> task<void> { co_await of.async_wait("g"); }(p));
+  auto waits = tasks.spawn([](thread_pool& of) -> task<void> { co_await of.async_wait("g"); }(p));
+  tasks.run_until_idle();
+  EXPECT_FALSE(waits.is_done()) << "it is suspended";
   go.open();
+  until([&] {
+    tasks.run_until_idle();
+    return waits.is_done();
+  });
   waits.join();
   EXPECT_TRUE(w.is_done());
 }
@@ -417,7 +422,7 @@ TEST(join_group, a_job_that_sleeps_in_a_wait_for_the_group_that_it_joins_hears_o
     sleeps = gettid();
     p.wait("g");
   });
-  until([&] { return sleeps != 0; });
+  until_asleep(sleeps);
   EXPECT_TRUE(w.join_group("g"));
   expect_code(errc::would_deadlock, [&] { w.fetch().value(); });
   go.open();

@@ -45,6 +45,18 @@ inline void dawdle(int turns) {
   }
 }
 
+/// Waits until the thread has written its id, and sleeps.
+inline void until_asleep(const std::atomic<pid_t>& thread) {
+  until([&] { return thread != 0; });
+  until([&] {
+    std::ifstream in("/proc/self/task/" + std::to_string(thread.load()) + "/stat");
+    std::string text;
+    std::getline(in, text);
+    const auto end = text.rfind(')');
+    return end != std::string::npos && text.size() > end + 2 && text[end + 2] == 'S';
+  });
+}
+
 /// A thread that calls `f` once, and of which one can say that it has gone to sleep in there.
 class sleeper {
  public:
@@ -54,16 +66,7 @@ class sleeper {
           id_ = gettid();
           f();
         }) {}
-  void until_asleep() const {
-    until([this] { return id_ != 0; });
-    until([this] {
-      std::ifstream in("/proc/self/task/" + std::to_string(id_.load()) + "/stat");
-      std::string text;
-      std::getline(in, text);
-      const auto end = text.rfind(')');
-      return end != std::string::npos && text.size() > end + 2 && text[end + 2] == 'S';
-    });
-  }
+  void until_asleep() const { test::until_asleep(id_); }
   void join() { thread_.join(); }
 
  private:
