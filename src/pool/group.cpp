@@ -167,17 +167,22 @@ bool groups::is_above(const group_core& high, group_core& low) noexcept {
 void groups::relate(std::string_view parent, std::string_view child) {
   group_core& high = at(parent);
   group_core& low = at(child);
-  const base::lock_guard guard(lock_);
-  if (is_above(low, high))
-    throw error(errc::cycle, (std::string("group ") + high.name + " would be above itself").c_str());
-  if (std::find(high.children.begin(), high.children.end(), &low) != high.children.end()) return;
-  high.children.push_back(&low);
-  try {
-    low.parents.push_back(&high);
-  } catch (...) {
-    high.children.pop_back();
-    throw;
+  {
+    const base::lock_guard guard(lock_);
+    if (is_above(low, high))
+      throw error(errc::cycle, (std::string("group ") + high.name + " would be above itself").c_str());
+    if (std::find(high.children.begin(), high.children.end(), &low) != high.children.end()) return;
+    high.children.push_back(&low);
+    try {
+      low.parents.push_back(&high);
+    } catch (...) {
+      high.children.pop_back();
+      throw;
+    }
+    // A job below may be among the threads that wait for a group above: it finds that it would wait for itself.
+    tell_upwards(high);
   }
+  call_waiters();
 }
 
 void groups::unrelate(std::string_view parent, std::string_view child) noexcept {

@@ -209,7 +209,7 @@ class ROTA_API thread_pool {
   bool wait(work_id id);
   std::vector<work_id> wait(std::span<const work_id> ids);
   /// Until nothing of the group is outstanding, what joins it meanwhile included. Throws errc::would_deadlock inside of a job that is in the group,
-  /// or that join_group() puts into it meanwhile.
+  /// or that join_group() or relate() puts into it meanwhile.
   void wait(std::string_view group);
   /// The same, for so long, or until then. False: the time was over first; of an id also if there is none, which status() tells apart. Of a
   /// list the time is one for all.

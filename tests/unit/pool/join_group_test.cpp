@@ -428,6 +428,26 @@ TEST(join_group, a_job_that_sleeps_in_a_wait_for_the_group_that_it_joins_hears_o
   go.open();
 }
 
+TEST(join_group, a_job_that_sleeps_in_a_wait_for_a_group_that_comes_above_it_hears_of_it) {
+  for (const char* const waited : {"high", "top"}) {
+    thread_pool p({.max_threads = 2});
+    p.relate("top", "high");
+    gate go;
+    auto other = p.submit([&] { go.pass(); }, {.group = "high"});
+    std::atomic<pid_t> sleeps{0};
+    auto w = p.submit(
+        [&] {
+          sleeps = gettid();
+          p.wait(waited);
+        },
+        {.group = "low"});
+    until_asleep(sleeps);
+    p.relate("high", "low");
+    expect_code(errc::would_deadlock, [&] { w.fetch().value(); });
+    go.open();
+  }
+}
+
 TEST(join_group, a_coroutine_job_does_not_await_a_group_that_it_joined) {
   thread_pool p({.max_threads = 1});
   gate go;
