@@ -225,10 +225,18 @@ void pool_core::unrelate(std::string_view parent, std::string_view child) noexce
 bool pool_core::join_group(work_core& w, std::string_view name) {
   demand_own_process("join_group");
   demand(!name.empty(), "thread_pool::join_group: the name of the group is empty");
-  return circles.join_late(circles.at(name), w);
+  // A group is never forgotten: none is made for a job that says no.
+  return may_change_groups(w) && circles.join_late(circles.at(name), w);
 }
 
 bool pool_core::leave_group(work_core& w, std::string_view name) {
+  bool was_held = false;
+  const bool has_left = leave_group(w, name, was_held);
+  if (was_held) release_held();
+  return has_left;
+}
+
+bool pool_core::leave_group(work_core& w, std::string_view name, bool& was_held) {
   demand_own_process("leave_group");
   group_core* const g = circles.find(name);
   if (g == nullptr) return false;
@@ -237,10 +245,11 @@ bool pool_core::leave_group(work_core& w, std::string_view name) {
   if (how.was_parked) place(w);
   while (work_core* const next = circles.next_parked(*g)) place(*next);
   // acquire. Pairs with hold_if_paused(), as a resume does: the pause of this group may have held it.
-  if (pauses_.load(base::order::acquire) != 0) {
-    go_on(w);
-    release_held();
-  }
+  if (pauses_.load(base::order::acquire) == 0) return true;
+  go_on(w);
+  // Under the lock: hold_if_paused() has put it into the list, or looks later, and finds it outside of the group.
+  const base::lock_guard guard(lock_);
+  was_held = was_held || w.load().is(work_status::suspended);
   return true;
 }
 

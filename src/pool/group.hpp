@@ -19,6 +19,9 @@ namespace rota::pool::detail {
 
 class group_core;
 
+/// Returns true for a job that submit() has accepted and that has not ended.
+[[nodiscard]] bool may_change_groups(const work_core& w) noexcept;
+
 /// A job in a group that it joined after its submit(). Its job's slot owns it. Its fields are under the lock of `groups`.
 struct membership {
   enum class stage : std::uint8_t {

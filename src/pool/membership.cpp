@@ -23,13 +23,12 @@ constexpr waker_vtable at_end_vtable{
     .drop = [](void*) noexcept {},
 };
 
-/// Returns true for a job that submit() has accepted and that has not ended.
-[[nodiscard]] bool may_change_groups(const work_core& w) noexcept {
+}  // namespace
+
+bool may_change_groups(const work_core& w) noexcept {
   const word now = w.load();
   return now.waits_to_begin() || now.is_running();
 }
-
-}  // namespace
 
 membership::membership(group_core& g, work_core& w) noexcept : group(&g), work(&w) {
   at_end.wake = waker(this, &at_end_vtable);

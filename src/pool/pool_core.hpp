@@ -157,6 +157,9 @@ class pool_core final : public crew_client {
   bool join_group(work_core& w, std::string_view name);
   /// Returns false if the job is not in that group, or has ended. Throws errc::forked.
   bool leave_group(work_core& w, std::string_view name);
+  /// The same. Sets `was_held` if a pause may have held the job: then the caller calls release_held() afterwards, once for several.
+  bool leave_group(work_core& w, std::string_view name, bool& was_held);
+  void release_held() noexcept;
   void limit_group(std::string_view name, unsigned most);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
   [[nodiscard]] bool is_paused(work_core& w) noexcept;
@@ -395,7 +398,6 @@ class pool_core final : public crew_client {
   static void disarm_grace(work_core& w) noexcept;
   void rouse_waiting(work_core& w) noexcept;
   void go_on(work_core& w) noexcept;
-  void release_held() noexcept;
   void look_again() noexcept;
 
   void keep_stored(work_core& w);

@@ -237,8 +237,16 @@ bool thread_pool::leave_group(work_id id, std::string_view group) {
   return detail::with(*core_, id, [group](detail::work_core& w) { return w.pool->leave_group(w, group); });
 }
 std::vector<work_id> thread_pool::leave_group(std::span<const work_id> ids, std::string_view group) {
+  // Also if there is no memory for the ids that are refused.
+  struct held_releaser {
+    detail::pool_core& pool;
+    bool was_held = false;
+    ~held_releaser() {
+      if (was_held) pool.release_held();
+    }
+  } last{*core_};
   return detail::with_each(
-      *core_, ids, [group](detail::work_core& w) { return w.pool->leave_group(w, group); });
+      *core_, ids, [&](detail::work_core& w) { return w.pool->leave_group(w, group, last.was_held); });
 }
 std::vector<work_id> thread_pool::members(std::string_view group) const {
   std::vector<work_id> found;

@@ -1,4 +1,6 @@
 // Jobs that join a group after their submit(), and jobs that leave a group before their end.
+#include "pool/absence.hpp"
+#include "pool/pool_core.hpp"
 #include "support/manual_scheduler.hpp"
 #include "support/sanitized.hpp"
 #include "unit/pool/pool_support.hpp"
@@ -110,6 +112,38 @@ TEST(join_group, a_paused_group_holds_a_queued_job_that_joins) {
   EXPECT_EQ(w.status(), work_status::succeeded);
 }
 
+// The only thread is busy: a job that is let go in vain would be queued, and held again later.
+TEST(join_group, a_running_job_that_leaves_does_not_let_go_what_a_pause_holds) {
+  thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
+  p.pause("g");
+  auto held = p.submit([] {}, {.group = "g"});
+  until(held, work_status::suspended);
+  blocker busy(p, {.group = "other"});
+  auto queued = p.submit([] {}, {.group = "other"});
+  EXPECT_TRUE(busy.handle().leave_group("other"));
+  EXPECT_TRUE(queued.leave_group("other"));
+  EXPECT_EQ(held.status(), work_status::suspended);
+  p.resume("g");
+  busy.let_go();
+  held.wait();
+}
+
+TEST(join_group, a_list_of_held_jobs_that_leave_goes_on) {
+  thread_pool p({.max_threads = 1, .pause = pause_mode::queued_too});
+  p.pause("g");
+  auto a = p.submit([] {}, {.group = "g"});
+  auto b = p.submit([] {}, {.group = "g"});
+  auto stays = p.submit([] {}, {.group = "g"});
+  for (const auto* const each : {&a, &b, &stays}) until(*each, work_status::suspended);
+  const std::array both{a.id(), b.id()};
+  EXPECT_TRUE(p.leave_group(std::span<const work_id>(both), "g").empty());
+  a.wait();
+  b.wait();
+  until(stays, work_status::suspended);
+  p.resume("g");
+  stays.wait();
+}
+
 TEST(join_group, a_job_that_leaves_a_paused_group_goes_on) {
   thread_pool p({.max_threads = 1});
   p.pause("g");
@@ -145,6 +179,19 @@ TEST(join_group, a_job_that_has_ended_says_no) {
   EXPECT_EQ(p.status(w.id()), work_status::succeeded) << "status() tells why";
   EXPECT_TRUE(p.members("g").empty());
   EXPECT_TRUE(p.wait_for("g", 0s));
+}
+
+TEST(join_group, a_refused_job_makes_no_group) {
+  thread_pool p({.max_threads = 1});
+  rota::pool::detail::pool_core* core = nullptr;
+  auto w = p.submit([&] { core = rota::pool::detail::work_here()->pool; });
+  w.wait();
+  EXPECT_FALSE(w.join_group("g"));
+  EXPECT_FALSE(p.join_group(p.reserve(), "g"));
+  EXPECT_EQ(core->circles.find("g"), nullptr);
+  blocker busy(p);
+  EXPECT_TRUE(busy.handle().join_group("g"));
+  EXPECT_NE(core->circles.find("g"), nullptr);
 }
 
 TEST(join_group, unknown_and_reserved_ids_and_empty_handles_say_no) {
