@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace rota::pool {
 namespace {
 
@@ -136,11 +138,14 @@ TEST(pool_groups_model, leaves_a_paused_group) {
   }
 }
 
-// A job waits for a group whose only member waits for that job, and is put into the group: the call tells it that it would wait for itself.
-TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
-  const auto body = [](execution& e) {
+// A job waits for a group whose only member waits for that job. It comes into the group by `enter`: the call tells it that it would wait for itself.
+template <class F>
+void comes_into_the_group_that_it_waits_for(const std::string& name, F enter) {
+  const auto body = [enter](execution& e) {
     auto& w = e.make<group_world>(few_threads(2));
     record& r = w.of[0];
+    work_options own = r.options();
+    own.group = "own";
     r.handle = w.pool.submit(
         [&w, &r, with = luggage{}] {
           try {
@@ -152,8 +157,8 @@ TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
           r.done.set(7);
           return 7;
         },
-        r.options());
-    e.thread("joiner", [&w] {
+        own);
+    e.thread("joiner", [&w, enter] {
       record& waits = w.of[1];
       work_options in_group = waits.options();
       in_group.group = "g";
@@ -165,12 +170,21 @@ TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
             return 7;
           },
           in_group);
-      static_cast<void>(w.of[0].handle.join_group("g"));
+      enter(w);
     });
     e.finally([&w] { w.check_end(2); });
   };
-  expect_holds(pool_exhaustive("join_waiter"), body);
-  expect_holds(pool_at_random("join_waiter pct"), body);
+  expect_holds(pool_exhaustive(name), body);
+  expect_holds(pool_at_random(name + " pct"), body);
+}
+
+TEST(pool_groups_model, joins_the_group_that_it_waits_for) {
+  comes_into_the_group_that_it_waits_for(
+      "join_waiter", [](group_world& w) { static_cast<void>(w.of[0].handle.join_group("g")); });
+}
+
+TEST(pool_groups_model, is_related_to_the_group_that_it_waits_for) {
+  comes_into_the_group_that_it_waits_for("relate_waiter", [](group_world& w) { w.pool.relate("g", "own"); });
 }
 
 }  // namespace
