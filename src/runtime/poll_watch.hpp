@@ -10,8 +10,9 @@
 
 namespace rota::detail {
 
-/// The watchdog has one for each worker, and for each poll outside of the workers, and alone touches it. A poll is at fault for the time in which its thread computed or was blocked
-/// in a system call. The time in which the thread was ready, and the system gave the processor to others, does not count.
+/// The watchdog has one for each worker, and one for each slot of `outside_polls`, and alone touches it. A poll is at fault for the time in
+/// which its thread computed or was blocked in a system call. The time in which the thread was ready, and the system gave the processor to
+/// others, does not count.
 class poll_watch {
  public:
   /// One look of the watchdog. Between two looks a thread that was found blocked has been blocked for so long, or less.
@@ -25,7 +26,8 @@ class poll_watch {
   [[nodiscard]] base::nanoseconds computed() const noexcept { return computed_; }
   [[nodiscard]] base::nanoseconds blocked() const noexcept { return blocked_; }
 
-  /// Adds what `thread` did since the last look.
+  /// Adds what `thread` did since the last look. Once a line was due, looks may be far apart, and the time decides no more: what is not
+  /// computed counts as blocked if the thread is blocked now.
   void measure(std::uint64_t thread, base::time_point now) noexcept {
     const base::nanoseconds step = now - looked_;
     looked_ = now;
@@ -44,7 +46,13 @@ class poll_watch {
     computed_ += used;
     const base::nanoseconds rest = step - used;
     if (rest > used && base::state_of_thread(thread) == base::thread_state::blocked)
-      blocked_ += std::min(rest, longest_step);
+      blocked_ += task_ == 0 ? std::min(rest, longest_step) : rest;
+  }
+  /// The poll has ended: adds what `thread` has computed since the last look, if it is still there.
+  void measure_end(std::uint64_t thread, base::time_point now) noexcept {
+    const std::optional<base::nanoseconds> used = base::processor_time_of(thread);
+    if (!processor_.has_value() || !used.has_value()) return;
+    computed_ += std::clamp(*used - *processor_, base::nanoseconds(0), now - looked_);
   }
 
   /// Is a line due? The first after `patience` of what counts, the others by the wall clock: after 0.25, 1 and 10 s, then every 10 s.
@@ -56,6 +64,8 @@ class poll_watch {
     next_line_ = line_after(age(now));
     return std::exchange(task_, task) == 0;
   }
+  /// When the next line is due; after note_due().
+  [[nodiscard]] base::time_point next_line() const noexcept { return since_ + next_line_; }
   /// The task that a line was due about; 0: none was.
   [[nodiscard]] std::uint64_t task() const noexcept { return task_; }
 

@@ -1,5 +1,6 @@
 #include "runtime/watchdog.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -112,7 +113,8 @@ bool watchdog::look(base::time_point now) noexcept {
   } else {
     look_at_workers(now);
   }
-  if (!look_outside(now) && workers_sleep) return false;
+  // Workers may have kept this thread busy since `now`, and a poll outside may be younger than that.
+  if (!look_outside(base::now()) && workers_sleep) return false;
   look_for_circles(now);
   return true;
 }
@@ -134,13 +136,22 @@ bool watchdog::sleep() noexcept {
     while (circles_.look(tasks_.tasks()) && !sleep_while_asleep(base::now() + circle_period)) {
     }
   }
-  static_cast<void>(sleep_while_asleep(base::never));
+  sleep_between_lines();
   // acquire. Pairs with first_awake() and stop().
   return word_.load(base::order::acquire) != leaving;
 }
 
+/// The word says `asleep` all the time, so that each poll that begins meanwhile wakes this thread, and so does the end of a reported one. The
+/// look before each sleep tells the ends that came before the announcement, and finds a poll whose thread has missed the bit: see R5 in
+/// task/outside_polls.hpp.
+void watchdog::sleep_between_lines() noexcept {
+  do {
+    if (look_outside(base::now())) first_awake();
+  } while (!sleep_while_asleep(next_line_outside_));
+}
+
 /// False: the time has come, and it may still sleep.
-// NOT IN A MODEL: a limit: with circles alone
+// NOT IN A MODEL: a limit: with circles and reported polls alone
 bool watchdog::sleep_while_asleep(base::time_point until) noexcept {
   // acquire. Pairs with first_awake() and stop().
   while (word_.load(base::order::acquire) == asleep) {
@@ -197,13 +208,20 @@ void watchdog::look_at(sched::worker& whom, sample& before, base::time_point now
   if (patience_.count() != 0) judge(whom, task, before, now);
 }
 
-/// Returns true if a thread without a role runs a task. The ends of polls are told in any case.
+/// Returns true if a thread without a role runs a task in a poll that was not reported yet. The ends of polls are told in any case.
 bool watchdog::look_outside(base::time_point now) noexcept {
+  next_line_outside_ = base::never;
   if (outside() == nullptr) return false;
   bool any_runs = false;
-  outside_.for_each([&](const core::outside_poll& each) {
-    if (core::outside_poll::is_running(each.stamp())) any_runs = true;
-    if (sample* const before = sample_of(each)) look_at(each, *before, now);
+  outside_.for_each([&](core::outside_poll& each) {
+    const std::uint64_t stamp = each.stamp();
+    sample* const before = sample_of(each);
+    if (before != nullptr) look_at(each, stamp, *before, now);
+    if (before != nullptr && before->poll.task() != 0) {
+      next_line_outside_ = std::min(next_line_outside_, before->poll.next_line());
+    } else if (core::outside_poll::is_running(stamp)) {
+      any_runs = true;
+    }
   });
   return any_runs;
 }
@@ -218,10 +236,15 @@ watchdog::sample* watchdog::sample_of(const core::outside_poll& whom) noexcept {
   return &samples_outside_[whom.number()];
 }
 
-void watchdog::look_at(const core::outside_poll& whom, sample& before, base::time_point now) noexcept {
-  const std::uint64_t stamp = whom.stamp();
+/// A poll that was reported is measured when its next line is due, and at its end. Until then it costs one comparison.
+void watchdog::look_at(core::outside_poll& whom,
+                       std::uint64_t stamp,
+                       sample& before,
+                       base::time_point now) noexcept {
   if (is_another(whom, stamp, before, now)) return;
+  if (before.poll.task() != 0 && now < before.poll.next_line()) return;
   if (const std::uint64_t task = whom.task_of_poll(stamp)) judge(whom, task, before, now);
+  if (before.poll.task() != 0) whom.mark_reported(stamp);
 }
 
 /// Returns true if this is not the poll of the last look: the next look compares with it.
@@ -265,6 +288,7 @@ void watchdog::report(const Runs& whom, std::uint64_t task, sample& before, base
   const bool is_first = before.poll.note_due(task, now);
   if ((is_first ? limit_ : repeats_).admits(now)) {  // NOT IN A MODEL: many reports
     print_thread(before.thread, whom);
+    before.thread_id = whom.thread_id();
     say(before, is_first, now);
     before.is_told = true;
   }
@@ -290,8 +314,9 @@ void watchdog::say(sample& before, bool is_first, base::time_point now) noexcept
 }
 
 /// Only if its beginning was told: so there are not more of these lines than of the others.
-void watchdog::tell_end(const sample& before, base::time_point now) noexcept {
+void watchdog::tell_end(sample& before, base::time_point now) noexcept {
   if (!before.is_told) return;
+  before.poll.measure_end(before.thread_id, now);
   std::fprintf(stderr,
                "rota: %s has left task %" PRIu64 "%s after %lld ms (%lld ms of processor time)\n",
                before.thread,

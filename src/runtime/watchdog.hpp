@@ -24,6 +24,8 @@ namespace rota::detail {
 //   asleep. Both orders are seq_cst on this word and on the idle word: one side sees the other.
 //   A thread without a role that begins to run a task, or goes on after it has rested, does the same: see R3 in task/outside_polls.hpp.
 //   It reads the word first, since it does so at each such step, and others may.
+//   A poll outside that was reported does not keep the watchdog awake. It sleeps until that poll's next line is due, and the end of the poll
+//   wakes it: see R5 there.
 //   It goes to sleep only after a few quiet looks in a row: a runtime that is woken for every request must not pay a
 //   second wake for its watchdog each time.
 class watchdog {
@@ -57,6 +59,7 @@ class watchdog {
   struct sample {
     poll_watch poll;
     bool is_told = false;            // a line about this poll was written
+    std::uint64_t thread_id = 0;     // of a poll that was reported
     char name[longest_name] = "";    // of its task, as it stands in a line
     char thread[longest_name] = "";  // that runs it, the same
   };
@@ -69,7 +72,7 @@ class watchdog {
   void look_at(sched::worker& whom, sample& before, base::time_point now) noexcept;
   void look_at_forks(sched::worker& whom, base::nanoseconds age) noexcept;
   [[nodiscard]] bool look_outside(base::time_point now) noexcept;
-  void look_at(const core::outside_poll& whom, sample& before, base::time_point now) noexcept;
+  void look_at(core::outside_poll& whom, std::uint64_t stamp, sample& before, base::time_point now) noexcept;
   [[nodiscard]] sample* sample_of(const core::outside_poll& whom) noexcept;
   void note_outside_run() noexcept;
   // `Runs`: a worker, or the poll of a thread without a role.
@@ -86,7 +89,7 @@ class watchdog {
   template <class Runs>
   [[nodiscard]] static bool has_ended(const Runs& whom, const sample& before) noexcept;
   void look_for_ends(base::time_point now) noexcept;
-  static void tell_end(const sample& before, base::time_point now) noexcept;
+  static void tell_end(sample& before, base::time_point now) noexcept;
   struct description {
     char name[longest_name] = "";
     char where[longest_where] = "";
@@ -99,6 +102,7 @@ class watchdog {
   /// False: it is told to leave.
   [[nodiscard]] bool doze() noexcept;
   [[nodiscard]] bool sleep() noexcept;
+  void sleep_between_lines() noexcept;
   [[nodiscard]] bool sleep_while_asleep(base::time_point until) noexcept;
   void look_for_circles(base::time_point now) noexcept;
   [[nodiscard]] bool starts_missing_threads() noexcept;
@@ -112,7 +116,8 @@ class watchdog {
   base::atomic<std::uint64_t> stalls_{0};
   core::outside_polls outside_;
   std::vector<sample> samples_;
-  std::vector<sample> samples_outside_;  // by the number of the slot
+  std::vector<sample> samples_outside_;               // by the number of the slot
+  base::time_point next_line_outside_ = base::never;  // at the last look: of the reported polls outside
   circle_watch circles_;
   base::time_point next_circle_look_{};
   bool nobody_polled_ = false;                  // at the last look

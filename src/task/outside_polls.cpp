@@ -44,16 +44,25 @@ void outside_poll::tell(std::uint64_t task_id, const char* call) noexcept {
 
 void outside_poll::resume() noexcept {
   if (--rests_ != 0) return;
+  // relaxed. This thread alone writes the word while the slot is `resting`.
+  const std::uint64_t seen = word_.load(base::order::relaxed);
   // seq_cst. See R3: before the watcher's word is read.
-  word_.exchange(with(taken | running), base::order::seq_cst);
+  word_.exchange(after(seen, taken | running), base::order::seq_cst);
+  list_.wake_watcher();
+}
+
+/// The list outlives the step: the thread is still inside of a call to the runtime.
+void outside_poll::end_reported_poll(std::uint64_t next) noexcept {
+  // seq_cst. See R5: before the watcher's word is read. release: pairs with stamp() and claim(), see R2.
+  word_.exchange(next, base::order::seq_cst);
   list_.wake_watcher();
 }
 
 void outside_poll::leave() noexcept {
-  // relaxed. Before the store below.
+  ROTA_ASSERT(rests_ == 0);
+  // relaxed. Before the step below.
   task_id_.store(0, base::order::relaxed);
-  // release. Pairs with claim(): see R2.
-  word_.store(with(0), base::order::release);
+  end_poll(0);
 }
 
 outside_polls::~outside_polls() {
@@ -97,7 +106,7 @@ bool outside_polls::any_runs() const noexcept {
   // seq_cst. See R3: a slot that is added later is claimed after the watcher's word was written.
   for (const outside_poll* at = newest_.load(base::order::seq_cst); at != nullptr; at = at->older_.get()) {
     // seq_cst. See R3: after the watcher's word was written.
-    if (outside_poll::is_running(at->word_.load(base::order::seq_cst))) return true;
+    if (outside_poll::is_to_watch(at->word_.load(base::order::seq_cst))) return true;
   }
   return false;
 }

@@ -12,18 +12,21 @@ class outside_polls;
 
 // PROTOCOL: polls outside of the workers
 //
-//   word_   63                      2    1         0
-//           +-----------------------+----------+-------+
-//           |         count         | running  | taken |
-//           +-----------------------+----------+-------+
+//   word_   63                      3    2          1         0
+//           +-----------------------+----------+---------+-------+
+//           |         count         | reported | running | taken |
+//           +-----------------------+----------+---------+-------+
 //
 //   state     bits  means                                              next state, set by the thread of the slot
-//   free      00    no thread has the slot                             running, by claim()
-//   running   11    the thread runs its task                           running (another poll), resting, free
-//   resting   01    the thread sleeps until its task is woken, or is   running, free
+//   free      000   no thread has the slot                             running, by claim()
+//   running   011   the thread runs its task                           running (another poll), resting, free
+//   running,  111   the same, and the watcher has reported this poll   as running
+//   reported
+//   resting   001   the thread sleeps until its task is woken, or is   running
 //                   inside of a blocking section
 //
-//   Each step raises the count. So a watcher that reads the same word twice has seen the same poll twice.
+//   The watcher sets `reported`, by a compare-exchange. Each step of the thread clears it and raises the count. So a watcher that reads the
+//   same count twice has seen the same poll twice.
 //
 //   R1  A slot has one thread at a time: claim() takes it by a compare-exchange from `free`.
 //   R2  task_of_poll(stamp) returns the task of the poll with this stamp, or 0. The thread writes the task's id after claim(), and 0 before it
@@ -31,8 +34,12 @@ class outside_polls;
 //       later claim has acquired the 0 that was written before it.
 //   R3  Of {a thread runs, the watcher sleeps} one side sees the other (store buffering). The thread makes the slot `running` by a
 //       read-modify-write and then reads the watcher's word. The watcher writes that word by a read-modify-write and then
-//       reads each slot. All four are seq_cst. A thread that goes on without having rested has not been seen resting: it only stores.
+//       reads each slot. All four are seq_cst. Of a slot that was just added the read-modify-write is that of `newest_`.
+//       A thread that goes on without having rested was not `resting`, so no watcher can have missed it: a plain store is enough.
 //   R4  A slot lives as long as the list. So the watcher may read it at any time, whatever the thread does meanwhile.
+//   R5  A watcher may sleep while reported polls run. A thread that reads `reported` in its word ends that poll by a seq_cst
+//       read-modify-write and then reads the watcher's word, as in R3. A thread that reads its word just before the watcher sets `reported`
+//       overwrites the bit by its plain store, and wakes no watcher. So a watcher sleeps with a deadline while a reported poll runs.
 class alignas(base::cache_line) outside_poll {
  public:
   explicit outside_poll(outside_polls& list) noexcept : list_(list) {}
@@ -43,15 +50,10 @@ class alignas(base::cache_line) outside_poll {
   // ---- by the thread that has the slot --------------------------------------------------------
 
   /// Begins another poll, without having rested.
-  void begin_next() noexcept {
-    // release. Pairs with stamp(): see R2.
-    word_.store(with(taken | running), base::order::release);
-  }
+  void begin_next() noexcept { end_poll(taken | running); }
   /// The thread is about to sleep, or enters a blocking section. Sections may be nested.
   void rest() noexcept {
-    if (rests_++ != 0) return;
-    // relaxed. A watcher that sees it late looks once more.
-    word_.store(with(taken), base::order::relaxed);
+    if (rests_++ == 0) end_poll(taken);
   }
   /// Ends what the last rest() began; after the outermost one another poll begins.
   void resume() noexcept;
@@ -62,7 +64,7 @@ class alignas(base::cache_line) outside_poll {
   /// It changes with each poll.
   [[nodiscard]] std::uint64_t stamp() const noexcept {
     // acquire. Pairs with the step that has made the slot `running`: see R2.
-    return word_.load(base::order::acquire);
+    return word_.load(base::order::acquire) & ~reported;
   }
   [[nodiscard]] static bool is_running(std::uint64_t stamp) noexcept { return (stamp & running) != 0; }
   /// Returns the id of the task of the poll with this stamp; 0 if that has ended, or has only just begun.
@@ -71,7 +73,7 @@ class alignas(base::cache_line) outside_poll {
     // acquire. Pairs with claim(): see R2.
     const std::uint64_t id = task_id_.load(base::order::acquire);
     // relaxed. After the id: a later claim that has written it is seen.
-    return word_.load(base::order::relaxed) == stamp ? id : 0;
+    return (word_.load(base::order::relaxed) & ~reported) == stamp ? id : 0;
   }
   /// Returns the kernel's id of the thread; of a slot that is claimed meanwhile perhaps that of the next one.
   [[nodiscard]] std::uint64_t thread_id() const noexcept {
@@ -83,6 +85,12 @@ class alignas(base::cache_line) outside_poll {
     // relaxed. For reports; what it points to is constant.
     return call_.load(base::order::relaxed);
   }
+  /// By the watcher: it has reported the poll with this stamp. any_runs() does not count that poll, and its end wakes the watcher: see R5.
+  void mark_reported(std::uint64_t stamp) noexcept {
+    // relaxed. The bit publishes nothing: see R5. failure: relaxed. The poll has ended.
+    static_cast<void>(
+        word_.compare_exchange_strong(stamp, stamp | reported, base::order::relaxed, base::order::relaxed));
+  }
   /// The slots of a list are numbered from 0.
   [[nodiscard]] unsigned number() const noexcept { return number_.get(); }
 
@@ -90,15 +98,24 @@ class alignas(base::cache_line) outside_poll {
   friend class outside_polls;
   static constexpr std::uint64_t taken = 1;
   static constexpr std::uint64_t running = 2;
-  static constexpr std::uint64_t one_step = 4;
+  static constexpr std::uint64_t reported = 4;
+  static constexpr std::uint64_t one_step = 8;
 
   [[nodiscard]] static constexpr std::uint64_t after(std::uint64_t word, std::uint64_t bits) noexcept {
-    return ((word & ~(taken | running)) + one_step) | bits;
+    return ((word & ~(taken | running | reported)) + one_step) | bits;
   }
-  [[nodiscard]] std::uint64_t with(std::uint64_t bits) const noexcept {
-    // relaxed. This thread alone writes the word while it has the slot.
-    return after(word_.load(base::order::relaxed), bits);
+  [[nodiscard]] static bool is_to_watch(std::uint64_t word) noexcept {
+    return (word & (running | reported)) == running;
   }
+  void end_poll(std::uint64_t bits) noexcept {
+    // relaxed. This thread alone writes the word while it has the slot, but for the watcher's bit: see R5.
+    const std::uint64_t seen = word_.load(base::order::relaxed);
+    if ((seen & reported) != 0) [[unlikely]]
+      return end_reported_poll(after(seen, bits));
+    // release. Pairs with stamp() and claim(): see R2.
+    word_.store(after(seen, bits), base::order::release);
+  }
+  void end_reported_poll(std::uint64_t next) noexcept;
   [[nodiscard]] bool claim() noexcept;
   void tell(std::uint64_t task_id, const char* call) noexcept;
 
@@ -122,7 +139,8 @@ class outside_polls {
   outside_polls& operator=(const outside_polls&) = delete;
   ~outside_polls();
 
-  /// Before the first claim: `wake(watcher)` is called after each step from `free` or `resting` to `running`.
+  /// Before the first claim: `wake(watcher)` is called after each step from `free` or `resting` to `running`, and at the end of each
+  /// poll that was reported.
   void set_watcher(void (*wake)(void* watcher) noexcept, void* watcher) noexcept {
     wake_ = wake;
     watcher_ = watcher;
@@ -131,7 +149,7 @@ class outside_polls {
   /// Returns a slot that runs `task_id` on this thread; null if there is no memory for one.
   [[nodiscard]] outside_poll* claim(std::uint64_t task_id, const char* call) noexcept;
 
-  /// For a watcher that has announced its sleep: returns true if any slot is `running`.
+  /// For a watcher that has announced its sleep: returns true if any slot is `running`, and that poll was not reported yet.
   [[nodiscard]] bool any_runs() const noexcept;
 
   template <class Visit>

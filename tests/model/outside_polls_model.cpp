@@ -1,4 +1,4 @@
-// What threads without a role tell a watchdog of the tasks that they run: R1 to R3 of src/task/outside_polls.hpp. A wake that is lost is a
+// What threads without a role tell a watchdog of the tasks that they run: R1 to R5 of src/task/outside_polls.hpp. A wake that is lost is a
 // deadlock, since no sleep has a deadline.
 #include "model/exploring.hpp"
 
@@ -198,19 +198,31 @@ struct sleeper {
     if (word.compare_exchange_strong(seen, awake, base::order::seq_cst, base::order::seq_cst))
       base::futex_wake(&word, 1);
   }
-  /// Returns when a thread runs a task.
+  /// Returns when a thread runs a task in a poll that was not reported, or when the reported one has ended.
   void sleep() {
     std::uint32_t seen = awake;
     // seq_cst, both. As watchdog::sleep().
     check(word.compare_exchange_strong(seen, asleep, base::order::seq_cst, base::order::seq_cst),
           "it is awake");
-    if (polls.any_runs()) wake();
+    if (polls.any_runs() || has_ended()) wake();
     // acquire. As watchdog::sleep_while_asleep().
     while (word.load(base::order::acquire) == asleep)
       static_cast<void>(base::futex_wait(word, asleep, base::never));
   }
 
+  /// As the look of watchdog::sleep_between_lines().
+  [[nodiscard]] bool has_ended() {
+    bool runs = false;
+    polls.for_each([&](const outside_poll& each) { runs |= each.stamp() == reported; });
+    return reported != 0 && !runs;
+  }
+  void report(outside_poll& slot) {
+    reported = slot.stamp();
+    slot.mark_reported(reported);
+  }
+
   enum value : std::uint32_t { awake, asleep };
+  std::uint64_t reported = 0;  // the stamp of a poll, before `has_rested`
   outside_polls polls;
   base::atomic<std::uint32_t> word{awake};
   level has_seen;
@@ -228,7 +240,9 @@ TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_begins) {
       outside_poll* const mine = s.polls.claim(7, "a test");
       s.has_seen.wait(1);
       mine->leave();
-      if (other != nullptr) other->leave();
+      if (other == nullptr) return;
+      other->resume();
+      other->leave();
     });
     e.thread("watcher", [&s] {
       s.has_rested.wait(1);
@@ -263,6 +277,69 @@ TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_goes_on) 
   stale.stale_reads = 2;
   expect_holds(stale, body);
   expect_holds(by_priority("polls_go_on_pct", 3'000), body);
+}
+
+// R5: the thread that ends a reported poll has read the bit. The watcher may sleep before, and no deadline ends its sleep here.
+TEST(outside_polls_model, a_watcher_that_sleeps_while_a_reported_poll_runs_sees_its_end) {
+  const auto body = [](execution& e) {
+    sleeper& s = e.make<sleeper>();
+    enum end : int { by_leaving, by_another_poll, by_a_rest };
+    const auto how = static_cast<end>(testing::choose(3));
+    e.thread("runner", [&s, how] {
+      outside_poll* const mine = s.polls.claim(7, "a test");
+      s.report(*mine);
+      check(!s.polls.any_runs(), "a poll that was reported keeps no watcher awake");
+      s.has_rested.raise();
+      switch (how) {
+        case by_leaving: mine->leave(); break;
+        case by_another_poll: mine->begin_next(); break;
+        case by_a_rest: mine->rest(); break;
+      }
+      s.has_seen.wait(1);
+      if (how == by_a_rest) mine->resume();
+      if (how != by_leaving) mine->leave();
+    });
+    e.thread("watcher", [&s] {
+      s.has_rested.wait(1);
+      s.sleep();
+      s.has_seen.raise();
+    });
+  };
+  testing::options stale = exhaustive("polls_reported", 2);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_reported_pct", 3'000), body);
+}
+
+// The poll that the watcher reports may end meanwhile: the next one is not reported.
+TEST(outside_polls_model, a_report_concerns_one_poll) {
+  const auto body = [](execution& e) {
+    watched& w = e.make<watched>();
+    level& has_begun = e.make<level>();
+    std::vector<std::uint64_t>& first = e.make<std::vector<std::uint64_t>>();
+    e.thread("runner", [&] {
+      w.first.claim(7, [&](outside_poll& slot) {
+        first.push_back(slot.stamp());
+        has_begun.raise();
+        slot.begin_next();
+        check(w.polls.any_runs(), "another poll runs");
+        w.first.note(slot, 7);
+        slot.rest();
+        slot.resume();
+        check(w.polls.any_runs(), "another poll runs");
+        w.first.note(slot, 7);
+      });
+    });
+    e.thread("reporter", [&] {
+      has_begun.wait(1);
+      w.polls.for_each([&first](outside_poll& each) { each.mark_reported(first.front()); });
+    });
+    e.finally([&w] { check(!w.polls.any_runs(), "no thread runs a task"); });
+  };
+  testing::options stale = exhaustive("polls_report", 2);
+  stale.stale_reads = 2;
+  expect_holds(stale, body);
+  expect_holds(by_priority("polls_report_pct", 3'000), body);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <rota/pool/thread_pool.hpp>
 #include <rota/sync/event.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -89,6 +91,32 @@ TEST_P(idle_processor, no_thread_of_a_runtime_a_pool_or_an_executor_wakes_up) {
   static_cast<void>(later.cancel());
   go.set();
   in_block_on.join();
+}
+
+// The watchdog has reported it, and sleeps until its next line is due: after 1 s, and after 10 s.
+TEST_P(idle_processor, no_thread_wakes_up_while_a_root_that_was_reported_is_blocked_in_a_system_call) {
+  runtime_options how = with_workers(2);
+  how.backend = GetParam();
+  how.watchdog = 25ms;
+  runtime rt(how);
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  struct body {
+    static task<> root(int from) {
+      char byte = 0;
+      EXPECT_EQ(::read(from, &byte, 1), 1);
+      co_return;
+    }
+  };
+  std::thread in_block_on([&] { rt.block_on(body::root(ends[0])); });
+  while (rt.stats().total_stalls == 0) std::this_thread::yield();
+
+  EXPECT_EQ(woken_while_idle(1s), "");
+
+  EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  in_block_on.join();
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 INSTANTIATE_TEST_SUITE_P(backends,
