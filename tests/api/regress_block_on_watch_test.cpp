@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <latch>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace rota::block_on_watch_test {
@@ -20,10 +22,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// A test whose line does not come fails after this time, instead of hanging: then it can show what was written.
+constexpr std::chrono::milliseconds too_long = 30s;
+
 runtime_options watched() {
   runtime_options o;
   o.workers = 1;
-  o.watchdog = 5ms;
+  o.watchdog = 25ms;
   return o;
 }
 
@@ -47,9 +52,14 @@ class heard {
   /// Blocks the thread until these words were written.
   void read_until(const char* words) {
     char more[512];
-    while (text.find(words) == std::string::npos) {
-      const ssize_t got = ::read(ends_[0], more, sizeof more);
-      if (got <= 0) return;
+    while (!has(words)) {
+      ::pollfd readable{.fd = ends_[0], .events = POLLIN, .revents = 0};
+      const int ready = ::poll(&readable, 1, static_cast<int>(too_long.count()));
+      const ssize_t got = ready == 1 ? ::read(ends_[0], more, sizeof more) : 0;
+      if (got <= 0) {
+        ADD_FAILURE() << "no line with \"" << words << "\" was written, but:\n" << text;
+        return;
+      }
       text.append(more, static_cast<std::size_t>(got));
     }
   }
@@ -59,6 +69,12 @@ class heard {
     read_until("(the end)");
   }
   [[nodiscard]] bool has(const char* words) const { return text.find(words) != std::string::npos; }
+  [[nodiscard]] int count(std::string_view words) const {
+    int found = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + words.size()))
+      ++found;
+    return found;
+  }
 
   std::string text;
 
@@ -75,7 +91,14 @@ task<> blocks(const char* name, heard& lines) {
 
 task<> computes(const char* name, runtime& rt, std::uint64_t stalls) {
   this_task::set_name(name);
-  while (rt.stats().total_stalls < stalls) std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + too_long;
+  while (rt.stats().total_stalls < stalls) {
+    if (std::chrono::steady_clock::now() > until) {
+      ADD_FAILURE() << name << ": " << rt.stats().total_stalls << " of " << stalls << " polls were reported";
+      co_return;
+    }
+    std::this_thread::yield();
+  }
   co_return;
 }
 
@@ -105,7 +128,7 @@ TEST(regress_block_on_watch, a_root_is_watched_again_after_it_has_waited) {
       co_await computes("waited", rt, 1);
     };
     rt.block_on(waits_and_computes);
-    EXPECT_EQ(rt.stats().total_stalls, 1U) << "one poll";
+    EXPECT_GE(rt.stats().total_stalls, 1U);
   }
   lines.read_rest();
   EXPECT_TRUE(lines.has(" in block_on() has run task ")) << lines.text;
@@ -121,7 +144,7 @@ TEST(regress_block_on_watch, two_threads_in_block_on_are_both_named) {
     std::thread other([&rt] { rt.block_on(computes("second", rt, 2)); });
     rt.block_on(computes("first", rt, 2));
     other.join();
-    EXPECT_EQ(rt.stats().total_stalls, 2U);
+    EXPECT_GE(rt.stats().total_stalls, 2U);
   }
   lines.read_rest();
   EXPECT_TRUE(lines.has(" 'first' for ")) << lines.text;
@@ -216,13 +239,15 @@ void expect_not_reported(const waiting& how, Start start) {
     auto waiter = start([&] { rt.block_on(how.root(rt, go, has_begun)); });
     has_begun.wait();
     rt.block_on(blocks("blocks", lines));
-    EXPECT_EQ(rt.stats().total_stalls, 1U);
+    EXPECT_GE(rt.stats().total_stalls, 1U);
     go.set();
     waiter.join();
   }
   lines.read_rest();
-  EXPECT_TRUE(lines.has(" 'blocks' for ")) << lines.text;
-  EXPECT_FALSE(lines.has("'waits'")) << lines.text;
+  EXPECT_GE(lines.count(" has run task "), 1) << lines.text;
+  EXPECT_EQ(lines.count(" has run task "), lines.count(" 'blocks' for ") - lines.count(" still runs task "))
+      << "no other task was reported:\n"
+      << lines.text;
 }
 
 TEST_P(a_root_that_waits, is_not_reported) {
