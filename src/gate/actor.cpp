@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
+#include "gate/executor_core.hpp"
 #include "task/header.hpp"
 
 #include <rota/detail/chrono.hpp>
@@ -100,7 +101,9 @@ bool reply_core::wait_for(mailbox_core& box, std::chrono::nanoseconds limit) noe
 void reply_core::sleep_until(base::time_point deadline) noexcept {
   // acquire. Pairs with end().
   const std::uint32_t seen = word_.load(base::order::acquire);
-  if ((seen & phase) < phase_done) static_cast<void>(base::futex_wait(word_, seen, deadline));
+  if ((seen & phase) >= phase_done) return;
+  const executor_core::waiting_section section;
+  static_cast<void>(base::futex_wait(word_, seen, deadline));
 }
 
 void reply_core::demand_reply() const {

@@ -144,7 +144,7 @@ class executor_core {
   [[nodiscard]] bool help_before(base::time_point deadline) noexcept;
   [[nodiscard]] bool is_alone() const noexcept { return alone_ != nullptr; }
 
-  /// Around a wait for one of its handlers to come to rest: inside of a task the worker's role is lent meanwhile.
+  /// Around each sleep in a blocking wait for its handlers: inside of a task the worker's role is lent meanwhile, and a root of block_on rests.
   class waiting_section {
    public:
     waiting_section() noexcept;

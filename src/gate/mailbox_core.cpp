@@ -337,6 +337,7 @@ void mailbox_core::wait_until(std::uint32_t least) noexcept {
     const std::uint32_t seen = over_.load(base::order::acquire);
     if (seen >= least) return;
     if (owner_->help_once()) continue;
+    const executor_core::waiting_section section;
     static_cast<void>(base::futex_wait(over_, seen, base::never));
   }
 }
@@ -377,6 +378,7 @@ void mailbox_core::wait_until_emptied(emptiness asked) noexcept {
   // acquire. Pairs with tell_of_emptiness().
   while (!asked.is_empty && !has_ended() && parts_->emptied.load(base::order::acquire) == asked.seen) {
     if (owner_->help_once()) continue;
+    const executor_core::waiting_section section;
     static_cast<void>(base::futex_wait(parts_->emptied, asked.seen, base::never));
   }
 }

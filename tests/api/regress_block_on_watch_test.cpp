@@ -1,5 +1,7 @@
 // The watchdog did not look at threads that run tasks without being workers: the root of block_on, and what join(help) runs, could block
 // or compute for ever, and no line said so.
+#include <rota/gate/actor.hpp>
+#include <rota/gate/mailbox.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
 #include <rota/sync/event.hpp>
@@ -219,6 +221,40 @@ constexpr waiting ways[] = {
        this_task::set_name("waits");
        has_begun.count_down();
        block_in_place([&] { rt.block_on(until_set(go)); });
+       co_return;
+     }},
+    {"mailbox_join",
+     [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       gate::executor threads(1);
+       auto box = threads.make_mailbox<int>([&go](int) { go.blocking_wait(); });
+       EXPECT_EQ(box.send(1), gate::send_status::sent);
+       has_begun.count_down();
+       box.close();
+       box.join();
+       co_return;
+     }},
+    {"mailbox_drain",
+     [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       gate::executor threads(1);
+       const auto box = threads.make_mailbox<int>([&go](int) { go.blocking_wait(); });
+       EXPECT_EQ(box.send(1), gate::send_status::sent);
+       has_begun.count_down();
+       box.drain();
+       co_return;
+     }},
+    {"actor_call_for",
+     [](runtime&, sync::event& go, std::latch& has_begun) -> task<> {
+       this_task::set_name("waits");
+       gate::executor threads(1);
+       const gate::actor<int> number(threads, [] { return 3; });
+       has_begun.count_down();
+       const auto got = number.call_for(1h, [&go](int& it) {
+         go.blocking_wait();
+         return it;
+       });
+       EXPECT_EQ(got.value_or(0), 3);
        co_return;
      }},
 };
