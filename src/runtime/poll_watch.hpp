@@ -15,9 +15,6 @@ namespace rota::detail {
 /// others, does not count.
 class poll_watch {
  public:
-  /// One look of the watchdog. Between two looks a thread that was found blocked has been blocked for so long, or less.
-  static constexpr base::nanoseconds longest_step = std::chrono::milliseconds(2);
-
   poll_watch() = default;
   poll_watch(std::uint64_t stamp, base::time_point now) noexcept : stamp_(stamp), since_(now), looked_(now) {}
 
@@ -28,7 +25,8 @@ class poll_watch {
 
   /// Adds what `thread` did since the last look. Once a line was due, looks may be far apart, and the time decides no more: what is not
   /// computed counts as blocked if the thread is blocked now.
-  void measure(std::uint64_t thread, base::time_point now) noexcept {
+  /// `longest_step`: between two looks a thread that was found blocked has been blocked for so long, or less.
+  void measure(std::uint64_t thread, base::time_point now, base::nanoseconds longest_step) noexcept {
     const base::nanoseconds step = now - looked_;
     looked_ = now;
     const std::optional<base::nanoseconds> before =

@@ -12,7 +12,10 @@ namespace rota::detail {
 namespace {
 
 constexpr base::nanoseconds tick = std::chrono::milliseconds(1);
-constexpr unsigned quiet_looks = 8;
+/// While all workers are parked, and only polls outside may run.
+constexpr base::nanoseconds longest_period = std::chrono::milliseconds(3);
+/// It falls asleep after so long without anything to look after.
+constexpr base::nanoseconds quiet_time = std::chrono::milliseconds(8);
 /// What runs in its parent's place for longer than this has a turn of its own at its next fork.
 constexpr base::nanoseconds longest_in_place = std::chrono::milliseconds(5);
 
@@ -93,15 +96,21 @@ void watchdog::thread_main(void* self) noexcept {
 }
 
 void watchdog::watch() noexcept {
-  for (unsigned quiet = 0;;) {
+  for (base::nanoseconds quiet{0};;) {
     if (look(base::now())) {
-      quiet = 0;
-    } else if (++quiet >= quiet_looks) {
-      quiet = 0;
+      quiet = base::nanoseconds(0);
+    } else if ((quiet += period_) >= quiet_time) {
+      quiet = base::nanoseconds(0);
       if (!sleep()) return;
+      period_ = tasks_.sleepers().all_parked() ? period_outside() : tick;
     }
     if (!doze()) return;
   }
+}
+
+/// A poll outside needs no time slices: eight looks until it is due are enough.
+base::nanoseconds watchdog::period_outside() const noexcept {
+  return std::clamp(patience_ / 8, tick, longest_period);
 }
 
 /// Returns true if there is something to look after.
@@ -111,6 +120,7 @@ bool watchdog::look(base::time_point now) noexcept {
     nobody_polled_ = false;
     look_for_ends(now);
   } else {
+    period_ = tick;
     look_at_workers(now);
   }
   // Workers may have kept this thread busy since `now`, and a poll outside may be younger than that.
@@ -120,7 +130,7 @@ bool watchdog::look(base::time_point now) noexcept {
 }
 
 bool watchdog::doze() noexcept {
-  static_cast<void>(base::futex_watch(word_, awake, base::now() + tick));
+  static_cast<void>(base::futex_watch(word_, awake, base::now() + period_));
   // acquire. Pairs with stop().
   return word_.load(base::order::acquire) != leaving;
 }
@@ -262,7 +272,7 @@ bool watchdog::is_another(const Runs& whom,
 /// The same poll as at the last look.
 template <class Runs>
 void watchdog::judge(const Runs& whom, std::uint64_t task, sample& before, base::time_point now) noexcept {
-  before.poll.measure(whom.thread_id(), now);
+  before.poll.measure(whom.thread_id(), now, 2 * period_);
   // Once more: a thread that is none of the runtime's may have gone, and then its time could not be measured.
   if (before.poll.is_due(now, patience_) && whom.task_of_poll(before.poll.stamp()) == task)
     report(whom, task, before, now);

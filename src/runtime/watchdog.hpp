@@ -1,5 +1,5 @@
-// One thread that looks after the workers, and after the threads that run tasks beside them: once a millisecond while one of
-// these runs, never otherwise.
+// One thread that looks after the workers, and after the threads that run tasks beside them: once a millisecond while a
+// worker runs, and a few times in the patience while one of the others does.
 #pragma once
 
 #include "base/futex.hpp"
@@ -26,7 +26,7 @@ namespace rota::detail {
 //   It reads the word first, since it does so at each such step, and others may.
 //   A poll outside that was reported does not keep the watchdog awake. It sleeps until that poll's next line is due, and the end of the poll
 //   wakes it: see R5 there.
-//   It goes to sleep only after a few quiet looks in a row: a runtime that is woken for every request must not pay a
+//   It goes to sleep only after a quiet time of some milliseconds: a runtime that is woken for every request must not pay a
 //   second wake for its watchdog each time.
 class watchdog {
  public:
@@ -101,6 +101,7 @@ class watchdog {
                                  const std::source_location& where) noexcept;
   /// False: it is told to leave.
   [[nodiscard]] bool doze() noexcept;
+  [[nodiscard]] base::nanoseconds period_outside() const noexcept;
   [[nodiscard]] bool sleep() noexcept;
   void sleep_between_lines() noexcept;
   [[nodiscard]] bool sleep_while_asleep(base::time_point until) noexcept;
@@ -116,7 +117,8 @@ class watchdog {
   base::atomic<std::uint64_t> stalls_{0};
   core::outside_polls outside_;
   std::vector<sample> samples_;
-  std::vector<sample> samples_outside_;               // by the number of the slot
+  base::nanoseconds period_ = std::chrono::milliseconds(1);  // between two looks
+  std::vector<sample> samples_outside_;                      // by the number of the slot
   base::time_point next_line_outside_ = base::never;  // at the last look: of the reported polls outside
   circle_watch circles_;
   base::time_point next_circle_look_{};

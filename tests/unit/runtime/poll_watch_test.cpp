@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr base::nanoseconds patience = 25ms;
+constexpr base::nanoseconds longest_step = 2ms;
 
 // No thread has this id, so nothing is measured: the wall clock counts.
 TEST(poll_watch, lines_are_due_at_the_limit_then_after_a_quarter_one_and_ten_seconds) {
@@ -22,7 +23,7 @@ TEST(poll_watch, lines_are_due_at_the_limit_then_after_a_quarter_one_and_ten_sec
   poll_watch poll(1, began);
   std::vector<long long> due;
   for (base::nanoseconds at = 1ms; at <= 41s; at += 1ms) {
-    poll.measure(nothing, began + at);
+    poll.measure(nothing, began + at, longest_step);
     if (!poll.is_due(began + at, patience)) continue;
     due.push_back(at / 1ms);
     EXPECT_EQ(poll.note_due(7, began + at), due.size() == 1);
@@ -35,8 +36,8 @@ TEST(poll_watch, lines_are_due_at_the_limit_then_after_a_quarter_one_and_ten_sec
 TEST(poll_watch, the_time_of_a_thread_that_waits_for_a_processor_does_not_count) {
   const base::time_point began = base::now();
   poll_watch poll(1, began);
-  poll.measure(base::this_thread_id(), began);
-  poll.measure(base::this_thread_id(), began + 1h);
+  poll.measure(base::this_thread_id(), began, longest_step);
+  poll.measure(base::this_thread_id(), began + 1h, longest_step);
   EXPECT_EQ(poll.blocked(), 0ns);
   EXPECT_LT(poll.computed(), 1h);
   EXPECT_FALSE(poll.is_due(began + 1h, 30min));
@@ -45,11 +46,11 @@ TEST(poll_watch, the_time_of_a_thread_that_waits_for_a_processor_does_not_count)
 TEST(poll_watch, processor_time_counts) {
   const base::time_point began = base::now();
   poll_watch poll(1, began);
-  poll.measure(base::this_thread_id(), began);
+  poll.measure(base::this_thread_id(), began, longest_step);
   const auto used = [] { return base::processor_time_of(base::this_thread_id()).value(); };
   for (const base::nanoseconds first = used(); used() - first < patience;) {
   }
-  poll.measure(base::this_thread_id(), began + 1h);
+  poll.measure(base::this_thread_id(), began + 1h, longest_step);
   EXPECT_TRUE(poll.is_due(began + 1h, patience));
   EXPECT_EQ(poll.blocked(), 0ns);
 }
@@ -66,10 +67,10 @@ TEST(poll_watch, the_time_in_which_a_thread_is_blocked_counts_at_most_one_step_a
   while (id == 0 || base::state_of_thread(id) != base::thread_state::blocked) std::this_thread::yield();
   const base::time_point began = base::now();
   poll_watch poll(1, began);
-  poll.measure(id, began);
-  poll.measure(id, began + 1s);
-  EXPECT_EQ(poll.blocked(), poll_watch::longest_step) << "of the rest of the second nothing is known";
-  for (int i = 1; i <= 25; ++i) poll.measure(id, began + 1s + i * 1ms);
+  poll.measure(id, began, longest_step);
+  poll.measure(id, began + 1s, longest_step);
+  EXPECT_EQ(poll.blocked(), longest_step) << "of the rest of the second nothing is known";
+  for (int i = 1; i <= 25; ++i) poll.measure(id, began + 1s + i * 1ms, longest_step);
   EXPECT_GT(poll.blocked(), poll.computed());
   EXPECT_TRUE(poll.is_due(began + 2s, patience));
   EXPECT_EQ(::write(ends[1], "x", 1), 1);
