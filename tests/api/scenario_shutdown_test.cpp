@@ -270,7 +270,10 @@ TEST(scenario_shutdown, the_last_waker_fires_while_the_runtime_goes) {
     });
     together.arrive_and_wait();
     // Now one is first, now the other. It computes: on a loaded machine each yield would last as long as a slice of another program.
-    for (volatile int i = 0; i < 50 * (r % 64); i = i + 1) {
+    volatile int computed = 0;
+    while (computed < 50 * (r % 64)) {
+      const int next = computed + 1;
+      computed = next;
     }
     rt.reset();
     waking.join();
