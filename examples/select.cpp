@@ -57,7 +57,7 @@ rota::task<totals> run() {
   {
     const auto gone = std::move(orders.sender);
   }
-  co_await rota::sleep_for(5ms);
+  while (orders.receiver.size() != 0) co_await rota::sleep_for(1ms);
   // What is still there is taken with handlers, and without waiting.
   int left = 0;
   while (channel::try_select(channel::on(letters.receiver.recv(), [&](const auto&) { ++left; }))) {
