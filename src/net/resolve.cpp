@@ -146,11 +146,12 @@ bool is_this_host(const endpoint& address) noexcept {
   return address == endpoint::loopback_v4(port) || address == endpoint::loopback_v6(port);
 }
 
-/// Whoever holds the address has chosen the name.
+/// The holder of the address chooses the name. One that reads as an address would pass for one: in a log, and in resolve().
 result<std::string> checked(result<std::string> name) {
   if (!name.has_value()) return name;
   if (name->ends_with('.')) name->pop_back();
-  if (!detail::is_plain_name(*name)) return std::unexpected(make_error_code(resolve_errc::failed));
+  if (!detail::is_plain_name(*name) || detail::ends_in_a_number(*name))
+    return std::unexpected(make_error_code(resolve_errc::failed));
   return name;
 }
 

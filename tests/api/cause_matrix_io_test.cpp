@@ -5,6 +5,7 @@
 #include <rota/fs/file.hpp>
 #include <rota/fs/watcher.hpp>
 #include <rota/fs/whole_file.hpp>
+#include <rota/net/name_of.hpp>
 #include <rota/net/resolve.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
@@ -258,6 +259,17 @@ task<int> a_name_for_a_server(run_of_one& r) {
   if (!end.has_value() && end.error() == std::errc::not_supported) co_return co_await hour();
   co_return end.has_value() ? 1 : 2;
 }
+task<int> a_name_of_an_address(run_of_one& r) {
+  net::name_options how;
+  how.by = net::name_source::name_servers;
+  how.name_servers.push_back(r.around.name_server.at());
+  how.limit = 1h;
+  auto asking = net::name_of(net::endpoint::parse("192.0.2.7:1").value(), how);
+  const auto end = co_await std::move(asking);
+  // Built without c-ares.
+  if (!end.has_value() && end.error() == std::errc::not_supported) co_return co_await hour();
+  co_return end.has_value() ? 1 : 2;
+}
 task<int> a_connect_to_a_name(run_of_one& /*r*/) {
   const open_name name;
   net::connect_options how;
@@ -360,6 +372,7 @@ constexpr way ways[] = {
     {"readable() of a socket", readiness},
     {"a name for the system's resolver", a_name_for_the_system, leaves::a_closure},
     {"a name for a name server", a_name_for_a_server},
+    {"the name of an address", a_name_of_an_address},
     {"a connect to a name", a_connect_to_a_name, leaves::a_closure},
     {"the open of a FIFO", opens_a_fifo_without_a_writer, leaves::a_task_with_a_closure},
     {"reads of a FIFO", reads_of_a_fifo, leaves::a_task_with_a_closure},

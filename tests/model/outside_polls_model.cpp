@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace rota::core {
@@ -229,54 +230,50 @@ struct sleeper {
   level has_rested;
 };
 
-TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_begins) {
-  const auto body = [](execution& e) {
+/// `run(sleeper)` raises `has_rested`, begins a poll, and waits until the watcher has seen one.
+template <class Run>
+void expect_that_the_watcher_sees(const std::string& name, Run run) {
+  const auto body = [run](execution& e) {
     sleeper& s = e.make<sleeper>();
-    const bool adds = testing::choose(2) != 0;
-    e.thread("runner", [&s, adds] {
-      outside_poll* const other = adds ? s.polls.claim(3, "a test") : nullptr;
-      if (other != nullptr) other->rest();
-      s.has_rested.raise();
-      outside_poll* const mine = s.polls.claim(7, "a test");
-      s.has_seen.wait(1);
-      mine->leave();
-      if (other == nullptr) return;
-      other->resume();
-      other->leave();
-    });
+    const unsigned way = testing::choose(2);
+    e.thread("runner", [&s, run, way] { run(s, way != 0); });
     e.thread("watcher", [&s] {
       s.has_rested.wait(1);
       s.sleep();
       s.has_seen.raise();
     });
   };
-  testing::options stale = exhaustive("polls_begin", 2);
+  testing::options stale = exhaustive(name, 2);
   stale.stale_reads = 2;
   expect_holds(stale, body);
-  expect_holds(by_priority("polls_begin_pct", 3'000), body);
+  const std::string random = name + "_pct";
+  expect_holds(by_priority(random, 3'000), body);
+}
+
+TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_begins) {
+  expect_that_the_watcher_sees("polls_begin", [](sleeper& s, bool adds) {
+    outside_poll* const other = adds ? s.polls.claim(3, "a test") : nullptr;
+    if (other != nullptr) other->rest();
+    s.has_rested.raise();
+    outside_poll* const mine = s.polls.claim(7, "a test");
+    s.has_seen.wait(1);
+    mine->leave();
+    if (other == nullptr) return;
+    other->resume();
+    other->leave();
+  });
 }
 
 TEST(outside_polls_model, a_watcher_that_falls_asleep_sees_a_task_that_goes_on) {
-  const auto body = [](execution& e) {
-    sleeper& s = e.make<sleeper>();
-    e.thread("runner", [&s] {
-      outside_poll* const mine = s.polls.claim(7, "a test");
-      mine->rest();
-      s.has_rested.raise();
-      mine->resume();
-      s.has_seen.wait(1);
-      mine->leave();
-    });
-    e.thread("watcher", [&s] {
-      s.has_rested.wait(1);
-      s.sleep();
-      s.has_seen.raise();
-    });
-  };
-  testing::options stale = exhaustive("polls_go_on", 2);
-  stale.stale_reads = 2;
-  expect_holds(stale, body);
-  expect_holds(by_priority("polls_go_on_pct", 3'000), body);
+  expect_that_the_watcher_sees("polls_go_on", [](sleeper& s, bool goes_on_before) {
+    outside_poll* const mine = s.polls.claim(7, "a test");
+    if (goes_on_before) mine->begin_next();
+    mine->rest();
+    s.has_rested.raise();
+    mine->resume();
+    s.has_seen.wait(1);
+    mine->leave();
+  });
 }
 
 // R5: the thread that ends a reported poll has read the bit. The watcher may sleep before, and no deadline ends its sleep here.

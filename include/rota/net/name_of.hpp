@@ -28,7 +28,7 @@ struct name_options {
 /// IPv6 address (::ffff:10.0.0.1) is asked for as the IPv4 address. Of several names one is told, which depends on the resolver.
 ///
 /// The holder of the address chooses the name: it proves nothing. A caller that relies on it resolves it again and compares. A name that has other characters
-/// than letters, digits, hyphens, underscores and dots is resolve_errc::failed.
+/// than letters, digits, hyphens, underscores and dots, or whose last label is a number as in an address, is resolve_errc::failed.
 ///
 /// Threads       Any task of a runtime.
 /// Failure       As resolve(); resolve_errc::no_name: the address has none.

@@ -64,29 +64,30 @@ TEST_P(name_of_address, is_what_the_server_says) {
     if (r.name != nullptr) {
       EXPECT_EQ(got.value_or("none"), r.name);
     } else {
-      EXPECT_FALSE(got.has_value());
-      EXPECT_EQ(got.error(), r.error) << got.error().message();
+      EXPECT_EQ(got.has_value() ? std::error_code() : got.error(), r.error) << got.value_or("an error");
     }
     EXPECT_GT(server.questions(), 0);
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(rows,
-                         name_of_address,
-                         ::testing::Values(row{"four", "10.0.0.1:443", "four.test"},
-                                           row{"six", "[fd00::1]:1", "six.test"},
-                                           row{"mapped", "[::ffff:10.0.0.1]:1", "four.test"},
-                                           row{"unknown", "10.0.0.2:1", nullptr, resolve_errc::no_name},
-                                           row{"without", "10.0.0.3:1", nullptr, resolve_errc::no_name},
-                                           row{"broken", "10.0.0.4:1", nullptr, resolve_errc::try_again},
-                                           row{"cut", "10.0.0.7:1", nullptr, resolve_errc::failed},
-                                           row{"hostile", "10.0.0.8:1", nullptr, resolve_errc::failed}),
-                         [](const auto& one) { return std::string(one.param.what); });
+INSTANTIATE_TEST_SUITE_P(
+    rows,
+    name_of_address,
+    ::testing::Values(row{"four", "10.20.30.1:443", "four.test"},
+                      row{"six", "[fd12:3456:789a:bcde:f1e:2d3c:4b5a:6978]:1", "six.test"},
+                      row{"mapped", "[::ffff:10.20.30.1]:1", "four.test"},
+                      row{"unknown", "10.20.30.2:1", nullptr, resolve_errc::no_name},
+                      row{"without", "10.20.30.3:1", nullptr, resolve_errc::no_name},
+                      row{"broken", "10.20.30.4:1", nullptr, resolve_errc::try_again},
+                      row{"cut", "10.20.30.7:1", nullptr, resolve_errc::failed},
+                      row{"hostile", "10.20.30.8:1", nullptr, resolve_errc::failed},
+                      row{"an_address", "10.20.30.0:1", nullptr, resolve_errc::failed}),
+    [](const auto& one) { return std::string(one.param.what); });
 
 TEST(name_of, tells_one_of_several_names) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
-    auto asking = net::name_of(at("10.0.0.9:1"), by(server));
+    auto asking = net::name_of(at("10.20.30.9:1"), by(server));
     const auto got = co_await std::move(asking);
     EXPECT_TRUE(got.value_or("none") == "first.test" || got.value_or("none") == "second.test");
   });
@@ -95,7 +96,7 @@ TEST(name_of, tells_one_of_several_names) {
 TEST(name_of, waits_for_servers_that_do_not_answer_no_longer_than_asked) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
-    for (const char* address : {"10.0.0.5:1", "10.0.0.6:1"}) {
+    for (const char* address : {"10.20.30.5:1", "10.20.30.6:1"}) {
       name_options how = by(server);
       how.limit = 50ms;
       auto asking = net::name_of(at(address), how);
@@ -109,7 +110,7 @@ TEST(name_of, waits_for_servers_that_do_not_answer_no_longer_than_asked) {
 TEST(name_of, ends_at_once_when_it_is_cancelled) {
   ROTA_NEEDS_NAME_SERVERS();
   beside_a_name_server([](name_server& server) -> task<> {
-    auto asking = spawn(net::name_of(at("10.0.0.5:1"), by(server)));
+    auto asking = spawn(net::name_of(at("10.20.30.5:1"), by(server)));
     while (server.questions() == 0) co_await yield();
     asking.cancel();
     const auto end = co_await asking.result();
@@ -122,8 +123,8 @@ TEST(name_of, this_host_asks_no_resolver) {
   run([]() -> task<> {
     name_options how;
     {
-      const auto nobody = demand(net::udp_socket::bind(endpoint::loopback_v4(0)));
-      how.name_servers = {demand(nobody.local_endpoint())};
+      const auto unanswered = demand(net::udp_socket::bind(endpoint::loopback_v4(0)));
+      how.name_servers = {demand(unanswered.local_endpoint())};
     }
     for (const char* address : {"127.0.0.1:80", "[::1]:80", "[::ffff:127.0.0.1]:80"}) {
       auto asking = net::name_of(at(address), how);
@@ -156,12 +157,12 @@ TEST(name_of, refuses_name_servers_that_cannot_be_asked) {
   run([]() -> task<> {
     name_options how;
     how.name_servers = {at("127.0.0.1:0")};
-    auto first = net::name_of(at("10.0.0.1:1"), how);
+    auto first = net::name_of(at("10.20.30.1:1"), how);
     const auto without_port = co_await std::move(first);
     EXPECT_EQ(without_port.error(), std::errc::invalid_argument);
     how.name_servers = {at("127.0.0.1:53")};
     how.by = name_source::system;
-    auto second = net::name_of(at("10.0.0.1:1"), how);
+    auto second = net::name_of(at("10.20.30.1:1"), how);
     const auto both = co_await std::move(second);
     EXPECT_EQ(both.error(), std::errc::invalid_argument);
   });

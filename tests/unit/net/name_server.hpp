@@ -23,7 +23,7 @@ namespace rota::test {
 /// "cut" (an answer that ends in the middle), "other" (an answer to another question, then a right one), "alias", "large" (by TCP alone), "only4" and "only6" (no answer
 /// for the other family), "late6" (the answer for IPv6 comes some time after the one for IPv4); each with ".test".
 ///
-/// Addresses: see names_of(); fd00::1 has a name, too.
+/// Addresses: see names_of().
 class name_server {
  public:
   name_server() : name_server(bound()) {}
@@ -182,12 +182,15 @@ class name_server {
     return {type_ptr, std::move(data)};
   }
 
-  /// 10.0.0.1 to 10.0.0.9, by the last number.
+  /// 10.20.30.0 to 10.20.30.9, by the last number, and fd12:3456:789a:bcde:f1e:2d3c:4b5a:6978. Other questions are refused.
   template <class Say>
   static std::vector<bytes> names_of(std::string_view reversed, const Say& say) {
     constexpr std::size_t good = 0x8180;
-    if (reversed.ends_with(".ip6.arpa.")) return {say(good, {named("six.test")})};
+    if (reversed == "8.7.9.6.a.5.b.4.c.3.d.2.e.1.f.0.e.d.c.b.a.9.8.7.6.5.4.3.2.1.d.f.ip6.arpa.")
+      return {say(good, {named("six.test")})};
+    if (reversed.substr(1) != ".30.20.10.in-addr.arpa.") return {say(good | 5)};
     switch (reversed.front()) {
+      case '0': return {say(good, {named("127.0.0.1")})};
       case '1': return {say(good, {named("four.test")})};
       case '2': return {say(good | 3)};
       case '3': return {say(good)};
