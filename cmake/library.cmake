@@ -39,8 +39,8 @@ endforeach()
 function(rota_library_target target)
   rota_own_target(${target})
   # Under a sanitizer each source file of librota is a translation unit: an include that is missing is found, and so is a wrong order
-  # of initialisation between files. librota_model has the same files.
-  if(ROTA_SANITIZE STREQUAL none OR target STREQUAL rota_model)
+  # of initialisation between files. The other libraries have the same files.
+  if(ROTA_SANITIZE STREQUAL none OR target MATCHES "^rota_(model|simulated)$")
     rota_unity(${target} 12)
   endif()
   target_include_directories(

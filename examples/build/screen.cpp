@@ -37,8 +37,8 @@ std::string screen::line(std::string_view what) const {
   return "[" + std::to_string(ended_) + "/" + std::to_string(commands_) + "] " + std::string(what);
 }
 
-void screen::print(const std::string& text) noexcept {
-  std::string_view rest = text;
+void screen::print(const std::string& words) noexcept {
+  std::string_view rest = words;
   while (!rest.empty()) {
     const ssize_t length = ::write(fd_, rest.data(), rest.size());
     if (length < 0 && errno == EINTR) continue;

@@ -28,7 +28,7 @@ class screen {
 
  private:
   [[nodiscard]] std::string line(std::string_view what) const;
-  void print(const std::string& text) noexcept;
+  void print(const std::string& words) noexcept;
   void print_over(const std::string& status, const std::string& below);
 
   int fd_;

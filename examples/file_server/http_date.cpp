@@ -6,8 +6,8 @@
 namespace file_server {
 namespace {
 
-constexpr std::string_view day_names = "SunMonTueWedThuFriSat";
-constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
+constexpr std::string_view days_in_a_row = "SunMonTueWedThuFriSat";
+constexpr std::string_view months_in_a_row = "JanFebMarAprMayJunJulAugSepOctNovDec";
 constexpr std::int64_t last_second_of_9999 = 253'402'300'799;
 
 class pen {
@@ -35,11 +35,11 @@ std::array<char, http_date_size> http_date(std::int64_t seconds) noexcept {
 
   std::array<char, http_date_size> out{};
   pen p(out.data());
-  p.text(day_names.substr(weekday{day}.c_encoding() * 3, 3));
+  p.text(days_in_a_row.substr(weekday{day}.c_encoding() * 3, 3));
   p.text(", ");
   p.two_digits(unsigned{date.day()});
   p.text(" ");
-  p.text(month_names.substr((unsigned{date.month()} - 1) * 3, 3));
+  p.text(months_in_a_row.substr((unsigned{date.month()} - 1) * 3, 3));
   p.text(" ");
   p.two_digits(year / 100);
   p.two_digits(year % 100);

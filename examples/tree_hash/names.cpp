@@ -12,14 +12,14 @@
 
 #include <rota/this_task.hpp>
 
+#include "tree_hash/last_error.hpp"
+
 namespace tree_hash {
 namespace {
 
 struct closer {
   void operator()(DIR* d) const noexcept { ::closedir(d); }
 };
-
-std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
 
 /// The caller keeps `directory`: its files are opened by it.
 std::unique_ptr<DIR, closer> open_again(int directory) noexcept {

@@ -9,10 +9,10 @@
 
 #include <rota/this_task.hpp>
 
+#include "tree_hash/last_error.hpp"
+
 namespace tree_hash {
 namespace {
-
-std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
 
 /// It was a regular file when the walk saw it. If it is a fifo now, O_NONBLOCK keeps this from waiting for its writer.
 std::error_code open_file(const entry& file, unique_fd& fd) noexcept {

@@ -4,21 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <string_view>
 #include <utility>
 
 #include <rota/this_task.hpp>
 
+#include "tree_hash/last_error.hpp"
 #include "tree_hash/names.hpp"
 
 namespace tree_hash {
 namespace {
 
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC;
-
-std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
 
 entry failure(std::string name, std::error_code why) {
   return {.what = kind::failure, .name = std::move(name), .error = why};

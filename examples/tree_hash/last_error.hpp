@@ -1,0 +1,11 @@
+// What the last call of the system said.
+#pragma once
+
+#include <cerrno>
+#include <system_error>
+
+namespace tree_hash {
+
+[[nodiscard]] inline std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
+
+}  // namespace tree_hash
