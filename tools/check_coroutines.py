@@ -8,6 +8,8 @@
            `spawn([s]() -> task<> {...}())`; the locals of a detached task, `spawn([&]() -> task<> {...});`; a temporary for a parameter by
            reference or view, `spawn(length(std::string()))`, of a coroutine that is declared in the same file
   fence    no stand-alone fence: ThreadSanitizer does not see it
+  spin     a wait for a step of another thread goes through base::back_off(), which sleeps in the end: a thread of a lower priority comes to its
+           step. Spinning and giving way stay in src/base, but for a loop that ends by itself: `// bounded: why` on its line
   machine  atomics, threads, locks, clocks, randomness, thread-local storage and raw system calls only in src/base
 
 Without arguments: rota's own sources, tests, examples and the C++ blocks of its Markdown files. A block that shows what
@@ -49,8 +51,10 @@ MACHINE = [
                 r"nanosleep|usleep)\s*\("), "a clock"),
     (re.compile(r"\bstd::(?:random_device|mt19937\w*|default_random_engine|rand\b)|\bgetrandom\s*\("), "randomness"),
 ]
+SPIN = re.compile(r"\b(?:cpu_relax|yield_thread|sched_yield)\s*\(")
 # Where the names of the machine are spelled: the seam, on the real machine and on the model.
 SEAM = ("src/base/", "src/testing/", "include/rota/detail/base")
+SIMULATED = "src/simulated/"
 
 
 def blank(text):
@@ -402,6 +406,15 @@ def check_machine(text, complain):
             complain(code.count("\n", 0, hit.start()) + 1, "machine", f"{hit[0].strip()}: {what}, outside src/base")
 
 
+def check_spins(text, complain):
+    lines = text.splitlines()
+    code = without_comments(text)
+    for hit in SPIN.finditer(code):
+        line = code.count("\n", 0, hit.start()) + 1
+        if "// bounded: " not in lines[line - 1]:
+            complain(line, "spin", "use base::back_off(looks), or say `// bounded: why` on this line")
+
+
 class Report:
     def __init__(self):
         self.found = []
@@ -438,6 +451,8 @@ def check_project(root):
             check_laws(text, report.about(path))
             if folder in ("src", "include") and not name.startswith(SEAM):
                 check_machine(text, report.about(path))
+                if not name.startswith(SIMULATED):
+                    check_spins(text, report.about(path))
     for path in sorted(root.rglob("*.md")):
         if not {"build", ".git"} & set(path.relative_to(root).parts):
             count += 1
@@ -464,6 +479,7 @@ def self_test():
         text, report = path.read_text(), Report()
         check_laws(text, report.about(path))
         check_machine(text, report.about(path))
+        check_spins(text, report.about(path))
         expected = {(number, rule) for number, line in enumerate(text.splitlines(), 1)
                     for rule in re.findall(r"// FLAG (\w+)", line)}
         found = {(line, rule) for _, line, rule, _ in report.found}

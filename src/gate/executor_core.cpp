@@ -463,7 +463,7 @@ void executor_core::serve(consumer& me) noexcept {
     if (mailbox_core* const ready = find(me)) {
       ready->visit();
     } else if (me.met_holder) {
-      base::yield_thread();
+      base::back_off(me.looks++);
     } else {
       sleep(me);
     }
@@ -489,6 +489,7 @@ mailbox_core* executor_core::find(consumer& me) noexcept {
       if (mailbox_core* const found = take(me, (me.index + i) % consumers())) return found;
     }
   }
+  if (!me.met_holder) me.looks = 0;
   return nullptr;
 }
 
@@ -499,6 +500,7 @@ mailbox_core* executor_core::take(consumer& me, unsigned shard) noexcept {
   me.met_holder = me.met_holder || found.held;
   if (found.item == nullptr) return nullptr;
   ++me.takes;
+  me.looks = 0;
   if (me.searching) leave_search(me);
   if (found.more) look();
   return found.item;
@@ -622,7 +624,7 @@ executor_core::pause_kind executor_core::serve_for_a_while(consumer& me) noexcep
     mailbox_core* const ready = find(me);
     if (ready == nullptr) {
       // The holder was preempted, perhaps: let it on, and the worker's other tasks.
-      if (me.met_holder) base::yield_thread();
+      if (me.met_holder) base::back_off(me.looks++);
       return me.met_holder ? pause_kind::turn : pause_kind::nap;
     }
     served += 1 + ready->visit();

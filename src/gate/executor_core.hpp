@@ -172,6 +172,7 @@ class executor_core {
     unsigned index = 0;
     bool searching = false;
     bool met_holder = false;  // of a list's lock
+    unsigned looks = 0;       // in a row that gave nothing and met one
     unsigned takes = 0;       // that gave something
     bed rest;
     base::thread thread;

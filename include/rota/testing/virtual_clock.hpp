@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <rota/detail/base.hpp>
+#include <rota/detail/base_mutex.hpp>
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/clock_source.hpp>
 #include <rota/detail/deadline.hpp>
@@ -19,7 +20,7 @@ enum class clock_mode : unsigned char {
 // PROTOCOL: virtual clock
 //   now_  nanoseconds; only grows, by compare-exchange.
 //   Whoever sees a time sees what was done before the clock came there.
-//   telling_  0 free · 1 held. Guards listener_, and is held while that is told: when listen() returns, nobody calls the
+//   telling_  Guards listener_, and is held while that is told: when listen() returns, nobody calls the
 //             old one any more, so a runtime may go while another thread still moves the clock.
 
 /// Time that advances only when every task is blocked: a test of sleeps and timeouts runs in no time, and
@@ -55,10 +56,10 @@ class virtual_clock final : public core::clock_source {
   /// A time that has passed: nothing happens. Timers up to `time` fire soon, all of them at this time.
   void advance_to(time_point time) noexcept {
     if (!move_to(time)) return;
-    lock();
+    telling_.lock();
     const listener told = listener_.get();
     if (told.moved != nullptr) told.moved(told.self);
-    unlock();
+    telling_.unlock();
   }
 
   [[nodiscard]] bool all_blocked(time_point earliest) noexcept override {
@@ -67,21 +68,12 @@ class virtual_clock final : public core::clock_source {
     return true;
   }
   void listen(const listener& to) noexcept override {
-    lock();
+    telling_.lock();
     listener_.set(to);
-    unlock();
+    telling_.unlock();
   }
 
  private:
-  void lock() noexcept {
-    // acquire. Pairs with unlock(): who held it before is done with the listener.
-    while (telling_.exchange(1, base::order::acquire) != 0) base::cpu_relax();
-  }
-  void unlock() noexcept {
-    // release. Pairs with lock().
-    telling_.store(0, base::order::release);
-  }
-
   bool move_to(time_point time) noexcept {
     const std::int64_t goal = time.time_since_epoch().count();
     // relaxed. A guess; the compare-exchange below decides.
@@ -96,7 +88,7 @@ class virtual_clock final : public core::clock_source {
   }
 
   base::atomic<std::int64_t> now_;
-  base::atomic<std::uint32_t> telling_{0};
+  base::mutex telling_;
   base::cell<listener> listener_;
   clock_mode mode_;
 };
