@@ -380,10 +380,10 @@ constexpr way ways[] = {
     {"writes to a file", writes_to_a_file, leaves::a_task_with_a_closure},
     {"reads of whole files", whole_files, leaves::a_task_with_a_closure},
     {"next() of a watcher", a_change_of_a_folder},
-    {"wait() of a process", a_process},
-    {"run() of a process", a_run},
-    {"output() of a process", an_output},
-    {"spawns and waits of processes", short_processes},
+    {"wait() of a process", a_process, leaves::a_task_with_a_closure},
+    {"run() of a process", a_run, leaves::a_task_with_a_closure},
+    {"output() of a process", an_output, leaves::a_task_with_a_closure},
+    {"spawns and waits of processes", short_processes, leaves::a_task_with_a_closure},
     {"a signal", a_signal_of_the_system},
 };
 
