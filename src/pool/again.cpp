@@ -18,6 +18,8 @@ bool pool_core::may_try_again(work_core& w) noexcept {
 pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
   work_extras& e = *w.extras;
   if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
+  // An attempt that begins after the deadline could do nothing.
+  if (end_if_late(w)) return on_retry::never;
   const std::exception_ptr thrown = w.type->exception(w.body);
   if (e.options.retry.only_if) {
     try {
@@ -28,6 +30,7 @@ pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
     }
   }
   tell_of_attempt(w);
+  static_cast<void>(end_if_late(w));
   const word now = w.load();
   if (now.has(last_attempt) || now.has(stop_asked) || !now.is_running()) return on_retry::never;
   ++e.attempt;
@@ -58,6 +61,10 @@ pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
     try {
       sleep(w, rota::detail::saturating_deadline(base::now(), pause));
     } catch (...) {  // asked to stop: the failure was the last
+      --e.attempt;
+      return on_retry::never;
+    }
+    if (end_if_late(w)) {
       --e.attempt;
       return on_retry::never;
     }

@@ -137,6 +137,37 @@ void pool_core::arm_timeout(work_core& w, base::time_point from) noexcept {
   if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.extras->timeout);
 }
 
+// ---- a deadline that a coroutine job has inherited ------------------------------------------------------------------
+
+void pool_core::arm_deadline(work_core& w) noexcept {
+  w.retain();
+  clock.arm(w.coroutine->limit, w.coroutine->deadline(), timer_waker<&pool_core::on_deadline>(w));
+  // acq_rel. Who brought it to its end meanwhile sees the timer; or it is seen here.
+  if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.coroutine->limit);
+}
+
+void pool_core::on_deadline(work_core& w) noexcept {
+  pool_core& self = *w.pool;
+  static_cast<void>(self.end_if_late(w));
+  self.drop(w);
+}
+
+/// Returns true if the job has inherited a deadline, and that has passed. Then the job was asked to stop.
+bool pool_core::end_if_late(work_core& w) noexcept {
+  if (w.coroutine == nullptr || !w.coroutine->is_late()) return false;
+  note_late(w);
+  if (!w.load().has(stop_asked)) static_cast<void>(stop(w, timed_out));
+  return true;
+}
+
+/// The word says why the job ends, and the observers hear of it, once. A job that was asked to stop before keeps that reason.
+void pool_core::note_late(work_core& w) noexcept {
+  if (w.load().has(stop_asked)) return;
+  word seen{};
+  if (!w.apply<rule::set>(seen, std::uint64_t{timed_out}) || seen.has(timed_out)) return;
+  events.tell(error_from::work_timed_out, {w.id}, [&](observer& each) { each.work_timed_out({w.id}); });
+}
+
 void pool_core::on_backoff(work_core& w) noexcept { w.pool->place(w); }
 
 // ---- pauses ---------------------------------------------------------------------------------------------------------

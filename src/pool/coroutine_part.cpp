@@ -1,5 +1,6 @@
 #include "pool/coroutine_part.hpp"
 
+#include "base/tls_slot.hpp"
 #include "pool/pool_core.hpp"
 #include "task/harness.hpp"
 #include "task/unhandled.hpp"
@@ -51,10 +52,24 @@ const core::scheduler_ops coroutine_part::ops_table{
     .freed = [](core::scheduler& s) noexcept { of(s).work_.pool->drop(of(s).work_); },
 };
 
+coroutine_part::coroutine_part(work_core& work) noexcept
+    : core::scheduler{&ops_table, &work.pool->passed}, work_(work) {}
 coroutine_part::~coroutine_part() { core::unshare(locals_); }
 
-void coroutine_part::inherit_locals() noexcept {
+/// As spawn() does. A time of another clock than the pool's says nothing here.
+void coroutine_part::inherit() noexcept {
+  const core::header* const around = core::task_in_sight();
+  if (around == nullptr || around == base::this_thread_locals().helping) return;
+  if (around->owner->passed == passed) deadline_ = around->deadline.get();
   if (const core::header* const submitter = core::current_task()) locals_ = core::share(submitter->locals);
+}
+
+bool coroutine_part::is_late() noexcept {
+  if (deadline_ == base::never) return false;
+  const base::time_point now = base::now();
+  if (now < deadline_) return false;
+  passed->note(now);
+  return true;
 }
 
 void coroutine_part::push(core::header& task) noexcept {
@@ -91,6 +106,8 @@ void coroutine_part::begin(task<void> root) noexcept {
   // What a task that this thread may be helping for has: no affair of this one's.
   core::disinherit(made);
   made.locals = core::share(locals_);
+  made.deadline.set(deadline_);
+  core::note_watched(made);
   {
     const base::lock_guard guard(lock_);
     root_ = &made;
@@ -135,7 +152,7 @@ coroutine_part::on_segment coroutine_part::run() noexcept {
   }
 }
 
-bool coroutine_part::take_end() noexcept {
+coroutine_part::root_end coroutine_part::take_end() noexcept {
   core::header* root = nullptr;
   bool was_cancelled;
   {
@@ -145,8 +162,13 @@ bool coroutine_part::take_end() noexcept {
     running_ = false;
     queued_ = true;  // for another attempt
   }
+  root_end how = was_cancelled ? root_end::cancelled : root_end::returned;
+  // relaxed. Written before the root was unwound, which this thread has seen.
+  if (was_cancelled && deadline_ != base::never &&
+      root->reason.load(base::order::relaxed) == cancel_reason::timeout)
+    how = root_end::late;
   if (root != nullptr) core::drop(root);
-  return was_cancelled;
+  return how;
 }
 
 void coroutine_part::stop() noexcept {

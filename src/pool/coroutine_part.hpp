@@ -4,6 +4,7 @@
 #include "base/mutex.hpp"
 #include "pool/work.hpp"
 #include "task/header.hpp"
+#include "time/timer.hpp"
 
 #include <cstdint>
 
@@ -14,23 +15,43 @@ namespace rota::pool::detail {
 //   the travelling reference is this part's, and whoever makes a task runnable puts the work into a queue. A thread that finds no
 //   runnable task says so under the lock under which it looked. paused_: what would be queued is not, until go_on().
 //   A task of this scheduler owns a reference to the work as long as its memory is there.
+//
+// PROTOCOL: an inherited deadline
+//   deadline_ is written once, by the submitting thread, before the work can begin or be found by its timer. `limit` is the timer of
+//   the deadline: the thread that brings the work into the pool arms it, the end of the work cancels it, and its waker owns a reference.
+//   I1  A thread that ends the job for its deadline notes the time in pool_core::passed first. So a task that awaits the job, and has
+//       the same deadline, finds at the end of the job that its own deadline has passed.
+//   I2  The timer may be late. So a thread that is about to begin an attempt looks at the clock itself (is_late), and begins none.
+//   I3  The root has the deadline in its header: its waits and its children see it as if the submitting task had spawned the root.
+//       A wait of the root may find that the deadline has passed before the timer fires. Then only the root was cancelled, and the
+//       thread that runs it writes the reason into the word of the work (root_end::late).
 class coroutine_part final : public core::scheduler {
  public:
-  explicit coroutine_part(work_core& work) noexcept : core::scheduler{&ops_table}, work_(work) {}
+  explicit coroutine_part(work_core& work) noexcept;
   coroutine_part(const coroutine_part&) = delete;
   coroutine_part& operator=(const coroutine_part&) = delete;
   ~coroutine_part();
 
-  /// By the thread that submits, before the work can begin: each attempt has the task locals of the task that runs here.
-  void inherit_locals() noexcept;
+  /// By the thread that submits, before the work can begin: each attempt has the task locals and the deadline of the task that runs
+  /// here. A function that this thread runs while that task waits hands nothing on.
+  void inherit() noexcept;
+  /// base::never: the job has inherited none.
+  [[nodiscard]] base::time_point deadline() const noexcept { return deadline_; }
+  /// Returns true if the inherited deadline has passed by the clock. Then the time was noted (I1).
+  [[nodiscard]] bool is_late() noexcept;
+  /// Returns true if a thread has acted on the inherited deadline, or on a later one.
+  [[nodiscard]] bool was_late() const noexcept { return passed->include(deadline_); }
+  timing::timer_node limit;
+
   enum class [[nodiscard]] on_segment : std::uint8_t { waits, ended };
 
   /// The thread that the pool gave: begins the tasks with this one.
   void begin(task<void> root) noexcept;
   /// The thread that the pool gave: runs what can run.
   on_segment run() noexcept;
-  /// After `ended`: was the root cancelled? Its memory goes.
-  [[nodiscard]] bool take_end() noexcept;
+  /// After `ended`: how the root has ended. Its memory goes.
+  enum class [[nodiscard]] root_end : std::uint8_t { returned, cancelled, late };
+  root_end take_end() noexcept;
   [[nodiscard]] bool has_begun() noexcept;
   /// It has begun, and not ended.
   [[nodiscard]] bool has_tasks() noexcept {
@@ -60,6 +81,7 @@ class coroutine_part final : public core::scheduler {
   bool root_cancelled_ = false;
   std::uint32_t alive_ = 0;
   core::local_node* locals_ = nullptr;  // of the task that has submitted the work; a reference
+  base::time_point deadline_ = base::never;
 };
 
 void end_coroutine(coroutine_part* part) noexcept;

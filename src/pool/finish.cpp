@@ -158,6 +158,7 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
     keeper::cancel(e->timeout);
     keeper::cancel(e->backoff);
   }
+  if (w.coroutine != nullptr) keeper::cancel(w.coroutine->limit);
   if (status != work_status::abandoned && !w.function_gone) drop_function(w, status);
   const bool told = tell(w, status);
   w.has_untold_failure = !told && is_failure_of_its_own(w, status) && !is_cut_off(w);

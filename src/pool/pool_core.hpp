@@ -166,6 +166,7 @@ class pool_core final : public crew_client {
   void checkpoint(work_core& w);
   void sleep(work_core& w, base::time_point until);
   static void on_timeout(work_core& w) noexcept;
+  static void on_deadline(work_core& w) noexcept;
   static void on_backoff(work_core& w) noexcept;
   static void on_grace(work_core& w) noexcept;
 
@@ -230,6 +231,11 @@ class pool_core final : public crew_client {
   listeners events{lost};
   groups circles{*this};
   core::registry tasks{1};  // of coroutines
+#if ROTA_MODEL
+  core::passed_deadlines passed;  // a run must not know of the times of the run before
+#else
+  static constexpr core::passed_deadlines& passed = core::passed_on_steady_clock;
+#endif
 
  private:
   enum class [[nodiscard]] on_admit : std::uint8_t { place, take, run_here, discard, discard_other };
@@ -393,6 +399,9 @@ class pool_core final : public crew_client {
   void rouse_sleepers() noexcept;
 
   // control.cpp
+  void arm_deadline(work_core& w) noexcept;
+  bool end_if_late(work_core& w) noexcept;
+  void note_late(work_core& w) noexcept;
   void abandon(work_core& w) noexcept;
   void arm_grace(work_core& w) noexcept;
   static void disarm_grace(work_core& w) noexcept;

@@ -162,6 +162,11 @@ pool_core::on_claim pool_core::claim(work_core& w) noexcept {
     drop(w);
     return on_claim::not_now;
   }
+  // Before it begins. Afterwards it is over, or is about to be, and cannot be claimed.
+  if (w.coroutine != nullptr && w.load().waits_to_begin() && w.coroutine->is_late()) {
+    leave_seat(w);
+    static_cast<void>(end_if_late(w));
+  }
   if (!w.apply<rule::claim>(seen)) {
     // A coroutine that goes on is `running` already; one that was abandoned unwinds.
     if (w.coroutine != nullptr && w.coroutine->has_tasks()) return on_claim::run;
@@ -279,7 +284,10 @@ std::optional<work_status> pool_core::segment(work_core& w, bool last) noexcept 
     w.extras->segment_began = base::now();
   }
   if (part.run() == coroutine_part::on_segment::waits) return std::nullopt;
-  if (part.take_end()) return w.load().has(force_asked) ? work_status::force_stopped : work_status::stopped;
+  const coroutine_part::root_end how = part.take_end();
+  if (how == coroutine_part::root_end::late) note_late(w);
+  if (how != coroutine_part::root_end::returned)
+    return w.load().has(force_asked) ? work_status::force_stopped : work_status::stopped;
   const std::exception_ptr thrown = w.type->exception(w.body);
   return thrown == nullptr ? work_status::succeeded : kind_of(w, thrown);
 }

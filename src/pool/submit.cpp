@@ -144,7 +144,7 @@ void pool_core::enter_simply(work_core& w, handle how) {
 }
 
 void pool_core::enter(work_core& w, const work_options* wanted, handle how) {
-  if (w.coroutine != nullptr) w.coroutine->inherit_locals();
+  if (w.coroutine != nullptr) w.coroutine->inherit();
   // relaxed. A reserved one is another's already, who finds nothing in it. Else this thread's alone.
   if (word{w.state.load(base::order::relaxed)}.refs() == 0) {
     // acquire. Pairs with start().
@@ -203,6 +203,7 @@ void pool_core::enter_watched(work_core& w, const work_options& wanted, source_n
 void pool_core::arm_from_submit(work_core& w) noexcept {
   if (w.extras != nullptr && w.extras->options.timeout.from == timeout_from::submit)
     arm_timeout(w, base::now());
+  if (w.coroutine != nullptr && w.coroutine->deadline() != base::never) arm_deadline(w);
 }
 
 bool pool_core::is_closed() noexcept {

@@ -1,5 +1,6 @@
 // Waiting: for a work, for several, for a pool that is idle.
 #include "pool/absence.hpp"
+#include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
@@ -264,12 +265,13 @@ cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   return cancel_progress::ended;
 }
 
-/// Returns true for a work that was taken back or stopped, and for one that failed because a work before it did not end well: the cause of a
-/// cancellation may have brought that about.
+/// Returns true for a work that was taken back or stopped, for one that failed because a work before it did not end well, and for one that
+/// was not tried again because the deadline that it has inherited has passed: the cause of a cancellation may have brought that about.
 bool pool_core::was_called_off(const work_core& w) noexcept {
   const word now = w.load();
   if (!now.has(over) || now.is(work_status::succeeded)) return false;
-  return !now.is(work_status::failed) || root_of_failure(w) != w.id;
+  if (!now.is(work_status::failed) || root_of_failure(w) != w.id) return true;
+  return now.has(timed_out) && w.coroutine != nullptr && w.coroutine->was_late();
 }
 
 /// A value and an exception are the awaiting task's. That the work was called off may have the cause that ends this task, too.

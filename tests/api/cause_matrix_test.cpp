@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -37,7 +38,9 @@ struct world {
     EXPECT_EQ(full.send(1), gate::send_status::sent);
     EXPECT_EQ(full_actor.ref().tell([](int& /*it*/) {}), gate::send_status::sent);
   }
-  pool::thread_pool jobs{pool::pool_options{.max_threads = 4}};
+  // The last failure of a job that is stopped between two attempts is no news.
+  static constexpr auto quiet = unhandled_policy::callback([](const unhandled_exception&) noexcept {});
+  pool::thread_pool jobs{pool::pool_options{.max_threads = 4, .on_unhandled = quiet}};
   gate::executor letters{1};
   gate::actor<int> silent{letters, [] { return 0; }};
   gate::actor<int> full_actor{letters, [] { return 0; }, one_place()};
@@ -211,6 +214,25 @@ task<int> a_job_of_a_pool(run_of_one& r) {
   auto job = r.around.jobs.submit(hour());
   co_return co_await job;
 }
+task<int> a_job_of_a_job(run_of_one& r) {
+  auto job = r.around.jobs.submit(watched(r, a_job_of_a_pool(r)));
+  const auto end = co_await job.result();
+  co_return end.has_value() ? 1 : 2;
+}
+// The deadline may come to it while it runs, in a queue, or between two attempts.
+task<int> a_job_that_is_tried_again(run_of_one& r) {
+  pool::work_options how;
+  how.retry = {.limit = pool::retry_options::unlimited,
+               .backoff = 100us,
+               .max_backoff = 100us,
+               .where = pool::retry_where::requeued};
+  const auto fails = []() -> task<int> {
+    co_await sleep_for(20us);
+    throw std::runtime_error("not yet");
+  };
+  auto job = r.around.jobs.submit(fails, how);
+  co_return co_await job;
+}
 task<int> ends_with(pool::work<int>& job) { co_return co_await job; }
 task<int> ends_with_id(pool::thread_pool& jobs, pool::work_id id) {
   const bool found = co_await jobs.async_wait(id);
@@ -353,6 +375,8 @@ constexpr way ways[] = {
     {"a latch", a_latch},
     {"a notification", a_notification},
     {"a job of a pool", a_job_of_a_pool},
+    {"a job of a job", a_job_of_a_job},
+    {"a job that is tried again", a_job_that_is_tried_again},
     {"a job and the one after it", jobs_in_order},
     {"a job by its id", a_job_by_its_id},
     {"a generator", a_generator},

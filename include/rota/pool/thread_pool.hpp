@@ -108,6 +108,7 @@ class ROTA_API thread_pool {
 
   /// A function, or one that gives a task: then the work ends with the task, and each of its segments is run by the pool. It may take
   /// a std::stop_token, as the last parameter of all: include <rota/stop_token.hpp>. Dropping the handle does not stop the work.
+  /// In a task: one that gives a task inherits the task locals and the deadline, which ends it. docs/pool.md, "In a coroutine job".
   template <class F>
     requires detail::callable<std::decay_t<F>>
   auto submit(F&& function) {

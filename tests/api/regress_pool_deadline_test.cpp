@@ -1,0 +1,653 @@
+// A coroutine job that a task submits has the deadline of that task, as a spawned task has: docs/pool.md, "In a coroutine job".
+#include "unit/pool/pool_support.hpp"
+
+#include <rota/cancel.hpp>
+#include <rota/error.hpp>
+#include <rota/finally.hpp>
+#include <rota/pool/watch.hpp>
+#include <rota/runtime.hpp>
+#include <rota/scope.hpp>
+#include <rota/spawn.hpp>
+#include <rota/sync/event.hpp>
+#include <rota/testing/virtual_clock.hpp>
+#include <rota/time.hpp>
+#include <rota/timeout.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace rota::pool {
+namespace {
+
+using namespace rota::pool::test;
+using time_point = std::chrono::steady_clock::time_point;
+
+task<int> hour() {
+  co_await sleep_for(1h);
+  co_return 1;
+}
+task<time_point> own_deadline() {
+  co_await yield();
+  co_return this_task::deadline();
+}
+
+/// The failure of a job that was called off is no news.
+constexpr auto quiet = unhandled_policy::callback([](const unhandled_exception&) noexcept {});
+
+/// Runs `f(pool)` as the root of a runtime, with each number of workers beside each number of threads of a pool.
+template <class F>
+void with_each(F f) {
+  for (const unsigned workers : {1U, 2U}) {
+    for (const unsigned threads : {1U, 2U}) {
+      SCOPED_TRACE(::testing::Message() << workers << " workers, " << threads << " threads");
+      thread_pool p({.max_threads = threads, .on_unhandled = quiet});
+      run(f(p), {.workers = workers});
+    }
+  }
+}
+
+/// Did `work` end within the limit?
+task<bool> in_time(std::chrono::nanoseconds limit, task<> work) {
+  const auto end = co_await timeout(limit, std::move(work));
+  co_return end.has_value();
+}
+
+void expect_late(outcome<int> end) {
+  ASSERT_TRUE(end.is_cancelled());
+  EXPECT_EQ(end.reason(), cancel_reason::timeout);
+}
+
+// ---- which deadline -------------------------------------------------------------------------------------------------
+
+/// The deadlines that a job and a spawned task have here.
+task<> compare(thread_pool& p) {
+  const time_point here = this_task::deadline();
+  auto child = spawn(own_deadline());
+  const time_point of_child = co_await child;
+  auto job = p.submit(own_deadline());
+  const time_point of_job = co_await job;
+  auto made = p.submit([] { return own_deadline(); }, {.priority = 3, .group = "g"});
+  const time_point of_function = co_await made;
+  EXPECT_EQ(of_child, here);
+  EXPECT_EQ(of_job, here);
+  EXPECT_EQ(of_function, here);
+}
+
+task<> compare_in_limits(thread_pool& p) {
+  co_await compare(p);
+  const time_point at = std::chrono::steady_clock::now() + 1h;
+  static_cast<void>(co_await with_deadline(at, compare(p)));
+  static_cast<void>(co_await with_deadline(at, timeout(2h, compare(p))));
+  static_cast<void>(co_await with_deadline(at, with_deadline(at, compare(p))));
+  static_cast<void>(co_await with_deadline(at, timeout(30min, compare(p))));
+  const auto shielded = [&]() -> task<> {
+    const auto held = shield(3h);
+    EXPECT_GT(this_task::deadline(), at);
+    co_await compare(p);
+  };
+  static_cast<void>(co_await with_deadline(at, shielded()));
+}
+TEST(pool_deadline, of_a_job_is_that_of_a_task_that_is_spawned_in_its_place) { with_each(compare_in_limits); }
+
+task<> goes_on_in_children(thread_pool& p) {
+  const time_point at = std::chrono::steady_clock::now() + 1h;
+  const auto job = [&]() -> task<> {
+    EXPECT_EQ(this_task::deadline(), at);
+    co_await compare(p);  // what it spawns and submits
+  };
+  const auto submits = [&]() -> task<> {
+    auto outer = p.submit(job);
+    co_await outer;
+  };
+  static_cast<void>(co_await with_deadline(at, submits()));
+}
+TEST(pool_deadline, goes_on_to_what_a_job_spawns_and_submits) { with_each(goes_on_in_children); }
+
+task<> goes_to_no_function(thread_pool& p) {
+  source<int> items(1);
+  time_point of_item{};
+  auto watching = watch_source(p, items, [&](int /*item*/) -> task<> { of_item = co_await own_deadline(); });
+  const auto submits = [&]() -> task<> {
+    auto function = p.submit([] { return this_task::deadline(); });
+    const time_point seen = co_await function;
+    EXPECT_EQ(seen, time_point::max());
+    static_cast<void>(items.try_push(1));
+  };
+  static_cast<void>(co_await timeout(1h, submits()));
+  watching.wait();
+  EXPECT_EQ(of_item, time_point::max());
+}
+TEST(pool_deadline, is_inherited_by_no_function_and_no_item) { with_each(goes_to_no_function); }
+
+/// The thread of the pool waits for a function inside of a coroutine job, and runs it itself.
+TEST(pool_deadline, is_not_inherited_through_a_function_that_runs_inside_of_another_job) {
+  thread_pool p({.max_threads = 1});
+  work<time_point> submitted;
+  const auto job = [&]() -> task<> {
+    EXPECT_NE(this_task::deadline(), time_point::max());
+    auto function = p.submit([&] { submitted = p.submit(own_deadline()); });
+    function.wait();
+    co_return;
+  };
+  const auto submits = [&]() -> task<> {
+    auto outer = p.submit(job);
+    co_await outer;
+  };
+  EXPECT_TRUE(run(in_time(1h, submits())));
+  EXPECT_EQ(submitted.fetch().value(), time_point::max());
+}
+
+TEST(pool_deadline, of_another_clock_is_not_inherited) {
+  thread_pool p({.max_threads = 1});
+  rota::testing::virtual_clock clock;
+  runtime rt({.workers = 1}, clock);
+  work<time_point> job;
+  const auto submits = [&]() -> task<> {
+    EXPECT_NE(this_task::deadline(), time_point::max());
+    job = p.submit(own_deadline());
+    co_return;
+  };
+  EXPECT_TRUE(rt.block_on(in_time(1h, submits())));
+  EXPECT_EQ(job.fetch().value(), time_point::max());
+}
+
+// ---- the end of a job that no task awaits ---------------------------------------------------------------------------
+
+/// What becomes of a job that was submitted under a limit of 1 ms.
+template <class F>
+task<work<int>> under_limit(thread_pool& p, F f, const work_options& how) {
+  std::optional<work<int>> job;
+  const auto submits = [&]() -> task<> {
+    job = p.submit(f, how);
+    co_return;
+  };
+  // On a slow machine the limit may have passed before the line that submits.
+  while (!job.has_value()) static_cast<void>(co_await timeout(1ms, submits()));
+  co_return std::move(*job);
+}
+
+template <class F>
+task<work<int>> under_limit(thread_pool& p, F f) {
+  const work_options none;
+  auto job = co_await under_limit(p, f, none);
+  co_return job;
+}
+
+task<> ends_alone(thread_pool& p) {
+  const recorder heard(p);
+  auto job = co_await under_limit(p, hour);
+  job.wait();
+  EXPECT_TRUE(job.status() == work_status::stopped || job.status() == work_status::cancelled);
+  EXPECT_EQ(heard.ends_of(job.id()).size(), 1U);
+  const auto all = heard.of(job.id());
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const told& t) { return t.what == "timed out"; }), 1);
+  expect_late(job.fetch());
+}
+TEST(pool_deadline, ends_a_job_that_no_task_awaits) { with_each(ends_alone); }
+
+task<> ends_with_own_limits(thread_pool& p) {
+  // A longer limit of the work's own changes nothing. A shorter one comes first. An equal one is one of the two.
+  for (const auto limit : {timeout_options(1h), timeout_options(1ms), timeout_options(1us)}) {
+    const work_options limited{.timeout = limit};
+    auto job = co_await under_limit(p, hour, limited);
+    expect_late(job.fetch());
+  }
+  // Inside of the job: one that is longer, and one that is shorter and is seen by the job alone.
+  const auto longer = []() -> task<int> {
+    const auto end = co_await timeout(1h, hour());
+    co_return end.value_or(2);
+  };
+  auto job = co_await under_limit(p, longer);
+  expect_late(job.fetch());
+  const auto shorter = []() -> task<int> {
+    const auto end = co_await timeout(0ns, hour());
+    co_return end.has_value() ? 1 : 2;
+  };
+  std::optional<work<int>> quick;
+  const auto submits = [&]() -> task<> {
+    quick = p.submit(shorter);
+    co_return;
+  };
+  static_cast<void>(co_await timeout(1h, submits()));
+  EXPECT_EQ(quick->fetch().value(), 2);
+}
+TEST(pool_deadline, ends_a_job_beside_limits_of_its_own) { with_each(ends_with_own_limits); }
+
+/// One that waits behind others never begins.
+task<> ends_before_it_begins(thread_pool& p) {
+  std::atomic<bool> began{false};
+  const auto body = [&]() -> task<int> {
+    began = true;
+    co_return 1;
+  };
+  std::vector<std::unique_ptr<blocker>> busy;
+  for (unsigned i = 0; i < p.stats().thread_goal; ++i) busy.push_back(std::make_unique<blocker>(p));
+  auto queued = co_await under_limit(p, body);
+  const work_options after{.after = {busy[0]->handle().id()}};
+  auto blocked = co_await under_limit(p, body, after);
+  p.limit_group("one", 1);
+  const work_options in_group{.group = "one"};
+  auto first = p.submit(hour, in_group);
+  auto parked = co_await under_limit(p, body, in_group);
+  for (auto* each : {&queued, &blocked, &parked}) {
+    each->wait();  // though no thread is free
+    EXPECT_EQ(each->status(), work_status::cancelled);
+    expect_late(each->fetch());
+  }
+  first.stop();
+  busy.clear();
+  first.wait();
+  EXPECT_FALSE(began);
+}
+TEST(pool_deadline, ends_a_job_that_has_not_begun) { with_each(ends_before_it_begins); }
+
+TEST(pool_deadline, ends_a_job_of_a_pool_that_has_not_started_and_of_one_that_is_paused) {
+  for (const bool is_paused : {false, true}) {
+    thread_pool p({.max_threads = 1,
+                   .start = is_paused ? start_mode::running : start_mode::suspended,
+                   .pause = pause_mode::queued_too});
+    if (is_paused) p.pause_all();
+    std::atomic<bool> began{false};
+    const auto body = [&]() -> task<int> {
+      began = true;
+      co_return 1;
+    };
+    work<int> job = run(under_limit(p, body));
+    job.wait();
+    EXPECT_EQ(job.status(), work_status::cancelled);
+    expect_late(job.fetch());
+    is_paused ? static_cast<void>(p.resume_all()) : p.start();
+    p.wait_idle();
+    EXPECT_FALSE(began);
+  }
+}
+
+/// A job that is paused between two segments goes on, and is stopped.
+TEST(pool_deadline, ends_a_job_that_is_paused) {
+  thread_pool p({.max_threads = 1});
+  sync::event go;
+  work<int> job;
+  const auto body = [&]() -> task<int> {
+    co_await go.wait();
+    co_return co_await hour();
+  };
+  const auto submits = [&]() -> task<> {
+    job = p.submit(body);
+    EXPECT_TRUE(job.pause());
+    go.set();
+    co_return;
+  };
+  static_cast<void>(run(in_time(20ms, submits())));
+  job.wait();
+  expect_late(job.fetch());
+}
+
+/// The deadline has passed when the task submits: the job never begins.
+task<> is_late_at_once(thread_pool& p) {
+  std::atomic<bool> began{false};
+  work<int> job;
+  const auto body = [&]() -> task<int> {
+    began = true;
+    co_return 1;
+  };
+  const auto submits = [&]() -> task<> {
+    while (std::chrono::steady_clock::now() < this_task::deadline()) std::this_thread::yield();
+    job = p.submit(body);
+    co_return;
+  };
+  static_cast<void>(co_await timeout(2ms, submits()));
+  if (!job.valid()) co_return;  // a slow machine: not one line ran
+  job.wait();
+  EXPECT_EQ(job.status(), work_status::cancelled);
+  expect_late(job.fetch());
+  EXPECT_FALSE(began);
+}
+TEST(pool_deadline, that_has_passed_begins_no_job) { with_each(is_late_at_once); }
+
+// ---- a task that awaits the job ---------------------------------------------------------------------------------------
+
+/// The job ends first: its awaiter looks at it when that is over.
+task<> sees_the_job_first(thread_pool& p) {
+  for (const bool asks_for_result : {false, true}) {
+    bool went_on = false;
+    const auto waits = [&]() -> task<int> {
+      auto job = p.submit(hour);
+      job.wait();
+      if (asks_for_result) {
+        const auto end = co_await job.result();
+        static_cast<void>(end);
+      } else {
+        static_cast<void>(co_await job);
+      }
+      went_on = true;
+      co_return 1;
+    };
+    const auto end = co_await timeout(2ms, waits());
+    EXPECT_FALSE(end.has_value());
+    EXPECT_FALSE(went_on);
+    // A limit inside that is longer says nothing.
+    const auto longer = [&]() -> task<int> {
+      const auto inner = co_await timeout(1h, waits());
+      went_on = true;
+      co_return inner.value_or(2);
+    };
+    const auto outer = co_await timeout(2ms, longer());
+    EXPECT_FALSE(outer.has_value());
+    EXPECT_FALSE(went_on);
+    // One that is shorter is the boundary: the task goes on there.
+    const auto inner = co_await timeout(1h, timeout(2ms, waits()));
+    EXPECT_TRUE(inner.has_value() && !inner->has_value());
+    EXPECT_FALSE(went_on);
+  }
+}
+TEST(pool_deadline, reaches_the_awaiter_though_the_job_was_the_first) { with_each(sees_the_job_first); }
+
+/// The same, and the awaiter sleeps: the only worker is busy until the job is over.
+TEST(pool_deadline, reaches_an_awaiter_that_sleeps_though_the_job_was_the_first) {
+  thread_pool p({.max_threads = 1});
+  work<int> job;
+  bool went_on = false;
+  const auto waits = [&]() -> task<int> {
+    job = p.submit(hour);
+    const auto hinders = [&]() -> task<> {
+      until([&] { return job.is_done(); });
+      co_return;
+    };
+    auto hindrance = spawn(hinders());
+    static_cast<void>(co_await job);
+    went_on = true;
+    co_return 1;
+  };
+  const auto root = [&]() -> task<bool> {
+    const auto end = co_await timeout(2ms, waits());
+    co_return end.has_value();
+  };
+  runtime rt({.workers = 1, .watchdog = 0ns});
+  auto end = rt.spawn(root);
+  EXPECT_FALSE(end.join());
+  EXPECT_FALSE(went_on);
+}
+
+/// Keeps the thread of a pool that looks at the clock: no timer of that pool fires.
+class held_clock final : public observer {
+ public:
+  explicit held_clock(thread_pool& p) : heard_(p.subscribe(*this)) {
+    const work_options at_once{.timeout = {1ns, on_timeout::notify}};
+    p.submit([this] { until([&] { return is_held_.load(); }); }, at_once).wait();
+  }
+  held_clock(const held_clock&) = delete;
+  held_clock& operator=(const held_clock&) = delete;
+  ~held_clock() override { gate_.open(); }
+  void work_timed_out(work_id /*id*/) override {
+    if (!is_held_.exchange(true)) gate_.pass();
+  }
+
+ private:
+  gate gate_;
+  std::atomic<bool> is_held_{false};
+  subscription heard_;
+};
+
+/// The awaiter hears of the deadline first, and stops the job.
+task<> sees_its_own_limit_first(thread_pool& p) {
+  work<int> job;
+  {
+    auto clock = std::make_unique<held_clock>(p);
+    bool went_on = false;
+    const auto waits = [&]() -> task<int> {
+      job = p.submit(hour);
+      static_cast<void>(co_await job);
+      went_on = true;
+      co_return 1;
+    };
+    const auto end = co_await timeout(2ms, waits());
+    EXPECT_FALSE(end.has_value());
+    EXPECT_FALSE(went_on);
+  }
+  if (job.valid()) expect_late(job.fetch());
+}
+TEST(pool_deadline, reaches_the_awaiter_before_the_job) { with_each(sees_its_own_limit_first); }
+
+/// No cause of its own: it sees what became of the job.
+task<> is_told_outside(thread_pool& p) {
+  auto job = co_await under_limit(p, hour);
+  const auto end = co_await job.result();
+  EXPECT_EQ(end.reason(), cancel_reason::timeout);
+  auto other = co_await under_limit(p, hour);
+  bool thrown = false;
+  try {
+    static_cast<void>(co_await other);
+  } catch (const cancelled_error&) {
+    thrown = true;
+  }
+  EXPECT_TRUE(thrown);
+  // The cause is the submitter's, and another limit of the awaiter's has not passed.
+  auto third = co_await under_limit(p, hour);
+  const auto early = co_await timeout(1h, third.result());
+  EXPECT_TRUE(early.has_value() && early->is_cancelled());
+}
+TEST(pool_deadline, that_does_not_hold_for_the_awaiter_is_an_outcome) { with_each(is_told_outside); }
+
+/// A shield around the submit and the wait: the limit of the shield is the deadline of both.
+task<> is_held_off(thread_pool& p) {
+  const auto passes = [] {
+    while (!this_task::cancel_requested()) std::this_thread::yield();
+  };
+  const auto shielded = [&]() -> task<int> {
+    const auto held = shield(1h);
+    passes();
+    auto job = p.submit([]() -> task<int> {
+      co_await sleep_for(1ms);
+      co_return 7;
+    });
+    const int value = co_await job;
+    EXPECT_EQ(value, 7);
+    co_return value;
+  };
+  static_cast<void>(co_await timeout(1ms, shielded()));
+  bool went_on = false;
+  const auto limited = [&]() -> task<int> {
+    const auto held = shield(1ms);
+    auto job = p.submit(hour);
+    job.wait();
+    static_cast<void>(co_await job);
+    went_on = true;
+    co_return 1;
+  };
+  const auto end = co_await timeout(1us, limited());
+  EXPECT_FALSE(end.has_value());
+  EXPECT_FALSE(went_on);
+}
+TEST(pool_deadline, is_held_off_by_a_shield_around_the_submit) { with_each(is_held_off); }
+
+/// The clean-up of an unwinding has its own limit.
+TEST(pool_deadline, of_a_clean_up_is_its_limit) {
+  thread_pool p({.max_threads = 1});
+  int value = 0;
+  const auto cleans = [&]() -> task<> {
+    auto job = p.submit([]() -> task<int> {
+      co_await yield();
+      co_return 7;
+    });
+    value = co_await job;
+  };
+  const auto body = [&]() -> task<int> {
+    const auto cleanup = [&](const outcome<int>& /*end*/) -> task<> { co_await cleans(); };
+    const int value_of_body = co_await finally(hour(), cleanup, 1h);
+    co_return value_of_body;
+  };
+  const auto root = [&]() -> task<bool> {
+    const auto end = co_await timeout(1ms, body());
+    co_return end.has_value();
+  };
+  EXPECT_FALSE(run(root()));
+  EXPECT_EQ(value, 7);
+}
+
+// ---- attempts ---------------------------------------------------------------------------------------------------------
+
+/// Each attempt has the deadline; none begins after it.
+task<> limits_attempts(thread_pool& p) {
+  constexpr auto endless = retry_options::unlimited;
+  const retry_options ways[] = {{.limit = endless},
+                                {.limit = endless, .backoff = 1us, .max_backoff = 100us},
+                                {.limit = endless, .backoff = 1us, .where = retry_where::requeued},
+                                {.limit = endless, .backoff = 1h},
+                                {.limit = endless, .backoff = 1h, .where = retry_where::requeued}};
+  for (const retry_options& how : ways) {
+    std::atomic<int> without{0};
+    const auto body = [&]() -> task<int> {
+      if (this_task::deadline() == time_point::max()) ++without;
+      throw std::runtime_error("not yet");
+      co_return 1;
+    };
+    // Awaited by no task.
+    const work_options retried{.retry = how};
+    auto job = co_await under_limit(p, body, retried);
+    job.wait();
+    EXPECT_NE(job.status(), work_status::succeeded);
+    // Awaited, and over before the awaiter looks.
+    bool went_on = false;
+    const auto waits = [&]() -> task<int> {
+      auto mine = p.submit(body, retried);
+      mine.wait();
+      try {
+        static_cast<void>(co_await mine);
+      } catch (...) {
+        went_on = true;
+        throw;
+      }
+      went_on = true;
+      co_return 1;
+    };
+    const auto end = co_await timeout(2ms, waits());
+    EXPECT_FALSE(end.has_value());
+    EXPECT_FALSE(went_on);
+    EXPECT_EQ(without, 0);
+  }
+}
+TEST(pool_deadline, holds_for_all_attempts_of_a_job_together) { with_each(limits_attempts); }
+
+// ---- what comes before the deadline -----------------------------------------------------------------------------------
+
+/// Waits until the deadline has come to other jobs, that have the same.
+task<> lets_pass(thread_pool& p, time_point at) {
+  std::optional<work<int>> mark;
+  const auto submits = [&]() -> task<> {
+    mark = p.submit(hour);
+    co_return;
+  };
+  static_cast<void>(co_await with_deadline(at, submits()));
+  if (mark.has_value()) mark->wait();
+}
+
+/// A job that is stopped before the deadline, and ends after it, was stopped for the first cause. Returns false if the stop was late.
+task<bool> keeps_the_first_cause(thread_pool& p, std::chrono::nanoseconds limit) {
+  sync::event go;
+  sync::event inside;
+  const auto at = std::chrono::steady_clock::now() + limit;
+  const auto body = [&]() -> task<int> {
+    {
+      const auto held = shield(1h);
+      inside.set();
+      co_await go.wait();
+    }
+    co_return co_await hour();
+  };
+  work<int> job;
+  const auto submits = [&]() -> task<> {
+    job = p.submit(body);
+    co_await inside.wait();
+    job.stop();
+  };
+  const auto end = co_await with_deadline(at, submits());
+  const bool was_in_time = end.has_value() && std::chrono::steady_clock::now() < at;
+  co_await lets_pass(p, at);
+  go.set();
+  if (!job.valid()) co_return false;
+  const auto result = co_await job.result();
+  EXPECT_TRUE(result.is_cancelled());
+  if (was_in_time) {
+    EXPECT_EQ(result.reason(), cancel_reason::user);
+  }
+  co_return was_in_time;
+}
+task<> keeps_the_first_cause_at_last(thread_pool& p) {
+  for (std::chrono::nanoseconds limit = 2ms;; limit *= 2) {
+    const bool was_in_time = co_await keeps_the_first_cause(p, limit);
+    if (was_in_time) co_return;
+  }
+}
+TEST(pool_deadline, that_comes_after_a_stop_is_not_the_reason) { with_each(keeps_the_first_cause_at_last); }
+
+/// A result that is there when the deadline is delivered wins.
+task<> keeps_a_value(thread_pool& p) {
+  const auto busy = []() -> task<int> {
+    while (!this_task::cancel_requested()) std::this_thread::yield();
+    co_return 7;
+  };
+  auto job = co_await under_limit(p, busy);
+  job.wait();
+  const auto end = job.fetch();
+  // It has begun, or not.
+  EXPECT_TRUE(end.is_cancelled() || end.value() == 7);
+  const auto quickly = [&]() -> task<int> {
+    auto quick = p.submit([]() -> task<int> { co_return 8; });
+    const int value = co_await quick;
+    co_return value;
+  };
+  const auto value = co_await timeout(1h, quickly());
+  EXPECT_EQ(value.value_or(0), 8);
+}
+TEST(pool_deadline, does_not_replace_a_value) { with_each(keeps_a_value); }
+
+/// The pool ends first.
+TEST(pool_deadline, that_comes_after_the_end_of_the_pool_changes_nothing) {
+  auto p = std::make_unique<thread_pool>(pool_options{.max_threads = 1});
+  work<int> job;
+  const auto waits = [&]() -> task<> {
+    job = p->submit(hour);
+    p->shutdown(0ns);
+    p.reset();
+    const auto end = co_await job.result();
+    EXPECT_EQ(end.reason(), cancel_reason::shutdown);
+  };
+  EXPECT_TRUE(run(in_time(1h, waits())));
+}
+
+/// Cancels, deadlines and the end of the pool, in whatever order: each job ends once, and nothing is left.
+TEST(pool_deadline, ends_each_job_once_beside_other_ends) {
+  for (int round = 0; round < 50; ++round) {
+    std::vector<work<int>> all;
+    thread_pool p({.max_threads = 2, .on_unhandled = quiet});
+    const auto submits = [&]() -> task<> {
+      for (int i = 0; i < 40; ++i) {
+        const auto how = work_options{.retry = {.limit = 2, .backoff = 1us, .where = retry_where::requeued}};
+        all.push_back(p.submit(
+            [i]() -> task<int> {
+              co_await sleep_for(std::chrono::microseconds(7 * i));
+              if (i % 3 == 0) throw std::runtime_error("not yet");
+              co_return i;
+            },
+            how));
+        if (i % 5 == 0) all.back().stop();
+        if (i % 7 == 0) all.back().cancel();
+      }
+      co_await sleep_for(1h);
+    };
+    static_cast<void>(run(in_time(std::chrono::microseconds(20 * round), submits())));
+    if (round % 2 == 0) {
+      p.shutdown(0ns);
+    } else {
+      expect_idle(p);
+    }
+    for (work<int>& each : all) EXPECT_TRUE(each.is_done());
+  }
+}
+
+}  // namespace
+}  // namespace rota::pool
