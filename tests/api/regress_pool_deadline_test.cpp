@@ -412,6 +412,20 @@ task<> sees_its_own_limit_first(thread_pool& p) {
 }
 TEST(pool_deadline, reaches_the_awaiter_before_the_job) { with_each(sees_its_own_limit_first); }
 
+/// The job finds that the deadline has passed at one of its own waits, and the timer of its pool never fires: the reason is the same.
+TEST(pool_deadline, is_the_reason_though_the_timer_of_the_pool_is_late) {
+  thread_pool late({.max_threads = 1});
+  thread_pool other({.max_threads = 1});
+  auto clock = std::make_unique<held_clock>(late);
+  const auto body = [&]() -> task<int> {
+    auto inner = other.submit(hour);  // inherits the same deadline
+    co_return co_await inner;
+  };
+  auto job = run(under_limit(late, body));
+  job.wait();
+  expect_late(job.fetch());
+}
+
 /// No cause of its own: it sees what became of the job.
 task<> is_told_outside(thread_pool& p) {
   auto job = co_await under_limit(p, hour);
