@@ -20,6 +20,8 @@ namespace {
 
 ring& self(void* of) noexcept { return *static_cast<ring*>(of); }
 
+constexpr std::size_t frame_align = 16;
+
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;
 }
@@ -41,8 +43,22 @@ std::size_t stride_of(const item_shape& items) noexcept {
 
 // ---- making and ending
 
+namespace {
+
+/// From the ring to where its first block may begin. The directory lies between them, and the ranks of the blocks.
+std::size_t offset_of_slots(std::uint64_t blocks) noexcept {
+  return sizeof(ring) + blocks * (sizeof(base::atomic<std::uintptr_t>) + sizeof(base::atomic<std::uint64_t>));
+}
+
+}  // namespace
+
+std::uint64_t ring::most_blocks(std::uint64_t capacity) noexcept {
+  return block_of((capacity + first_places - 1) << shift) + 1;
+}
+
 std::size_t ring::bytes_for(std::uint64_t capacity, const item_shape& items) noexcept {
-  return sizeof(ring) + slot_align(items) + static_cast<std::size_t>(capacity) * stride_of(items);
+  return offset_of_slots(most_blocks(capacity)) + slot_align(items) +
+         static_cast<std::size_t>(std::min(capacity, first_places)) * stride_of(items);
 }
 
 ring* ring::make(std::uint64_t capacity, const item_shape& items, options how) {
@@ -54,23 +70,37 @@ ring* ring::make(std::uint64_t capacity, const item_shape& items, options how) {
 
 ring::ring(std::uint64_t capacity, const item_shape& items, options how) noexcept
     : capacity_(capacity),
-      one_lap_(std::bit_ceil(capacity)),
-      index_mask_(one_lap_ - 1),
-      stride_(stride_of(items)),
+      index_mask_(((std::uint64_t{1} << (std::bit_width(capacity + first_places - 1) + 1)) - 1) << shift),
+      one_lap_(index_mask_ + one_place),
+      state_mask_(~(index_mask_ | waits)),
+      to_first_(one_lap_ >> 1U),
+      step_(stride_of(items) >> shift),
       item_offset_(offset_of_item(items)),
       destroy_item_(items.destroy),
       bytes_(bytes_for(capacity, items)),
-      on_full_(how.on_full) {
-  auto* const behind = reinterpret_cast<std::byte*>(this) + sizeof(ring);
-  const std::size_t align = slot_align(items);
-  slots_ = behind + (align - reinterpret_cast<std::uintptr_t>(behind) % align) % align;
-  for (std::uint64_t i = 0; i < capacity; ++i) ::new (slots_ + i * stride_) ring_slot(i << shift);
+      align_(slot_align(items)),
+      on_full_(how.on_full),
+      limit_(capacity <= first_places ? no_limit : first_position + one_lap_) {
+  const std::uint64_t blocks = most_blocks(capacity);
+  for (std::uint64_t i = 0; i < blocks; ++i) ::new (&block_at(i)) base::atomic<std::uintptr_t>(0);
+  for (std::uint64_t i = 0; i < blocks; ++i) ::new (&rank_of_block(i)) base::atomic<std::uint64_t>(0);
+  auto* const behind = reinterpret_cast<std::byte*>(this) + offset_of_slots(blocks);
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(behind) % align_;
+  fill_in({behind + (align_ - over) % align_, 0}, 0, first_position);
 }
 
 ring::~ring() {
   senders_.end("a channel was destroyed while somebody waits to send");
   receivers_.end("a channel was destroyed while somebody waits to receive");
-  for (std::uint64_t i = 0; i < capacity_; ++i) slot_of(i).~ring_slot();
+  // relaxed. The last half has gone.
+  const std::uint64_t blocks = blocks_.load(base::order::relaxed);
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    // relaxed. As above.
+    const std::uintptr_t from = block_at(i).load(base::order::relaxed);
+    const block of{__builtin_bit_cast(std::byte*, from + (first_position << i) * step_), i};
+    end_slots(of);
+    if (i != 0) free_block(of);
+  }
 }
 
 void ring::destroy() noexcept {
@@ -99,14 +129,17 @@ void ring::close() noexcept {
 }
 
 std::uint64_t ring::size() const noexcept {
-  // relaxed. A guess, all of it.
-  const std::uint64_t head = head_.load(base::order::relaxed);
-  // relaxed. As above.
-  const std::uint64_t tail = tail_.load(base::order::relaxed) & ~closed;
-  if (tail <= head) return 0;
-  const std::uint64_t laps = (tail & ~index_mask_) - (head & ~index_mask_);
-  const std::uint64_t count = laps / one_lap_ * capacity_ + (tail & index_mask_) - (head & index_mask_);
-  return std::min(count, capacity_);
+  // acquire. A guess, all of it; but what is known of the blocks of these positions is there.
+  const std::uint64_t head = head_.load(base::order::acquire);
+  // acquire. As above.
+  const std::uint64_t tail = tail_.load(base::order::acquire) & ~closed;
+  // acquire. As above, of so many blocks.
+  const std::uint64_t blocks = blocks_.load(base::order::acquire);
+  const auto laps = static_cast<std::int64_t>((tail & ~index_mask_) - (head & ~index_mask_)) /
+                    static_cast<std::int64_t>(one_lap_);
+  const std::int64_t count = laps * static_cast<std::int64_t>(places_in(blocks)) +
+                             static_cast<std::int64_t>(rank_of(tail, blocks) - rank_of(head, blocks));
+  return count <= 0 ? 0 : std::min(static_cast<std::uint64_t>(count), capacity_);
 }
 
 channel_stats ring::stats() const noexcept {
@@ -114,6 +147,195 @@ channel_stats ring::stats() const noexcept {
   return {.refused = refused_.load(base::order::relaxed),
           .dropped_oldest = dropped_oldest_.load(base::order::relaxed),
           .dropped_newest = dropped_newest_.load(base::order::relaxed)};
+}
+
+// ---- growth
+
+std::uint64_t ring::places_in(std::uint64_t blocks) const noexcept {
+  return std::min(capacity_, (first_places << blocks) - first_places);
+}
+std::uint64_t ring::places_of(std::uint64_t number) const noexcept {
+  return places_in(number + 1) - places_in(number);
+}
+std::size_t ring::bytes_of(std::uint64_t number) const noexcept {
+  return static_cast<std::size_t>(places_of(number)) * (step_ << shift);
+}
+
+base::atomic<std::uint64_t>& ring::rank_of_block(std::uint64_t number) const noexcept {
+  return reinterpret_cast<base::atomic<std::uint64_t>*>(&block_at(most_blocks(capacity_)))[number];
+}
+
+/// Returns how many slots come before this one in the cycle.
+std::uint64_t ring::rank_of(std::uint64_t position, std::uint64_t blocks) const noexcept {
+  const std::uint64_t index = position & index_mask_;
+  const std::uint64_t number = block_of(index);
+  // relaxed. The position was acquired, and so was the number of blocks.
+  std::uint64_t rank = rank_of_block(number).load(base::order::relaxed);
+  rank += (index - (first_position << number)) >> shift;
+  for (std::uint64_t later = number + 1; later < blocks; ++later) {
+    // relaxed. As above. The slots that had this rank, or a higher one, when the block came stand behind it.
+    if (rank_of_block(later).load(base::order::relaxed) <= rank) rank += places_of(later);
+  }
+  return rank;
+}
+
+/// Without memory if there is none.
+ring::block ring::make_block(std::uint64_t number) const noexcept {
+  const std::size_t bytes = bytes_of(number);
+  try {
+    void* const memory =
+        align_ > frame_align ? ::operator new(bytes, std::align_val_t(align_)) : base::allocate_frame(bytes);
+    return {static_cast<std::byte*>(memory), number};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+void ring::free_block(const block& gone) const noexcept {
+  if (gone.memory == nullptr) return;
+  const std::size_t bytes = bytes_of(gone.number);
+  if (align_ > frame_align) {
+    base::note_free(gone.memory, bytes);
+    ::operator delete(gone.memory, std::align_val_t(align_));
+  } else {
+    base::free_frame(gone.memory, bytes);
+  }
+}
+
+/// Makes the slots of a block, empty in the round `lap`, and enters the block in the directory. The last slot leads to `next`.
+void ring::fill_in(const block& fresh, std::uint64_t lap, std::uint64_t next) noexcept {
+  const std::uint64_t first = first_position << fresh.number;
+  const std::uint64_t last = places_of(fresh.number) - 1;
+  for (std::uint64_t i = 0; i <= last; ++i) {
+    const std::uint64_t behind = i == last ? leads_to(next) : first + (i + 1) * one_place;
+    ::new (fresh.memory + i * (step_ << shift)) slot(lap | behind);
+  }
+  // relaxed. The exchange of the tail releases it: C8.
+  block_at(fresh.number)
+      .store(__builtin_bit_cast(std::uintptr_t, fresh.memory) - first * step_, base::order::relaxed);
+}
+
+void ring::end_slots(const block& of) const noexcept {
+  for (std::uint64_t i = 0; i < places_of(of.number); ++i)
+    std::launder(reinterpret_cast<slot*>(of.memory + i * (step_ << shift)))->~slot();
+}
+
+/// Takes the lock of growth. Returns false if the caller must look again: another sender has gone on from `seen`, or has moved the limit; or
+/// the holder of the lock may have stayed in the parent of this process, and the limit has been moved without it.
+bool ring::begin_growth(std::uint64_t seen, std::uint64_t next) noexcept {
+  for (unsigned looks = 0;; ++looks) {
+    // acquire. Pairs with end_growth().
+    if (growing_.exchange(1, base::order::acquire) == 0) return true;
+    // relaxed. The caller looks again.
+    if (tail_.load(base::order::relaxed) != seen || limit_.load(base::order::relaxed) != next) return false;
+    if (halves_.may_miss_the_mover(looks)) {
+      pass_limit(next);
+      return false;
+    }
+    base::back_off(looks);
+  }
+}
+
+void ring::end_growth() noexcept {
+  // release. Pairs with the acquires of the lock.
+  growing_.store(0, base::order::release);
+}
+
+/// Does nothing if the limit is not `from` any more.
+void ring::move_limit(std::uint64_t from, std::uint64_t to) noexcept {
+  // relaxed. C9. failure: relaxed. Another thread has moved it.
+  limit_.compare_exchange_strong(from, to, base::order::relaxed, base::order::relaxed);
+}
+/// Moves the limit from `next` to the place behind it. So the tail may come to `next`.
+void ring::pass_limit(std::uint64_t next) noexcept { move_limit(next, behind(next)); }
+
+/// Under the lock of growth: claims the place at `seen`, and puts the block between it and `next`. Returns null if the tail is not at `seen` any
+/// more. Else the ring has the memory.
+ring::slot* ring::grow(block& fresh, std::uint64_t seen, std::uint64_t next) noexcept {
+  const std::uint64_t lap = seen & ~index_mask_;
+  const std::uint64_t first = first_position << fresh.number;
+  fill_in(fresh, lap, next);
+  // relaxed. As the block's entry.
+  rank_of_block(fresh.number).store(rank_of(seen, fresh.number) + 1, base::order::relaxed);
+  std::uint64_t tail = seen;
+  // release. C6, C8. failure: relaxed. The caller looks again.
+  if (!tail_.compare_exchange_strong(tail, lap | first, base::order::release, base::order::relaxed)) {
+    end_slots(fresh);
+    return nullptr;
+  }
+  fresh.memory = nullptr;
+  slot& last = slot_of(seen);
+  // relaxed. It leads to the block instead of `next`; publish() releases that.
+  last.turn.fetch_add(first - leads_to(next), base::order::relaxed);
+  // release. Pairs with size().
+  blocks_.store(fresh.number + 1, base::order::release);
+  // relaxed. Under the lock.
+  if (places_in(fresh.number + 1) == capacity_) limit_.store(no_limit, base::order::relaxed);
+  return &last;
+}
+
+/// By claim_or_grow(), which would move the tail from `seen` to the limit. Returns null if it must look again.
+ring::slot* ring::claim_at_limit(std::uint64_t seen, std::uint64_t next) noexcept {
+  block fresh;
+  slot* place = nullptr;
+  bool has_asked = false;
+  while (begin_growth(seen, next)) {
+    bool needs_memory = false;
+    // relaxed. Under the lock, as are the next ones; the place at `seen` is free, so the head has passed it.
+    const std::uint64_t head = head_.load(base::order::relaxed);
+    // relaxed. As above.
+    const std::uint64_t number = blocks_.load(base::order::relaxed);
+    // relaxed. As above.
+    if (tail_.load(base::order::relaxed) != seen || limit_.load(base::order::relaxed) != next) {
+      // Another sender was faster.
+    } else if (head + one_lap_ != next) {
+      // There is more than one free place. The caller moves the limit.
+    } else if (fresh.memory != nullptr) {  // of this number: the tail has not moved
+      place = grow(fresh, seen, next);
+    } else if (has_asked) {
+      pass_limit(next);
+    } else {
+      needs_memory = true;
+    }
+    end_growth();
+    if (!needs_memory) break;
+    fresh = make_block(number);
+    has_asked = true;
+  }
+  free_block(fresh);
+  return place;
+}
+
+/// As claim_place(), and claims the last free place, too.
+look ring::claim_or_grow(slot*& place) noexcept {
+  for (;;) {
+    if (const look did = claim_place(place); did != look::not_now) return did;
+    // relaxed. It never changes any more.
+    if (limit_.load(base::order::relaxed) == no_limit) return look::not_now;
+    // acquire. As in claim_place().
+    const std::uint64_t seen = tail_.load(base::order::acquire);
+    if ((seen & closed) != 0) return look::ended;
+    // acquire. As in claim_place().
+    const std::uint64_t turn = slot_of(seen).turn.load(base::order::acquire);
+    if (state_at(turn, seen) != 0) {
+      // relaxed. The tail as it was means that there is no room.
+      if (tail_.load(base::order::relaxed) == seen) return look::not_now;
+      continue;
+    }
+    const std::uint64_t next = after(turn);
+    // relaxed. C9.
+    if (next != limit_.load(base::order::relaxed)) continue;
+    // relaxed. The place at the tail is free, so the head that the limit is made of is seen, or a later one.
+    const std::uint64_t limit = head_.load(base::order::relaxed) + one_lap_;
+    if (limit != next) {
+      move_limit(next, limit);
+      continue;
+    }
+    if (slot* const last = claim_at_limit(seen, next)) {
+      place = last;
+      return look::got;
+    }
+  }
 }
 
 // ---- trying
@@ -126,7 +348,7 @@ look ring::claim_place_in_transit(slot*& place) noexcept {
     const std::uint64_t tail = tail_.load(base::order::acquire) & ~closed;
     // relaxed. At least as new as the tail.
     if (head_.load(base::order::relaxed) + one_lap_ == tail) return look::not_now;
-    if (const look did = claim_place(place); did != look::not_now) return did;
+    if (const look did = claim_or_grow(place); did != look::not_now) return did;
     if (halves_.may_miss_the_mover(looks)) return look::forked;
     base::back_off(looks);
   }
@@ -167,19 +389,27 @@ send_status ring::claim_over_oldest(slot*& place) noexcept {
     // acquire. Pairs with the claims of places, before the head: C6.
     std::uint64_t tail = tail_.load(base::order::acquire);
     const bool is_closed = (tail & closed) != 0;
-    // relaxed. At least as new as the tail.
-    const std::uint64_t head = head_.load(base::order::relaxed);
+    // acquire. At least as new as the tail; and its block is there.
+    const std::uint64_t head = head_.load(base::order::acquire);
     if (!is_over_full(head, tail)) {
       if (is_closed) return send_status::closed;
       if (head + one_lap_ != tail) {
-        if (claim_place(place) == look::got) return send_status::sent;
+        if (claim_or_grow(place) == look::got) return send_status::sent;
+      } else {
         // acquire. Pairs with publish(): the oldest item is there.
-      } else if ((slot_of(tail).turn.load(base::order::acquire) & ~waits) == ((head << shift) | full)) {
-        // release. As in claim_place(). failure: relaxed. The loop looks again.
-        if (tail_.compare_exchange_strong(tail, after(tail), base::order::release, base::order::relaxed))
-          return drop_or_wait(head, tail, place);
-        looks = 0;  // another sender has claimed the place, so no move is in the way
-        continue;
+        const std::uint64_t turn = slot_of(tail).turn.load(base::order::acquire);
+        if (state_at(turn, head) == full) {
+          const std::uint64_t next_head = after(turn);
+          const std::uint64_t next = next_head + one_lap_;
+          // relaxed. C9.
+          if (next == limit_.load(base::order::relaxed)) [[unlikely]]
+            pass_limit(next);
+          // release. As in claim_place(). failure: relaxed. The loop looks again.
+          if (tail_.compare_exchange_strong(tail, next, base::order::release, base::order::relaxed))
+            return drop_or_wait(head, next_head, tail, place);
+          looks = 0;  // another sender has claimed the place, so no move is in the way
+          continue;
+        }
       }
     }
     if (halves_.may_miss_the_mover(looks)) return is_closed ? send_status::closed : send_status::forked;
@@ -187,17 +417,20 @@ send_status ring::claim_over_oldest(slot*& place) noexcept {
   }
 }
 
-/// Step (2) of drop_oldest. `claimed`: the position that step (1) has claimed.
-send_status ring::drop_or_wait(std::uint64_t head, std::uint64_t claimed, slot*& place) noexcept {
+/// Step (2) of drop_oldest: moves the head to `next_head`. `claimed`: the position that step (1) has claimed.
+send_status ring::drop_or_wait(std::uint64_t head,
+                               std::uint64_t next_head,
+                               std::uint64_t claimed,
+                               slot*& place) noexcept {
   place = &slot_of(claimed);
   // release. As in claim_item(): an acquire of this head sees the claim of the tail. failure: relaxed. A receiver has claimed the oldest item.
-  if (head_.compare_exchange_strong(head, after(head), base::order::release, base::order::relaxed)) {
+  if (head_.compare_exchange_strong(head, next_head, base::order::release, base::order::relaxed)) {
     // relaxed. A count.
     dropped_oldest_.fetch_add(1, base::order::relaxed);
     return sent_over_oldest;
   }
   // acquire. Pairs with free(): what was in the place has left.
-  for (unsigned looks = 0; (place->turn.load(base::order::acquire) & ~waits) != claimed << shift; ++looks)
+  for (unsigned looks = 0; state_at(place->turn.load(base::order::acquire), claimed) != 0; ++looks)
     base::back_off(looks);
   return send_status::sent;
 }
@@ -208,8 +441,8 @@ void ring::await_drop_under_way() const noexcept {
   for (unsigned looks = 0;; ++looks) {
     // acquire. Pairs with the claims of places, before the head: C6.
     const std::uint64_t tail = tail_.load(base::order::acquire);
-    // relaxed. At least as new as the tail.
-    if (!is_over_full(head_.load(base::order::relaxed), tail)) return;
+    // acquire. At least as new as the tail; and its block is there.
+    if (!is_over_full(head_.load(base::order::acquire), tail)) return;
     if (halves_.may_miss_the_mover(looks)) return;
     base::back_off(looks);
   }
@@ -217,13 +450,21 @@ void ring::await_drop_under_way() const noexcept {
 
 /// There is no place: what the policy says. False: one waits.
 bool ring::send_without_room(look why, wait_node& me) noexcept {
-  if (why == look::not_now && on_full_ == overflow::wait) return false;
+  slot* place = nullptr;
+  if (why == look::not_now && on_full_ == overflow::wait) {
+    why = claim_or_grow(place);
+    if (why == look::not_now) return false;
+    if (why == look::got) {
+      me.kind = static_cast<unsigned char>(send_status::sent);
+      keep(me, *place);
+      return true;
+    }
+  }
   // A channel without receivers is an end, which join() says.
   if (why == look::ended) {
     await_drop_under_way();
     return false;
   }
-  slot* place = nullptr;
   me.kind = static_cast<unsigned char>(without_room(why, place));
   if (place != nullptr) keep(me, *place);
   return true;
@@ -264,26 +505,26 @@ const core::wait_rules ring::receive_rules{
 /// Under the lock. got: there is an item, for whoever claims it. not_now: the bit is where the next publish sees it.
 look ring::mark_head() noexcept {
   for (;;) {
-    // relaxed. A guess; the turn says whether it was right.
-    const std::uint64_t head = head_.load(base::order::relaxed);
+    // acquire. Its block is there. A guess; the turn says whether it was right.
+    const std::uint64_t head = head_.load(base::order::acquire);
     // acquire. Pairs with publish(), which moved the head on. Same word: of {item, who waits} at least one side sees the other.
-    const std::uint64_t turn = slot_of(head).turn.fetch_or(receiver_waits, base::order::acquire) & ~waits;
-    if (turn == ((head << shift) | full)) return look::got;
+    const std::uint64_t turn = slot_of(head).turn.fetch_or(receiver_waits, base::order::acquire);
+    const std::uint64_t state = state_at(turn, head);
+    if (state == full) return look::got;
     // After the bit, and of the same head: an end that comes later finds the caller in the list.
-    if (turn == head << shift || (turn >> shift) + one_lap_ == head)
-      return has_ended_at(head) ? look::ended : look::not_now;
+    if (state == 0 || is_lap_behind(turn, head)) return has_ended_at(head) ? look::ended : look::not_now;
   }
 }
 
 look ring::mark_tail() noexcept {
   for (;;) {
-    // relaxed. A guess; the turn says whether it was right. A close before this section is seen: it has had the lock.
-    const std::uint64_t tail = tail_.load(base::order::relaxed);
+    // acquire. Its block is there. A guess; the turn says whether it was right. A close before this section is seen: it has had the lock.
+    const std::uint64_t tail = tail_.load(base::order::acquire);
     if ((tail & closed) != 0) return look::ended;
     // acquire. Pairs with free(), without which the tail would not have moved on. Same word: as in mark_head().
-    const std::uint64_t turn = slot_of(tail).turn.fetch_or(sender_waits, base::order::acquire) & ~waits;
-    if (turn == tail << shift) return look::got;
-    if ((turn >> shift) + one_lap_ == tail) return look::not_now;
+    const std::uint64_t turn = slot_of(tail).turn.fetch_or(sender_waits, base::order::acquire);
+    if (state_at(turn, tail) == 0) return look::got;
+    if (is_lap_behind(turn, tail)) return look::not_now;
   }
 }
 
@@ -329,14 +570,14 @@ on_join ring::join_receivers(wait_section& section, wait_node& me) noexcept {
 on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
   const bool was_called = me.state() == wait_state::called;
   slot* place = nullptr;
-  look did = claim_place(place);
+  look did = claim_or_grow(place);
   while (did == look::not_now) {
     did = mark_tail();
     if (did == look::not_now) {
       senders_line_.join(section, me);
       return on_join::linked;
     }
-    if (did == look::got) did = claim_place(place);
+    if (did == look::got) did = claim_or_grow(place);
   }
   if (was_called) arm_senders(section);
   if (did == look::ended) return on_join::closed;

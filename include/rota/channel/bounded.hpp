@@ -29,7 +29,14 @@ using receiver = basic_receiver<T, detail::ring>;
 /// Ownership     The halves own the channel together. T must move and be destroyed without throwing.
 /// Ordering      First in, first out; see the halves.
 /// Failure       Throws `std::invalid_argument` for capacity 0 (there is no rendezvous) and above 2^31, `std::bad_alloc`.
-/// Cost          One allocation, here. `how.on_full` says what a send does where there is no room; see channel::overflow.
+///               A send that finds no memory for more places does not throw, and keeps or sends its item as ever: the channel stays at the number
+///               of places that it has, and is full with so many items. A send that waits then waits for one of these places; `reject` says
+///               `full`, `drop_newest` drops the new item, `drop_oldest` the oldest. The next send that takes the last free place asks for memory
+///               again. capacity() is what was asked for.
+/// Cost          One allocation, here, for 32 places, or for `capacity` if that is less. A send that takes the last free place adds a block: of 64
+///               places, then 128, and so on up to `capacity`. That send allocates, once for each block. Blocks stay until the channel
+///               goes, and serve again. A place takes 8 bytes and the item. `how.on_full` says what a send does where there is no room;
+///               see channel::overflow.
 /// Example       examples/bounded.cpp
 template <class T>
 [[nodiscard]] pair_of<sender<T>, receiver<T>> bounded(std::uint64_t capacity, options how = {}) {

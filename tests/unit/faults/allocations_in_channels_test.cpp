@@ -9,11 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace rota::channel::allocations_in_channels_test {
@@ -57,6 +59,22 @@ const call calls[] = {
        auto [tx, rx] = bounded<parcel>(2);
        EXPECT_EQ(tx.try_send(parcel(1)), send_status::sent);
        EXPECT_EQ(*rx.try_recv()->number, 1);
+     }},
+    {"bounded_that_grows",
+     [] {
+       auto [tx, rx] = bounded<parcel>(100);
+       int received = 0;
+       for (int i = 0; i < 100; ++i) {
+         parcel mine(i);
+         send_status how = tx.try_send(std::move(mine));
+         if (how == send_status::full) {  // a growth had no memory
+           EXPECT_TRUE(mine.number != nullptr && rx.size() >= 32);
+           EXPECT_EQ(*rx.try_recv()->number, received++);
+           how = tx.try_send(std::move(mine));
+         }
+         EXPECT_EQ(how, send_status::sent);
+       }
+       while (received < 100) EXPECT_EQ(*rx.try_recv()->number, received++);
      }},
     {"unbounded",
      [] {
@@ -132,6 +150,106 @@ INSTANTIATE_TEST_SUITE_P(each_channel,
                          allocations_in_channels,
                          ::testing::ValuesIn(calls),
                          [](const auto& which) { return std::string(which.param.name); });
+
+// ---- the memory of a bounded channel
+
+constexpr int first_places = 32;
+
+// A block is added by the send that takes the last free place.
+TEST(memory_of_channels, a_bounded_one_grows_as_it_fills) {
+  test::forgo_frame_cache();
+  for (const int capacity : {1, 32, 33, 100, 4096}) {
+    SCOPED_TRACE(capacity);
+    const long before = memory::live();
+    const long bytes_before = memory::live_bytes();
+    {
+      auto [tx, rx] = bounded<std::uint64_t>(static_cast<std::uint64_t>(capacity));
+      EXPECT_EQ(memory::live() - before, 1);
+      EXPECT_LE(memory::live_bytes() - bytes_before, 2'000);
+      // One after the other they need one place, in however many rounds.
+      for (int i = 0; i < 3 * capacity; ++i) {
+        EXPECT_EQ(tx.try_send(7), send_status::sent);
+        EXPECT_EQ(rx.try_recv(), 7U);
+      }
+      EXPECT_EQ(memory::live() - before, 1);
+      int blocks = 1;
+      int places = std::min(capacity, first_places);
+      for (int i = 1; i <= capacity; ++i) {
+        EXPECT_EQ(tx.try_send(7), send_status::sent);
+        if (i == places && places < capacity) {
+          places = std::min(capacity, places + (first_places << blocks));
+          ++blocks;
+        }
+        ASSERT_EQ(memory::live() - before, blocks) << i;
+        ASSERT_LE(memory::live_bytes() - bytes_before, 2'000 + 16 * places) << i;
+      }
+      EXPECT_EQ(tx.try_send(7), send_status::full);
+      for (int i = 0; i < capacity; ++i) EXPECT_EQ(rx.try_recv(), 7U);
+      EXPECT_EQ(memory::live() - before, blocks) << "the blocks stay, and serve again";
+      for (int i = 0; i < capacity; ++i) EXPECT_EQ(tx.try_send(7), send_status::sent);
+      EXPECT_EQ(memory::live() - before, blocks);
+    }
+    EXPECT_EQ(memory::live(), before);
+  }
+}
+
+// While there is no memory, a channel of 32 places is full with 32 items, whatever its capacity. Afterwards it has room for all again.
+TEST(memory_of_channels, a_bounded_one_that_cannot_grow_stays_as_it_is) {
+  test::forgo_frame_cache();
+  for (const overflow policy : {overflow::wait, overflow::reject, overflow::drop_newest}) {
+    auto [tx, rx] = bounded<int>(100, {.on_full = policy});
+    memory::fail_after(0, 1'000);
+    int sent = 0;
+    while (tx.try_send(sent) == send_status::sent) ++sent;
+    const send_status again = tx.try_send(-1);
+    memory::stop_failing();
+    EXPECT_EQ(again, policy == overflow::drop_newest ? send_status::dropped : send_status::full);
+    EXPECT_EQ(sent, first_places);
+    EXPECT_EQ(rx.size(), 32U);
+    EXPECT_EQ(tx.capacity(), 100U);
+    EXPECT_EQ(tx.try_send(-1), again) << "no place is free, so none is the last one";
+    EXPECT_EQ(rx.try_recv(), 0);
+    while (tx.try_send(sent) == send_status::sent) ++sent;
+    EXPECT_EQ(sent, 101);
+    EXPECT_EQ(rx.size(), 100U);
+    for (int i = 1; i < sent; ++i) EXPECT_EQ(rx.try_recv(), i);
+  }
+}
+
+TEST(memory_of_channels, a_bounded_one_that_cannot_grow_drops_the_oldest_early) {
+  test::forgo_frame_cache();
+  auto [tx, rx] = bounded<int>(100, {.on_full = overflow::drop_oldest});
+  memory::fail_after(0, 1'000);
+  int sent = 0;
+  for (; sent < 45; ++sent) EXPECT_EQ(tx.try_send(sent), send_status::sent);
+  memory::stop_failing();
+  EXPECT_EQ(rx.size(), 32U);
+  EXPECT_EQ(tx.stats().dropped_oldest, 13U);
+  EXPECT_EQ(rx.try_recv(), 13);
+  // 31 are there, and then 100.
+  for (; sent < 45 + 69; ++sent) EXPECT_EQ(tx.try_send(sent), send_status::sent);
+  EXPECT_EQ(rx.size(), 100U);
+  EXPECT_EQ(tx.stats().dropped_oldest, 13U);
+  for (int i = 14; i < sent; ++i) EXPECT_EQ(rx.try_recv(), i);
+}
+
+// A sender waits for room, since there was no memory. It is called when there is room, and the ring grows again.
+TEST(memory_of_channels, a_send_without_memory_for_growth_waits) {
+  auto made = bounded<int>(100);
+  auto& tx = made.sender;
+  auto& rx = made.receiver;
+  memory::fail_after(0, 1'000);
+  for (int i = 0; i < first_places; ++i) EXPECT_EQ(tx.try_send(i), send_status::sent);
+  memory::stop_failing();
+  std::thread waits([&tx] {
+    for (int i = first_places; i < 101; ++i) EXPECT_EQ(tx.blocking_send(i), send_status::sent);
+  });
+  test::wait_until([&tx] { return tx.waiting_senders() == 1; });
+  EXPECT_EQ(rx.try_recv(), 0);
+  waits.join();
+  EXPECT_EQ(rx.size(), 100U);
+  for (int i = 1; i < 101; ++i) EXPECT_EQ(rx.try_recv(), i);
+}
 
 // Rooms go with their items, however many there were; 64 bytes for 32 of them stay.
 TEST(memory_of_channels, that_of_an_unbounded_one_goes_with_its_items) {

@@ -2,6 +2,8 @@
 
 #include "base/frame_allocator.hpp"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -14,6 +16,9 @@ std::atomic<bool> armed{false};
 std::atomic<long> left{0};
 std::atomic<long> until{0};
 std::atomic<long> live_blocks{0};
+std::atomic<long> bytes_of_blocks{0};
+
+long bytes_of(void* block) noexcept { return static_cast<long>(::malloc_usable_size(block)); }
 
 bool fails_now() noexcept {
   if (!armed.load(std::memory_order_relaxed)) return false;
@@ -27,7 +32,9 @@ void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* const block =
       alignment <= alignof(std::max_align_t) ? std::malloc(size) : std::aligned_alloc(alignment, rounded);
-  if (block != nullptr) live_blocks.fetch_add(1, std::memory_order_relaxed);
+  if (block == nullptr) return nullptr;
+  live_blocks.fetch_add(1, std::memory_order_relaxed);
+  bytes_of_blocks.fetch_add(bytes_of(block), std::memory_order_relaxed);
   return block;
 }
 
@@ -38,7 +45,9 @@ void* demand(std::size_t bytes, std::size_t alignment) {
 }
 
 void release(void* block) noexcept {
-  if (block != nullptr) live_blocks.fetch_sub(1, std::memory_order_relaxed);
+  if (block == nullptr) return;
+  live_blocks.fetch_sub(1, std::memory_order_relaxed);
+  bytes_of_blocks.fetch_sub(bytes_of(block), std::memory_order_relaxed);
   std::free(block);
 }
 
@@ -59,6 +68,8 @@ std::size_t memory::stop_failing() noexcept {
 }
 
 long memory::live() noexcept { return live_blocks.load(std::memory_order_relaxed); }
+
+long memory::live_bytes() noexcept { return bytes_of_blocks.load(std::memory_order_relaxed); }
 
 void forgo_frame_cache() noexcept { base::forgo_frame_lists(); }
 

@@ -13,6 +13,8 @@ struct memory {
   static std::size_t stop_failing() noexcept;
   /// Blocks that were allocated and not freed.
   [[nodiscard]] static long live() noexcept;
+  /// The bytes that these blocks have, as the allocator counts them.
+  [[nodiscard]] static long live_bytes() noexcept;
 };
 
 /// This thread's frames come from operator new from now on, each of them: nothing is kept for the next one.
