@@ -54,7 +54,12 @@ struct shared {
     (how == send_status::sent ? sent : refused).fetch_or(item, base::order::relaxed);
   }
   void receives_what_is_there() {
-    while (const auto got = rx->try_recv()) note(*got);
+    std::uint64_t left = rx->size();
+    while (const auto got = rx->try_recv()) {
+      note(*got);
+      check(rx->size() == --left, "one less is there");
+    }
+    check(left == 0, "all were counted");
   }
   // relaxed. All threads have ended.
   [[nodiscard]] std::uint32_t all_sent() const { return sent.load(base::order::relaxed); }
@@ -290,6 +295,24 @@ TEST(channel_growth_model, drop_oldest_drops_none_while_the_ring_can_grow) {
   expect_holds(at_random("growth_drop random"), body(false));
   expect_holds(short_of_memory(exhaustive("growth_drop_memory", 1)), body(true));
   expect_holds(short_of_memory(at_random("growth_drop_memory random")), body(true));
+}
+
+// Drops in a ring that could not grow keep the limit in front of the tail: as soon as there is memory, and a free place, it grows.
+TEST(channel_growth_model, a_ring_that_had_to_drop_grows_again) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(4U, options{.on_full = overflow::drop_oldest});
+    e.thread("sender and receiver", [&x] {
+      for (const std::uint32_t item : {1U, 2U, 4U}) x.tries_to_send(item);
+      const std::uint64_t dropped = x.tx->stats().dropped_oldest;
+      const auto got = x.rx->try_recv();
+      check(got.has_value(), "the last ones are there");
+      x.note(*got);
+      for (std::uint32_t item = 8; x.tx->size() != 4; item <<= 1U) x.tries_to_send(item);
+      check(x.tx->stats().dropped_oldest == dropped, "there is room for four");
+      x.receives_what_is_there();
+    });
+  };
+  expect_holds(short_of_memory(exhaustive("growth_after_drops")), body);
 }
 
 /// The model sees memory that is touched after its end, and whether there is an end.
