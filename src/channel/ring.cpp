@@ -129,12 +129,12 @@ void ring::close() noexcept {
 }
 
 std::uint64_t ring::size() const noexcept {
-  // acquire. A guess, all of it; but what is known of the blocks of these positions is there.
-  const std::uint64_t head = head_.load(base::order::acquire);
-  // acquire. As above.
-  const std::uint64_t tail = tail_.load(base::order::acquire) & ~closed;
-  // acquire. As above, of so many blocks.
-  const std::uint64_t blocks = blocks_.load(base::order::acquire);
+  // relaxed. A guess, all of it.
+  const std::uint64_t head = head_.load(base::order::relaxed);
+  // relaxed. As above.
+  const std::uint64_t tail = tail_.load(base::order::relaxed) & ~closed;
+  // relaxed. As above.
+  const std::uint64_t blocks = blocks_.load(base::order::relaxed);
   const auto laps = static_cast<std::int64_t>((tail & ~index_mask_) - (head & ~index_mask_)) /
                     static_cast<std::int64_t>(one_lap_);
   const std::int64_t count = laps * static_cast<std::int64_t>(places_in(blocks)) +
@@ -169,7 +169,7 @@ base::atomic<std::uint64_t>& ring::rank_of_block(std::uint64_t number) const noe
 std::uint64_t ring::rank_of(std::uint64_t position, std::uint64_t blocks) const noexcept {
   const std::uint64_t index = position & index_mask_;
   const std::uint64_t number = block_of(index);
-  // relaxed. The position was acquired, and so was the number of blocks.
+  // relaxed. Each was set before the block could be seen. For a guess, zero will do.
   std::uint64_t rank = rank_of_block(number).load(base::order::relaxed);
   rank += (index - (first_position << number)) >> shift;
   for (std::uint64_t later = number + 1; later < blocks; ++later) {
@@ -267,8 +267,8 @@ ring::slot* ring::grow(block& fresh, std::uint64_t seen, std::uint64_t next) noe
   slot& last = slot_of(seen);
   // relaxed. It leads to the block instead of `next`; publish() releases that.
   last.turn.fetch_add(first - leads_to(next), base::order::relaxed);
-  // release. Pairs with size().
-  blocks_.store(fresh.number + 1, base::order::release);
+  // relaxed. Read under the lock; for a guess, in size().
+  blocks_.store(fresh.number + 1, base::order::relaxed);
   // relaxed. Under the lock.
   if (places_in(fresh.number + 1) == capacity_) limit_.store(no_limit, base::order::relaxed);
   return &last;

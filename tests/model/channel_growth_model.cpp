@@ -102,6 +102,25 @@ TEST(channel_growth_model, two_senders_fill_exactly_the_capacity) {
   expect_holds(at_random("growth_fill random"), body);
 }
 
+// It grows twice, by one sender each time or by both.
+TEST(channel_growth_model, the_second_growth_knows_of_the_first) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<shared>(7U);
+    check(x.tx->try_send(1) == send_status::sent, "there is room");
+    for (const std::uint32_t first : {2U, 16U})
+      e.thread("sender", [&x, first] {
+        for (const std::uint32_t item : {first, first << 1U, first << 2U}) x.tries_to_send(item);
+      });
+    e.finally([&x] {
+      check(x.all_refused() == 0 && x.tx->size() == 7, "it has room for seven");
+      x.receives_what_is_there();
+      check(x.all_received() == 127, "all have come");
+    });
+  };
+  expect_holds(with_stale_reads("growth_twice", 2, 1), body);
+  expect_holds(at_random("growth_twice random"), body);
+}
+
 // A receiver empties places while the ring grows: the items of one sender come in their order, with what was done before.
 TEST(channel_growth_model, a_receiver_follows_the_cycle_through_the_new_block) {
   const auto body = [](execution& e) {
