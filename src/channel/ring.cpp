@@ -157,8 +157,10 @@ std::uint64_t ring::places_in(std::uint64_t blocks) const noexcept {
 std::uint64_t ring::places_of(std::uint64_t number) const noexcept {
   return places_in(number + 1) - places_in(number);
 }
+/// More than the lists of frames keep: in a fork their lock may be held by a thread that stayed in the parent.
 std::size_t ring::bytes_of(std::uint64_t number) const noexcept {
-  return static_cast<std::size_t>(places_of(number)) * (step_ << shift);
+  const std::size_t slots = static_cast<std::size_t>(places_of(number)) * (step_ << shift);
+  return std::max(slots, base::largest_kept_frame + 1);
 }
 
 base::atomic<std::uint64_t>& ring::rank_of_block(std::uint64_t number) const noexcept {

@@ -34,8 +34,8 @@ using receiver = basic_receiver<T, detail::ring>;
 ///               `full`, `drop_newest` drops the new item, `drop_oldest` the oldest. The next send that takes the last free place asks for memory
 ///               again. capacity() is what was asked for.
 /// Cost          One allocation, here, for 32 places, or for `capacity` if that is less. A send that takes the last free place adds a block: of 64
-///               places, then 128, and so on up to `capacity`. That send allocates, once for each block. Blocks stay until the channel
-///               goes, and serve again. A place takes 8 bytes and the item. `how.on_full` says what a send does where there is no room;
+///               places, then 128, and so on up to `capacity`. That send allocates the block and writes each of its places; other
+///               sends wait for it. Blocks stay, and serve again. A place: 8 bytes and the item. `how.on_full` says what a full one does;
 ///               see channel::overflow.
 /// Example       examples/bounded.cpp
 template <class T>
