@@ -1,5 +1,6 @@
 // A work that has failed is tried again.
 #include "base/random.hpp"
+#include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
@@ -14,12 +15,21 @@ bool pool_core::may_try_again(work_core& w) noexcept {
   return (limit == retry_options::unlimited || e.attempt < limit) && !w.load().has(last_attempt);
 }
 
+/// No attempt follows because the job was asked to stop. Notes whether the inherited deadline is the cause: then the failure was not to be
+/// the last, and says less than the deadline. A job whose attempts were ended by stop_retry() keeps its failure.
+pool_core::on_retry pool_core::cut_off(work_core& w) noexcept {
+  const word now = w.load();
+  w.extras->was_cut_off =
+      now.has(timed_out) && !now.has(last_attempt) && w.coroutine != nullptr && w.coroutine->was_late();
+  return on_retry::never;
+}
+
 /// After a failure that need not be the last: tells of it, and sees to the next attempt.
 pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
   work_extras& e = *w.extras;
   if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
   // An attempt that begins after the deadline could do nothing.
-  if (end_if_late(w)) return on_retry::never;
+  if (end_if_late(w)) return cut_off(w);
   const std::exception_ptr thrown = w.type->exception(w.body);
   if (e.options.retry.only_if) {
     try {
@@ -32,7 +42,8 @@ pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
   tell_of_attempt(w);
   static_cast<void>(end_if_late(w));
   const word now = w.load();
-  if (now.has(last_attempt) || now.has(stop_asked) || !now.is_running()) return on_retry::never;
+  if (now.has(last_attempt) || !now.is_running()) return on_retry::never;
+  if (now.has(stop_asked)) return cut_off(w);
   ++e.attempt;
   const base::nanoseconds pause = next_pause(e);
   if (e.options.retry.where == retry_where::requeued) {
@@ -42,7 +53,7 @@ pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
       --e.attempt;
       // release. As in run(). It ends here after all, and may have to be given up.
       if (mine != nullptr) mine->job.store(&w, base::order::release);
-      return on_retry::never;
+      return cut_off(w);
     }
     give_place_on(w);
     w.retain();  // the travelling reference; the runner's own goes when it returns
@@ -62,11 +73,11 @@ pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
       sleep(w, rota::detail::saturating_deadline(base::now(), pause));
     } catch (...) {  // asked to stop: the failure was the last
       --e.attempt;
-      return on_retry::never;
+      return cut_off(w);
     }
     if (end_if_late(w)) {
       --e.attempt;
-      return on_retry::never;
+      return cut_off(w);
     }
   }
   return on_retry::here;

@@ -44,6 +44,9 @@ struct work_extras {
   timing::timer_node timeout;  // the owner: whoever brings the work into the pool; ends with the work
   timing::timer_node backoff;
   unsigned attempt = 0;
+  // No attempt follows the one that has failed, because the inherited deadline has passed. Written by the runner before the final status; read
+  // after `over`.
+  bool was_cut_off = false;
   base::nanoseconds run_time{0};
   base::time_point segment_began{};
   base::nanoseconds next_backoff{0};

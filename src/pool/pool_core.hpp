@@ -315,6 +315,7 @@ class pool_core final : public crew_client {
   void end_attempt(work_core& w) noexcept;
   void arm_timeout(work_core& w, base::time_point from) noexcept;
   [[nodiscard]] static bool may_try_again(work_core& w) noexcept;
+  [[nodiscard]] static on_retry cut_off(work_core& w) noexcept;
   on_retry try_again(work_core& w, seat* mine) noexcept;
   [[nodiscard]] static base::nanoseconds next_pause(work_extras& e) noexcept;
 

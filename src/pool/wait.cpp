@@ -1,6 +1,5 @@
 // Waiting: for a work, for several, for a pool that is idle.
 #include "pool/absence.hpp"
-#include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
 #include <rota/detail/deadline.hpp>
@@ -271,7 +270,7 @@ bool pool_core::was_called_off(const work_core& w) noexcept {
   const word now = w.load();
   if (!now.has(over) || now.is(work_status::succeeded)) return false;
   if (!now.is(work_status::failed) || root_of_failure(w) != w.id) return true;
-  return now.has(timed_out) && w.coroutine != nullptr && w.coroutine->was_late();
+  return w.extras != nullptr && w.extras->was_cut_off;
 }
 
 /// A value and an exception are the awaiting task's. That the work was called off may have the cause that ends this task, too.

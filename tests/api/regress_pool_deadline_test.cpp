@@ -619,6 +619,80 @@ task<> keeps_a_value(thread_pool& p) {
 }
 TEST(pool_deadline, does_not_replace_a_value) { with_each(keeps_a_value); }
 
+/// Awaits a job that is over, after its own deadline. Returns true if that throws the exception of the job.
+task<bool> throws_real(work<int>& job) {
+  bool is_real = false;
+  try {
+    static_cast<void>(co_await job);
+  } catch (const std::runtime_error& e) {
+    is_real = std::string_view(e.what()) == "real";
+  }
+  co_return is_real;
+}
+
+/// The job computes past the deadline, and fails: no attempt would have followed.
+task<> keeps_an_exception(thread_pool& p) {
+  bool began = false;
+  while (!began) {
+    const recorder heard(p);
+    work<int> job;
+    bool is_real = false;
+    const auto body = [&]() -> task<int> {
+      began = true;
+      until([&] { return heard.named("timed out").size() == 1; });
+      throw std::runtime_error("real");
+      co_return 1;
+    };
+    const auto waits = [&]() -> task<> {
+      job = p.submit(body);
+      job.wait();
+      is_real = co_await throws_real(job);
+    };
+    static_cast<void>(co_await timeout(2ms, waits()));
+    EXPECT_EQ(is_real, began);
+  }
+}
+TEST(pool_deadline, does_not_replace_an_exception) { with_each(keeps_an_exception); }
+
+/// A limit of the job's own ends it before the deadline. It fails then, and its awaiter looks after the deadline. Returns false if the job was late.
+task<bool> keeps_an_early_exception(thread_pool& p, std::chrono::nanoseconds limit, unsigned retries) {
+  time_point threw = time_point::max();
+  work<int> job;
+  bool is_real = false;
+  const auto at = std::chrono::steady_clock::now() + limit;
+  const auto body = [&]() -> task<int> {
+    while (!this_task::cancel_requested()) std::this_thread::yield();
+    threw = std::chrono::steady_clock::now();
+    throw std::runtime_error("real");
+    co_return 1;
+  };
+  const auto waits = [&]() -> task<> {
+    const work_options how{.timeout = 1ms, .retry = {.limit = retries}};
+    job = p.submit(body, how);
+    job.wait();
+    auto mark = p.submit(hour);
+    mark.wait();  // ended by the deadline
+    is_real = co_await throws_real(job);
+  };
+  static_cast<void>(co_await with_deadline(at, waits()));
+  const bool was_in_time = job.valid() && job.status() == work_status::failed && threw + limit / 2 < at;
+  if (was_in_time) {
+    EXPECT_TRUE(is_real);
+  }
+  co_return was_in_time;
+}
+task<> keeps_an_early_exception_at_last(thread_pool& p) {
+  for (const unsigned retries : {0U, 1U}) {
+    for (std::chrono::nanoseconds limit = 10ms;; limit *= 2) {
+      const bool was_in_time = co_await keeps_an_early_exception(p, limit, retries);
+      if (was_in_time) break;
+    }
+  }
+}
+TEST(pool_deadline, that_comes_after_a_failure_does_not_replace_it) {
+  with_each(keeps_an_early_exception_at_last);
+}
+
 /// The pool ends first.
 TEST(pool_deadline, that_comes_after_the_end_of_the_pool_changes_nothing) {
   auto p = std::make_unique<thread_pool>(pool_options{.max_threads = 1});
