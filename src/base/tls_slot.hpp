@@ -33,7 +33,7 @@ struct thread_locals {
   void* mailbox = nullptr;   // gate: the mailbox whose handler runs here
   void* seat = nullptr;      // pool: the seat of a thread of a crew's
   void* work = nullptr;      // pool: the work that runs here
-  void* helping = nullptr;   // pool: the task that waits here, or submits, while its thread runs a work
+  void* helping = nullptr;   // pool: the task that this thread is in a foreign_call inside of
   unsigned turn = 0;         // pool: which queue is next
   void* modifier = nullptr;  // channel: the innermost function of a send_modify that runs here
   unsigned guarded = 0;      // task: sections under the lock of a primitive, counted in builds with asserts

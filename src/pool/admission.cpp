@@ -112,6 +112,7 @@ pool_core::on_line pool_core::look_for_place(place_waiter& mine, bool is_forced)
 
 rejection pool_core::policy_for(const work_core& w) noexcept {
   if (options.on_full != rejection::custom) return options.on_full;
+  const foreign_call around;
   try {
     // relaxed. A report.
     const rejection chosen = options.choose_rejection(w.priority, waiting_.load(base::order::relaxed));

@@ -56,6 +56,10 @@ coroutine_part::coroutine_part(work_core& work) noexcept
     : core::scheduler{&ops_table, &work.pool->passed}, work_(work) {}
 coroutine_part::~coroutine_part() { core::unshare(locals_); }
 
+foreign_call::foreign_call() noexcept
+    : before_(std::exchange(base::this_thread_locals().helping, core::task_in_sight())) {}
+foreign_call::~foreign_call() { base::this_thread_locals().helping = before_; }
+
 /// As spawn() does. A time of another clock than the pool's says nothing here.
 void coroutine_part::inherit() noexcept {
   const core::header* const around = core::task_in_sight();

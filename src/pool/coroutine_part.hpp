@@ -33,7 +33,7 @@ class coroutine_part final : public core::scheduler {
   ~coroutine_part();
 
   /// By the thread that submits, before the work can begin: each attempt has the task locals and the deadline of the task that runs
-  /// here. A function that this thread runs while that task waits hands nothing on.
+  /// here. What this thread runs in a foreign_call hands nothing on: another work, a callback, an observer.
   void inherit() noexcept;
   /// base::never: the job has inherited none.
   [[nodiscard]] base::time_point deadline() const noexcept { return deadline_; }

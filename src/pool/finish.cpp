@@ -70,6 +70,7 @@ void pool_core::tell_of_attempt(work_core& w) noexcept {
 bool pool_core::call_back(work_core& w, const work_end& end) noexcept {
   const bool own = w.extras != nullptr && w.extras->options.callback;
   if (!own && !options.default_callback) return false;
+  const foreign_call around;
   try {
     (own ? w.extras->options.callback : options.default_callback)(end);
   } catch (...) {

@@ -1,5 +1,4 @@
 // From the first work to the end of the last: the events, the pool's own timeout, the running timer.
-#include "base/tls_slot.hpp"
 #include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/watch.hpp"
@@ -187,10 +186,11 @@ pool_core::on_execute pool_core::execute_here(work_core& w) noexcept {
   const work_core* const outer = work_here();
   const bool is_one_more = events.any() && own_desk() == nullptr && (outer == nullptr || outer->pool != this);
   if (is_one_more) count_runner(1);
-  base::thread_locals& here = base::this_thread_locals();
-  void* const before = std::exchange(here.helping, core::task_in_sight());
-  const on_execute how = execute(w);
-  here.helping = before;
+  on_execute how;
+  {
+    const foreign_call around;
+    how = execute(w);
+  }
   if (is_one_more) count_runner(~0U);
   return how;
 }

@@ -16,6 +16,19 @@ namespace rota::pool::detail {
 
 class listeners;
 
+/// As long as it exists, a coroutine job that this thread submits inherits nothing of the task that this thread runs here: what runs inside of
+/// it is no part of that task. See coroutine_part::inherit().
+class foreign_call {
+ public:
+  foreign_call() noexcept;
+  foreign_call(const foreign_call&) = delete;
+  foreign_call& operator=(const foreign_call&) = delete;
+  ~foreign_call();
+
+ private:
+  void* const before_;
+};
+
 /// A call of a handler, on the stack of the thread that makes it.
 struct handler_call {
   std::uint64_t thread;
@@ -74,6 +87,7 @@ class listeners {
  private:
   template <class F>
   void for_each(F f) noexcept {
+    const foreign_call around;
     handler_call mine{base::this_thread_id()};
     for (std::size_t i = 0;; ++i) {
       listener* const each = enter(i, mine);

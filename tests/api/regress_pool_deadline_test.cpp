@@ -426,6 +426,71 @@ TEST(pool_deadline, is_the_reason_though_the_timer_of_the_pool_is_late) {
   expect_late(job.fetch());
 }
 
+/// The awaiter calls off a job that has not begun, and so calls its callback and the observers: what these submit is not the awaiter's.
+TEST(pool_deadline, of_an_awaiter_is_not_inherited_through_a_callback_or_an_observer) {
+  work<time_point> by_callback;
+  work<time_point> by_observer;
+  work<int> job;
+  thread_pool p({.max_threads = 1, .on_unhandled = quiet});
+  class submitter final : public observer {
+   public:
+    submitter(thread_pool& p, work<time_point>& made) : p_(p), made_(made), heard_(p.subscribe(*this)) {}
+    void work_cancelled(const work_end& /*end*/) override { made_ = p_.submit(own_deadline()); }
+
+   private:
+    thread_pool& p_;
+    work<time_point>& made_;
+    subscription heard_;
+  };
+  const auto clock = std::make_unique<held_clock>(p);
+  auto busy = std::make_unique<blocker>(p);
+  {
+    const submitter hears(p, by_observer);
+    const auto waits = [&]() -> task<> {
+      const work_options how{
+          .callback = [&](const work_end& /*end*/) { by_callback = p.submit(own_deadline()); }};
+      job = p.submit(hour, how);
+      static_cast<void>(co_await job);
+    };
+    const auto root = [&]() -> task<> {
+      // On a slow machine the limit may have passed before the line that submits.
+      while (!job.valid()) static_cast<void>(co_await timeout(2ms, waits()));
+    };
+    run(root());
+  }
+  busy.reset();
+  EXPECT_EQ(by_callback.fetch().value(), time_point::max());
+  EXPECT_EQ(by_observer.fetch().value(), time_point::max());
+}
+
+/// The task that helps takes a job that is late out of its queue, and so brings it to its end.
+TEST(pool_deadline, of_a_task_that_helps_is_not_inherited_through_a_callback) {
+  thread_pool p({.max_threads = 1, .on_unhandled = quiet});
+  work<time_point> submitted;
+  const auto clock = std::make_unique<held_clock>(p);
+  auto busy = std::make_unique<blocker>(p);
+  const auto body = [&]() -> task<time_point> {
+    busy->let_go();
+    const time_point seen = co_await own_deadline();
+    co_return seen;
+  };
+  const auto helps = [&]() -> task<> {
+    EXPECT_NE(this_task::deadline(), time_point::max());
+    const work_options after{.after = {busy->handle().id()}};
+    auto last = p.submit([] {}, after);
+    last.wait(rota::help);
+    co_return;
+  };
+  const auto root = [&]() -> task<> {
+    const work_options how{.callback = [&](const work_end& /*end*/) { submitted = p.submit(body); }};
+    auto job = co_await under_limit(p, hour, how);
+    co_await sleep_for(2ms);  // the limit of 1 ms has passed
+    static_cast<void>(co_await timeout(1h, helps()));
+  };
+  run(root());
+  EXPECT_EQ(submitted.fetch().value(), time_point::max());
+}
+
 /// No cause of its own: it sees what became of the job.
 task<> is_told_outside(thread_pool& p) {
   auto job = co_await under_limit(p, hour);
