@@ -247,7 +247,8 @@ work_status pool_core::kind_of(work_core& w, const std::exception_ptr& thrown) n
   } catch (const force_stopped&) {
     return work_status::force_stopped;
   } catch (const cancelled_error&) {
-    // What it waited for was cancelled; that it was asked to stop may be why.
+    // What it waited for was cancelled. That it was asked to stop may be why; or its deadline, of which its timer has not told yet.
+    static_cast<void>(w.pool->end_if_late(w));
     const word now = w.load();
     if (now.has(force_asked)) return work_status::force_stopped;
     return now.has(stop_asked) ? work_status::stopped : work_status::failed;

@@ -491,6 +491,43 @@ TEST(pool_deadline, of_a_task_that_helps_is_not_inherited_through_a_callback) {
   EXPECT_EQ(submitted.fetch().value(), time_point::max());
 }
 
+/// What the job awaits under a shield ends for the deadline first, and the job fails with that cancellation: it is stopped in each order.
+TEST(pool_deadline, is_the_reason_though_the_job_fails_with_the_cancellation_of_another) {
+  for (const bool is_timer_late : {true, false}) {
+    thread_pool p({.max_threads = 1, .on_unhandled = quiet});
+    thread_pool other({.max_threads = 1, .on_unhandled = quiet});
+    auto clock = is_timer_late ? std::make_unique<held_clock>(p) : nullptr;
+    work<int> job;
+    bool began = false;
+    bool went_on = false;
+    const auto body = [&]() -> task<int> {
+      began = true;
+      auto inner = other.submit(hour);  // inherits the same deadline
+      const auto held = shield(1h);
+      co_return co_await inner;
+    };
+    const auto waits = [&]() -> task<int> {
+      job = p.submit(body);
+      job.wait();
+      try {
+        static_cast<void>(co_await job);
+      } catch (...) {
+        went_on = true;
+        throw;
+      }
+      co_return 1;
+    };
+    const auto root = [&]() -> task<bool> {
+      const auto end = co_await timeout(2ms, waits());
+      co_return end.has_value();
+    };
+    while (!began) EXPECT_FALSE(run(root()));
+    EXPECT_FALSE(went_on);
+    EXPECT_EQ(job.status(), work_status::stopped);
+    expect_late(job.fetch());
+  }
+}
+
 /// No cause of its own: it sees what became of the job.
 task<> is_told_outside(thread_pool& p) {
   auto job = co_await under_limit(p, hour);
