@@ -165,6 +165,7 @@ void pool_core::note_late(work_core& w) noexcept {
   if (w.load().has(stop_asked)) return;
   word seen{};
   if (!w.apply<rule::set>(seen, std::uint64_t{timed_out}) || seen.has(timed_out)) return;
+  if (!w.coroutine->is_first_to_tell()) return;
   events.tell(error_from::work_timed_out, {w.id}, [&](observer& each) { each.work_timed_out({w.id}); });
 }
 

@@ -168,7 +168,7 @@ coroutine_part::root_end coroutine_part::take_end() noexcept {
   }
   root_end how = was_cancelled ? root_end::cancelled : root_end::returned;
   // relaxed. Written before the root was unwound, which this thread has seen.
-  if (was_cancelled && deadline_ != base::never &&
+  if (was_cancelled && deadline_ != base::never && was_late() &&
       root->reason.load(base::order::relaxed) == cancel_reason::timeout)
     how = root_end::late;
   if (root != nullptr) core::drop(root);

@@ -1,6 +1,7 @@
 // What a work has that is a coroutine: a scheduler of its own, whose one thread at a time the pool provides.
 #pragma once
 
+#include "base/atomic.hpp"
 #include "base/mutex.hpp"
 #include "pool/work.hpp"
 #include "task/header.hpp"
@@ -25,6 +26,8 @@ namespace rota::pool::detail {
 //   I3  The root has the deadline in its header: its waits and its children see it as if the submitting task had spawned the root.
 //       A wait of the root may find that the deadline has passed before the timer fires. Then only the root was cancelled, and the
 //       thread that runs it writes the reason into the word of the work (root_end::late).
+//   I4  The observers hear of the deadline once (is_told_), by the first thread that acts on it: the timer, the thread that runs the job, or the one
+//       that cancels a task that awaits the job. forget_stop() takes the flags out of the word, and so cannot say whether they have heard.
 class coroutine_part final : public core::scheduler {
  public:
   explicit coroutine_part(work_core& work) noexcept;
@@ -41,6 +44,11 @@ class coroutine_part final : public core::scheduler {
   [[nodiscard]] bool is_late() noexcept;
   /// Returns true if a thread has acted on the inherited deadline, or on a later one.
   [[nodiscard]] bool was_late() const noexcept { return passed->include(deadline_); }
+  /// Returns true the first time: the caller tells the observers that the inherited deadline has passed.
+  [[nodiscard]] bool is_first_to_tell() noexcept {
+    // relaxed. It decides which thread tells, and orders nothing.
+    return !is_told_.exchange(true, base::order::relaxed);
+  }
   timing::timer_node limit;
 
   enum class [[nodiscard]] on_segment : std::uint8_t { waits, ended };
@@ -82,6 +90,7 @@ class coroutine_part final : public core::scheduler {
   std::uint32_t alive_ = 0;
   core::local_node* locals_ = nullptr;  // of the task that has submitted the work; a reference
   base::time_point deadline_ = base::never;
+  base::atomic<bool> is_told_{false};  // the observers have heard of the inherited deadline
 };
 
 void end_coroutine(coroutine_part* part) noexcept;

@@ -167,6 +167,7 @@ class pool_core final : public crew_client {
   void sleep(work_core& w, base::time_point until);
   static void on_timeout(work_core& w) noexcept;
   static void on_deadline(work_core& w) noexcept;
+  bool end_if_late(work_core& w) noexcept;
   static void on_backoff(work_core& w) noexcept;
   static void on_grace(work_core& w) noexcept;
 
@@ -401,7 +402,6 @@ class pool_core final : public crew_client {
 
   // control.cpp
   void arm_deadline(work_core& w) noexcept;
-  bool end_if_late(work_core& w) noexcept;
   void note_late(work_core& w) noexcept;
   void abandon(work_core& w) noexcept;
   void arm_grace(work_core& w) noexcept;

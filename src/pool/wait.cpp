@@ -258,7 +258,10 @@ static std::uint64_t flags_of(cancel_reason reason) noexcept {
 cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   if (is_ready()) return cancel_progress::ended;
   if (kind_ == core::join_kind::structured) {
-    static_cast<void>(target_->pool->stop(*target_, flags_of(reason)));
+    pool_core& pool = *target_->pool;
+    // A deadline that the job has inherited from this task is one deadline: the observers hear of it, in whichever order the timers fire.
+    if (reason != cancel_reason::timeout || !pool.end_if_late(*target_))
+      static_cast<void>(pool.stop(*target_, flags_of(reason)));
     return is_ready() ? cancel_progress::ended : cancel_progress::pending;
   }
   return cancel_progress::ended;

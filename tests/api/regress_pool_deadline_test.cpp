@@ -4,6 +4,7 @@
 #include <rota/cancel.hpp>
 #include <rota/error.hpp>
 #include <rota/finally.hpp>
+#include <rota/pool/this_work.hpp>
 #include <rota/pool/watch.hpp>
 #include <rota/runtime.hpp>
 #include <rota/scope.hpp>
@@ -177,14 +178,19 @@ task<work<int>> under_limit(thread_pool& p, F f) {
   co_return job;
 }
 
+std::size_t times_told(const recorder& heard, work_id id) {
+  const auto all = heard.of(id);
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const told& t) { return t.what == "timed out"; }));
+}
+
 task<> ends_alone(thread_pool& p) {
   const recorder heard(p);
   auto job = co_await under_limit(p, hour);
   job.wait();
   EXPECT_TRUE(job.status() == work_status::stopped || job.status() == work_status::cancelled);
   EXPECT_EQ(heard.ends_of(job.id()).size(), 1U);
-  const auto all = heard.of(job.id());
-  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const told& t) { return t.what == "timed out"; }), 1);
+  until([&] { return times_told(heard, job.id()) == 1; });  // perhaps after the end
   expect_late(job.fetch());
 }
 TEST(pool_deadline, ends_a_job_that_no_task_awaits) { with_each(ends_alone); }
@@ -489,6 +495,67 @@ TEST(pool_deadline, of_a_task_that_helps_is_not_inherited_through_a_callback) {
   };
   run(root());
   EXPECT_EQ(submitted.fetch().value(), time_point::max());
+}
+
+/// The awaiter is the first that hears of the deadline.
+TEST(pool_deadline, is_told_to_observers_though_the_awaiter_was_the_first) {
+  for (const bool has_begun : {true, false}) {
+    thread_pool p({.max_threads = 1, .on_unhandled = quiet});
+    const recorder heard(p);
+    work<int> job;
+    const auto clock = std::make_unique<held_clock>(p);
+    auto busy = has_begun ? nullptr : std::make_unique<blocker>(p);
+    const auto waits = [&]() -> task<> {
+      job = p.submit(hour);
+      static_cast<void>(co_await job);
+    };
+    const auto root = [&]() -> task<> {
+      while (!job.valid()) static_cast<void>(co_await timeout(2ms, waits()));
+    };
+    run(root());
+    until([&] { return times_told(heard, job.id()) == 1; });  // perhaps after the end
+    busy.reset();
+    expect_late(job.fetch());
+    EXPECT_EQ(times_told(heard, job.id()), 1U);
+  }
+}
+
+/// Waits in a job until it is asked to stop, forgets that, and is unwound all the same.
+task<int> forgets(bool& forgot) {
+  {
+    const auto held = shield(1h);
+    until([] { return this_work::stop_requested() && this_task::cancel_requested(); });
+    this_work::stop_if_requested([] { return false; });
+    forgot = true;
+  }
+  co_return co_await hour();
+}
+
+TEST(pool_deadline, is_told_once_though_the_job_forgets_it) {
+  thread_pool p({.max_threads = 1, .on_unhandled = quiet});
+  const recorder heard(p);
+  for (bool forgot = false; !forgot;) {
+    auto job = run(under_limit(p, [&] { return forgets(forgot); }));
+    expect_late(job.fetch());
+    EXPECT_EQ(times_told(heard, job.id()), 1U);
+  }
+}
+
+/// The job's own limit has passed, and the inherited one has not.
+TEST(pool_deadline, is_not_told_before_it_passes) {
+  thread_pool p({.max_threads = 1, .on_unhandled = quiet});
+  const recorder heard(p);
+  work<int> job;
+  bool forgot = false;
+  const auto submits = [&]() -> task<> {
+    const work_options how{.timeout = {1ms, on_timeout::stop, timeout_from::start}};
+    job = p.submit([&] { return forgets(forgot); }, how);
+    co_return;
+  };
+  EXPECT_TRUE(run(in_time(1h, submits())));
+  EXPECT_TRUE(job.fetch().is_cancelled());
+  EXPECT_TRUE(forgot);
+  EXPECT_EQ(times_told(heard, job.id()), 1U);
 }
 
 /// What the job awaits under a shield ends for the deadline first, and the job fails with that cancellation: it is stopped in each order.
