@@ -116,8 +116,9 @@ bool pool_core::is_failure_of_its_own(const work_core& w, work_status how) noexc
          (w.extras == nullptr || w.extras->failed_after.load(base::order::relaxed) == 0);
 }
 
-/// The pool is ending, and the job failed with a cancellation: a part of that end.
+/// Returns true if the inherited deadline has ended the attempts of the job, and if the pool is ending and the job failed with a cancellation.
 bool pool_core::is_cut_off(const work_core& w) const noexcept {
+  if (w.extras != nullptr && w.extras->was_cut_off) return true;
   // relaxed. A hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
   return closing_.load(base::order::relaxed) && core::is_cancellation(w.type->exception(w.body));
 }

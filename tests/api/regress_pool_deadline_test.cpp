@@ -712,6 +712,8 @@ task<> limits_attempts(thread_pool& p) {
     EXPECT_FALSE(went_on);
     EXPECT_EQ(without, 0);
   }
+  p.wait_idle();
+  EXPECT_EQ(p.stats().unhandled, 0U);  // no attempt was the last by its number
 }
 TEST(pool_deadline, holds_for_all_attempts_of_a_job_together) { with_each(limits_attempts); }
 
