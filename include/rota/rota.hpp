@@ -20,6 +20,7 @@
 #include <rota/task_local.hpp>
 #include <rota/this_task.hpp>
 #include <rota/time.hpp>
+#include <rota/time_limit.hpp>
 #include <rota/unix_signal.hpp>
 #include <rota/waker.hpp>
 #include <rota/when.hpp>

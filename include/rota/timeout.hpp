@@ -59,30 +59,30 @@ struct timed_result<std::expected<U, std::error_code>> {
   }
 };
 
-/// One co_await under a deadline.
-template <class A>
-class ROTA_DETAIL_AWAIT_IT with_limit final : public deadline_region {
+/// One co_await under a deadline, or under what `Region` is.
+template <class A, class Region = deadline_region>
+class ROTA_DETAIL_AWAIT_IT with_limit final : public Region {
   using shape = timed_result<await_result<A>>;
 
  public:
   template <class Limit>
-  with_limit(Limit limit, A&& work) : deadline_region(limit), inner_(std::forward<A>(work)) {}
+  with_limit(Limit limit, A&& work) : Region(limit), inner_(std::forward<A>(work)) {}
   with_limit(const with_limit&) = delete;
   with_limit& operator=(const with_limit&) = delete;
   ~with_limit() = default;
 
   void bind(activation& task) noexcept {
-    deadline_region::bind(task);
+    Region::bind(task);
     inner_.bind(task);
   }
   bool await_ready() { return inner_.await_ready(); }
   template <class Promise>
   auto await_suspend(std::coroutine_handle<Promise> frame) {
-    begin(frame.promise());
+    this->begin(frame.promise());
     return inner_.await_suspend(frame);
   }
   typename shape::type await_resume() {
-    bool in_time = end() == deadline_end::in_time;
+    bool in_time = this->end() == deadline_end::in_time;
     // What happened in the moment in which it was given up, and cannot be passed on to another waiter.
     if constexpr (requires { inner_.has_passed(); }) in_time = in_time || inner_.has_passed();
     if (in_time) return shape::in_time(inner_);
@@ -97,7 +97,7 @@ class ROTA_DETAIL_AWAIT_IT with_limit final : public deadline_region {
   }
   /// A deadline around this one passed.
   void abandon() noexcept {
-    static_cast<void>(end());
+    static_cast<void>(this->end());
     inner_.abandon();
   }
 

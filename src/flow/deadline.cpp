@@ -55,6 +55,11 @@ deadline_end deadline_region::end() noexcept {
   return stopped_here() ? deadline_end::late : deadline_end::in_time;
 }
 
+base::time_point deadline_to_inherit() noexcept {
+  const header* const me = task_in_sight();
+  return me == nullptr ? base::never : me->deadline.get();
+}
+
 expiry::expiry(base::time_point at) noexcept {
   header& me = *current_task();
   if (at <= timing::now_for(me)) {

@@ -3,6 +3,8 @@
 #include "task/header.hpp"
 #include "task/unwinder.hpp"
 
+#include <rota/detail/limit_region.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -51,8 +53,10 @@ bool unwinding() noexcept {
 }
 
 std::chrono::steady_clock::time_point deadline() noexcept {
-  const core::header* const me = core::task_in_sight();
-  return me == nullptr ? base::never : me->deadline.get();
+  core::header* const me = core::task_in_sight();
+  return me == nullptr ? base::never
+         : me->limited ? core::limit_region::deadline_in(*me)
+                       : me->deadline.get();
 }
 
 }  // namespace this_task

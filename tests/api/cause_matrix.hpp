@@ -15,6 +15,7 @@
 #include <rota/scope.hpp>
 #include <rota/stop_token.hpp>
 #include <rota/time.hpp>
+#include <rota/time_limit.hpp>
 #include <rota/when.hpp>
 
 #include <atomic>
@@ -121,6 +122,28 @@ inline task<bool> by_timeout(setting s) {
 inline task<bool> by_deadline(setting s) {
   const auto at = clock::now() + s.r.pause;
   const auto end = co_await with_deadline(at, s.work(at));
+  co_return !end.has_value();
+}
+inline task<bool> by_time_limit(setting s) {
+  const auto end = co_await timeout(time_limit(s.r.pause), s.work());
+  co_return !end.has_value();
+}
+inline task<bool> by_time_limit_at(setting s) {
+  const auto at = clock::now() + s.r.pause;
+  const auto end = co_await timeout(time_limit::at(at), s.work(at));
+  co_return !end.has_value();
+}
+/// Another task moves it: later, which changes nothing in the end, and to the past.
+inline task<bool> by_time_limit_that_moves(setting s) {
+  const time_limit limit(s.r.pause / 2);
+  const auto moves = [](time_limit of, std::chrono::microseconds after) -> task<> {
+    of.reset(1h);
+    co_await sleep_for(after);
+    of.reset(0s);
+  };
+  auto mover = spawn(moves(limit, s.r.pause));
+  const auto end = co_await timeout(limit, s.work());
+  co_await mover;
   co_return !end.has_value();
 }
 inline task<bool> by_scope(setting s) {
@@ -230,6 +253,9 @@ struct boundary {
 inline constexpr boundary boundaries[] = {
     {"timeout", "`timeout`, `with_deadline`", "`timed_out`", by_timeout, false},
     {"with_deadline", "`timeout`, `with_deadline`", "`timed_out`", by_deadline, true},
+    {"time_limit", "`timeout` of a `time_limit`", "`timed_out`", by_time_limit, false},
+    {"time_limit::at", "`timeout` of a `time_limit`", "`timed_out`", by_time_limit_at, true},
+    {"time_limit, moved", "`timeout` of a `time_limit`", "`timed_out`", by_time_limit_that_moves, false},
     {"scope::cancel()", "`scope::cancel()`", "`with_scope` returns", by_scope, false},
     {"a scope whose body throws",
      "a scope whose body throws",

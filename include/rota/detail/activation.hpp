@@ -60,6 +60,7 @@ struct activation : strand {
   local_node* locals =
       nullptr;  // bindings of task_locals in force, innermost first; inherited by the tasks that this one spawns
   base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
+  bool limited = false;                // a time_limit is in force in this task itself
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
   base::cell<bool>
       waits_out;  // under the lock of join.cpp: it unwinds, and waits for the end of the task it joined

@@ -24,7 +24,7 @@ class ROTA_API expiry {
 
 /// `work`, which ends as cancelled when `at` comes first. If it has come, `work` never starts.
 ///
-///   const auto deadline = this_task::deadline();
+///   const auto deadline = core::deadline_to_inherit();
 ///   if (deadline != time_point::max()) work = core::under_deadline(deadline, std::move(work));
 template <class T>
 task<T> under_deadline(std::chrono::steady_clock::time_point at, task<T> work) {
@@ -33,11 +33,14 @@ task<T> under_deadline(std::chrono::steady_clock::time_point at, task<T> work) {
   co_return co_await std::move(work);
 }
 
+/// Of what is spawned here. A time_limit is not inherited: it may move.
+[[nodiscard]] ROTA_API std::chrono::steady_clock::time_point deadline_to_inherit() noexcept;
+
 /// What a task that is spawned here must be wrapped in: nothing, mostly.
 template <class T>
 ROTA_DETAIL_WRAPPER task<T> inherit_deadline(task<T> work) {
   demand_work(work);
-  const auto deadline = this_task::deadline();
+  const auto deadline = deadline_to_inherit();
   if (deadline == std::chrono::steady_clock::time_point::max()) [[likely]]
     return work;
   return under_deadline(deadline, std::move(work));

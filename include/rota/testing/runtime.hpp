@@ -41,7 +41,8 @@ class ROTA_API stalled : public std::runtime_error {
 ///               that nobody takes (of a detached task, say) is thrown by the call in which it happened, the first of several,
 ///               and before one of the root; by the destructor it ends the program. A task that sleeps again and again keeps
 ///               time going: a root that waits for nothing else then never stalls. No sockets, no signals: errc::no_runtime. A
-///               blocking join() waits for ever for a task that cannot run at once: await it.
+///               blocking join() waits for ever for a task that cannot run at once: await it. Spans that are given outside of tasks to a
+///               time_limit count from the machine's clock: use time_limit::at and reset_at there.
 /// Cost          Some 100 nanoseconds a run of a task.
 /// Example       examples/test_a_task.cpp
 class ROTA_API runtime {

@@ -1,0 +1,116 @@
+// A limit on how long something may take, which can be moved while it lasts.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <rota/detail/chrono.hpp>
+#include <rota/detail/deadline.hpp>
+#include <rota/detail/limit_region.hpp>
+#include <rota/timeout.hpp>
+
+namespace rota {
+
+/// A handle to a limit that any thread may move. Copies are handles to the same limit.
+///
+///   rota::time_limit idle(30s);
+///   const auto end = co_await rota::timeout(idle, serve(connection, idle));  // timed_out, when it has passed
+///   ...
+///   idle.reset(30s);  // in serve(), for each byte that came
+///
+/// A limit that has passed stays so: `reset`, `reset_at` and `lift` return false then, and change nothing. It passes when its time has come and
+/// a timeout sees that, or a `reset`, or a task that calls `has_passed`. Of that and a move one comes first, and all that look at the limit see the
+/// same order. If several timeouts use one limit, beside each other or one after the other, it ends all of them; one that begins later ends at
+/// its first wait.
+///
+/// Threads       Any, at the same time, on different handles. One handle is used like an int.
+/// Ownership     The handles and the timeouts share the limit: it goes with the last of them.
+/// Ordering      A later time is only stored: the timer of each timeout fires, finds the later time, and is armed again. An earlier one
+///               wakes the tasks that wait.
+/// Failure       Throws std::bad_alloc. Use of an empty handle, one that was moved from, ends the program with a sentence.
+/// Cost          An allocation. `reset` to a later time: a read of the clock and a compare-exchange; to an earlier one, a lock and a wake for each
+///               timeout that waits.
+/// Example       examples/time_limit.cpp
+///
+/// A span is counted from the time of the runtime whose task calls; outside of tasks, from that of the steady clock. Under testing::runtime, whose
+/// time is virtual, code outside of its tasks uses `at`, `reset_at` and `lift`, which ask no clock, as `has_passed` does not there. Timeouts of runtimes with different clocks cannot share a limit.
+class ROTA_API time_limit {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// None, until `reset`.
+  time_limit() : time_limit(time_point::max(), time_point::min()) {}
+  /// From now on. Zero and less: it has passed.
+  template <class Rep, class Period>
+  explicit time_limit(std::chrono::duration<Rep, Period> span) : time_limit(span, now()) {}
+  template <class Duration>
+  [[nodiscard]] static time_limit at(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
+    return time_limit(detail::saturating_deadline(time), time_point::min());
+  }
+  time_limit(const time_limit& other) noexcept;
+  time_limit(time_limit&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  time_limit& operator=(time_limit other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~time_limit();
+
+  /// The limit is `span` from now, earlier or later than before. Zero and less: it passes now. False: its time had come.
+  template <class Rep, class Period>
+  bool reset(std::chrono::duration<Rep, Period> span) const noexcept {
+    const time_point here = now();
+    return move(detail::saturating_deadline(here, span), here);
+  }
+  /// The limit is `time`. Not after now: it passes when that is seen. False: it had passed.
+  template <class Duration>
+  bool reset_at(std::chrono::time_point<std::chrono::steady_clock, Duration> time) const noexcept {
+    return move(detail::saturating_deadline(time), time_point::min());
+  }
+  /// There is no limit any more, until the next `reset`. False: it had passed.
+  bool lift() const noexcept { return move(time_point::max(), time_point::min()); }
+
+  /// In a task: looks at the clock of its runtime. Outside of tasks: returns true if a timeout, a task or a `reset` has seen that it has passed.
+  [[nodiscard]] bool has_passed() const noexcept;
+  /// What was set last; that stays when it has passed. time_point::max(): there is none.
+  [[nodiscard]] time_point deadline() const noexcept;
+
+ private:
+  template <class A>
+  friend core::with_limit<A, core::limit_region> timeout(const time_limit& limit, A&& work);
+
+  template <class Rep, class Period>
+  time_limit(std::chrono::duration<Rep, Period> span, time_point now)
+      : time_limit(detail::saturating_deadline(now, span), now) {}
+  time_limit(time_point at, time_point now);
+  [[nodiscard]] static time_point now() noexcept;
+  bool move(time_point to, time_point now) const noexcept;
+  [[nodiscard]] core::limit_state* share() const noexcept;
+
+  core::limit_state* state_;
+};
+
+/// Awaits `work`, but no longer than `limit` says meanwhile: it is then unwound, as by a cancellation, and the result is `timed_out`. All
+/// that timeout(span, work) says holds here, too, but for what is inherited.
+///
+/// Inside, in this task, `this_task::deadline()` is the earliest of what the limit says now and the deadlines around it; that costs a step for each
+/// timeout, shield and scope around. Of a limit and a deadline of this task that have both passed, the outer one is reported.
+///
+/// Other tasks know nothing of the limit. When it passes, this task is unwound, and that cancels the children of scopes and of `when_*` inside, and the
+/// tasks whose handles are awaited there. A task of `spawn` does not inherit the limit: if no task awaits the handle, put a `timeout` with the
+/// same limit around its work. In a child, `this_task::deadline()` does not count the limit. If a deadline of a child passes at about the same time as the
+/// limit, the child may report its own `timed_out` first, as a value. This timeout still reports `timed_out`, when its task next waits or reaches a
+/// checkpoint; if the work ends without that, its value counts.
+///
+/// Threads       Any task of a runtime.
+/// Ownership     As timeout(span, work); shares the limit.
+/// Ordering      As timeout(span, work).
+/// Failure       As timeout(span, work). An empty handle ends the program.
+/// Cost          No allocation. If the work has to wait: a place in the list of the limit, under its lock, and a timer, which is armed again when
+///               it fires before the limit has passed.
+/// Example       examples/time_limit.cpp
+template <class A>
+core::with_limit<A, core::limit_region> timeout(const time_limit& limit, A&& work) {
+  return core::with_limit<A, core::limit_region>(limit.share(), std::forward<A>(work));
+}
+
+}  // namespace rota
