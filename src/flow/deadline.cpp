@@ -35,7 +35,6 @@ constexpr waker_vtable canceller{
 }  // namespace
 
 void deadline_region::begin(promise_base& frame) noexcept {
-  forget_past();
   if (is_relative_) goal_ = detail::saturating_deadline(timing::now_for(awaiting()), span_);
   if (goal_ != base::never && !is_covered()) enter(awaiting(), &frame, goal_);
 }

@@ -217,10 +217,9 @@ base::time_point limit_region::deadline_in(activation& task) noexcept {
 
 /// By the clock too: a thread that is busy with this task may be the one that should have fired the timer.
 bool limit_region::passed() noexcept {
-  if (is_over_) return true;
   base::time_point now = timing::now_for(task());
   if (armed_ && timer_.has_fired()) now = std::max(now, armed_at_);
-  is_over_ = limit_->passes(now);
+  is_over_ = is_over_ || limit_->passes(now);
   if (is_over_) header_of(task()).owner->passed->note(now);  // L6
   return is_over_;
 }

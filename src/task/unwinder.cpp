@@ -326,6 +326,7 @@ void region::link(activation& task, promise_base* frame) noexcept {
   forget_past();
   task_ = &task;
   frame_ = frame;
+  inner_ = nullptr;  // of a region that is linked again, and left before the one inside it
   outer_ = task.regions;
   if (outer_ != nullptr) outer_->inner_ = this;
   task.regions = this;

@@ -19,7 +19,10 @@ enum class [[nodiscard]] deadline_end : unsigned char {
 /// anyway.
 class ROTA_API deadline_region : public timed_region {
  public:
-  void bind(activation& task) noexcept { task_ = &task; }
+  void bind(activation& task) noexcept {
+    task_ = &task;
+    forget_past();  // what is done at once does not begin
+  }
 
  protected:
   explicit deadline_region(time_point at) noexcept : timed_region(kind::deadline), goal_(at) {}

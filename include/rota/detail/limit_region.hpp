@@ -28,7 +28,10 @@ class ROTA_API limit_region : public region {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  void bind(activation& task) noexcept { task_ = &task; }
+  void bind(activation& task) noexcept {
+    task_ = &task;
+    forget_past();  // what is done at once does not begin
+  }
 
   [[nodiscard]] bool passed() noexcept final;
   void watch() noexcept final;

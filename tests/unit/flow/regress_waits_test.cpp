@@ -4,6 +4,7 @@
 #include <rota/async_scope.hpp>
 #include <rota/cancel.hpp>
 #include <rota/join_set.hpp>
+#include <rota/sync/mutex.hpp>
 #include <rota/time.hpp>
 
 #include <optional>
@@ -35,6 +36,53 @@ TEST(wait_regressions, a_timeout_that_was_late_can_be_in_time_and_late_again) {
   ASSERT_TRUE(h.is_done());
   EXPECT_EQ(h.join(), "late;in time;late;in time;");
   EXPECT_EQ(s.time - begin, 30ms);
+}
+
+TEST(wait_regressions, a_timeout_that_was_late_keeps_what_it_gets_at_once_later) {
+  manual_scheduler s;
+  sync::mutex m;
+  auto work = [&m]() -> task<std::string> {
+    std::string all;
+    auto lock = m.lock();
+    auto limited = timeout(10ms, lock);
+    {
+      const auto held = co_await m.lock();
+      const auto first = co_await limited;
+      all += first ? "in time;" : "late;";
+    }
+    const auto second = co_await limited;
+    all += second ? "in time" : "late";
+    co_return all;
+  };
+  auto h = s.spawn(work);
+  s.run_with_time();
+  ASSERT_TRUE(h.is_done());
+  EXPECT_EQ(h.join(), "late;in time");
+  EXPECT_TRUE(m.try_lock().has_value());
+}
+
+// The outer one is left first. The inner one is not in force the second time, since the outer one ends it anyway.
+TEST(wait_regressions, one_timeout_in_another_and_both_again) {
+  manual_scheduler s;
+  const auto until = s.time + 15ms;
+  auto work = [&]() -> task<std::string> {
+    std::string all;
+    auto nap = sleep_for(3ms);
+    auto inner = timeout(10ms, nap);
+    auto outer = with_deadline(until, inner);
+    for (int i = 0; i < 3; ++i) {
+      nap.reset(6ms);
+      const auto end = co_await outer;
+      all += end ? "in time;" : "late;";
+    }
+    const auto rest = co_await timeout(10ms, sleep_for(20ms));
+    all += rest ? "in time" : "late";
+    co_return all;
+  };
+  auto h = s.spawn(work);
+  s.run_with_time();
+  ASSERT_TRUE(h.is_done());
+  EXPECT_EQ(h.join(), "in time;in time;late;late");
 }
 
 TEST(wait_regressions, a_timeout_that_another_covers_forgets_that_it_was_late) {

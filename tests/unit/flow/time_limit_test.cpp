@@ -591,6 +591,24 @@ TEST(time_limit, the_deadline_inside_is_what_the_limit_says_now) {
 
 // --- shields
 
+TEST(time_limit, the_deadline_counts_the_outer_limit_when_the_inner_one_has_ended) {
+  manual_scheduler s;
+  const time_point begin = s.time;
+  auto inside = [&]() -> task<bool> {
+    const auto inner = co_await timeout(time_limit::at(begin + 5ms), sleep_for_task(1ms));
+    co_return inner.has_value() && this_task::deadline() == begin + 50ms;
+  };
+  auto work = [&]() -> task<bool> {
+    auto task_inside = inside();
+    const auto end = co_await timeout(time_limit::at(begin + 50ms), std::move(task_inside));
+    co_return end.value_or(false) && this_task::deadline() == time_point::max();
+  };
+  auto h = s.spawn(work);
+  s.run_with_time();
+  ASSERT_TRUE(h.is_done());
+  EXPECT_TRUE(h.join());
+}
+
 TEST(time_limit, a_shield_holds_it_off_until_its_own_limit) {
   world w;
   auto h = w.s.spawn(
