@@ -35,8 +35,8 @@ using receiver = basic_receiver<T, detail::ring>;
 ///               again. capacity() is what was asked for.
 /// Cost          One allocation, here, for 32 places, or for `capacity` if that is less. A send that takes the last free place adds a block: of 64
 ///               places, then 128, and so on up to `capacity`. That send allocates the block and writes each of its places; other
-///               sends wait for it. Blocks stay, and serve again. A place: 8 bytes and the item. `how.on_full` says what a full one does;
-///               see channel::overflow.
+///               sends wait for it. Blocks stay, and serve again. A place: 8 bytes and the item; a block: at least 2 KiB.
+///               `how.on_full` says what a full channel does; see channel::overflow.
 /// Example       examples/bounded.cpp
 template <class T>
 [[nodiscard]] pair_of<sender<T>, receiver<T>> bounded(std::uint64_t capacity, options how = {}) {
