@@ -18,10 +18,9 @@ namespace rota {
 ///   ...
 ///   idle.reset(30s);  // in serve(), for each byte that came
 ///
-/// A limit that has passed stays so: `reset`, `reset_at` and `lift` return false then, and change nothing. It passes when its time has come and
-/// a timeout sees that, or a `reset`, or a task that calls `has_passed`. Of that and a move one comes first, and all that look at the limit see the
-/// same order. If several timeouts use one limit, beside each other or one after the other, it ends all of them; one that begins later ends at
-/// its first wait.
+/// A limit passes when its time has come, and a timeout, a `reset` or a task that calls `has_passed` sees that. A limit that has passed stays so:
+/// `reset`, `reset_at` and `lift` return false then, and change nothing. If several timeouts use one limit, it ends all of them. A timeout
+/// that begins after the passing ends at its first wait.
 ///
 /// Threads       Any, at the same time, on different handles. One handle is used like an int.
 /// Ownership     The handles and the timeouts share the limit: it goes with the last of them.
@@ -32,8 +31,9 @@ namespace rota {
 ///               timeout that waits.
 /// Example       examples/time_limit.cpp
 ///
-/// A span is counted from the time of the runtime whose task calls; outside of tasks, from that of the steady clock. Under testing::runtime, whose
-/// time is virtual, code outside of its tasks uses `at`, `reset_at` and `lift`, which ask no clock, as `has_passed` does not there. Timeouts of runtimes with different clocks cannot share a limit.
+/// In a task a span is counted from the time of the task's runtime. Outside of tasks it is counted from the steady clock. The time of a
+/// testing::runtime is virtual: outside of its tasks use `at`, `reset_at` and `lift`, which ask no clock. Timeouts of runtimes with different
+/// clocks cannot share a limit.
 class ROTA_API time_limit {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -105,8 +105,8 @@ class ROTA_API time_limit {
 /// Ownership     As timeout(span, work); shares the limit.
 /// Ordering      As timeout(span, work).
 /// Failure       As timeout(span, work). An empty handle ends the program.
-/// Cost          No allocation. If the work has to wait: a place in the list of the limit, under its lock, and a timer, which is armed again when
-///               it fires before the limit has passed.
+/// Cost          No allocation. If the work has to wait: a place in the list of the limit, under its lock; a read of the clock for each wait; and
+///               a timer, which is armed again when it fires before the limit has passed.
 /// Example       examples/time_limit.cpp
 template <class A>
 core::with_limit<A, core::limit_region> timeout(const time_limit& limit, A&& work) {

@@ -133,7 +133,7 @@ void pool_core::arm_timeout(work_core& w, base::time_point from) noexcept {
   clock.arm(w.extras->timeout,
             rota::detail::saturating_deadline(from, limit.limit),
             timer_waker<&pool_core::on_timeout>(w));
-  // acq_rel. Who brought it to its end meanwhile sees the timer; or it is seen here.
+  // acq_rel. A thread that has ended the job meanwhile sees the timer; or this thread sees the end.
   if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.extras->timeout);
 }
 
@@ -142,7 +142,7 @@ void pool_core::arm_timeout(work_core& w, base::time_point from) noexcept {
 void pool_core::arm_deadline(work_core& w) noexcept {
   w.retain();
   clock.arm(w.coroutine->limit, w.coroutine->deadline(), timer_waker<&pool_core::on_deadline>(w));
-  // acq_rel. Who brought it to its end meanwhile sees the timer; or it is seen here.
+  // acq_rel. A thread that has ended the job meanwhile sees the timer; or this thread sees the end.
   if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(w.coroutine->limit);
 }
 

@@ -249,40 +249,10 @@ TEST(chain_model, a_close_reaches_all_who_wait) {
   });
 }
 
-/// The model sees who touches it after its end, and whether there is an end.
-struct tracked {
-  explicit tracked(base::atomic<int>& alive) noexcept : alive_(&alive) { add(1); }
-  tracked(tracked&& other) noexcept : alive_(other.alive_) { add(1); }
-  tracked(const tracked&) = delete;
-  tracked& operator=(const tracked&) = delete;
-  ~tracked() { add(-1); }
-
- private:
-  // relaxed. A count of the model's.
-  void add(int n) const noexcept { alive_->fetch_add(n, base::order::relaxed); }
-  base::atomic<int>* alive_;
-};
-
 // The last receiver goes with items in two blocks, and while places are claimed that have none yet.
 TEST(chain_model, the_halves_go_in_any_order_and_take_the_items_along) {
-  expect_holds_everywhere("chain_halves", [](execution& e) {
-    auto& alive = e.make<base::atomic<int>>(0);
-    auto made = unbounded<tracked>();
-    for (int i = 0; i < 2; ++i)
-      e.thread("sender", [&alive, tx = made.sender]() mutable {
-        for (int n = 0; n < 2; ++n) static_cast<void>(tx.try_send(tracked(alive)));
-        auto gone = std::move(tx);
-      });
-    e.thread("receiver", [rx = std::move(made.receiver)]() mutable {
-      static_cast<void>(rx.try_recv());
-      auto gone = std::move(rx);
-    });
-    {
-      auto gone = std::move(made.sender);
-    }
-    // relaxed. All have ended.
-    e.finally([&alive] { check(alive.load(base::order::relaxed) == 0, "all are destroyed"); });
-  });
+  expect_holds_everywhere("chain_halves",
+                          model::halves_go_in_any_order([] { return unbounded<model::counted>(); }, 0, 2));
 }
 
 task<void> receives(shared& x) {

@@ -1,5 +1,6 @@
 // P11, the growth of a bounded channel: the bound is exact from the first moment, items stay in order, and a growth without memory changes
 // nothing else. In the model the first block has two places.
+#include "model/last_receiver.hpp"
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
@@ -334,41 +335,9 @@ TEST(channel_growth_model, a_ring_that_had_to_drop_grows_again) {
   expect_holds(short_of_memory(exhaustive("growth_after_drops")), body);
 }
 
-/// The model sees memory that is touched after its end, and whether there is an end.
-struct tracked {
-  explicit tracked(base::atomic<int>& alive) noexcept : alive_(&alive) { add(1); }
-  tracked(tracked&& other) noexcept : alive_(other.alive_) { add(1); }
-  tracked(const tracked&) = delete;
-  tracked& operator=(const tracked&) = delete;
-  ~tracked() { add(-1); }
-
- private:
-  // relaxed. A count of the model's.
-  void add(int n) const noexcept { alive_->fetch_add(n, base::order::relaxed); }
-  base::atomic<int>* alive_;
-};
-
 // The halves go in any order beside a growth, and the blocks and items with them.
 TEST(channel_growth_model, the_blocks_go_with_the_channel) {
-  const auto body = [](execution& e) {
-    auto& alive = e.make<base::atomic<int>>(0);
-    auto made = made_at_last<tracked>(3);
-    static_cast<void>(made.sender.try_send(tracked(alive)));
-    for (int i = 0; i < 2; ++i)
-      e.thread("sender", [&alive, tx = made.sender]() mutable {
-        static_cast<void>(tx.try_send(tracked(alive)));
-        auto gone = std::move(tx);
-      });
-    e.thread("receiver", [rx = std::move(made.receiver)]() mutable {
-      static_cast<void>(rx.try_recv());
-      auto gone = std::move(rx);
-    });
-    {
-      auto gone = std::move(made.sender);
-    }
-    // relaxed. All have ended.
-    e.finally([&alive] { check(alive.load(base::order::relaxed) == 0, "all are destroyed"); });
-  };
+  const auto body = model::halves_go_in_any_order([] { return made_at_last<model::counted>(3); }, 1, 1);
   expect_holds(short_of_memory(exhaustive("growth_halves")), body);
   expect_holds(at_random("growth_halves random"), body);
 }

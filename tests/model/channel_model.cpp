@@ -364,39 +364,8 @@ TEST(channel_model, a_close_reaches_who_waits_for_room) {
   expect_holds(at_random("channel_close_room random"), body);
 }
 
-/// The model sees who touches it after its end, and whether there is an end.
-struct tracked {
-  explicit tracked(base::atomic<int>& alive) noexcept : alive_(&alive) { add(1); }
-  tracked(tracked&& other) noexcept : alive_(other.alive_) { add(1); }
-  tracked(const tracked&) = delete;
-  tracked& operator=(const tracked&) = delete;
-  ~tracked() { add(-1); }
-
- private:
-  // relaxed. A count of the model's.
-  void add(int n) const noexcept { alive_->fetch_add(n, base::order::relaxed); }
-  base::atomic<int>* alive_;
-};
-
 TEST(channel_model, the_halves_go_in_any_order_and_take_the_items_along) {
-  const auto body = [](execution& e) {
-    auto& alive = e.make<base::atomic<int>>(0);
-    auto made = bounded<tracked>(2);
-    for (int i = 0; i < 2; ++i)
-      e.thread("sender", [&alive, tx = made.sender]() mutable {
-        static_cast<void>(tx.try_send(tracked(alive)));
-        auto gone = std::move(tx);
-      });
-    e.thread("receiver", [rx = std::move(made.receiver)]() mutable {
-      static_cast<void>(rx.try_recv());
-      auto gone = std::move(rx);
-    });
-    {
-      auto gone = std::move(made.sender);
-    }
-    // relaxed. All have ended.
-    e.finally([&alive] { check(alive.load(base::order::relaxed) == 0, "all are destroyed"); });
-  };
+  const auto body = model::halves_go_in_any_order([] { return bounded<model::counted>(2U); }, 0, 1);
   expect_holds(exhaustive("channel_halves"), body);
   expect_holds(at_random("channel_halves random"), body);
 }

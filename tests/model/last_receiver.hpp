@@ -1,4 +1,4 @@
-// A channel whose last receiver goes beside sends: what channel_model and chain_model have in common.
+// A channel whose halves go beside sends: what channel_model, channel_growth_model and chain_model have in common.
 #pragma once
 
 #include "model/waiting.hpp"
@@ -22,6 +22,30 @@ class counted {
  private:
   base::atomic<int>* alive_;
 };
+
+/// The halves go in any order, beside `each` sends of two senders and a receive. `make`: the channel; `first`: so many items are in it already.
+template <class Make>
+auto halves_go_in_any_order(Make make, int first, int each) {
+  return [make, first, each](testing::execution& e) {
+    auto& alive = e.make<base::atomic<int>>(0);
+    auto made = make();
+    for (int n = 0; n < first; ++n) static_cast<void>(made.sender.try_send(counted(alive)));
+    for (int i = 0; i < 2; ++i)
+      e.thread("sender", [&alive, each, tx = made.sender]() mutable {
+        for (int n = 0; n < each; ++n) static_cast<void>(tx.try_send(counted(alive)));
+        auto gone = std::move(tx);
+      });
+    e.thread("receiver", [rx = std::move(made.receiver)]() mutable {
+      static_cast<void>(rx.try_recv());
+      auto gone = std::move(rx);
+    });
+    {
+      auto gone = std::move(made.sender);
+    }
+    // relaxed. All have ended.
+    e.finally([&alive] { testing::check(alive.load(base::order::relaxed) == 0, "all are destroyed"); });
+  };
+}
 
 /// However two sends and the last receiver's end meet: an item that nobody can take is destroyed, though its sender stays. `make`: the channel.
 template <class Make>

@@ -20,8 +20,8 @@ enum class clock_mode : unsigned char {
 // PROTOCOL: virtual clock
 //   now_  nanoseconds; only grows, by compare-exchange.
 //   Whoever sees a time sees what was done before the clock came there.
-//   telling_  Guards listener_, and is held while that is told: when listen() returns, nobody calls the
-//             old one any more, so a runtime may go while another thread still moves the clock.
+//   telling_  Guards listener_, and is held while that is told: when listen() has returned, no thread calls the
+//             old one. So a runtime may go while another thread still moves the clock.
 
 /// Time that advances only when every task is blocked: a test of sleeps and timeouts runs in no time, and
 /// exactly.

@@ -150,8 +150,8 @@ TEST(growth, a_channel_of_the_largest_capacity_can_be_made) {
 }
 
 /// Senders tell their items apart by the upper half.
-void sends_all(sender<std::uint64_t> tx, std::uint64_t who, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(tx.blocking_send((who << 32U) | i), send_status::sent);
+void sends_all(sender<std::uint64_t> tx, std::uint64_t from, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(tx.blocking_send((from << 32U) | i), send_status::sent);
 }
 
 TEST(growth, threads_that_meet_while_it_grows_lose_nothing) {
@@ -161,8 +161,8 @@ TEST(growth, threads_that_meet_while_it_grows_lose_nothing) {
     std::atomic<std::uint64_t> received{0};
     {
       std::vector<std::jthread> threads;
-      for (std::uint64_t who = 0; who < 3; ++who)
-        threads.emplace_back([tx = made.sender, who] { sends_all(tx, who, count); });
+      for (std::uint64_t from = 0; from < 3; ++from)
+        threads.emplace_back([tx = made.sender, from] { sends_all(tx, from, count); });
       for (int i = 0; i < 2; ++i)
         threads.emplace_back([rx = made.receiver, &received]() mutable {
           std::array<std::uint64_t, 3> next{};
