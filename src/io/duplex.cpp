@@ -67,10 +67,10 @@ result<std::size_t> duplex_pipe::read(std::span<std::byte> into) noexcept {
   return size;
 }
 
-result<std::size_t> duplex_pipe::write(std::span<const std::byte> from) noexcept {
+result<std::size_t> duplex_pipe::write(std::span<const std::byte> from, unsigned char found) noexcept {
   const std::uint64_t seen = state();
   if ((seen & left) != 0) return std::unexpected(make_error_code(errc::closed));
-  if ((seen & (ended | gone)) != 0) return std::unexpected(std::make_error_code(std::errc::broken_pipe));
+  if (found == is_over) return std::unexpected(std::make_error_code(std::errc::broken_pipe));
   const std::size_t size = std::min(capacity_ - count_in(seen), from.size());
   if (size == 0) ROTA_FATAL("two tasks write to one end of a duplex", 0);
   const std::size_t straight = std::min(size, capacity_ - next_);
@@ -132,12 +132,13 @@ const core::wait_rules duplex_pipe::rules_of_reader{
 };
 const core::wait_rules duplex_pipe::rules_of_writer{
     .what = "duplex write",
-    .try_now = [](void* of, wait_node&) noexcept { return self(of).can_write(); },
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).can_write(me); },
     .join =
         [](void* of, wait_section& section, wait_node& me) noexcept {
           const duplex_pipe& in = self(of);
-          return self(of).join(
-              section, me, writes, [&in](std::uint64_t seen) noexcept { return in.is_writable(seen); });
+          return self(of).join(section, me, writes, [&in, &me](std::uint64_t seen) noexcept {
+            return in.find_room(seen, me);
+          });
         },
     .leave = [](void* of, wait_section&, wait_node&) noexcept { self(of).leave(writes); },
     .pass_on = [](void*, wait_node&) noexcept {},
@@ -187,8 +188,9 @@ result<std::size_t> duplex_end::try_read(std::span<std::byte> into) noexcept {
 result<std::size_t> duplex_end::try_write(std::span<const std::byte> from) noexcept {
   if (from.empty()) return 0;
   detail::duplex_pipe& to = core().read_by(1 - end_);
-  if (!to.can_write()) return std::unexpected(std::make_error_code(std::errc::operation_would_block));
-  return to.write(from);
+  core::wait_node me;
+  if (!to.can_write(me)) return std::unexpected(std::make_error_code(std::errc::operation_would_block));
+  return to.write(from, me.kind);
 }
 
 std::pair<duplex_end, duplex_end> duplex(std::size_t capacity) {

@@ -30,7 +30,7 @@ result<std::size_t> blocking_read(detail::duplex_pipe& from, std::byte& into) {
 result<std::size_t> blocking_write(detail::duplex_pipe& to, std::byte from) {
   core::wait_node me;
   static_cast<void>(core::block(to.to_write(false), me));
-  return to.write(std::span(&from, 1));
+  return to.write(std::span(&from, 1), me.kind);
 }
 
 /// Both ends, and what one of them reads from.
@@ -112,13 +112,30 @@ TEST(duplex_model, a_close_wakes_its_own_waiters) {
   });
 }
 
+// The end of the reader comes between the look at the room and the write.
+TEST(duplex_model, a_writer_that_has_found_room_writes) {
+  expect_holds_everywhere("duplex_found", [](execution& e) {
+    auto& x = e.make<joined>(std::size_t{1});
+    e.thread("writer", [&x] {
+      core::wait_node me;
+      check(x.pipe.can_write(me), "there is room, or an end");
+      const bool saw_end = x.pipe.has_ended_for_writer();
+      const std::byte one[] = {std::byte{1}};
+      const result<std::size_t> put = x.pipe.write(one, me.kind);
+      check(put.has_value() || saw_end, "an end that comes after the look is left to the next write");
+    });
+    e.thread("reader", [&x] { x.core.close(0); });
+  });
+}
+
 // What was written before the end is read, whenever that comes.
 TEST(duplex_model, bytes_before_a_close_are_read) {
   expect_holds_everywhere("duplex_drained", [](execution& e) {
     auto& x = e.make<joined>(std::size_t{2});
     e.thread("writer", [&x] {
       const std::byte two[] = {std::byte{1}, std::byte{2}};
-      check(x.pipe.write(two) == 2U, "there is room");
+      core::wait_node me;
+      check(x.pipe.can_write(me) && x.pipe.write(two, me.kind) == 2U, "there is room");
       x.core.close(1);
     });
     e.thread("reader", [&x] { x.read_to_end(1, 2); });

@@ -36,7 +36,9 @@ namespace detail {
 //       all are read-modify-writes of the word.
 //   D3  Who is called has got nothing: it looks again, and waits again if that was for another. So who is cancelled has nothing to give back.
 //   D4  What was written before the end is read before the end is seen. Nobody reads what is there when its own end is closed.
-//   D5  The last of the two ends frees both directions. Each operation is made by one who holds its end.
+//   D5  A writer that has found room writes, although an end comes before it does: whether its task goes on was asked of the room, not of the
+//       end, which the same cause may have brought about. What it found is in `kind` of its node.
+//   D6  The last of the two ends frees both directions. Each operation is made by one who holds its end.
 //   Checked: tests/model/duplex_model.cpp; held by ROTA_FATAL: two readers, or two writers, of one end.
 class ROTA_API duplex_pipe {
  public:
@@ -47,16 +49,18 @@ class ROTA_API duplex_pipe {
 
   /// False: it would have to wait.
   [[nodiscard]] bool can_read() const noexcept { return is_readable(state()); }
-  [[nodiscard]] bool can_write() const noexcept { return is_writable(state()); }
+  /// Notes in `me` what it has found.
+  [[nodiscard]] bool can_write(core::wait_node& me) const noexcept { return find_room(state(), me); }
   /// Of can_read() and can_write(): because of an end.
   [[nodiscard]] bool has_ended_for_reader() const noexcept {
     const std::uint64_t now = state();
     return (now & (ended | gone)) != 0 && count_in(now) == 0;
   }
   [[nodiscard]] bool has_ended_for_writer() const noexcept { return (state() & (ended | gone)) != 0; }
-  /// After can_read(), or a wait.
+  /// After can_read(), can_write(), or a wait.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into) noexcept;
-  [[nodiscard]] result<std::size_t> write(std::span<const std::byte> from) noexcept;
+  /// `found`: `kind` of the node.
+  [[nodiscard]] result<std::size_t> write(std::span<const std::byte> from, unsigned char found) noexcept;
 
   void end_writing() noexcept { say(ended); }
   void close_writer() noexcept { say(ended | left); }
@@ -72,6 +76,8 @@ class ROTA_API duplex_pipe {
   static constexpr std::uint64_t gone = std::uint64_t{1} << 34U;
   static constexpr std::uint64_t reads = std::uint64_t{1} << 35U;
   static constexpr std::uint64_t writes = std::uint64_t{1} << 36U;
+  static constexpr unsigned char is_over = 0;
+  static constexpr unsigned char has_room = 1;
   static const core::wait_rules rules_of_reader;
   static const core::wait_rules rules_of_writer;
 
@@ -81,8 +87,9 @@ class ROTA_API duplex_pipe {
   [[nodiscard]] static bool is_readable(std::uint64_t word) noexcept {
     return (word & (ended | gone)) != 0 || count_in(word) != 0;
   }
-  [[nodiscard]] bool is_writable(std::uint64_t word) const noexcept {
-    return (word & (ended | gone)) != 0 || count_in(word) != capacity_;
+  [[nodiscard]] bool find_room(std::uint64_t word, core::wait_node& me) const noexcept {
+    me.kind = (word & (ended | gone)) == 0 ? has_room : is_over;
+    return me.kind == is_over || count_in(word) != capacity_;
   }
   [[nodiscard]] std::uint64_t state() const noexcept {
     // acquire. Pairs with the other side's count, and with say(): the bytes, or the room, are the caller's.
@@ -151,11 +158,11 @@ class ROTA_DETAIL_AWAIT_IT duplex_write final : public core::wait_leaf {
   duplex_write(duplex_pipe& of, std::span<const std::byte> from) noexcept
       : wait_leaf(of.to_write(from.empty())), of_(&of), from_(from) {}
   bool await_ready() noexcept {
-    return try_end_here([this]() noexcept { return from_.empty() || of_->can_write(); });
+    return try_end_here([this]() noexcept { return from_.empty() || of_->can_write(node()); });
   }
   [[nodiscard]] result<std::size_t> await_resume() noexcept {
     if (from_.empty()) return 0;
-    return of_->write(from_);
+    return of_->write(from_, node().kind);
   }
 
  private:
