@@ -28,7 +28,7 @@ const core::scheduler_ops blocking_pool::ops_table{
     .admit =
         [](core::scheduler& s) noexcept {
           of(s).tasks_.note_made();
-          return of(s).tasks_.current_phase() == sched::phase::open;
+          return of(s).tasks_.takes_tasks();
         },
     .schedule = [](header& task) noexcept { pool_of(task).submit(task); },
     .reschedule = [](header& task) noexcept { pool_of(task).submit(task); },

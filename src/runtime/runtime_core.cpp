@@ -199,6 +199,7 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
   if (shut_down_) return on_shutdown::done;
   shut_down_ = true;
   const ends before = count_ends();
+  announce_end();
   tasks.set_phase(grace.count() > 0 ? sched::phase::cancelling : sched::phase::forcing);
   cancel_everything();
   wait_for_end(grace);
@@ -216,10 +217,15 @@ runtime_core::on_shutdown runtime_core::shut_down(base::nanoseconds grace, shutd
   return told;
 }
 
+/// Before any task is refused, or is cancelled because a thread has read the phase.
+void runtime_core::announce_end() noexcept {
+  tasks.set_phase(sched::phase::announcing);
+  tasks.tasks().for_each(core::announce_cancel);
+}
+
 /// Those that suspended are in the registry. The others are found when they are popped, or when they suspend.
 void runtime_core::cancel_everything() noexcept {
   tasks.wake_all();
-  tasks.tasks().for_each(core::announce_cancel);
   pass_end_on_to_each();
   threads.cancel_queued();
 }
@@ -285,7 +291,7 @@ void runtime_core::on_shield_overridden(const core::header& task) noexcept {
 void runtime_core::on_unhandled(core::header& task, std::exception_ptr what) noexcept {
   // During a shutdown a cancellation is none: what a task awaited may have been cancelled before the task itself was, by the shutdown
   // or by another task that the shutdown ended, for a reason of its own.
-  if (tasks.current_phase() != sched::phase::open && core::is_cancellation(what)) {
+  if (!tasks.takes_tasks() && core::is_cancellation(what)) {
     tasks.note_suppressed();
     return;
   }

@@ -69,6 +69,7 @@ class runtime_core {
   void connect() noexcept;
   void start_workers();
   void listen_to_clock() noexcept;
+  void announce_end() noexcept;
   void cancel_everything() noexcept;
   void pass_end_on_to_each() noexcept;
   void wait_for_end(base::nanoseconds grace) noexcept;

@@ -29,7 +29,7 @@ bool admit(core::scheduler& s) noexcept {
   worker* const here = mine(self);
   // Counted first: who counts before the phase changes is waited for, who counts after it is refused.
   here != nullptr ? here->count_spawned() : self.note_foreign_spawn();
-  return self.current_phase() == phase::open;
+  return self.takes_tasks();
 }
 
 void schedule(header& task) noexcept {
@@ -55,7 +55,7 @@ void enroll(core::scheduler& s, header& task) noexcept {
   const worker* const here = mine(self);
   self.tasks().enroll(task,
                       here != nullptr ? here->index() : static_cast<unsigned>(task.id % self.workers()));
-  // A sweep that cancels every task may have passed this list already.
+  // A sweep that announces a cancellation to every task, or cancels it, may have passed this list already.
   self.pass_end_on(task);
 }
 
@@ -127,7 +127,7 @@ const core::scheduler_ops scheduler::ops_table{
           if (worker* const here = mine(owner_of(task))) here->note_poll(task.id);
         },
     .pass_end_on = [](core::scheduler& s, header& task) noexcept { of(s).pass_end_on(task); },
-    .is_open = [](const core::scheduler& s) noexcept { return of(s).current_phase() == phase::open; },
+    .is_open = [](const core::scheduler& s) noexcept { return of(s).takes_tasks(); },
     .forked = [](core::scheduler& s) noexcept { of(s).look_after_ring(); },
     .has_waiting =
         [](core::scheduler& s) noexcept {

@@ -25,7 +25,8 @@ namespace rota::sched {
 
 /// How far a shutdown has come. It only moves forward.
 enum class phase : std::uint32_t {
-  open,        // takes tasks
+  open,  // takes tasks
+  announcing,  // the same; the tasks in the registry, and those that come into it, are told that they will be cancelled
   cancelling,  // refuses new ones; every other one is cancelled
   forcing,     // the same, and the shields that were up when that reached a task do not count
   stopping,    // all tasks have ended: the workers leave
@@ -146,6 +147,7 @@ class scheduler : public core::scheduler {
     // seq_cst. In one order with the counting of tasks and with the parking of workers.
     return phase_.load(base::order::seq_cst);
   }
+  [[nodiscard]] bool takes_tasks() const noexcept { return current_phase() < phase::cancelling; }
   void set_phase(phase p) noexcept {
     // seq_cst. A publish like any other: before the wake of every worker.
     phase_.store(p, base::order::seq_cst);
@@ -156,7 +158,9 @@ class scheduler : public core::scheduler {
     const phase now = current_phase();
     if (now == phase::open) [[likely]]
       return;
-    if (now == phase::cancelling) {
+    if (now == phase::announcing) {
+      core::announce_cancel(task);
+    } else if (now == phase::cancelling) {
       core::cancel(task, cancel_reason::shutdown);
     } else {
       core::force_end(task);

@@ -151,7 +151,7 @@ bool worker::leaves_events_where_they_are(due why) noexcept {
 }
 
 void worker::close_books() noexcept {
-  if (books_closed_ || shared_.current_phase() == phase::open) return;
+  if (books_closed_ || shared_.takes_tasks()) return;
   books_closed_ = true;
   const auto sum = [](const counter& c) { return static_cast<std::int64_t>(c.read()); };
   shared_.books().close_books(sum(counts_.spawned) - sum(counts_.ended),
@@ -336,7 +336,7 @@ bool worker::store_beside_full_ring(header& task) noexcept {
 bool worker::keeps_turn(unsigned looks) noexcept {
   if (!slot_.is_empty() || !mine_.is_empty() || !forks_.waiting.is_empty() || shared_.injector().has_items())
     return false;
-  if (shared_.current_phase() != phase::open) return false;
+  if (!shared_.takes_tasks()) return false;
   if (driver_is_due(since_driver_ + looks + 1) || looks + 1 >= budget_) return false;
   // To the watchdog it is another poll.
   note_poll(current_task_id());
@@ -474,7 +474,7 @@ header* worker::find_or_park() noexcept {
 /// of forks: who forks need not be seen by those who park (README, "Forks beside the ring").
 bool worker::sees_work() noexcept {
   const phase now = shared_.current_phase();
-  if (now == phase::stopping || (now != phase::open && !books_closed_)) return true;
+  if (now == phase::stopping || (now >= phase::cancelling && !books_closed_)) return true;
   return !slot_.is_empty() || !forks_.waiting.is_empty() || others_have_work();
 }
 

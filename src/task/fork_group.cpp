@@ -30,7 +30,6 @@ bool fork_group::start() {
     promise_base& child = *members_[i];
     const bool taken = by.ops->admit(by);
     const bool begins = taken || must_begin(child);
-    if (!taken) note_refusal(me);
     child.group = this;
     header& made = make_task_of(child, by, begins ? spawned_word : entered_word, me);
     if (begins && !taken) static_cast<void>(cancel(made, cancel_reason::shutdown));

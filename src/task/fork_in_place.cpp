@@ -316,7 +316,6 @@ header& fork_group::adopt(promise_base& child, header& base) noexcept {
   const bool taken = by.ops->admit(by);
   header& made = make_task_of(child, by, spawned_word, base);
   const cancel_reason stop = taken ? reason_around() : cancel_reason::shutdown;
-  if (!taken) note_refusal(base);
   if (stop != cancel_reason::none) {
     announce_to_tasks();
     static_cast<void>(cancel(made, stop));
@@ -330,7 +329,6 @@ header& fork_group::promote_child(header& me) noexcept {
   const bool taken = by.ops->admit(by);
   header& made = make_task_of(*members_[next_ - 1], by, entered_word, me);
   made.budget = me.budget;
-  if (!taken) note_refusal(me);
   cancel_reason stop = taken ? reason_to_stop() : cancel_reason::shutdown;
   // relaxed. Written before the word's transition.
   if (stop == cancel_reason::none && me.word.load().cancel_due()) stop = me.reason.load(base::order::relaxed);

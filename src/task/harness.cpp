@@ -191,14 +191,7 @@ unsigned run_entry(header& task) noexcept {
   return 0;
 }
 
-void note_refusal(header& parent) noexcept {
-  if (!parent.owner->ops->is_open(*parent.owner)) announce_cancel(parent);
-}
-
 void abandon(header& task, cancel_reason reason) noexcept {
-  header* const here = task_around();
-  // Before anything goes that others may be waiting for.
-  if (reason == cancel_reason::shutdown && here != nullptr) note_refusal(*here);
   cancel_reason none = cancel_reason::none;
   // relaxed. The first reason stands. failure: relaxed. Then somebody else's does.
   task.reason.compare_exchange_strong(none, reason, base::order::relaxed, base::order::relaxed);

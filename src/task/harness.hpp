@@ -16,10 +16,6 @@ void park(header& task) noexcept;
 /// Takes an entry that came out of a queue, and runs the task if it is runnable. 0: the entry was stale.
 unsigned run_entry(header& task) noexcept;
 
-/// A runtime that shuts down has refused a task of `parent`. If that is the parent's own runtime, the parent is cancelled for certain, and the
-/// refusal is an effect of that: the cancellation is announced to it before it can see the refusal.
-void note_refusal(header& parent) noexcept;
-
 /// Ends a task that will never run: its frames are destroyed, its outcome is `cancelled`. The word is `running`.
 void abandon(header& task, cancel_reason reason) noexcept;
 

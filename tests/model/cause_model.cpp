@@ -196,35 +196,5 @@ TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
   expect_unseen("cause_scope_event", false);
 }
 
-// --- a shutdown that refuses a child before it has cancelled the parent
-
-task<void> ends_at_once() { co_return; }
-
-/// Has suspended, so that it is in the registry. 1: the child has ended by itself.
-task<int> joins_one_that_may_be_refused(causes& x) {
-  co_await yield();
-  auto work = spawn(ends_at_once());
-  const outcome<void> end = co_await work.result();
-  if (end.is_cancelled()) ++x.seen;
-  co_return 1;
-}
-
-TEST(cause_model, a_shutdown_refuses_the_child_of_a_task_that_it_cancels_later) {
-  expect_holds_everywhere("cause_refusal", [](execution& e) {
-    auto& x = e.make<causes>();
-    x.s.expect_shutdown();
-    start(e, x, 1, joins_one_that_may_be_refused(x));
-    e.thread("shutdown", [&x] {
-      x.s.refuse_tasks();
-      x.parent->cancel(cancel_reason::shutdown);
-    });
-    e.finally([&x] {
-      const int end = end_of_parent(x);
-      check(end == 1 || end == -1, "it has ended by itself, or was cancelled");
-      check(x.seen == 0, "no task sees that its child was refused");
-    });
-  });
-}
-
 }  // namespace
 }  // namespace rota::model

@@ -45,8 +45,6 @@ class model_scheduler {
     base::atomic<std::uint32_t> pushes{0};
     // One more for the model_scheduler itself. relaxed would do: acq_rel, since the last one frees.
     base::atomic<int> owners{1};
-    bool may_refuse = false;
-    base::atomic<bool> refuses{false};
     model_scheduler* outside = nullptr;
   };
 
@@ -108,14 +106,6 @@ class model_scheduler {
     }
   }
 
-  /// Before the first task. So models without a shutdown have no further operations to explore.
-  void expect_shutdown() { core_->may_refuse = true; }
-  /// By one thread: refuses new tasks, as a shutdown does before it cancels those that are there.
-  void refuse_tasks() {
-    // seq_cst. The phase of the real scheduler has this order.
-    core_->refuses.store(true, base::order::seq_cst);
-  }
-
   [[nodiscard]] static bool is_worker() noexcept { return base::this_thread_locals().worker != nullptr; }
 
   // Plain: a model has one thread of the machine, and nobody decides by these.
@@ -170,11 +160,6 @@ class model_scheduler {
     base::futex_wake(&c.pushes, 1);
   }
 
-  static bool is_open(const core_type& c) noexcept {
-    // seq_cst. See refuse_tasks().
-    return !c.may_refuse || !c.refuses.load(base::order::seq_cst);
-  }
-
   static void forget(core_type& c) noexcept {
     // acq_rel. release: my last use happens before the end. acquire: and everybody else's.
     if (c.owners.fetch_sub(1, base::order::acq_rel) != 1) return;
@@ -193,7 +178,7 @@ inline constexpr core::scheduler_ops model_scheduler::table{
           // relaxed. The caller is an owner.
           of(s).owners.fetch_add(1, base::order::relaxed);
           ++of(s).outside->admitted;
-          return is_open(of(s));
+          return true;
         },
     .schedule = push,
     .reschedule = push,
@@ -226,7 +211,6 @@ inline constexpr core::scheduler_ops model_scheduler::table{
       return *of(s).timers;
     },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
-    .is_open = [](const core::scheduler& s) noexcept { return is_open(of(s)); },
     .forked = [](core::scheduler& s) noexcept { tell(of(s)); },
     .draw = [](core::scheduler&) noexcept { return std::uint64_t{testing::choose(2)}; },
     .freed =

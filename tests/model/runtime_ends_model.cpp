@@ -5,6 +5,7 @@
 #include "sched/ledger.hpp"
 #include "task/header.hpp"
 
+#include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
 #include <rota/testing/explore.hpp>
 #include <rota/testing/virtual_clock.hpp>
@@ -113,6 +114,70 @@ task<> ends_when_children_are_refused(signal& in) {
   co_return;
 }
 
+/// Its helper may be refused, or cancelled as soon as a worker takes it.
+task<> sends_until_the_end(bool& saw_the_end) {
+  auto [to, from] = channel::unbounded<int>();
+  spawn([](channel::unbounded_receiver<int> end) -> task<> {
+    static_cast<void>(co_await end.recv());
+  }(std::move(from)))
+      .detach();
+  signal never;
+  while (!saw_the_end && !this_task::cancel_requested()) {
+    const channel::send_status how = co_await to.send(1);
+    if (how != channel::send_status::sent) saw_the_end = true;
+    never.wait(testing::now() + 1ms);
+  }
+}
+/// It is in the registry before `in` is raised.
+task<> sends(signal& in, bool& saw_the_end) {
+  const guest here;
+  co_await sleep_for(1ms);
+  in.raise();
+  co_await sends_until_the_end(saw_the_end);
+}
+/// It comes into the registry afterwards.
+task<> sends_late(signal& in, bool& saw_the_end) {
+  const guest here;
+  in.raise();
+  co_await sleep_for(1ms);
+  co_await sends_until_the_end(saw_the_end);
+}
+/// The same of a closure.
+task<> calls_until_the_end(signal& in, bool& saw_the_end) {
+  const guest here;
+  co_await sleep_for(1ms);
+  in.raise();
+  auto work = spawn_blocking([] {});
+  const outcome<void> end = co_await work.result();
+  if (end.is_cancelled()) saw_the_end = true;
+}
+
+void an_end_is_unseen(const char* name, task<> (*work)(signal&, bool&), const runtime_options& options) {
+  const auto body = [work, options](execution& e) {
+    e.thread("root", [work, options] {
+      runtime rt(options);
+      signal in;
+      bool saw_the_end = false;
+      rt.spawn(work(in, saw_the_end)).detach();
+      in.wait();
+      (void)rt.shutdown(testing::choose(2) * 1h);
+      check(!saw_the_end, "no task acts on an end that the shutdown has brought about");
+    });
+  };
+  expect_holds(whole(name), body);
+}
+
+// The shutdown announces itself to every task before the first one is refused, or is cancelled by a thread that has read the phase.
+TEST(runtime_ends_model, a_sender_goes_with_its_receiver) {
+  an_end_is_unseen("ends_sender", sends, two_workers());
+}
+TEST(runtime_ends_model, a_sender_that_suspends_late_goes_with_its_receiver) {
+  an_end_is_unseen("ends_late_sender", sends_late, two_workers());
+}
+TEST(runtime_ends_model, an_awaiter_goes_with_its_closure) {
+  an_end_is_unseen("ends_awaiter", calls_until_the_end, one_worker());
+}
+
 // The shutdown reaches a task once: it does not end what it has begun.
 void a_clean_up_has_its_limit(const char* name, task<> (*work)(signal&)) {
   const auto body = [work](execution& e) {
@@ -142,7 +207,7 @@ struct cancels_at_its_end {
   ~cancels_at_its_end() { (void)core::cancel(*whom, cancel_reason::user); }
 };
 
-// The root of block_on(): no worker takes it out of a queue. Another task, which the shutdown has reached, cancels it.
+// The root of block_on(): no worker takes it out of a queue. Another task, which a worker has cancelled because of the phase, cancels it.
 TEST(runtime_ends_model, a_clean_up_of_a_root_has_its_limit) {
   const auto body = [](execution& e) {
     auto& in = e.make<signal>();
@@ -165,10 +230,11 @@ TEST(runtime_ends_model, a_clean_up_of_a_root_has_its_limit) {
         auto canceller = spawn(
             [](core::header* whom) -> task<> {
               const cancels_at_its_end here{whom};
+              for (int turns = 0; turns < 4; ++turns) co_await yield();
               co_await sleep_for(1h);
             },
             core::current_task());
-        co_await sleep_for(1ms);
+        co_await yield();
         in.raise();
         co_await sleep_for(1h);
       };

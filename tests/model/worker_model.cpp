@@ -62,8 +62,16 @@ struct house {
 
   /// What runtime::shutdown does, without its pool.
   void shut_down() {
+    refuse_tasks();
+    end_tasks();
+  }
+  void refuse_tasks() {
+    tasks.set_phase(phase::announcing);
+    tasks.tasks().for_each(core::announce_cancel);
     tasks.set_phase(phase::cancelling);
     tasks.wake_all();
+  }
+  void end_tasks() {
     tasks.tasks().act_on_each([](core::header& task) { core::cancel(task, cancel_reason::shutdown); });
     check(tasks.books().wait_until_none(base::never), "every task ends");
     check(tasks.clocks().counts().armed == tasks.clocks().counts().fired + tasks.clocks().counts().cancelled,
@@ -280,6 +288,29 @@ TEST(worker_model, a_look_at_the_driver_leaves_a_poller_behind) {
 }
 
 task<int> number(int n) { co_return n; }
+
+/// It comes into the registry at its yield if another task waits.
+task<> hears_before_tasks_are_refused(house& h) {
+  co_await yield();
+  if (h.tasks.takes_tasks()) co_return;
+  check(core::current_task()->may_have_to_stop(), "it looks at the phase itself, or was told");
+}
+
+TEST(worker_model, a_task_that_enrols_beside_a_shutdown_is_told_of_it) {
+  const auto body = [](execution& e) {
+    house& h = furnish(e, 1);
+    e.thread("main", [&h] {
+      auto one = core::spawn_on(h.tasks, hears_before_tasks_are_refused(h));
+      auto other = core::spawn_on(h.tasks, hears_before_tasks_are_refused(h));
+      h.refuse_tasks();
+      static_cast<void>(one.wait_for(std::chrono::hours(1)));
+      static_cast<void>(other.wait_for(std::chrono::hours(1)));
+      h.end_tasks();
+    });
+  };
+  expect_holds(exhaustive("worker_told_dfs", 2), body);
+  expect_holds(hurried("worker_told"), body);
+}
 
 // A foreign thread spawns while the scheduler shuts down: what was accepted ends, what was refused is cancelled, and the
 // memory of all comes back.

@@ -12,7 +12,9 @@
    pooled                          blocking_pool::take(), run_closure(), end(); crew::sleep(), depart(), forget(); blocking_pool::gone()
    behind                          blocking_pool::leaves_behind() in crew::stop(): who is inside of a closure is not joined
    pass_end_on()                   scheduler::pass_end_on(): of tasks in the registry, of one that enrols, of one that a worker takes
-   main                            runtime_core::shutdown(): cancel_everything(), wait_for_end(), stop_threads(); let_go()
+   settled[t] = true               the return of core::enroll_once(): from there on a task goes by what is announced to it
+   has_an_effect()                 a task is cancelled, or refused: another one may see it, so all that are settled have been told
+   main                            runtime_core::shutdown(): announce_end(), cancel_everything(), wait_for_end(), stop_threads(); let_go()
 
    Sequentially consistent only. Left out: how a worker sleeps (src/sched/models/park.pml; here it waits for what its second
    look would see); tasks that wait for a closure, and may survive; handles of tasks.
@@ -24,6 +26,7 @@
          fails -DNW=2 -DNT=1 -DNC=0 -DREAD_FIRST                admit() looks at the phase before it counts
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_BIAS                   open books do not keep a balance from zero
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_SECOND_LOOK            who enrols does not look at the phase
+         fails -DNW=2 -DNT=1 -DNC=0 -DNO_ANNOUNCING             the phase is cancelling before the first task is told
          fails -DNW=2 -DNT=1 -DNC=0 -DLATE_WITHDRAW             a task leaves the registry after its end was counted
          fails -DNW=2 -DNT=1 -DNC=0 -DNO_FORCE                  shields outlast the grace
          fails -DNW=1 -DNT=1 -DNC=1 -DNO_FLAG                   submit() does not ask whether the queue was emptied for good
@@ -34,9 +37,9 @@
 #else
 #define bias 20
 #endif
-mtype = { open, cancelling, forcing, stopping, unborn, queued, running, suspended, ended };
+mtype = { open, announcing, cancelling, forcing, stopping, unborn, queued, running, suspended, ended };
 mtype phase = open, word[TASKS] = unborn;
-bool cancelled[TASKS], shielded[TASKS], listed[TASKS];
+bool cancelled[TASKS], shielded[TASKS], listed[TASKS], announced[TASKS], settled[TASKS];
 short alive = bias * NW, memories = bias * (NW + 1) + NT + NC;  /* runtime_handles */
 byte living, roles = NW, threads = NW, busy, behind, closures;
 bool none, gone, pool_cancelling, pool_stopping;
@@ -44,19 +47,23 @@ bool none, gone, pool_cancelling, pool_stopping;
 #define any_queued (word[0] == queued || word[1] == queued || word[2] == queued || word[3] == queued)
 #define any_listed (listed[0] || listed[1] || listed[2] || listed[3])
 #define to_end(t) (cancelled[t] && !shielded[t])
+#define is_told(t) (!settled[t] || !listed[t] || announced[t])
+#define takes_tasks (phase == open || phase == announcing)
+inline has_an_effect() { assert(is_told(0) && is_told(1) && is_told(2) && is_told(3)) }
 inline lower_alive(by) { atomic { assert(!gone); alive = alive - (by); none = none || alive == 0 } }
 inline lower_memory(by) { atomic { assert(!gone); memories = memories - (by); gone = memories == 0 } }
 inline pass_end_on(t) {
   if :: phase == open
-     :: phase == cancelling -> atomic { cancelled[t] = true; if :: word[t] == suspended && !shielded[t] -> word[t] = queued :: else fi }
-     :: phase == forcing -> atomic { cancelled[t] = true; shielded[t] = false; if :: word[t] == suspended -> word[t] = queued :: else fi }
+     :: phase == announcing -> announced[t] = true
+     :: phase == cancelling -> atomic { has_an_effect(); announced[t] = true; cancelled[t] = true; if :: word[t] == suspended && !shielded[t] -> word[t] = queued :: else fi }
+     :: phase == forcing -> atomic { has_an_effect(); announced[t] = true; cancelled[t] = true; shielded[t] = false; if :: word[t] == suspended -> word[t] = queued :: else fi }
      :: phase == stopping
   fi }
 inline to_each() { do :: t < TASKS -> if :: listed[t] -> pass_end_on(t) :: else fi; t++ :: else -> t = 0; break od }
 inline raise_shield() {                           /* one that is raised later has a limit of its own */
   if :: atomic { shielded[t] = phase != forcing } :: skip fi }
 inline spawned() { atomic { assert(!gone); alive++; memories++ } }
-inline look_at_phase() { atomic { assert(!gone); yes = phase == open; if :: yes -> living++ :: else fi } }
+inline look_at_phase() { atomic { assert(!gone); yes = takes_tasks; if :: yes -> living++ :: else has_an_effect() fi } }
 
 proctype outside(byte t) { bool yes;
 #ifdef READ_FIRST
@@ -85,7 +92,7 @@ inline end_task() {
 
 proctype worker() { byte t; bool yes, closed; short my_alive, my_memory;
   do :: phase == stopping -> break
-     :: phase != open && !closed -> close_books()
+     :: !takes_tasks && !closed -> close_books()
      :: atomic { any_queued -> t = 0; do :: word[t] != queued -> t++ :: else -> break od; word[t] = running };
         pass_end_on(t);
         if :: to_end(t) -> end_task()
@@ -97,6 +104,7 @@ proctype worker() { byte t; bool yes, closed; short my_alive, my_memory;
 #ifndef NO_SECOND_LOOK
                             pass_end_on(t);
 #endif
+                            settled[t] = true;
                             raise_shield();
                             atomic { if :: to_end(t) -> word[t] = queued :: else -> word[t] = suspended fi }
                       fi fi; t = 0
@@ -105,7 +113,7 @@ proctype worker() { byte t; bool yes, closed; short my_alive, my_memory;
   roles--; pool_stopping; atomic { assert(!gone); threads-- } }
 
 proctype closure() { bool yes;
-  atomic { assert(!gone); memories++ }; atomic { assert(!gone); yes = phase == open };
+  atomic { assert(!gone); memories++ }; atomic { assert(!gone); yes = takes_tasks };
   if :: yes -> atomic { assert(!gone);            /* under the pool's lock */
 #ifndef NO_FLAG
           if :: pool_cancelling -> yes = false :: else fi;
@@ -129,6 +137,9 @@ proctype pooled() { bool mine, lost;
 active proctype main() { byte t;
   atomic { do :: t < NW -> run worker(); t++ :: else -> break od; t = 0;
            do :: t < NT -> run outside(t); t++ :: else -> break od; t = 0; if :: NC > 0 -> run closure() :: else fi };
+#ifndef NO_ANNOUNCING
+  phase = announcing; do :: t < TASKS -> if :: listed[t] -> announced[t] = true :: else fi; t++ :: else -> t = 0; break od;
+#endif
 #ifdef NO_FORCE
   phase = cancelling;
 #else

@@ -1,5 +1,6 @@
 // What a task does with the end of another one, after others have acted on a deadline that holds for it: by a clock that is moved by hand.
 #include "support/manual_scheduler.hpp"
+#include "task/header.hpp"
 
 #include <rota/cancel.hpp>
 #include <rota/finally.hpp>
@@ -164,7 +165,7 @@ TEST(cause, a_task_that_never_suspended_hears_of_a_shutdown_at_an_event_that_is_
   EXPECT_EQ(seen, 0);
 }
 
-// The shutdown refuses new tasks a moment before it tells those that are there.
+// The shutdown refuses new tasks a moment before it cancels those that are there.
 TEST(cause, a_task_in_the_registry_does_not_see_a_refusal_before_its_own_cancellation) {
   manual_scheduler s;
   int seen = 0;
@@ -202,16 +203,24 @@ struct refused_group {
   int seen = 0;
   join_handle<void> end;
 
+  core::header* parent = nullptr;
+
   explicit refused_group(bool in_place) { s.forks_in_place = in_place; }
 
+  /// As a shutdown does: it announces itself before it refuses.
+  void close() {
+    core::announce_cancel(*parent);
+    s.closed = true;
+  }
   task<> awaits_one_that_closes() {
     co_await sleep_for(1ms);
-    const auto closes = [](manual_scheduler& of) -> task<int> {
-      of.closed = true;
+    parent = core::current_task();
+    const auto closes = [](refused_group& of) -> task<int> {
+      of.close();
       co_await yield();
       co_return 1;
     };
-    const auto [x] = co_await when_all_settled(closes(s));
+    const auto [x] = co_await when_all_settled(closes(*this));
     if (x.is_cancelled()) ++seen;
   }
   static task<int> yields() {
@@ -224,14 +233,16 @@ struct refused_group {
   }
   task<> awaits(task<int> first, task<int> second) {
     co_await sleep_for(1ms);
+    parent = core::current_task();
     const auto [x, y] = co_await when_all_settled(std::move(first), std::move(second));
     if (x.is_cancelled() || y.is_cancelled()) ++seen;
   }
   /// What awaits the handle must begin although it is refused, since it has to ask the other task to stop.
   task<> awaits_a_handle() {
     co_await sleep_for(1ms);
+    parent = core::current_task();
     auto work = rota::spawn(waits());
-    s.closed = true;
+    close();
     const auto [x] = co_await when_all_settled(std::move(work));
     if (x.is_cancelled()) ++seen;
   }
@@ -262,7 +273,7 @@ TEST(cause, a_child_in_line_that_is_refused_as_a_task_is_not_seen_before_the_shu
   refused_group x(true);
   x.start(x.awaits(refused_group::yields(), refused_group::yields()));
   x.s.run_one();
-  x.s.closed = true;
+  x.close();
   x.expect_unseen();
 }
 
