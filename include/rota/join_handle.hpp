@@ -51,12 +51,14 @@ class ROTA_API join_leaf : public leaf {
   bool start_beside() override;
   const void* check_beside() override;
   void lose() noexcept override;
-  bool announce_cancel(cancel_reason reason) noexcept override;
+  void announce_cancel() noexcept override;
+  bool begin_cancel(cancel_reason reason) noexcept override;
   [[nodiscard]] header*& target() const noexcept { return target_; }
 
  private:
   bool claim() noexcept;
   bool register_here() noexcept;
+  [[nodiscard]] bool must_be_cancelled() const noexcept;
 
   header*& target_;
   join_kind kind_;

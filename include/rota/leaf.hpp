@@ -81,9 +81,11 @@ class ROTA_API leaf {
   virtual const void* check_beside();
   /// It was started beside others, and one of these was faster: takes the wait back, at once; what was waited for goes on.
   virtual void lose() noexcept;
-  /// It was, or was to be, started beside others, and all of them are cancelled, one after the other. True: it must be, even if it was not
-  /// started yet.
-  virtual bool announce_cancel(cancel_reason reason) noexcept;
+  /// It was, or was to be, started beside others, and all of them are cancelled, one after the other. Each of them hears of it first, and
+  /// tells what it waits for.
+  virtual void announce_cancel() noexcept;
+  /// Then this. True: it must be cancelled, even if it was not started yet.
+  virtual bool begin_cancel(cancel_reason reason) noexcept;
 
   /// A waker for the task that awaits this leaf. Owns a reference: wake it, or drop it.
   [[nodiscard]] waker make_waker() const noexcept;

@@ -156,7 +156,10 @@ cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
     if (cases_[i] == nullptr) continue;
     // A case behind the one that has won was not started.
     at(i).bind(task());
-    if (at(i).announce_cancel(reason)) started_ |= bit(i);
+    at(i).announce_cancel();
+  }
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    if (cases_[i] != nullptr && at(i).begin_cancel(reason)) started_ |= bit(i);
   }
   phase_ = phase::ends;
   return end_cases() ? cancel_progress::ended : cancel_progress::pending;

@@ -106,10 +106,13 @@ void reply_core::sleep_until(base::time_point deadline) noexcept {
   static_cast<void>(base::futex_wait(word_, seen, deadline));
 }
 
-void reply_core::demand_reply() const {
+bool reply_core::was_abandoned() const noexcept {
   // relaxed. It is over, as the caller has seen.
-  if ((word_.load(base::order::relaxed) & phase) == phase_closed)
-    throw error(errc::closed, "an actor has ended before it replied");
+  return (word_.load(base::order::relaxed) & phase) == phase_closed;
+}
+
+void reply_core::demand_reply() const {
+  if (was_abandoned()) throw error(errc::closed, "an actor has ended before it replied");
 }
 
 bool reply_core::begin() noexcept {

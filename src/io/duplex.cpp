@@ -70,7 +70,8 @@ result<std::size_t> duplex_pipe::read(std::span<std::byte> into) noexcept {
 result<std::size_t> duplex_pipe::write(std::span<const std::byte> from, unsigned char found) noexcept {
   const std::uint64_t seen = state();
   if ((seen & left) != 0) return std::unexpected(make_error_code(errc::closed));
-  if (found == is_over) return std::unexpected(std::make_error_code(std::errc::broken_pipe));
+  if ((seen & ended) != 0 || found == is_over)
+    return std::unexpected(std::make_error_code(std::errc::broken_pipe));
   const std::size_t size = std::min(capacity_ - count_in(seen), from.size());
   if (size == 0) ROTA_FATAL("two tasks write to one end of a duplex", 0);
   const std::size_t straight = std::min(size, capacity_ - next_);

@@ -152,8 +152,8 @@ class scheduler : public core::scheduler {
     // seq_cst. A publish like any other: before the wake of every worker.
     phase_.store(p, base::order::seq_cst);
   }
-  /// Once the end has begun: cancels the task; while the end is forced, whatever shields are up. Of several such calls for a task in the latter
-  /// phase the first one counts.
+  /// Once the end is announced: tells the task. Once it has begun: cancels the task; while the end is forced, whatever shields are up. Of several
+  /// such calls for a task in the last phase the first one counts.
   void pass_end_on(core::header& task) const noexcept {
     const phase now = current_phase();
     if (now == phase::open) [[likely]]

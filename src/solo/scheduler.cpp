@@ -57,6 +57,7 @@ const core::scheduler_ops scheduler::ops_table{
     .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& { return of(s).shard_; },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
     .blocking = [](core::scheduler& s) noexcept { return &s; },  // it has one thread, and that may block
+    .is_open = [](const core::scheduler& s) noexcept { return !of(s).closing_; },
     .run_another =
         [](core::scheduler& s, base::time_point limit) noexcept {
           return !of(s).running_ && (of(s).run_one() || of(s).move_to_next_timer(limit));

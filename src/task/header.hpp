@@ -221,7 +221,8 @@ inline void wake(header& task) noexcept {
 //   A canceller of several tasks announces the cancellation to each of them, and only then cancels the first one. A task that has seen an
 //   end (leaf::is_discardable), and finds that its cancellation was announced, does not go on at step 3. It suspends until it is cancelled,
 //   which wakes it. It has no effects before. So no task sees an effect before the cancellation was announced to it.
-//   An announcement is a relaxed store, and is never taken back. The canceller holds the family's lock, or a reference to each task.
+//   An announcement is a relaxed store, and is never taken back. The canceller holds the family's lock, or a reference to each task;
+//   a shutdown holds the lock of the registry's shard, or is the thread that enrols the task or has taken it out of a queue.
 inline void announce_cancel(header& task) noexcept {
   // relaxed. The cancellation of the first task comes later in the same thread, by a read-modify-write of its word.
   task.announced.store(true, base::order::relaxed);
@@ -257,7 +258,7 @@ inline void forget_birth(header& task) noexcept {
 }
 
 /// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield: a shutdown that has
-/// begun reaches it here, and does not override that shield later.
+/// begun, and is not just announced, reaches it here, and does not override that shield later.
 inline void enroll_once(header& task) noexcept {
   if (task.shard != header::not_enrolled) return;
   task.owner->ops->enroll(*task.owner, task);

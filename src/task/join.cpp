@@ -218,8 +218,16 @@ void join_leaf::lose() noexcept {
 }
 
 /// All of them hear of it before the first is waited for.
-bool join_leaf::announce_cancel(cancel_reason reason) noexcept {
-  if (kind_ == join_kind::detached || target_ == nullptr || is_complete(*target_)) return false;
+bool join_leaf::must_be_cancelled() const noexcept {
+  return kind_ != join_kind::detached && target_ != nullptr && !is_complete(*target_);
+}
+
+void join_leaf::announce_cancel() noexcept {
+  if (must_be_cancelled()) core::announce_cancel(*target_);
+}
+
+bool join_leaf::begin_cancel(cancel_reason reason) noexcept {
+  if (!must_be_cancelled()) return false;
   cancel_task(*target_, reason);
   return true;
 }

@@ -50,7 +50,8 @@ waker leaf::make_waker() const noexcept { return core::make_waker(core::header_o
 bool leaf::start_beside() { return start(); }
 const void* leaf::check_beside() { return nullptr; }
 void leaf::lose() noexcept { static_cast<void>(try_cancel(cancel_reason::none)); }
-bool leaf::announce_cancel(cancel_reason /*reason*/) noexcept { return false; }
+void leaf::announce_cancel() noexcept {}
+bool leaf::begin_cancel(cancel_reason /*reason*/) noexcept { return false; }
 
 void leaf::charge_more(std::size_t operations) noexcept {
   const std::size_t left = task_->budget;

@@ -96,7 +96,8 @@ struct scheduler_ops {
   void (*held)(scheduler& self) noexcept = [](scheduler&) noexcept {};
   /// The task that runs on this thread is another one from now on: reports say so.
   void (*runs)(header& task) noexcept = [](header&) noexcept {};
-  /// The task is about to begin a clean-up: if the scheduler's end has begun, it reaches the task now, and does not end that clean-up later.
+  /// The task is about to begin a clean-up: if the scheduler's end has begun, it reaches the task now, and does not end that clean-up later. If the
+  /// end is only announced, the task is told that, and the clean-up is one that began before the end.
   void (*pass_end_on)(scheduler& self, header& task) noexcept = [](scheduler&, header&) noexcept {};
   /// Would admit() say yes now? Nothing is counted.
   bool (*is_open)(const scheduler& self) noexcept = [](const scheduler&) noexcept { return true; };

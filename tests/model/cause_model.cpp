@@ -1,8 +1,10 @@
 // One cause that ends several tasks, delivered to them in every order: the boundary of the cause reports it, and no task sees, at a join
 // or by what it receives, the end of another one for a cause that holds for itself. The real task core and the real scope run.
+#include "base/futex.hpp"
 #include "flow/brood.hpp"
 #include "model/parent_and_children.hpp"
 
+#include <rota/channel/select.hpp>
 #include <rota/join_set.hpp>
 #include <rota/scope.hpp>
 #include <rota/spawn.hpp>
@@ -10,6 +12,7 @@
 #include <rota/time.hpp>
 #include <rota/when.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -25,6 +28,7 @@ constexpr base::nanoseconds limit = 10ms;
 struct causes : household {
   sync::event ended;
   base::atomic<int> is_over{0};
+  base::atomic<std::uint32_t> selects{0};
   int seen = 0;     // ends that a task must not see
   int spawned = 0;  // beside the parent
 };
@@ -194,6 +198,35 @@ TEST(cause_model, a_scope_cancels_a_child_and_one_that_joins_it) { expect_unseen
 
 TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
   expect_unseen("cause_scope_event", false);
+}
+
+// --- a task that is cancelled in a select
+
+task<int> selects(causes& x) {
+  auto one = spawn(waits_for_ever(x));
+  auto other = spawn(hears_of_another(x));
+  // release. Pairs with the canceller.
+  x.selects.store(1, base::order::release);
+  base::futex_wake(&x.selects, 1);
+  static_cast<void>(co_await channel::select(one, other));
+  co_return 1;
+}
+
+TEST(cause_model, a_select_cancels_a_task_and_one_that_hears_of_its_end) {
+  expect_holds_everywhere("cause_select", [](execution& e) {
+    auto& x = e.make<causes>();
+    start(e, x, 2, selects(x));
+    e.thread("canceller", [&x] {
+      // acquire. Pairs with selects(): both tasks are there.
+      while (x.selects.load(base::order::acquire) == 0)
+        static_cast<void>(base::futex_wait(x.selects, 0, base::never));
+      x.parent->cancel(cancel_reason::user);
+    });
+    e.finally([&x] {
+      check(end_of_parent(x) == -1, "it was cancelled");
+      check(x.seen == 0, "neither sees that the other was cancelled with it");
+    });
+  });
 }
 
 }  // namespace

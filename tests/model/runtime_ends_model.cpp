@@ -178,6 +178,46 @@ TEST(runtime_ends_model, an_awaiter_goes_with_its_closure) {
   an_end_is_unseen("ends_awaiter", calls_until_the_end, one_worker());
 }
 
+// The root of block_on(): no worker takes it out of a queue, so it has only what was announced.
+TEST(runtime_ends_model, a_root_goes_with_the_task_that_it_hears_of) {
+  const auto body = [](execution& e) {
+    auto& in = e.make<signal>();
+    auto& is_there = e.make<signal>();
+    auto& is_over = e.make<signal>();
+    auto& rt = e.make<std::optional<runtime>>();
+    e.thread("root", [&] {
+      rt.emplace(one_worker());
+      is_there.raise();
+      in.wait();
+      (void)rt->shutdown(testing::choose(2) * 1h);
+      is_over.wait();
+      rt.reset();
+    });
+    e.thread("caller", [&] {
+      is_there.wait();
+      bool saw_the_end = false;
+      const auto hears = [&]() -> task<> {
+        auto [to, from] = channel::unbounded<int>();
+        auto work = spawn([](channel::unbounded_sender<int> end) -> task<> {
+          co_await sleep_for(1h);
+          static_cast<void>(co_await end.send(1));
+        }(std::move(to)));
+        co_await yield();
+        in.raise();
+        static_cast<void>(co_await from.recv());
+        saw_the_end = true;
+      };
+      try {
+        rt->block_on(hears());
+      } catch (const cancelled_error&) {
+      }
+      check(!saw_the_end, "it hears of its own end");
+      is_over.raise();
+    });
+  };
+  expect_holds(whole("ends_root_hears"), body);
+}
+
 // The shutdown reaches a task once: it does not end what it has begun.
 void a_clean_up_has_its_limit(const char* name, task<> (*work)(signal&)) {
   const auto body = [work](execution& e) {

@@ -64,7 +64,7 @@ struct activation : strand {
   std::uint16_t shard = not_enrolled;  // the registry's, under its lock
   base::cell<bool>
       waits_out;  // under the lock of join.cpp: it unwinds, and waits for the end of the task it joined
-  // A cancellation was requested, or will be as soon as every task of its family has been told so. Any thread; never cleared.
+  // A cancellation was requested, or will be as soon as every task that it reaches has been told so: a family, a registry. Any thread; never cleared.
   base::atomic<bool> announced;
   // The task may have to stop although its word does not say so: regions are in force, or a deadline, or it is in no registry, so that a
   // shutdown does not find it; or what it awaited here has just been cancelled. The owner's.

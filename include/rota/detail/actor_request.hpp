@@ -137,6 +137,8 @@ class ROTA_API reply_core : public request {
   /// Its task was cancelled, because the asker gave up.
   [[nodiscard]] virtual bool was_stopped() const noexcept { return false; }
   [[nodiscard]] bool is_over() const noexcept;
+  /// It is over without a reply.
+  [[nodiscard]] bool was_abandoned() const noexcept;
   /// Once, before the others: this thread will wait.
   void listen_here() noexcept { static_cast<void>(listen(waker())); }
   /// Blocks the thread, and not where `box` would_deadlock().
@@ -293,6 +295,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API reply_leaf final : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final { return to_->is_over(); }
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  [[nodiscard]] bool is_discardable() noexcept final { return to_->was_abandoned(); }
   [[nodiscard]] const char* what() const noexcept final { return "the reply of an actor"; }
   void await_resume() const noexcept {}
 

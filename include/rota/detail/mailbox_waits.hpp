@@ -52,7 +52,12 @@ struct mailbox_waiter : ring_links<mailbox_waiter> {
 /// Waits for nothing, but counts as an operation of the task.
 class ROTA_DETAIL_AWAIT_IT ROTA_API turn_leaf final : public leaf {
  public:
-  turn_leaf() = default;
+  enum class after : unsigned char {
+    nothing,
+    an_end,  // the task has seen that a mailbox is closed, and stops if the same cause holds for it
+  };
+  explicit turn_leaf(after what) noexcept : after_(what) {}
+  [[nodiscard]] bool is_discardable() noexcept final { return after_ == after::an_end; }
   [[nodiscard]] bool is_ready() noexcept final { return true; }
   cancel_progress try_cancel(cancel_reason /*reason*/) noexcept final { return cancel_progress::ended; }
   [[nodiscard]] const char* what() const noexcept final { return "a turn"; }
@@ -60,6 +65,9 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API turn_leaf final : public leaf {
 
  protected:
   bool start() final;
+
+ private:
+  after after_;
 };
 
 /// Until there may be room, or the mailbox is closed.
@@ -91,6 +99,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API rest_leaf final : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final { return at_once_ || me_.was_woken(); }
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  /// As an event.
+  [[nodiscard]] bool is_discardable() noexcept final { return true; }
   [[nodiscard]] const char* what() const noexcept final {
     return me_.until_over ? "the end of a mailbox" : "an empty mailbox";
   }

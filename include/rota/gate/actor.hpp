@@ -280,6 +280,9 @@ class actor_ref {
       // Not sent, it is as it was.
       auto sending = to.async_send(std::move(message));  // NOLINT(bugprone-use-after-move)
       how = co_await std::move(sending);
+    } else if (how == send_status::closed) {
+      detail::turn_leaf closed(detail::turn_leaf::after::an_end);
+      co_await closed;
     }
     demand_sent(how);
     detail::reply_leaf over(*reply);

@@ -399,7 +399,7 @@ class address {
     detail::mailbox_core& box = *to.get();
     kept_node kept(detail::make_node<T>());
     // Who always finds room gives way now and then, and hears of cancellations.
-    detail::turn_leaf turn;
+    detail::turn_leaf turn(detail::turn_leaf::after::nothing);
     co_await turn;
     bool again = false;
     for (;;) {
@@ -410,6 +410,10 @@ class address {
         ::new (static_cast<void*>(one->storage)) T(std::move(message));
         box.deliver(*one, *one);
         co_return send_status::sent;
+      }
+      if (status == send_status::closed) {
+        detail::turn_leaf closed(detail::turn_leaf::after::an_end);
+        co_await closed;
       }
       if (status != send_status::full || !box.lets_wait()) co_return status;
       detail::room_leaf room(box, again);

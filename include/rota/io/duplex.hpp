@@ -36,8 +36,9 @@ namespace detail {
 //       all are read-modify-writes of the word.
 //   D3  Who is called has got nothing: it looks again, and waits again if that was for another. So who is cancelled has nothing to give back.
 //   D4  What was written before the end is read before the end is seen. Nobody reads what is there when its own end is closed.
-//   D5  A writer that has found room writes, although an end comes before it does: whether its task goes on was asked of the room, not of the
-//       end, which the same cause may have brought about. What it found is in `kind` of its node.
+//   D5  A writer that has found room writes, even if the reader's end goes before the write: it was decided by the room that the task goes on,
+//       and the same cause may have ended the task at the reader's end. What the writer has found is in `kind` of its node. `ended` is of
+//       the writer's own side: the write looks for it again.
 //   D6  The last of the two ends frees both directions. Each operation is made by one who holds its end.
 //   Checked: tests/model/duplex_model.cpp; held by ROTA_FATAL: two readers, or two writers, of one end.
 class ROTA_API duplex_pipe {

@@ -118,7 +118,8 @@ proctype closure() { bool yes;
 #ifndef NO_FLAG
           if :: pool_cancelling -> yes = false :: else fi;
 #endif
-          if :: yes -> closures++; if :: pool_stopping :: else -> threads++; run pooled() fi :: else fi } :: else fi;
+          if :: yes -> closures++; if :: pool_stopping :: else -> threads++; run pooled() fi :: else has_an_effect() fi }
+     :: else has_an_effect() fi;
   if :: yes :: else -> lower_memory(1) fi;
   lower_memory(1) }
 proctype pooled() { bool mine, lost;
@@ -145,8 +146,8 @@ active proctype main() { byte t;
 #else
   if :: phase = cancelling :: phase = forcing fi; /* with a grace, and without */
 #endif
-  atomic { pool_cancelling = true; t = closures; closures = 0 }; do :: t > 0 -> lower_memory(1); t-- :: else -> break od;
   to_each();
+  atomic { pool_cancelling = true; t = closures; closures = 0; has_an_effect() }; do :: t > 0 -> lower_memory(1); t-- :: else -> break od;
   if :: none
      :: phase == cancelling;                      /* the grace is over */
 #ifndef NO_FORCE

@@ -266,6 +266,18 @@ TEST(copies, both_ways_pass_on_each_end_as_it_can_be_said) {
   });
 }
 
+TEST(duplex, nothing_is_written_after_the_own_end_of_writing) {
+  io::detail::duplex_core& core = *io::detail::duplex_core::make(4);
+  io::detail::duplex_pipe& pipe = core.read_by(0);
+  core::wait_node me;
+  ASSERT_TRUE(pipe.can_write(me));
+  pipe.end_writing();
+  const std::byte one[] = {std::byte{1}};
+  EXPECT_EQ(pipe.write(one, me.kind).error(), std::errc::broken_pipe);
+  core.leave(0);
+  core.leave(1);
+}
+
 TEST(copies, both_ways_end_when_one_fails) {
   run([]() -> task<> {
     auto [client, near] = io::duplex(100);
