@@ -67,6 +67,17 @@ class half {
   {
     return on_->capacity();
   }
+  /// The weight of the items that size() counts, of a channel that bounds it; and that bound.
+  [[nodiscard]] std::uint64_t weight() const noexcept
+    requires requires(const Core& of) { of.weight(); }
+  {
+    return on_->weight();
+  }
+  [[nodiscard]] std::uint64_t max_weight() const noexcept
+    requires requires(const Core& of) { of.max_weight(); }
+  {
+    return on_->max_weight();
+  }
   /// How many tasks and threads wait in recv() and its other forms, or in send() and its other forms; a case of a select counts. Snapshots for
   /// reports: they may have changed when these return. A waiter that has been called and has not run yet is not counted. Take the lock of the
   /// line, for a moment, however long the line is.
@@ -167,17 +178,20 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   /// Block the thread; in a task, co_await send() instead. They move from the item only if they say `sent`.
   send_status blocking_send(T&& item) {
     core::wait_node me;
+    detail::note_weight(*on_, me, item);
     return end(core::block(on_->to_send(), me), me, item);
   }
   template <class Rep, class Period>
   send_status blocking_send_for(std::chrono::duration<Rep, Period> span, T&& item) {
     core::wait_node me;
+    detail::note_weight(*on_, me, item);
     return end(core::block_for(on_->to_send(), me, rota::detail::saturating_span(span)), me, item);
   }
   template <class Duration>
   send_status blocking_send_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
                                   T&& item) {
     core::wait_node me;
+    detail::note_weight(*on_, me, item);
     return end(core::block_until(on_->to_send(), me, rota::detail::saturating_deadline(time)), me, item);
   }
   send_status blocking_send(const T& item)

@@ -11,6 +11,21 @@
 
 namespace rota::channel::detail {
 
+/// A core that bounds the weight of its items. It needs the weight of an item before the claim.
+template <class Core>
+concept weighs_items = requires(const Core& on, const void* item) { on.weight_of(item); };
+
+/// Before a send that may wait: notes the weight of the item in its node.
+template <class T, class Core>
+void note_weight([[maybe_unused]] const Core& on,
+                 [[maybe_unused]] core::wait_node& me,
+                 [[maybe_unused]] const T& item) noexcept {
+  if constexpr (weighs_items<Core>) {
+    before_items();
+    me.wanted = on.weight_of(__builtin_addressof(item));
+  }
+}
+
 // What an item meets on its way. A place that was claimed is filled, or emptied, at once and by the claimer.
 template <class T, class Core>
 void put(Core& on, typename Core::slot& place, T& item) noexcept {
@@ -64,7 +79,7 @@ send_status put_if_sent(Core& on, send_status how, typename Core::slot* place, T
     put(on, *place, item);
     return how;
   }
-  if constexpr (!Core::allocates) {
+  if constexpr (requires { on.publish_again(*place); }) {
     if (how == sent_over_oldest) [[unlikely]] {
       replace(on, *place, item);
       return send_status::sent;
@@ -77,8 +92,14 @@ send_status put_if_sent(Core& on, send_status how, typename Core::slot* place, T
 template <class T, class Core>
 send_status send_now(Core& on, T& item) noexcept(!Core::allocates) {
   typename Core::slot* place = nullptr;
-  const send_status how = on.try_place(place);
-  return put_if_sent(on, how, place, item);
+  if constexpr (weighs_items<Core>) {
+    before_items();
+    const send_status how = on.try_place(place, on.weight_of(__builtin_addressof(item)));
+    return put_if_sent(on, how, place, item);
+  } else {
+    const send_status how = on.try_place(place);
+    return put_if_sent(on, how, place, item);
+  }
 }
 
 /// Throws if the claim could not be made; nothing has changed then.
@@ -87,6 +108,9 @@ send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Cor
   if constexpr (Core::allocates) {
     put(on, Core::claimed_place(me), item);
     return send_status::sent;
+  } else if constexpr (weighs_items<Core>) {
+    typename Core::slot* const place = on.place_to_send(me);
+    return put_if_sent(on, place == nullptr ? send_status::closed : send_status::sent, place, item);
   } else {
     return put_if_sent(on, status_of(me), me.got == 0 ? nullptr : &Core::place_of(me), item);
   }
@@ -95,7 +119,9 @@ send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Cor
 template <class T, class Core>
 class ROTA_DETAIL_AWAIT_IT send_leaf final : public core::wait_leaf {
  public:
-  send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {}
+  send_leaf(Core& on, T&& item) noexcept : wait_leaf(on.to_send()), on_(&on), item_(std::move(item)) {
+    note_weight(on, node(), item_);
+  }
   bool await_ready() noexcept {
     return try_here([this]() noexcept { return on_->try_send_now(node()); });
   }

@@ -2,6 +2,7 @@
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
@@ -26,6 +27,11 @@ using test::manual_scheduler;
 
 struct of_bounded {
   static auto make() { return bounded<int>(1); }
+};
+struct of_weighed {
+  static auto make() {
+    return bounded_by_weight<int>(1, 1, [](const int& /*item*/) noexcept { return 1U; });
+  }
 };
 struct of_unbounded {
   static auto make() { return unbounded<int>(); }
@@ -57,7 +63,7 @@ task<bool> waits_for(Sender& tx, manual_scheduler& by, bool until) {
 
 template <class T>
 class closed_of : public ::testing::Test {};
-using all_kinds = ::testing::Types<of_bounded, of_unbounded, of_oneshot, of_watch, of_broadcast>;
+using all_kinds = ::testing::Types<of_bounded, of_weighed, of_unbounded, of_oneshot, of_watch, of_broadcast>;
 TYPED_TEST_SUITE(closed_of, all_kinds);
 
 TYPED_TEST(closed_of, is_told_when_the_last_receiver_goes) {
@@ -146,7 +152,7 @@ TYPED_TEST(closed_of, is_a_case_of_a_select) {
 
 template <class T>
 class closed_by : public ::testing::Test {};
-using who_close = ::testing::Types<of_bounded, of_unbounded, of_oneshot>;
+using who_close = ::testing::Types<of_bounded, of_weighed, of_unbounded, of_oneshot>;
 TYPED_TEST_SUITE(closed_by, who_close);
 
 TYPED_TEST(closed_by, a_receiver_that_stays) {

@@ -1,5 +1,6 @@
 // What is sent while the last receiver goes.
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/unbounded.hpp>
 
 #include <gtest/gtest.h>
@@ -30,13 +31,18 @@ struct slow {
 struct with_limit {
   static auto make() { return bounded<slow>(2); }
 };
+struct with_weight {
+  static auto make() {
+    return bounded_by_weight<slow>(2, 2, [](const slow& /*item*/) noexcept { return 1U; });
+  }
+};
 struct without_limit {
   static auto make() { return unbounded<slow>(); }
 };
 
 template <class Channel>
 class last_receiver : public ::testing::Test {};
-using channels = ::testing::Types<with_limit, without_limit>;
+using channels = ::testing::Types<with_limit, with_weight, without_limit>;
 TYPED_TEST_SUITE(last_receiver, channels);
 
 // What a sender has claimed and not given away yet is no item of the receivers', and they may go meanwhile.

@@ -3,6 +3,7 @@
 #include "support/sanitized.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/unbounded.hpp>
 
 #include <gtest/gtest.h>
@@ -50,6 +51,11 @@ struct item {
   int value;
   gate* at;
 };
+
+/// A channel for two items by weight.
+auto two_by_weight() {
+  return bounded_by_weight<item>(8, 2, [](const item& /*one*/) noexcept { return 1U; });
+}
 
 /// How often a thread of this process went to sleep by itself. A yield does not count.
 std::uint64_t sleeps_of(pid_t thread) {
@@ -119,6 +125,15 @@ TEST(mover, a_send_that_is_refused_when_full_waits_for_a_receiver_in_its_move) {
   EXPECT_EQ(made.sender.stats().refused, 0U);
 }
 
+TEST(mover, a_send_waits_for_the_weight_of_an_item_that_is_just_leaving) {
+  auto made = two_by_weight();
+  gate held;
+  beside_a_receiver_in_its_move(
+      made, held, [&made] { EXPECT_EQ(made.sender.try_send(item(3)), send_status::sent); });
+  EXPECT_EQ(made.sender.stats().refused, 0U);
+  EXPECT_EQ(made.sender.weight(), 2U);
+}
+
 /// A sender is held up while it puts an item into `made`; a receiver waits for it.
 template <class Channel>
 void a_receiver_waits_for_a_sender_in_its_move(Channel made) {
@@ -139,6 +154,7 @@ void a_receiver_waits_for_a_sender_in_its_move(Channel made) {
 
 TEST(mover, a_receive_waits_for_a_sender_in_its_move) {
   a_receiver_waits_for_a_sender_in_its_move(bounded<item>(2));
+  a_receiver_waits_for_a_sender_in_its_move(two_by_weight());
   a_receiver_waits_for_a_sender_in_its_move(unbounded<item>());
 }
 
@@ -176,8 +192,8 @@ int code_in_fork(F body) {
 }
 
 /// A receiver of the parent is held up while it empties the only place of a channel. Returns what a send says in a fork.
-send_status said_by_a_send_in_a_fork(overflow policy) {
-  auto made = bounded<item>(1, {.on_full = policy});
+template <class Channel>
+send_status said_by_a_send_in_a_fork(Channel made) {
   gate held;
   EXPECT_EQ(made.sender.try_send(item(1, &held)), send_status::sent);
   held.armed = true;
@@ -195,7 +211,10 @@ TEST(mover, a_send_in_a_fork_says_forked_beside_a_receiver_in_its_move) {
   if (!test::may_fork_beside_allocations) GTEST_SKIP() << "a fork beside threads";
   for (const overflow policy :
        {overflow::wait, overflow::reject, overflow::drop_oldest, overflow::drop_newest})
-    EXPECT_EQ(said_by_a_send_in_a_fork(policy), send_status::forked) << static_cast<int>(policy);
+    EXPECT_EQ(said_by_a_send_in_a_fork(bounded<item>(1, {.on_full = policy})), send_status::forked)
+        << static_cast<int>(policy);
+  const auto one = bounded_by_weight<item>(8, 1, [](const item& /*one*/) noexcept { return 1U; });
+  EXPECT_EQ(said_by_a_send_in_a_fork(one), send_status::forked);
 }
 
 /// A sender of the parent is held up while it puts the first item in.
@@ -224,6 +243,7 @@ TEST(mover, a_receive_in_a_fork_says_forked_beside_a_sender_in_its_move) {
     return (one ? 0 : 1) | (several ? 0 : 2) | (sent_behind ? 0 : 4) | (still ? 0 : 8);
   };
   in_a_fork_beside_a_sender_in_its_move(bounded<item>(2), tries);
+  in_a_fork_beside_a_sender_in_its_move(two_by_weight(), tries);
   in_a_fork_beside_a_sender_in_its_move(unbounded<item>(), tries);
 }
 
@@ -243,6 +263,7 @@ TEST(mover, a_receive_that_waits_in_a_fork_ends_with_its_limit) {
     return !got.has_value() && got.error() == recv_status::timed_out ? 0 : 1;
   };
   in_a_fork_beside_a_sender_in_its_move(bounded<item>(2), waits);
+  in_a_fork_beside_a_sender_in_its_move(two_by_weight(), waits);
   in_a_fork_beside_a_sender_in_its_move(unbounded<item>(), waits);
 }
 

@@ -2,6 +2,7 @@
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
@@ -32,6 +33,12 @@ struct of_bounded {
     return bounded<T>(8);
   }
 };
+struct of_weighed {
+  template <class T>
+  static auto make() {
+    return bounded_by_weight<T>(8, 8, [](const T& /*item*/) noexcept { return 1U; });
+  }
+};
 struct of_unbounded {
   template <class T>
   static auto make() {
@@ -55,7 +62,7 @@ class recv_many_of : public ::testing::Test {
     return all;
   }
 };
-using kinds = ::testing::Types<of_bounded, of_unbounded>;
+using kinds = ::testing::Types<of_bounded, of_weighed, of_unbounded>;
 TYPED_TEST_SUITE(recv_many_of, kinds);
 
 TYPED_TEST(recv_many_of, takes_what_is_there_up_to_so_many) {

@@ -6,6 +6,7 @@
 #include "support/manual_scheduler.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/channel/watch.hpp>
@@ -50,6 +51,7 @@ void receiver_registers_inside(Pair made) {
 TEST(reentrant, a_receiver_registers_inside_of_a_send) {
   receiver_registers_inside(bounded<int>(1));
   receiver_registers_inside(bounded<int>(3));
+  receiver_registers_inside(bounded_by_weight<int>(3, 3, [](const int& /*item*/) noexcept { return 1U; }));
   receiver_registers_inside(unbounded<int>());
 }
 

@@ -1,5 +1,6 @@
 // Senders that hold nothing open, and whether two halves are of one channel.
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/channel/watch.hpp>
@@ -19,13 +20,18 @@ using item = std::shared_ptr<int>;
 struct of_bounded {
   static auto make() { return bounded<item>(4); }
 };
+struct of_weighed {
+  static auto make() {
+    return bounded_by_weight<item>(4, 4, [](const item& /*one*/) noexcept { return 1U; });
+  }
+};
 struct of_unbounded {
   static auto make() { return unbounded<item>(); }
 };
 
 template <class T>
 class weak_sender_of : public ::testing::Test {};
-using kinds = ::testing::Types<of_bounded, of_unbounded>;
+using kinds = ::testing::Types<of_bounded, of_weighed, of_unbounded>;
 TYPED_TEST_SUITE(weak_sender_of, kinds);
 
 TYPED_TEST(weak_sender_of, holds_nothing_open) {

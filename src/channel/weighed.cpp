@@ -1,0 +1,489 @@
+#include <rota/detail/channel_weighed.hpp>
+
+#include "base/frame_allocator.hpp"
+#include "base/mutex.hpp"
+#include "base/thread.hpp"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rota::channel::detail {
+
+using core::on_join;
+using core::wait_node;
+using core::wait_section;
+using core::wait_state;
+
+namespace {
+
+weighed& self(void* of) noexcept { return *static_cast<weighed*>(of); }
+
+constexpr std::size_t frame_align = 16;
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
+  return (bytes + to - 1) / to * to;
+}
+
+constexpr std::size_t offset_of_function = round_up(sizeof(weighed), frame_align);
+
+[[noreturn]] void refuse(const char* what, std::uint64_t given, std::uint64_t most) {
+  throw std::invalid_argument(std::string("channel::bounded_by_weight: ") + what + " is " +
+                              std::to_string(given) + ": must be 1.." + std::to_string(most));
+}
+
+}  // namespace
+
+// ---- making and ending
+
+weighed* weighed::make(std::uint64_t capacity,
+                       std::uint64_t max_weight,
+                       const item_shape& items,
+                       const weigher& by,
+                       void* function) {
+  if (capacity == 0 || capacity > most_items) refuse("capacity", capacity, most_items);
+  if (max_weight == 0) refuse("max_weight", max_weight, ~std::uint64_t{0});
+  void* const memory = base::allocate_frame(offset_of_function + by.size);
+  auto* const made = ::new (memory) weighed(capacity, max_weight, items, by);
+  try {
+    made->enter(*made->make_block(std::min(capacity, first_slots)));
+  } catch (...) {
+    made->~weighed();
+    base::free_frame(memory, offset_of_function + by.size);
+    throw;
+  }
+  by.move(static_cast<std::byte*>(memory) + offset_of_function, function);
+  return made;
+}
+
+weighed::weighed(std::uint64_t capacity,
+                 std::uint64_t max_weight,
+                 const item_shape& items,
+                 const weigher& by) noexcept
+    : capacity_(capacity),
+      max_weight_(max_weight),
+      slot_align_(std::max(items.align, alignof(slot))),
+      item_offset_(round_up(sizeof(slot), items.align)),
+      item_bytes_(items.size),
+      function_bytes_(by.size),
+      destroy_item_(items.destroy),
+      destroy_function_(by.destroy),
+      weigh_(by.weigh) {}
+
+/// The lists first: see W6 of the wait list.
+weighed::~weighed() {
+  senders_.end("a channel was destroyed while a sender waits for room");
+  receivers_.end("a channel was destroyed while a receiver waits for an item");
+  while (blocks_ != nullptr) free_block(std::exchange(blocks_, blocks_->next));
+}
+
+void weighed::destroy() noexcept {
+  const std::size_t bytes = offset_of_function + function_bytes_;
+  destroy_function_(const_cast<void*>(function()));
+  this->~weighed();
+  base::free_frame(this, bytes);
+}
+
+const void* weighed::function() const noexcept {
+  return reinterpret_cast<const std::byte*>(this) + offset_of_function;
+}
+
+void weighed::drop_sender() noexcept { halves_.drop_sender_of(*this); }
+void weighed::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
+
+void weighed::close() noexcept {
+  {
+    const base::lock_guard lock(lock_);
+    closed_ = true;
+  }
+  {
+    wait_section section(senders_);
+    section.grant_all(wait_state::closed);
+  }
+  {
+    wait_section section(receivers_);
+    if (!section.is_empty() && mark_head() == look::ended) receivers_line_.close(section);
+  }
+  halves_.tell_closed();
+}
+
+bool weighed::is_closed() const noexcept {
+  const base::lock_guard lock(lock_);
+  return closed_;
+}
+
+std::uint64_t weighed::size() const noexcept {
+  const base::lock_guard lock(lock_);
+  return queued_.items;
+}
+
+std::uint64_t weighed::weight() const noexcept {
+  const base::lock_guard lock(lock_);
+  return queued_.weight;
+}
+
+channel_stats weighed::stats() const noexcept {
+  const base::lock_guard lock(lock_);
+  return {.refused = refused_};
+}
+
+// ---- slots
+
+std::size_t weighed::stride() const noexcept { return round_up(item_offset_ + item_bytes_, slot_align_); }
+std::size_t weighed::offset_of_slots() const noexcept { return round_up(sizeof(block), slot_align_); }
+/// More than the lists of frames keep: in a fork their lock may be held by a thread that stayed in the parent.
+std::size_t weighed::bytes_of(std::uint64_t slots) const noexcept {
+  return std::max(offset_of_slots() + static_cast<std::size_t>(slots) * stride(),
+                  base::largest_kept_frame + 1);
+}
+
+/// Throws std::bad_alloc.
+weighed::block* weighed::make_block(std::uint64_t slots) const {
+  const std::size_t bytes = bytes_of(slots);
+  void* const memory = slot_align_ > frame_align ? ::operator new(bytes, std::align_val_t(slot_align_))
+                                                 : base::allocate_frame(bytes);
+  return ::new (memory) block{nullptr, slots};
+}
+
+void weighed::free_block(block* gone) const noexcept {
+  if (gone == nullptr) return;
+  const std::size_t bytes = bytes_of(gone->slots);
+  if (slot_align_ > frame_align) {
+    base::note_free(gone, bytes);
+    ::operator delete(static_cast<void*>(gone), std::align_val_t(slot_align_));
+  } else {
+    base::free_frame(gone, bytes);
+  }
+}
+
+/// Under lock_, or before another thread knows of the channel.
+void weighed::enter(block& fresh) noexcept {
+  std::byte* const from = reinterpret_cast<std::byte*>(&fresh) + offset_of_slots();
+  for (std::uint64_t i = fresh.slots; i > 0; --i) {
+    auto* const made = ::new (from + (i - 1) * stride()) slot;
+    made->next = std::exchange(spare_, made);
+  }
+  fresh.next = std::exchange(blocks_, &fresh);
+  slots_ += fresh.slots;
+}
+
+/// Adds slots to a channel that had `seen`: as many again, or what is missing to the capacity. Returns false if there is no memory. Another thread
+/// may have been faster; the caller looks again.
+bool weighed::add_slots(std::uint64_t seen) noexcept {
+  block* fresh = nullptr;
+  try {
+    fresh = make_block(std::min(seen, capacity_ - seen));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  {
+    const base::lock_guard lock(lock_);
+    if (slots_ == seen) enter(*std::exchange(fresh, nullptr));
+  }
+  free_block(fresh);
+  return true;
+}
+
+// ---- under lock_
+
+bool weighed::fits(std::uint64_t weight, const amount& beside) const noexcept {
+  if (beside.items >= slots_) return false;
+  if (beside.items == 0) return true;
+  return beside.weight <= max_weight_ && weight <= max_weight_ - beside.weight;
+}
+
+bool weighed::fits_beside_load(std::uint64_t weight) const noexcept {
+  return fits(weight, queued_ + leaving_ + reserved_);
+}
+
+/// For an item that has no room: whether it would have room if there were more slots, and there may be more.
+bool weighed::lacks_a_slot(std::uint64_t weight) const noexcept {
+  const amount load = queued_ + leaving_ + reserved_;
+  if (load.items < slots_ || slots_ == capacity_) return false;
+  return load.weight <= max_weight_ && weight <= max_weight_ - load.weight;
+}
+
+/// For a sender that has room: its slot, at the end of the queue.
+weighed::slot& weighed::take_slot(std::uint64_t weight) noexcept {
+  slot& taken = *std::exchange(spare_, spare_->next);
+  taken.next = nullptr;
+  taken.weight = weight;
+  taken.is_full = false;
+  (first_ == nullptr ? first_ : last_->next) = &taken;
+  last_ = &taken;
+  queued_.add(weight);
+  return taken;
+}
+
+look weighed::take_item(slot*& place) noexcept {
+  if (first_ == nullptr) return closed_ ? look::ended : look::not_now;
+  if (!first_->is_full) return look::not_now;
+  place = std::exchange(first_, first_->next);
+  queued_.remove(place->weight);
+  leaving_.add(place->weight);
+  return look::got;
+}
+
+// ---- claims
+
+/// Under lock_. not_now: the item has no room, or senders wait.
+look weighed::take_place(slot*& place, std::uint64_t weight) noexcept {
+  if (closed_) return look::ended;
+  if (sender_waits_ || !fits_beside_load(weight)) return look::not_now;
+  place = &take_slot(weight);
+  return look::got;
+}
+
+/// The same, and adds slots if that is all that is missing.
+look weighed::claim_place(slot*& place, std::uint64_t weight) noexcept {
+  for (;;) {
+    std::uint64_t seen = 0;
+    {
+      const base::lock_guard lock(lock_);
+      const look did = take_place(place, weight);
+      if (did != look::not_now || sender_waits_ || !lacks_a_slot(weight)) return did;
+      seen = slots_;
+    }
+    // It ends: each round has more slots than the one before, up to the capacity.
+    if (!add_slots(seen)) return look::not_now;
+  }
+}
+
+look weighed::claim_item(slot*& place) noexcept {
+  const base::lock_guard lock(lock_);
+  return take_item(place);
+}
+
+void weighed::publish(slot& place) noexcept {
+  bool calls = false;
+  {
+    const base::lock_guard lock(lock_);
+    place.is_full = true;
+    calls = receiver_waits_ && has_first();
+    if (calls) receiver_waits_ = false;
+  }
+  if (calls) [[unlikely]]
+    call_receiver();
+}
+
+void weighed::free(slot& place) noexcept {
+  bool serves = false;
+  {
+    const base::lock_guard lock(lock_);
+    leaving_.remove(place.weight);
+    place.next = std::exchange(spare_, &place);
+    serves = sender_waits_;
+  }
+  if (serves) [[unlikely]]
+    serve_senders();
+}
+
+look weighed::try_item(slot*& place) noexcept {
+  for (unsigned looks = 0;; ++looks) {
+    {
+      const base::lock_guard lock(lock_);
+      const look did = take_item(place);
+      if (did != look::not_now || first_ == nullptr) return did;
+    }
+    // The first item is on its way in: B7.
+    if (halves_.may_miss_the_mover(looks)) return look::forked;
+    base::back_off(looks);
+  }
+}
+
+send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
+  for (unsigned looks = 0;; ++looks) {
+    const look did = claim_place(place, weight);
+    if (did == look::got) [[likely]]
+      return send_status::sent;
+    if (did == look::ended) return send_status::closed;
+    {
+      const base::lock_guard lock(lock_);
+      if (sender_waits_ || !fits(weight, queued_ + reserved_)) {
+        ++refused_;
+        return send_status::full;
+      }
+    }
+    // There will be room when an item that is on its way out has left: B7.
+    if (halves_.may_miss_the_mover(looks)) return send_status::forked;
+    base::back_off(looks);
+  }
+}
+
+bool weighed::try_send_now(wait_node& me) noexcept {
+  slot* place = nullptr;
+  if (claim_place(place, me.wanted) != look::got) return false;
+  me.kind = has_slot;
+  me.got = reinterpret_cast<std::uintptr_t>(place);
+  return true;
+}
+
+bool weighed::try_receive_now(wait_node& me) noexcept {
+  slot* place = nullptr;
+  if (claim_item(place) != look::got) return false;
+  me.got = reinterpret_cast<std::uintptr_t>(place);
+  return true;
+}
+
+weighed::slot* weighed::place_to_send(const wait_node& me) noexcept {
+  if (me.kind == has_slot) [[likely]]
+    return &place_of(me);
+  const base::lock_guard lock(lock_);
+  reserved_.remove(me.wanted);
+  return closed_ ? nullptr : &take_slot(me.wanted);
+}
+
+// ---- waiting
+
+const core::wait_rules weighed::send_rules{
+    .what = "channel send",
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_send_now(me); },
+    .join = [](void* of,
+               wait_section& section,
+               wait_node& me) noexcept { return self(of).join_senders(section, me); },
+    .leave = [](void* of, wait_section& section, wait_node& /*me*/) noexcept { self(of).serve(section); },
+    .pass_on = [](void* of, wait_node& me) noexcept { self(of).give_up_room(me); },
+};
+
+const core::wait_rules weighed::receive_rules{
+    .what = "channel receive",
+    .try_now = [](void* of, wait_node& me) noexcept { return self(of).try_receive_now(me); },
+    .join = [](void* of,
+               wait_section& section,
+               wait_node& me) noexcept { return self(of).join_receivers(section, me); },
+    .leave =
+        [](void* of, wait_section& section, wait_node& me) noexcept {
+          self(of).receivers_line_.forget(me);
+          if (me.state() == wait_state::called) self(of).arm_receivers(section);
+        },
+    // An item that was claimed is moved at once.
+    .pass_on =
+        [](void* /*of*/, wait_node& me) noexcept {
+          ROTA_FATAL("an item of a channel was claimed, and is not used", me.got);
+        },
+    .called_may_try = true,
+};
+
+/// Under the lock of receivers_. got: there is an item, for the thread that claims it. not_now: the next publish() of a first item calls a receiver.
+look weighed::mark_head() noexcept {
+  const base::lock_guard lock(lock_);
+  if (has_first()) return look::got;
+  if (first_ == nullptr && closed_) return look::ended;
+  receiver_waits_ = true;
+  return look::not_now;
+}
+
+/// Under the lock of receivers_: calls the next one, if there is an item for it.
+void weighed::arm_receivers(wait_section& section) noexcept {
+  if (section.is_empty()) return;
+  switch (mark_head()) {
+    case look::got: return receivers_line_.call_first(section);
+    case look::ended: return receivers_line_.close(section);
+    case look::not_now:
+    case look::forked: return;
+  }
+}
+
+void weighed::call_receiver() noexcept {
+  {
+    wait_section section(receivers_);
+    if (!section.is_empty()) receivers_line_.call_first(section);
+    if (!nobody_receives_) return;
+  }
+  halves::destroy_items_of(*this);
+}
+
+on_join weighed::join_receivers(wait_section& section, wait_node& me) noexcept {
+  const bool was_called = me.state() == wait_state::called;
+  slot* place = nullptr;
+  look did = look::not_now;
+  {
+    const base::lock_guard lock(lock_);
+    did = take_item(place);
+    if (did == look::not_now) receiver_waits_ = true;
+  }
+  if (did == look::not_now) {
+    receivers_line_.join(section, me);
+    return on_join::linked;
+  }
+  if (was_called) arm_receivers(section);
+  if (did == look::ended) return on_join::closed;
+  me.got = reinterpret_cast<std::uintptr_t>(place);
+  return on_join::done;
+}
+
+on_join weighed::join_senders(wait_section& section, wait_node& me) noexcept {
+  for (bool has_memory = true;;) {
+    slot* place = nullptr;
+    std::uint64_t seen = 0;
+    {
+      const base::lock_guard lock(lock_);
+      const look did = take_place(place, me.wanted);
+      if (did == look::ended) return on_join::closed;
+      if (did == look::got) {
+        me.kind = has_slot;
+        me.got = reinterpret_cast<std::uintptr_t>(place);
+        return on_join::done;
+      }
+      if (sender_waits_ || !has_memory || !lacks_a_slot(me.wanted)) {
+        sender_waits_ = true;
+        break;
+      }
+      seen = slots_;
+    }
+    has_memory = add_slots(seen);
+  }
+  section.link_back(me);
+  return on_join::linked;
+}
+
+/// Under the lock of senders_: the first ones that have room are granted it.
+void weighed::serve(wait_section& section) noexcept {
+  for (;;) {
+    wait_node* const first = section.first();
+    if (first != nullptr && section.is_full()) {
+      section.breathe();
+      continue;
+    }
+    std::uint64_t seen = 0;
+    {
+      const base::lock_guard lock(lock_);
+      if (first == nullptr) sender_waits_ = false;
+      if (first == nullptr || closed_) return;
+      if (fits_beside_load(first->wanted)) {
+        reserved_.add(first->wanted);
+      } else if (lacks_a_slot(first->wanted)) {
+        seen = slots_;
+      } else {
+        return;
+      }
+    }
+    if (seen == 0) {
+      first->kind = has_room;
+      section.grant(*first);
+    } else if (!add_slots(seen)) {
+      return;
+    }
+  }
+}
+
+void weighed::serve_senders() noexcept {
+  wait_section section(senders_);
+  serve(section);
+}
+
+/// A sender was granted room, and does not use it.
+void weighed::give_up_room(wait_node& me) noexcept {
+  if (me.kind == has_slot) ROTA_FATAL("a place in a channel was claimed, and is not used", me.got);
+  bool serves = false;
+  {
+    const base::lock_guard lock(lock_);
+    reserved_.remove(me.wanted);
+    serves = sender_waits_;
+  }
+  if (serves) serve_senders();
+}
+
+}  // namespace rota::channel::detail
