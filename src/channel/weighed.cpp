@@ -97,6 +97,7 @@ void weighed::close() noexcept {
   {
     const base::lock_guard lock(lock_);
     closed_ = true;
+    count_move();
   }
   {
     wait_section section(senders_);
@@ -261,6 +262,7 @@ void weighed::publish(slot& place) noexcept {
   {
     const base::lock_guard lock(lock_);
     place.is_full = true;
+    count_move();
     calls = receiver_waits_ && has_first();
     if (calls) receiver_waits_ = false;
   }
@@ -273,6 +275,7 @@ void weighed::free(slot& place) noexcept {
   {
     const base::lock_guard lock(lock_);
     leaving_.remove(place.weight);
+    count_move();
     place.next = std::exchange(spare_, &place);
     serves = sender_waits_;
   }
@@ -280,35 +283,48 @@ void weighed::free(slot& place) noexcept {
     serve_senders();
 }
 
+/// Waits until a move has ended, or the channel was closed, since moves() was `seen`. Returns false if that may never happen: in a fork.
+bool weighed::await_move(std::uint32_t seen, unsigned& looks) const noexcept {
+  for (; moves() == seen; ++looks) {
+    if (halves_.may_miss_the_mover(looks)) return false;
+    base::back_off(looks);
+  }
+  return true;
+}
+
 look weighed::try_item(slot*& place) noexcept {
-  for (unsigned looks = 0;; ++looks) {
+  for (unsigned looks = 0;;) {
+    std::uint32_t seen = 0;
     {
       const base::lock_guard lock(lock_);
       const look did = take_item(place);
       if (did != look::not_now || first_ == nullptr) return did;
+      seen = moves();
     }
     // The first item is on its way in: B7.
-    if (halves_.may_miss_the_mover(looks)) return look::forked;
-    base::back_off(looks);
+    if (!await_move(seen, looks)) return look::forked;
   }
 }
 
 send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
-  for (unsigned looks = 0;; ++looks) {
+  for (unsigned looks = 0;;) {
     const look did = claim_place(place, weight);
     if (did == look::got) [[likely]]
       return send_status::sent;
     if (did == look::ended) return send_status::closed;
+    std::uint32_t seen = 0;
     {
       const base::lock_guard lock(lock_);
       if (sender_waits_ || !fits(weight, queued_ + reserved_)) {
         ++refused_;
         return send_status::full;
       }
+      // The item may have got room since the claim.
+      if (fits_beside_load(weight)) continue;
+      seen = moves();
     }
     // There will be room when an item that is on its way out has left: B7.
-    if (halves_.may_miss_the_mover(looks)) return send_status::forked;
-    base::back_off(looks);
+    if (!await_move(seen, looks)) return send_status::forked;
   }
 }
 

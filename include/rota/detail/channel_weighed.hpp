@@ -18,6 +18,8 @@ namespace rota::channel::detail {
 //   first_, last_            a list of the queued slots, in the order of their claims
 //   spare_                   a list of the slots without an item
 //   closed_                  no slot is claimed any more
+//   moves_                   counts publish(), free() and close(). Changed under lock_; a try that waits for a move reads it without lock_, so that it
+//                            does not take the lock that the moving thread needs
 //
 //   Three amounts, each a number of items and the sum of their weights. Their sum is the load:
 //   queued_     a sender has claimed a slot, and no receiver has claimed the item
@@ -205,6 +207,16 @@ class ROTA_API weighed {
   look take_place(slot*& place, std::uint64_t weight) noexcept;
   look take_item(slot*& place) noexcept;
 
+  [[nodiscard]] std::uint32_t moves() const noexcept {
+    // relaxed: what a move has changed is read under lock_.
+    return moves_.load(base::order::relaxed);
+  }
+  void count_move() noexcept {
+    // relaxed: same reason as in moves().
+    moves_.fetch_add(1, base::order::relaxed);
+  }
+  [[nodiscard]] bool await_move(std::uint32_t seen, unsigned& looks) const noexcept;
+
   look claim_place(slot*& place, std::uint64_t weight) noexcept;
   look mark_head() noexcept;
   void arm_receivers(core::wait_section& section) noexcept;
@@ -241,6 +253,7 @@ class ROTA_API weighed {
   slot* spare_ = nullptr;
   block* blocks_ = nullptr;
   std::uint64_t refused_ = 0;
+  base::atomic<std::uint32_t> moves_{0};
 
   core::wait_list senders_;
   core::wait_list receivers_;
