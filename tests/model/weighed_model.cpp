@@ -244,7 +244,8 @@ TEST(weighed_model, room_that_a_cancelled_sender_was_granted_reaches_the_next) {
       of_first.emplace(first->header());
     }
     static task<void> takes_back(shared& x) {
-      const send_status how = co_await x.tx->send({2, 3});
+      const parcel mine{2, 3};
+      const send_status how = co_await x.tx->send(mine);
       check(how == send_status::sent, "no thread closes it");
       x.receive();
     }
