@@ -126,8 +126,8 @@ std::uint64_t weighed::weight() const noexcept {
 }
 
 channel_stats weighed::stats() const noexcept {
-  const base::lock_guard lock(lock_);
-  return {.refused = refused_};
+  // relaxed: a count.
+  return {.refused = refused_.load(base::order::relaxed)};
 }
 
 // ---- slots
@@ -238,17 +238,23 @@ look weighed::take_place(slot*& place, std::uint64_t weight) noexcept {
 }
 
 /// The same, and adds slots if that is all that is missing.
-look weighed::claim_place(slot*& place, std::uint64_t weight) noexcept {
-  for (;;) {
+weighed::claimed weighed::claim_place(std::uint64_t weight) noexcept {
+  for (bool has_memory = true;;) {
     std::uint64_t seen = 0;
     {
       const base::lock_guard lock(lock_);
-      const look did = take_place(place, weight);
-      if (did != look::not_now || sender_waits_ || !lacks_a_slot(weight)) return did;
+      claimed result;
+      result.did = take_place(result.place, weight);
+      if (result.did != look::not_now) return result;
+      if (sender_waits_ || !has_memory || !lacks_a_slot(weight)) {
+        result.is_on_its_way = !sender_waits_ && fits(weight, queued_ + reserved_);
+        result.moves = moves();
+        return result;
+      }
       seen = slots_;
     }
-    // It ends: each round has more slots than the one before, up to the capacity.
-    if (!add_slots(seen)) return look::not_now;
+    // It ends: each round has more slots than the one before, up to the capacity, or no memory.
+    has_memory = add_slots(seen);
   }
 }
 
@@ -308,31 +314,27 @@ look weighed::try_item(slot*& place) noexcept {
 
 send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
   for (unsigned looks = 0;;) {
-    const look did = claim_place(place, weight);
-    if (did == look::got) [[likely]]
+    const claimed result = claim_place(weight);
+    if (result.did == look::got) [[likely]] {
+      place = result.place;
       return send_status::sent;
-    if (did == look::ended) return send_status::closed;
-    std::uint32_t seen = 0;
-    {
-      const base::lock_guard lock(lock_);
-      if (sender_waits_ || !fits(weight, queued_ + reserved_)) {
-        ++refused_;
-        return send_status::full;
-      }
-      // The item may have got room since the claim.
-      if (fits_beside_load(weight)) continue;
-      seen = moves();
     }
-    // There will be room when an item that is on its way out has left: B7.
-    if (!await_move(seen, looks)) return send_status::forked;
+    if (result.did == look::ended) return send_status::closed;
+    if (!result.is_on_its_way) {
+      // relaxed: a count.
+      refused_.fetch_add(1, base::order::relaxed);
+      return send_status::full;
+    }
+    // An item that is on its way out makes room: B7.
+    if (!await_move(result.moves, looks)) return send_status::forked;
   }
 }
 
 bool weighed::try_send_now(wait_node& me) noexcept {
-  slot* place = nullptr;
-  if (claim_place(place, me.wanted) != look::got) return false;
+  const claimed result = claim_place(me.wanted);
+  if (result.did != look::got) return false;
   me.kind = has_slot;
-  me.got = reinterpret_cast<std::uintptr_t>(place);
+  me.got = reinterpret_cast<std::uintptr_t>(result.place);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <rota/async_generator.hpp>
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
@@ -311,6 +312,14 @@ task<int> sends_without_bound(run_of_one& /*r*/) {
     co_await yield();
   }
 }
+task<int> sends_by_weight(run_of_one& /*r*/) {
+  auto [to, from] = channel::bounded_by_weight<int>(4, 2, [](const int& /*item*/) noexcept { return 1U; });
+  auto work = spawn(keeps(std::move(from)));
+  for (;;) {
+    const auto how = co_await to.send(1);
+    if (how != channel::send_status::sent) co_return 1;
+  }
+}
 task<int> a_broadcast(run_of_one& /*r*/) {
   auto [to, from] = channel::broadcast<int>(4);
   auto work = spawn(keeps(std::move(to)));
@@ -389,6 +398,7 @@ constexpr way ways[] = {
     {"the drain of an executor", the_drain_of_an_executor},
     {"a receive of an unbounded channel", a_receive_without_bound},
     {"sends into an unbounded channel", sends_without_bound},
+    {"sends into a channel bounded by weight", sends_by_weight},
     {"a broadcast", a_broadcast},
     {"a watch", a_watch},
     {"closed() of a sender", the_end_of_receivers},

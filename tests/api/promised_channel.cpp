@@ -1,6 +1,7 @@
 // The promised names of channels, select, generators and streams.
 #include <rota/async_generator.hpp>
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
@@ -69,6 +70,38 @@ TEST(promised, bounded_channels) {
   EXPECT_EQ(tx.try_send(std::move(kept)), send_status::closed);
   EXPECT_EQ(**rx.blocking_recv_for(1h), 9);
   EXPECT_EQ(rx.blocking_recv_until(soon()).error(), recv_status::closed);
+}
+
+TEST(promised, channels_that_are_bounded_by_weight) {
+  using text = std::vector<char>;
+  auto [tx, rx] = channel::bounded_by_weight<text>(8, 100, [](const text& t) noexcept { return t.size(); });
+  channel::weighed_sender<text> more = tx;
+  const channel::weighed_receiver<text> also = rx;
+  const channel::weighed_weak_sender<text> weak = tx.downgrade();
+  rota::run([&]() -> rota::task<void> {
+    const send_status how = co_await tx.send(text(60));
+    EXPECT_EQ(how, send_status::sent);
+    const send_status late = co_await tx.send_for(1ns, text(41));
+    EXPECT_EQ(late, send_status::timed_out);
+    const send_status in_time = co_await more.send_until(soon(), text(40));
+    EXPECT_EQ(in_time, send_status::sent);
+    const auto first = co_await channel::select(rx.recv(), tx.send(text(1)));
+    EXPECT_EQ(first.index(), 0U);
+    const auto second = co_await rx.recv_for(1h);
+    EXPECT_EQ(second->size(), 40U);
+  });
+  EXPECT_EQ(tx.try_send(text(1'000)), send_status::sent) << "it is alone";
+  EXPECT_EQ(also.weight(), 1'000U);
+  EXPECT_EQ(also.max_weight(), 100U);
+  EXPECT_EQ(also.capacity(), 8U);
+  EXPECT_EQ(tx.blocking_send_for(1ns, text()), send_status::timed_out);
+  EXPECT_EQ(rx.blocking_recv()->size(), 1'000U);
+  EXPECT_EQ(weak.upgrade()->blocking_send(text(2)), send_status::sent);
+  std::vector<text> out;
+  EXPECT_EQ(rx.try_recv_many(out, 4), 1U);
+  rx.close();
+  EXPECT_EQ(tx.blocking_send(text(2)), send_status::closed);
+  EXPECT_EQ(tx.stats().refused, 0U);
 }
 
 TEST(promised, items_that_come_back_and_many_at_once) {

@@ -4,6 +4,7 @@
 
 #include <rota/async_scope.hpp>
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/unbounded.hpp>
@@ -147,6 +148,27 @@ TEST(an_empty_receiver_death_test, ends_the_program_with_a_sentence) {
       {"close", [](receiver& r) { r.close(); }},
   };
   each_ends<receiver>(no_half, of_a_receiver, uses);
+}
+
+using weighed_sender = channel::weighed_sender<int>;
+
+void of_a_weighed_sender(void (*call)(weighed_sender&)) {
+  auto [tx, rx] = channel::bounded_by_weight<int>(4, 4, [](const int& /*item*/) noexcept { return 1U; });
+  const auto taken = std::move(tx);
+  call(tx);
+}
+
+TEST(an_empty_sender_death_test, of_a_channel_that_is_bounded_by_weight) {
+  static constexpr use<weighed_sender> uses[] = {
+      {"send", [](weighed_sender& s) { await_of(s, [](weighed_sender& e) { return e.send(1); }); }},
+      {"try_send", [](weighed_sender& s) { static_cast<void>(s.try_send(1)); }},
+      {"send_for", [](weighed_sender& s) { static_cast<void>(s.send_for(1s, 1)); }},
+      {"blocking_send", [](weighed_sender& s) { static_cast<void>(s.blocking_send(1)); }},
+      {"blocking_send_for", [](weighed_sender& s) { static_cast<void>(s.blocking_send_for(1s, 1)); }},
+      {"weight", [](weighed_sender& s) { static_cast<void>(s.weight()); }},
+      {"max_weight", [](weighed_sender& s) { static_cast<void>(s.max_weight()); }},
+  };
+  each_ends<weighed_sender>(no_half, of_a_weighed_sender, uses);
 }
 
 TEST(an_empty_sender_death_test, of_an_unbounded_channel_and_a_weak_one_too) {

@@ -3,6 +3,7 @@
 
 #include <rota/async_generator.hpp>
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
@@ -191,6 +192,15 @@ const wait_kind of_channels[] = {
     {"a_send_to_a_full_channel",
      [](surroundings& s, witness mine) -> task<> {
        auto made = channel::bounded<witness>(1);
+       static_cast<void>(made.sender.try_send(std::move(mine)));
+       static_cast<void>(co_await made.sender.send(s.guest()));
+     },
+     "for channel send",
+     2},
+    {"a_send_to_a_channel_that_is_full_by_weight",
+     [](surroundings& s, witness mine) -> task<> {
+       auto made =
+           channel::bounded_by_weight<witness>(4, 1, [](const witness& /*item*/) noexcept { return 1U; });
        static_cast<void>(made.sender.try_send(std::move(mine)));
        static_cast<void>(co_await made.sender.send(s.guest()));
      },

@@ -2,6 +2,7 @@
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/channel/watch.hpp>
@@ -19,6 +20,10 @@ using model::model_scheduler;
 using model::watched;
 using testing::check;
 using testing::execution;
+
+auto one_by_weight() {
+  return bounded_by_weight<int>(1, 1, [](const int& /*item*/) noexcept { return 1U; });
+}
 
 /// One closes it, which a sender of another thread waits for.
 template <class Halves>
@@ -43,6 +48,7 @@ void expect_told_by_close(const char* name, Halves (*make)()) {
 
 TEST(closed_model, a_close_is_told_to_who_sends) {
   expect_told_by_close("closed_bounded", +[] { return bounded<int>(1); });
+  expect_told_by_close("closed_weighed", +[] { return one_by_weight(); });
   expect_told_by_close("closed_unbounded", +[] { return unbounded<int>(); });
   expect_told_by_close("closed_oneshot", +[] { return oneshot<int>(); });
 }
@@ -69,6 +75,7 @@ void expect_seen_to_be_closed(const char* name, Halves (*make)()) {
 
 TEST(closed_model, a_look_at_a_closed_channel_sees_what_came_before_the_close) {
   expect_seen_to_be_closed("closed_look_bounded", +[] { return bounded<int>(1); });
+  expect_seen_to_be_closed("closed_look_weighed", +[] { return one_by_weight(); });
   expect_seen_to_be_closed("closed_look_unbounded", +[] { return unbounded<int>(); });
 }
 
@@ -92,6 +99,7 @@ void expect_told_by_the_end(const char* name, Halves (*make)()) {
 
 TEST(closed_model, the_end_of_the_last_receiver_is_told) {
   expect_told_by_the_end("closed_end_bounded", +[] { return bounded<int>(1); });
+  expect_told_by_the_end("closed_end_weighed", +[] { return one_by_weight(); });
   expect_told_by_the_end("closed_end_oneshot", +[] { return oneshot<int>(); });
   expect_told_by_the_end("closed_end_watch", +[] { return watch(0); });
 }

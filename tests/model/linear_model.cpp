@@ -6,6 +6,7 @@
 #include "model/linear.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/sync/once_cell.hpp>
@@ -35,8 +36,13 @@ struct queue_state {
   std::vector<std::uint64_t> items;
   std::uint64_t capacity = 0;
   bool drops_oldest = false;
+  std::uint64_t max_weight = 0;  // 0: its items have none
+  bool senders_wait = false;     // room may be kept for one of them, while another operation is under way
   bool is_closed = false;
   friend auto operator<=>(const queue_state&, const queue_state&) = default;
+
+  /// By its number.
+  static std::uint64_t weight_of(std::uint64_t item) noexcept { return item % 5; }
 
   bool admits(const operation& o) {
     switch (o.what) {
@@ -53,11 +59,18 @@ struct queue_state {
     if (o.got == over) return is_closed;
     if (is_closed) return false;
     if (o.got != yes && drops_oldest) return false;
-    if (o.got != yes) return items.size() == capacity || (o.got == late && o.is_beside_another);
-    if (items.size() == capacity && !drops_oldest) return false;
+    const bool has_room = items.size() < capacity && fits(weight_of(o.given));
+    if (o.got != yes) return !has_room || ((o.got == late || senders_wait) && o.is_beside_another);
+    if (!has_room && !drops_oldest) return false;
     if (items.size() == capacity) items.erase(items.begin());
     items.push_back(o.given);
     return true;
+  }
+  [[nodiscard]] bool fits(std::uint64_t weight) const {
+    if (max_weight == 0 || items.empty()) return true;
+    std::uint64_t sum = weight;
+    for (const std::uint64_t item : items) sum += weight_of(item);
+    return sum <= max_weight;
   }
   bool admits_recv(const operation& o) {
     if (o.got == over) return is_closed && items.empty();
@@ -80,6 +93,7 @@ class channel_scene {
       : halves_(std::move(made)),
         before_{
             .items = {}, .capacity = capacity, .drops_oldest = on_full == channel::overflow::drop_oldest} {}
+  channel_scene(Halves made, state before) : halves_(std::move(made)), before_(std::move(before)) {}
 
   [[nodiscard]] state before() const { return before_; }
   /// A close is rarer than the others.
@@ -133,6 +147,36 @@ class unbounded_scene : public channel_scene<decltype(channel::unbounded<std::ui
  public:
   unbounded_scene() : channel_scene(channel::unbounded<std::uint64_t>(), ~std::uint64_t{0}) {}
 };
+
+// Items of weight 0 to 4, at most 3 in all: one of weight 4 is alone.
+enum class sends_that_wait : bool { no, yes };
+class weighed_scene : public channel_scene<decltype(channel::bounded_by_weight<std::uint64_t>(
+                          1, 1, queue_state::weight_of))> {
+ public:
+  explicit weighed_scene(std::uint64_t capacity, sends_that_wait waiting)
+      : channel_scene(channel::bounded_by_weight<std::uint64_t>(capacity, 3, queue_state::weight_of),
+                      {.items = {},
+                       .capacity = capacity,
+                       .max_weight = 3,
+                       .senders_wait = waiting == sends_that_wait::yes}),
+        waiting_(waiting) {}
+  void does(history<state>& seen, unsigned kind, unsigned thread) {
+    const bool would_wait = kind >= 2 && kind <= 4;
+    channel_scene::does(seen, would_wait && waiting_ == sends_that_wait::no ? 0 : kind, thread);
+  }
+
+ private:
+  sends_that_wait waiting_;
+};
+
+// Where no sender waits, a try is refused only by what is in the channel.
+TEST(linear_model, channel_that_is_bounded_by_weight) {
+  for (const std::uint64_t capacity : {2U, 3U}) {
+    const std::string end = std::to_string(capacity);
+    expect_linear<weighed_scene>("linear_weighed_" + end, capacity, sends_that_wait::no);
+    expect_linear<weighed_scene>("linear_weighed_waits_" + end, capacity, sends_that_wait::yes);
+  }
+}
 
 TEST(linear_model, bounded_channel) {
   expect_linear<bounded_scene>("linear_bounded_1", 1U);

@@ -365,18 +365,37 @@ TEST(weighed_model, a_try_says_empty_only_of_an_empty_channel) {
       "weighed_never_empty", [] { return ones<std::uint32_t>(2); }, model::sends_and_receives);
 }
 
-// The channel has two slots at first: two threads add the others, and one of them needs not.
+// The channel has two slots at first, and both have items: two threads add the others, and one of them needs not.
 TEST(weighed_model, two_senders_that_grow_it) {
   expect_holds_everywhere("weighed_grows", [](execution& e) {
     auto& x = e.make<shared>(4U, 9U);
     x.fill({1, 1});
-    for (const std::uint32_t bit : {2U, 4U}) e.thread("sender", [&x, bit] { x.fill({bit, 1}); });
-    e.thread("receiver", [&x] { x.receive(); });
+    x.fill({2, 1});
+    for (const std::uint32_t bit : {4U, 8U}) e.thread("sender", [&x, bit] { x.fill({bit, 1}); });
     e.finally([&x] {
+      check(x.tx->try_send({16, 1}) == send_status::full, "four are there");
       x.expect_empty();
-      check(x.noted() == 7, "all have come");
+      check(x.noted() == 15, "all have come");
     });
   });
+}
+
+// Two receivers are in the middle of their moves, and two senders wait: one item that has left makes room for one.
+TEST(weighed_model, an_item_that_is_leaving_makes_no_room_yet) {
+  expect_holds_everywhere(
+      "weighed_leaving",
+      [](execution& e) {
+        auto& x = e.make<shared>(2U, 9U);
+        x.fill({1, 1});
+        x.fill({2, 1});
+        for (const std::uint32_t bit : {4U, 8U}) e.thread("sender", [&x, bit] { x.send({bit, 1}); });
+        for (int i = 0; i < 2; ++i) e.thread("receiver", [&x] { x.receive(); });
+        e.finally([&x] {
+          x.expect_empty();
+          check(x.noted() == 15, "all have come");
+        });
+      },
+      1);
 }
 
 // ---- receivers

@@ -165,6 +165,14 @@ class ROTA_API weighed {
       return {items + other.items, weight + other.weight};
     }
   };
+  /// How a claim of a sender ended.
+  struct claimed {
+    look did = look::not_now;
+    slot* place = nullptr;
+    // If there was no room:
+    bool is_on_its_way = false;  // it would have room if all items had left whose moves are under way
+    std::uint32_t moves = 0;     // moves() at that time
+  };
   /// Some slots in one piece of memory.
   struct block {
     block* next = nullptr;
@@ -217,7 +225,7 @@ class ROTA_API weighed {
   }
   [[nodiscard]] bool await_move(std::uint32_t seen, unsigned& looks) const noexcept;
 
-  look claim_place(slot*& place, std::uint64_t weight) noexcept;
+  claimed claim_place(std::uint64_t weight) noexcept;
   look mark_head() noexcept;
   void arm_receivers(core::wait_section& section) noexcept;
   void call_receiver() noexcept;
@@ -252,8 +260,8 @@ class ROTA_API weighed {
   slot* last_ = nullptr;
   slot* spare_ = nullptr;
   block* blocks_ = nullptr;
-  std::uint64_t refused_ = 0;
   base::atomic<std::uint32_t> moves_{0};
+  base::atomic<std::uint64_t> refused_{0};
 
   core::wait_list senders_;
   core::wait_list receivers_;

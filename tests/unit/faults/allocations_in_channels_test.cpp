@@ -2,6 +2,7 @@
 #include "unit/faults/allocation_support.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/unbounded.hpp>
@@ -53,6 +54,11 @@ struct call {
 };
 std::ostream& operator<<(std::ostream& out, const call& c) { return out << c.name; }
 
+auto parcels_by_weight() {
+  return bounded_by_weight<parcel>(
+      100, 200, [keeps = std::string()](const parcel& /*item*/) noexcept { return 2U + keeps.size(); });
+}
+
 const call calls[] = {
     {"bounded",
      [] {
@@ -75,6 +81,23 @@ const call calls[] = {
          EXPECT_EQ(how, send_status::sent);
        }
        while (received < 100) EXPECT_EQ(*rx.try_recv()->number, received++);
+     }},
+    {"bounded_by_weight_that_grows",
+     [] {
+       auto [tx, rx] = parcels_by_weight();
+       int received = 0;
+       for (int i = 0; i < 100; ++i) {
+         parcel mine(i);
+         send_status how = tx.try_send(std::move(mine));
+         if (how == send_status::full) {  // a growth had no memory
+           EXPECT_TRUE(mine.number != nullptr && rx.size() >= 32);
+           EXPECT_EQ(*rx.try_recv()->number, received++);
+           how = tx.try_send(std::move(mine));
+         }
+         EXPECT_EQ(how, send_status::sent);
+       }
+       while (received < 100) EXPECT_EQ(*rx.try_recv()->number, received++);
+       EXPECT_EQ(rx.weight(), 0U);
      }},
     {"unbounded",
      [] {
@@ -216,6 +239,21 @@ TEST(memory_of_channels, a_bounded_one_that_cannot_grow_stays_as_it_is) {
     EXPECT_EQ(rx.size(), 100U);
     for (int i = 1; i < sent; ++i) EXPECT_EQ(rx.try_recv(), i);
   }
+}
+
+TEST(memory_of_channels, one_that_is_bounded_by_weight_and_cannot_grow_stays_as_it_is) {
+  test::forgo_frame_cache();
+  auto [tx, rx] = bounded_by_weight<int>(100, 1'000, [](const int& /*item*/) noexcept { return 1U; });
+  memory::fail_after(0, 1'000);
+  int sent = 0;
+  while (tx.try_send(sent) == send_status::sent) ++sent;
+  EXPECT_EQ(sent, first_places);
+  EXPECT_EQ(tx.blocking_send_for(std::chrono::nanoseconds(0), -1), send_status::timed_out);
+  memory::stop_failing();
+  EXPECT_EQ(tx.weight(), 32U);
+  while (tx.try_send(sent) == send_status::sent) ++sent;
+  EXPECT_EQ(sent, 100);
+  for (int i = 0; i < sent; ++i) EXPECT_EQ(rx.try_recv(), i);
 }
 
 TEST(memory_of_channels, a_bounded_one_that_cannot_grow_drops_the_oldest_early) {
