@@ -29,6 +29,17 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
 
 constexpr std::size_t offset_of_function = round_up(sizeof(weighed), frame_align);
 
+/// A slot that was claimed is used at once.
+[[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
+  ROTA_FATAL("a slot of a channel was claimed, and is not used", me.got);
+}
+
+/// The slot of a sender, for put_if_sent().
+void keep_slot(wait_node& me, weighed_slot& place) noexcept {
+  me.kind = static_cast<unsigned char>(send_status::sent);
+  me.got = reinterpret_cast<std::uintptr_t>(&place);
+}
+
 [[noreturn]] void refuse(const char* what, std::uint64_t given, std::uint64_t most) {
   throw std::invalid_argument(std::string("channel::bounded_by_weight: ") + what + " is " +
                               std::to_string(given) + ": must be 1.." + std::to_string(most));
@@ -333,8 +344,7 @@ send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
 bool weighed::try_send_now(wait_node& me) noexcept {
   const claimed result = claim_place(me.wanted);
   if (result.did != look::got) return false;
-  me.kind = has_slot;
-  me.got = reinterpret_cast<std::uintptr_t>(result.place);
+  keep_slot(me, *result.place);
   return true;
 }
 
@@ -345,14 +355,6 @@ bool weighed::try_receive_now(wait_node& me) noexcept {
   return true;
 }
 
-weighed::slot* weighed::place_to_send(const wait_node& me) noexcept {
-  if (me.kind == has_slot) [[likely]]
-    return &place_of(me);
-  const base::lock_guard lock(lock_);
-  reserved_.remove(me.wanted);
-  return closed_ ? nullptr : &take_slot(me.wanted);
-}
-
 // ---- waiting
 
 const core::wait_rules weighed::send_rules{
@@ -361,8 +363,9 @@ const core::wait_rules weighed::send_rules{
     .join = [](void* of,
                wait_section& section,
                wait_node& me) noexcept { return self(of).join_senders(section, me); },
-    .leave = [](void* of, wait_section& section, wait_node& /*me*/) noexcept { self(of).serve(section); },
-    .pass_on = [](void* of, wait_node& me) noexcept { self(of).give_up_room(me); },
+    .leave =
+        [](void* of, wait_section& section, wait_node& me) noexcept { self(of).leave_senders(section, me); },
+    .pass_on = never_passed_on,
 };
 
 const core::wait_rules weighed::receive_rules{
@@ -376,11 +379,7 @@ const core::wait_rules weighed::receive_rules{
           self(of).receivers_line_.forget(me);
           if (me.state() == wait_state::called) self(of).arm_receivers(section);
         },
-    // An item that was claimed is moved at once.
-    .pass_on =
-        [](void* /*of*/, wait_node& me) noexcept {
-          ROTA_FATAL("an item of a channel was claimed, and is not used", me.got);
-        },
+    .pass_on = never_passed_on,
     .called_may_try = true,
 };
 
@@ -432,7 +431,15 @@ on_join weighed::join_receivers(wait_section& section, wait_node& me) noexcept {
   return on_join::done;
 }
 
+/// A sender that was called has room. Any other looks again, and joins the list at the end.
 on_join weighed::join_senders(wait_section& section, wait_node& me) noexcept {
+  if (me.state() == wait_state::called) {
+    const base::lock_guard lock(lock_);
+    reserved_.remove(me.wanted);
+    if (closed_) return on_join::closed;
+    keep_slot(me, take_slot(me.wanted));
+    return on_join::done;
+  }
   for (bool has_memory = true;;) {
     slot* place = nullptr;
     std::uint64_t seen = 0;
@@ -441,8 +448,7 @@ on_join weighed::join_senders(wait_section& section, wait_node& me) noexcept {
       const look did = take_place(place, me.wanted);
       if (did == look::ended) return on_join::closed;
       if (did == look::got) {
-        me.kind = has_slot;
-        me.got = reinterpret_cast<std::uintptr_t>(place);
+        keep_slot(me, *place);
         return on_join::done;
       }
       if (sender_waits_ || !has_memory || !lacks_a_slot(me.wanted)) {
@@ -457,7 +463,16 @@ on_join weighed::join_senders(wait_section& section, wait_node& me) noexcept {
   return on_join::linked;
 }
 
-/// Under the lock of senders_: the first ones that have room are granted it.
+/// It was the first, or had room: the next ones may have room now.
+void weighed::leave_senders(wait_section& section, const wait_node& me) noexcept {
+  if (me.state() == wait_state::called) {
+    const base::lock_guard lock(lock_);
+    reserved_.remove(me.wanted);
+  }
+  serve(section);
+}
+
+/// Under the lock of senders_: calls the first ones that have room, and keeps it for them.
 void weighed::serve(wait_section& section) noexcept {
   for (;;) {
     wait_node* const first = section.first();
@@ -479,8 +494,7 @@ void weighed::serve(wait_section& section) noexcept {
       }
     }
     if (seen == 0) {
-      first->kind = has_room;
-      section.grant(*first);
+      section.call(*first);
     } else if (!add_slots(seen)) {
       return;
     }
@@ -490,18 +504,6 @@ void weighed::serve(wait_section& section) noexcept {
 void weighed::serve_senders() noexcept {
   wait_section section(senders_);
   serve(section);
-}
-
-/// A sender was granted room, and does not use it.
-void weighed::give_up_room(wait_node& me) noexcept {
-  if (me.kind == has_slot) ROTA_FATAL("a place in a channel was claimed, and is not used", me.got);
-  bool serves = false;
-  {
-    const base::lock_guard lock(lock_);
-    reserved_.remove(me.wanted);
-    serves = sender_waits_;
-  }
-  if (serves) serve_senders();
 }
 
 }  // namespace rota::channel::detail

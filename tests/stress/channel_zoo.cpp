@@ -4,6 +4,7 @@
 #include "zoo.hpp"
 
 #include <rota/channel/bounded.hpp>
+#include <rota/channel/bounded_by_weight.hpp>
 #include <rota/channel/broadcast.hpp>
 #include <rota/channel/oneshot.hpp>
 #include <rota/channel/select.hpp>
@@ -131,6 +132,19 @@ void bounded_channels(cage& in) {
   {
     auto [to, from] = channel::bounded<item>(1 + in.random() % 5);
     exchange(in, std::move(to), std::move(from));
+  }
+  check(item::alive == 0);
+}
+
+/// Items of weight 0 to 4; one of weight 4 may have to be alone.
+void weighed_channels(cage& in) {
+  {
+    const std::uint64_t most = 3 + in.random() % 5;
+    auto [to, from] = channel::bounded_by_weight<item>(
+        1 + in.random() % 50, most, [](const item& one) noexcept { return one.number % 5; });
+    const auto kept = from;
+    exchange(in, std::move(to), std::move(from));
+    check(kept.weight() == 0);
   }
   check(item::alive == 0);
 }
@@ -374,6 +388,7 @@ int main(int argc, char** argv) {
                     argc,
                     argv,
                     {zoo::bounded_channels,
+                     zoo::weighed_channels,
                      zoo::unbounded_channels,
                      zoo::oneshot_channels,
                      zoo::broadcast_channels,

@@ -75,7 +75,7 @@ inline constexpr weigher weigher_of{
 /// Failure       Throws `std::invalid_argument` for a capacity of 0 or above 2^31, and for a max_weight of 0, before anything has changed;
 ///               `std::bad_alloc`. A send that finds no memory for more places does not throw: as channel::bounded. A full channel makes
 ///               a send wait; there is no other policy: what must not wait uses try_send(). A cancelled or late send leaves no weight behind, and keeps
-///               its item. A sender that was let in, and goes on after a close, says `closed`. Do not use the channel in a fork of a process whose other
+///               its item. A sender for which room is kept, and that goes on after a close, says `closed`. Do not use the channel in a fork of a process whose other
 ///               threads use it: one of them may hold the lock, which is then held for ever in the child.
 /// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs more doubles them. A place: 24 bytes
 ///               and the item. An item takes one short lock four times, and senders and receivers share it: where items have the

@@ -108,9 +108,6 @@ send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Cor
   if constexpr (Core::allocates) {
     put(on, Core::claimed_place(me), item);
     return send_status::sent;
-  } else if constexpr (weighs_items<Core>) {
-    typename Core::slot* const place = on.place_to_send(me);
-    return put_if_sent(on, place == nullptr ? send_status::closed : send_status::sent, place, item);
   } else {
     return put_if_sent(on, status_of(me), me.got == 0 ? nullptr : &Core::place_of(me), item);
   }

@@ -24,7 +24,7 @@ namespace rota::channel::detail {
 //   Three amounts, each a number of items and the sum of their weights. Their sum is the load:
 //   queued_     a sender has claimed a slot, and no receiver has claimed the item
 //   leaving_    a receiver has claimed the item, and has not freed the slot
-//   reserved_   a sender that waited was granted room, and has not claimed a slot yet
+//   reserved_   kept for a sender that waited, was called, and has not come back yet
 //
 //   slot state     list            event                                   next state
 //   spare          spare_          claim, by a sender that has room        being filled
@@ -45,18 +45,19 @@ namespace rota::channel::detail {
 //   false           claim of a sender: it has room                   it has a slot
 //   false           the same without room                            a try says `full`; a send joins the list
 //   true            claim of a sender that comes now                 no slot, even if it has room: it joins the list at the end
-//   true            the load becomes less, the first in the list     serve(): as long as the first in the list has room, it is granted that room
-//                   leaves it, or slots_ becomes more
-//   either          a sender that was granted room goes on           it claims a slot: reserved_ -> queued_; after a close it says `closed`
-//   either          it is cancelled, or loses in a select            pass_on: its room is given up, and serve()
+//   true            the load becomes less, or the first in the       serve(): as long as the first in the list has room, that room is kept for
+//                   list leaves it                                   it, and it is called
+//   either          a sender that was called comes back              it claims a slot: reserved_ -> queued_; after a close it says `closed`
+//   either          it is cancelled, late, or loses in a select      its room is given up, and serve()
 //
 //   B1  The load has at most slots_ items. Its weight is at most max_weight_, or it is one item.
 //   B2  First in, first out among the senders that wait: a later one, and one that did not wait, has no room before they have. So a
-//       light item does not overtake a heavy one, and the load only falls while the heavy one waits: it is granted room in the end.
+//       light item does not overtake a heavy one, and the load only falls while the heavy one waits: it is called in the end.
 //   B3  If senders wait, the first of them has no room, or the thread that has made room is on its way to serve(). That thread has changed the load
 //       under lock_, has seen sender_waits_, and then takes the lock of the list: the sender that has set the flag is linked by then.
-//   B4  A sender is granted room, never a slot. A position between other items would be held by a task that may not run for long, and
-//       receivers would wait for it. So a sender that is cancelled leaves no hole, no weight, and keeps its item.
+//   B4  A sender that is called has room, and no slot. A position between other items would be held by a task that may not run for long, and
+//       receivers would wait for it. So a sender that is cancelled leaves no hole, no weight, and keeps its item. It is called and not granted,
+//       so that it can still be told of a close: an end, for which a task that is cancelled as well does not go on.
 //   B5  Receivers: as C1 of the ring. One that was called tries again, against others. If it takes the item, gives up or finds the end, it looks
 //       for the next receiver: arm_receivers().
 //   B6  The first item becomes full by its publish() only. A later item that is full before is found by the receiver that takes the first,
@@ -135,8 +136,6 @@ class ROTA_API weighed {
   /// wait_rules::try_now of each. The weight is in `me.wanted`.
   bool try_send_now(core::wait_node& me) noexcept;
   bool try_receive_now(core::wait_node& me) noexcept;
-  /// Of a send that was granted. Returns null if the channel was closed meanwhile.
-  [[nodiscard]] slot* place_to_send(const core::wait_node& me) noexcept;
   static slot& place_of(const core::wait_node& me) noexcept { return *__builtin_bit_cast(slot*, me.got); }
 
   void close() noexcept;
@@ -183,8 +182,6 @@ class ROTA_API weighed {
 #else
   static constexpr std::uint64_t first_slots = 32;
 #endif
-  static constexpr unsigned char has_slot = 0;  // wait_node::kind of a sender that was granted
-  static constexpr unsigned char has_room = 1;
   static const core::wait_rules send_rules;
   static const core::wait_rules receive_rules;
 
@@ -231,7 +228,7 @@ class ROTA_API weighed {
   void call_receiver() noexcept;
   void serve(core::wait_section& section) noexcept;
   void serve_senders() noexcept;
-  void give_up_room(core::wait_node& me) noexcept;
+  void leave_senders(core::wait_section& section, const core::wait_node& me) noexcept;
   core::on_join join_receivers(core::wait_section& section, core::wait_node& me) noexcept;
   core::on_join join_senders(core::wait_section& section, core::wait_node& me) noexcept;
 

@@ -303,6 +303,24 @@ TEST(weighed, a_sender_that_was_let_in_says_closed_after_a_close) {
   EXPECT_EQ(rx.size(), 0U);
 }
 
+// The close and the cancellation have the same cause: the task does not go on to see the end.
+TEST(weighed, a_sender_that_was_let_in_is_cancelled_beside_a_close) {
+  for (const bool close_first : {true, false}) {
+    manual_scheduler by;
+    auto [tx, rx] = of_weight(4, 10);
+    EXPECT_EQ(tx.try_send(10), send_status::sent);
+    auto first = by.spawn(sends(tx, 5));
+    by.run_until_idle();
+    EXPECT_EQ(rx.try_recv(), 10U);
+    if (close_first) tx.close();
+    first.cancel();
+    tx.close();
+    by.run_until_idle();
+    EXPECT_TRUE(first.wait_for(0ns).value().is_cancelled());
+    EXPECT_EQ(rx.size() + rx.weight(), 0U);
+  }
+}
+
 TEST(weighed, close_tells_receivers) {
   manual_scheduler by;
   auto [tx, rx] = of_weight(4, 10);

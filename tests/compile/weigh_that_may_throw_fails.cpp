@@ -1,0 +1,12 @@
+// EXPECT: weigh must be callable as const, with a const T&, and noexcept
+// EXPECT: weigh must return an unsigned integer: a weight is never negative
+#include <rota/channel/bounded_by_weight.hpp>
+
+#include <string>
+
+void makes() {
+  static_cast<void>(rota::channel::bounded_by_weight<std::string>(
+      4, 100, [](const std::string& text) { return text.size(); }));
+  static_cast<void>(rota::channel::bounded_by_weight<std::string>(
+      4, 100, [](const std::string& text) noexcept { return static_cast<int>(text.size()); }));
+}
