@@ -74,12 +74,14 @@ inline constexpr weigher weigher_of{
 ///               that has waited and has not gone on yet.
 /// Failure       Throws `std::invalid_argument` for a capacity of 0 or above 2^31, and for a max_weight of 0, before anything has changed;
 ///               `std::bad_alloc`. A send that finds no memory for more places does not throw: as channel::bounded. A full channel makes
-///               a send wait; there is no other policy: what must not wait uses try_send(). A cancelled or late send leaves no weight behind, and keeps
-///               its item. A sender for which room is kept, and that goes on after a close, says `closed`. Do not use the channel in a fork of a process whose other
-///               threads use it: one of them may hold the lock, which is then held for ever in the child.
+///               a send wait; there is no other policy: what must not wait uses try_send(). A cancelled or late send leaves no weight behind,
+///               and keeps its item. A sender for which room is kept, and that goes on after a close, says `closed`.
+///               Do not use the channel in a fork of a process whose other threads use it: one of them may hold the lock, and the child
+///               then waits for it for ever.
 /// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs more doubles them. A place: 24 bytes
 ///               and the item. An item takes one short lock four times, and senders and receivers share it: where items have the
-///               same size, channel::bounded is faster. A thread that is preempted while it moves an item in or out makes tries wait, as in channel::bounded.
+///               same size, channel::bounded is faster. A thread that is preempted while it moves an item in or out makes tries
+///               wait, as in channel::bounded. One that is preempted while it holds the lock makes every call wait.
 /// Example       examples/bounded_by_weight.cpp
 template <class T, class Weigh>
 [[nodiscard]] pair_of<weighed_sender<T>, weighed_receiver<T>> bounded_by_weight(std::uint64_t capacity,
