@@ -152,10 +152,17 @@ std::size_t weighed::bytes_of(std::uint64_t slots) const noexcept {
 }
 
 /// Throws std::bad_alloc.
+/// Its slots are a list already: a large one takes milliseconds to write, and lock_ is not held meanwhile.
 weighed::block* weighed::make_block(std::uint64_t slots) const {
   const std::size_t bytes = bytes_of(slots);
   void* const memory = slot_align_ > frame_align ? ::operator new(bytes, std::align_val_t(slot_align_))
                                                  : base::allocate_frame(bytes);
+  std::byte* const from = static_cast<std::byte*>(memory) + offset_of_slots();
+  slot* next = nullptr;
+  for (std::uint64_t i = slots; i > 0; --i) {
+    auto* const made = ::new (from + (i - 1) * stride()) slot;
+    made->next = std::exchange(next, made);
+  }
   return ::new (memory) block{nullptr, slots};
 }
 
@@ -173,10 +180,9 @@ void weighed::free_block(block* gone) const noexcept {
 /// Under lock_, or before another thread knows of the channel.
 void weighed::enter(block& fresh) noexcept {
   std::byte* const from = reinterpret_cast<std::byte*>(&fresh) + offset_of_slots();
-  for (std::uint64_t i = fresh.slots; i > 0; --i) {
-    auto* const made = ::new (from + (i - 1) * stride()) slot;
-    made->next = std::exchange(spare_, made);
-  }
+  auto* const first = std::launder(reinterpret_cast<slot*>(from));
+  auto* const last = std::launder(reinterpret_cast<slot*>(from + (fresh.slots - 1) * stride()));
+  last->next = std::exchange(spare_, first);
   fresh.next = std::exchange(blocks_, &fresh);
   slots_ += fresh.slots;
 }
@@ -301,8 +307,8 @@ void weighed::free(slot& place) noexcept {
 }
 
 /// Waits until a move has ended, or the channel was closed, since moves() was `seen`. Returns false if that may never happen: in a fork.
-bool weighed::await_move(std::uint32_t seen, unsigned& looks) const noexcept {
-  for (; moves() == seen; ++looks) {
+bool weighed::await_move(std::uint32_t seen) const noexcept {
+  for (unsigned looks = 0; moves() == seen; ++looks) {
     if (halves_.may_miss_the_mover(looks)) return false;
     base::back_off(looks);
   }
@@ -310,7 +316,7 @@ bool weighed::await_move(std::uint32_t seen, unsigned& looks) const noexcept {
 }
 
 look weighed::try_item(slot*& place) noexcept {
-  for (unsigned looks = 0;;) {
+  for (;;) {
     std::uint32_t seen = 0;
     {
       const base::lock_guard lock(lock_);
@@ -319,12 +325,12 @@ look weighed::try_item(slot*& place) noexcept {
       seen = moves();
     }
     // The first item is on its way in: B7.
-    if (!await_move(seen, looks)) return look::forked;
+    if (!await_move(seen)) return look::forked;
   }
 }
 
 send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
-  for (unsigned looks = 0;;) {
+  for (;;) {
     const claimed result = claim_place(weight);
     if (result.did == look::got) [[likely]] {
       place = result.place;
@@ -337,7 +343,7 @@ send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
       return send_status::full;
     }
     // An item that is on its way out makes room: B7.
-    if (!await_move(result.moves, looks)) return send_status::forked;
+    if (!await_move(result.moves)) return send_status::forked;
   }
 }
 

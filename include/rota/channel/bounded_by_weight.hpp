@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -45,7 +46,7 @@ inline constexpr weigher weigher_of{
     [](void* to, void* from) noexcept { ::new (to) Weigh(std::move(*static_cast<Weigh*>(from))); },
     [](void* function) noexcept { static_cast<Weigh*>(function)->~Weigh(); },
     [](const void* function, const void* item) noexcept -> std::uint64_t {
-      return (*static_cast<const Weigh*>(function))(*static_cast<const T*>(item));
+      return std::invoke(*static_cast<const Weigh*>(function), *static_cast<const T*>(item));
     }};
 
 }  // namespace detail
@@ -67,17 +68,18 @@ inline constexpr weigher weigher_of{
 ///
 /// Threads       Any, as channel::bounded. Senders on several threads may call `weigh` at the same time.
 /// Ownership     The halves own the channel together, and the channel owns `weigh`, which goes with it. T and `weigh` must move and be
-///               destroyed without throwing, and `weigh` must be noexcept; it may not wait for what a caller of the channel holds.
-/// Ordering      First in, first out; see the halves. Senders that wait are let in in the order in which they came, and no later sender goes in
-///               before them, even if its item is lighter and would fit. So a heavy item is not starved by light ones; a light one
-///               may wait although there is room for it. try_send() says `full` then, and when the room is kept for a sender
-///               that has waited and has not gone on yet.
+///               destroyed without throwing, and `weigh` must be noexcept. No lock is held while `weigh` runs.
+/// Ordering      First in, first out; see the halves. Senders that wait get room in the order in which they came, and no later sender gets
+///               room before them, even if its item is lighter and would fit. So a heavy item is not starved by light ones; a light one
+///               may wait although there is room for it. Room is not a place in the queue: if several senders have room, their items come in
+///               the order in which those senders go on. try_send() says `full` also while senders wait, while the room is kept for a
+///               sender that has waited and has not gone on yet, and for a moment beside a try_select() that would have to wait.
 /// Failure       Throws `std::invalid_argument` for a capacity of 0 or above 2^31, and for a max_weight of 0, before anything has changed;
 ///               `std::bad_alloc`. A send that finds no memory for more places does not throw: as channel::bounded. A full channel makes
 ///               a send wait; there is no other policy: what must not wait uses try_send(). A cancelled or late send leaves no weight behind,
 ///               and keeps its item. A sender for which room is kept, and that goes on after a close, says `closed`.
 ///               Do not use the channel in a fork of a process whose other threads use it: one of them may hold the lock, and the child
-///               then waits for it for ever.
+///               then waits for it for ever; or one may wait to send, and the room that the child then keeps for it is never used.
 /// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs more doubles them. A place: 24 bytes
 ///               and the item. An item takes one short lock four times, and senders and receivers share it: where items have the
 ///               same size, channel::bounded is faster. A thread that is preempted while it moves an item in or out makes tries

@@ -139,7 +139,8 @@ class basic_weak_sender;
 ///               that was moved from, run. Neither may wait for a mutex that another caller of the channel holds while it calls. Example
 ///               of a deadlock: T1 sends, and its move constructor waits for M; T2 holds M, and calls try_recv(), which waits for T1's
 ///               move. An item with such a move goes through the channel in a std::unique_ptr, whose move waits for nothing.
-/// Cost          Without waiting: two read-modify-writes. No allocation, but for the growth of the channel: see bounded() and unbounded(). Beside another thread's move a
+/// Cost          Without waiting: two read-modify-writes. No allocation, but for the growth of the channel: see bounded() and unbounded(). By weight: see
+///               bounded_by_weight(). Beside another thread's move a
 ///               try spins, then gives the processor away, then sleeps up to 1 ms at a time, until that move has ended.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>

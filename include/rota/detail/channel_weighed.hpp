@@ -220,7 +220,7 @@ class ROTA_API weighed {
     // relaxed: same reason as in moves().
     moves_.fetch_add(1, base::order::relaxed);
   }
-  [[nodiscard]] bool await_move(std::uint32_t seen, unsigned& looks) const noexcept;
+  [[nodiscard]] bool await_move(std::uint32_t seen) const noexcept;
 
   claimed claim_place(std::uint64_t weight) noexcept;
   look mark_head() noexcept;

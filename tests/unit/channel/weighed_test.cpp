@@ -514,5 +514,14 @@ TEST(weighed, nothing_is_lost_between_threads_and_tasks) {
   EXPECT_EQ(rx.size(), 0U);
 }
 
+TEST(weighed, a_pointer_to_a_member_function_weighs) {
+  auto [to, from] = channel::bounded_by_weight<std::string>(4, 8, &std::string::size);
+  EXPECT_EQ(to.try_send("12345"), channel::send_status::sent);
+  EXPECT_EQ(to.weight(), 5U);
+  EXPECT_EQ(to.try_send("6789"), channel::send_status::full);
+  EXPECT_EQ(from.try_recv(), "12345");
+  EXPECT_EQ(to.weight(), 0U);
+}
+
 }  // namespace
 }  // namespace rota::channel::weighed_test
