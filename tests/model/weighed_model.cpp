@@ -4,6 +4,7 @@
 #include "model/waiting.hpp"
 
 #include <rota/channel/bounded_by_weight.hpp>
+#include <rota/channel/select.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -376,6 +377,44 @@ TEST(weighed_model, two_senders_that_grow_it) {
       check(x.tx->try_send({16, 1}) == send_status::full, "four are there");
       x.expect_empty();
       check(x.noted() == 15, "all have come");
+    });
+  });
+}
+
+// It finds no room for its weight, and when it joins the line there is room and no slot: it adds slots, since no item may leave any more.
+TEST(weighed_model, a_sender_that_grows_it_when_it_joins) {
+  expect_holds_everywhere("weighed_grows_late", [](execution& e) {
+    auto& x = e.make<shared>(4U, 3U);
+    x.fill({1, 3});
+    e.thread("sender", [&x] { x.send({2, 1}); });
+    e.thread("others", [&x] {
+      x.receive();
+      x.fill({4, 1});
+      x.fill({8, 1});
+    });
+    e.finally([&x] {
+      check(x.rx->weight() == 3, "three are there");
+      x.expect_empty();
+      check(x.noted() == 15, "all have come");
+    });
+  });
+}
+
+// It joins the line and leaves it at once. A try beside it may say `full`; one that comes later finds that no sender waits.
+TEST(weighed_model, a_try_select_leaves_nothing_behind) {
+  expect_holds_everywhere("weighed_try_select", [](execution& e) {
+    auto& x = e.make<shared>(4U, 4U);
+    x.fill({1, 2});
+    e.thread("select", [&x] {
+      check(!try_select(x.tx->send(parcel{2, 3})).has_value(), "it has no room");
+      x.fill({4, 1});
+    });
+    e.thread("light", [&x] {
+      if (x.tx->try_send({8, 1}) == send_status::sent) x.note(16);
+    });
+    e.finally([&x] {
+      x.expect_empty();
+      check(x.noted() == 5 || x.noted() == 29, "what was sent has come");
     });
   });
 }

@@ -134,6 +134,22 @@ TEST(mover, a_send_waits_for_the_weight_of_an_item_that_is_just_leaving) {
   EXPECT_EQ(made.sender.weight(), 2U);
 }
 
+// The move has not ended: the close alone ends the try.
+TEST(mover, a_close_ends_a_try_that_waits_for_weight) {
+  auto made = two_by_weight();
+  gate held;
+  EXPECT_EQ(made.sender.try_send(item(1, &held)), send_status::sent);
+  EXPECT_EQ(made.sender.try_send(item(2)), send_status::sent);
+  held.armed = true;
+  std::thread receives([&made] { EXPECT_TRUE(made.receiver.try_recv().has_value()); });
+  held.entered.wait();
+  std::thread sends = sleeping_in([&made] { EXPECT_EQ(made.sender.try_send(item(3)), send_status::closed); });
+  made.sender.close();
+  sends.join();
+  held.open.count_down();
+  receives.join();
+}
+
 /// A sender is held up while it puts an item into `made`; a receiver waits for it.
 template <class Channel>
 void a_receiver_waits_for_a_sender_in_its_move(Channel made) {

@@ -188,6 +188,74 @@ TEST(weighed, the_room_of_a_cancelled_sender_goes_to_the_next) {
   EXPECT_EQ(tx.try_send(10), send_status::sent) << "all of it is there again";
 }
 
+// Room is kept in the order of the line. The items come in the order in which the senders go on.
+TEST(weighed, room_is_not_a_place_in_the_queue) {
+  manual_scheduler slow;
+  manual_scheduler fast;
+  auto [tx, rx] = of_weight(8, 10);
+  EXPECT_EQ(tx.try_send(10), send_status::sent);
+  auto first = slow.spawn(sends(tx, 7));
+  slow.run_until_idle();
+  auto second = fast.spawn(sends(tx, 2));
+  fast.run_until_idle();
+  EXPECT_EQ(rx.try_recv(), 10U);
+  EXPECT_EQ(tx.try_send(2), send_status::full) << "the room for both of them is kept";
+  fast.run_until_idle();
+  EXPECT_EQ(second.join(), send_status::sent);
+  EXPECT_EQ(tx.try_send(1), send_status::sent) << "it fits beside the room that is kept";
+  slow.run_until_idle();
+  EXPECT_EQ(first.join(), send_status::sent);
+  for (const number each : {2U, 1U, 7U}) EXPECT_EQ(rx.try_recv(), each);
+}
+
+// It has room when another case wins: the room goes to the next sender, and the item stays in the case.
+TEST(weighed, a_send_that_loses_a_select_gives_up_its_room) {
+  manual_scheduler by;
+  auto [tx, rx] = of_weight(8, 10);
+  EXPECT_EQ(tx.try_send(10), send_status::sent);
+  sync::event stop;
+  auto loses = by.spawn(
+      [](tx_of to, sync::event& end) -> task<number> {
+        auto sending = to.send(10);
+        auto first = co_await select_in_order(end.wait(), sending);
+        EXPECT_EQ(first.index(), 0U);
+        co_return std::move(sending).item();
+      },
+      tx,
+      std::ref(stop));
+  auto behind = by.spawn(sends(tx, 4));
+  by.run_until_idle();
+  EXPECT_EQ(tx.waiting_senders(), 2U);
+  EXPECT_EQ(rx.try_recv(), 10U);
+  EXPECT_EQ(tx.waiting_senders(), 1U) << "the first was called";
+  stop.set();
+  by.run_until_idle();
+  EXPECT_EQ(loses.join(), 10U);
+  EXPECT_EQ(behind.join(), send_status::sent);
+  EXPECT_EQ(rx.try_recv(), 4U);
+  EXPECT_EQ(tx.try_send(10), send_status::sent) << "all of it is there again";
+}
+
+TEST(weighed, a_try_select_sends_if_there_is_room_and_leaves_nothing_behind_if_not) {
+  manual_scheduler by;
+  auto [tx, rx] = of_weight(8, 10);
+  EXPECT_EQ(try_select(tx.send(6), rx.recv()).value().index(), 0U);
+  EXPECT_FALSE(try_select(tx.send(5)).has_value());
+  EXPECT_EQ(tx.waiting_senders(), 0U);
+  EXPECT_EQ(tx.try_send(4), send_status::sent) << "no sender waits";
+  EXPECT_EQ(tx.stats().refused, 0U);
+  auto waits = by.spawn(sends(tx, 7));
+  by.run_until_idle();
+  EXPECT_FALSE(try_select(tx.send(0)).has_value()) << "a sender waits";
+  EXPECT_EQ(tx.waiting_senders(), 1U);
+  EXPECT_EQ(try_select(tx.send(0), rx.recv()).value().index(), 1U);
+  by.run_until_idle();
+  EXPECT_FALSE(waits.is_done());
+  EXPECT_EQ(rx.try_recv(), 4U);
+  by.run_until_idle();
+  EXPECT_EQ(waits.join(), send_status::sent);
+}
+
 TEST(weighed, a_cancelled_or_late_send_keeps_its_item) {
   using halves = pair_of<weighed_sender<std::unique_ptr<int>>, weighed_receiver<std::unique_ptr<int>>>;
   manual_scheduler by;
@@ -515,12 +583,12 @@ TEST(weighed, nothing_is_lost_between_threads_and_tasks) {
 }
 
 TEST(weighed, a_pointer_to_a_member_function_weighs) {
-  auto [to, from] = channel::bounded_by_weight<std::string>(4, 8, &std::string::size);
-  EXPECT_EQ(to.try_send("12345"), channel::send_status::sent);
-  EXPECT_EQ(to.weight(), 5U);
-  EXPECT_EQ(to.try_send("6789"), channel::send_status::full);
-  EXPECT_EQ(from.try_recv(), "12345");
-  EXPECT_EQ(to.weight(), 0U);
+  auto [tx, rx] = bounded_by_weight<std::string>(4, 8, &std::string::size);
+  EXPECT_EQ(tx.try_send("12345"), send_status::sent);
+  EXPECT_EQ(tx.weight(), 5U);
+  EXPECT_EQ(tx.try_send("6789"), send_status::full);
+  EXPECT_EQ(rx.try_recv(), "12345");
+  EXPECT_EQ(tx.weight(), 0U);
 }
 
 }  // namespace
