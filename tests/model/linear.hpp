@@ -10,7 +10,6 @@
 
 #include "model/exploring.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -27,6 +26,7 @@ struct operation {
   unsigned begun = 0;       // turns of one clock
   unsigned ended = 0;
   bool is_beside_another = false;  // one was under way at the same time
+  unsigned beside = 0;             // a bit for the `what` of each of these
 };
 
 /// `State`: copyable, with operator<=> and bool admits(const operation&), which does it, or says that it cannot have gone so.
@@ -46,9 +46,13 @@ class history {
 
   [[nodiscard]] bool is_linear(State from) {
     for (std::size_t i = 0; i < count_; ++i) {
-      all_[i].is_beside_another = std::any_of(all_.begin(), all_.begin() + count_, [&](const operation& b) {
-        return &b != &all_[i] && b.begun < all_[i].ended && all_[i].begun < b.ended;
-      });
+      operation& a = all_[i];
+      a.beside = 0;
+      for (std::size_t k = 0; k < count_; ++k) {
+        const operation& b = all_[k];
+        if (k != i && b.begun < a.ended && a.begun < b.ended) a.beside |= 1U << b.what;
+      }
+      a.is_beside_another = a.beside != 0;
     }
     tried_.clear();
     return goes_on(0, from);

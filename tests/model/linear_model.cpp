@@ -37,7 +37,7 @@ struct queue_state {
   std::uint64_t capacity = 0;
   bool drops_oldest = false;
   std::uint64_t max_weight = 0;  // 0: its items have none
-  bool senders_wait = false;     // room may be kept for one of them, while another operation is under way
+  bool senders_wait = false;     // room may be kept for a send that waits and is under way
   bool is_closed = false;
   friend auto operator<=>(const queue_state&, const queue_state&) = default;
 
@@ -60,7 +60,8 @@ struct queue_state {
     if (is_closed) return false;
     if (o.got != yes && drops_oldest) return false;
     const bool has_room = items.size() < capacity && fits(weight_of(o.given));
-    if (o.got != yes) return !has_room || ((o.got == late || senders_wait) && o.is_beside_another);
+    if (o.got == late) return !has_room || o.is_beside_another;
+    if (o.got != yes) return !has_room || (senders_wait && (o.beside >> send_for & 1U) != 0);
     if (!has_room && !drops_oldest) return false;
     if (items.size() == capacity) items.erase(items.begin());
     items.push_back(o.given);
