@@ -139,9 +139,9 @@ class basic_weak_sender;
 ///               that was moved from, run. Neither may wait for a mutex that another caller of the channel holds while it calls. Example
 ///               of a deadlock: T1 sends, and its move constructor waits for M; T2 holds M, and calls try_recv(), which waits for T1's
 ///               move. An item with such a move goes through the channel in a std::unique_ptr, whose move waits for nothing.
-/// Cost          Without waiting: two read-modify-writes. No allocation, but for the growth of the channel: see bounded() and unbounded(). By weight: see
-///               bounded_by_weight(). Beside another thread's move a
-///               try spins, then gives the processor away, then sleeps up to 1 ms at a time, until that move has ended.
+/// Cost          Without waiting: two read-modify-writes. No allocation, but for the growth of the channel: see bounded() and unbounded().
+///               By weight: a lock, see bounded_by_weight(). Beside another thread's move a try spins, then gives the processor away, then
+///               sleeps up to 1 ms at a time, until that move has ended.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
 class basic_sender : public detail::half<Core, detail::side::sends>,
@@ -156,7 +156,7 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
   /// Never waits for room; for another thread that is just moving an item out of the place that comes next, it does: see Locks, Cost. So
-  /// `full` means that the channel was full. Moves from the item only if it says `sent`. `forked`: see Failure.
+  /// `full` means that the channel was full (by weight: see bounded_by_weight()). Moves from the item only if it says `sent`. `forked`: see Failure.
   send_status try_send(T&& item) noexcept(!Core::allocates) { return detail::send_now(*on_, item); }
   send_status try_send(const T& item)
     requires std::is_copy_constructible_v<T>

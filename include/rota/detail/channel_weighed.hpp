@@ -37,7 +37,8 @@ namespace rota::channel::detail {
 //               load + w <= max_weight_. Beside a heavier one nothing has room, and nothing of weight 0 either.
 //
 //   sender_waits_     Senders stand in the list senders_, or one is about to be linked there. Set under that list's lock and lock_, by the sender
-//                     that joins; cleared under both, by serve(), when the list is empty.
+//                     that joins; cleared under both, by serve(), when the list is empty. A try_select without room sets it, and clears it
+//                     before it gives the lock of the list back: a try in between says `full`.
 //   receiver_waits_   Receivers stand in the list receivers_, and the first item was not there when one of them looked last. Set under that list's
 //                     lock and lock_; cleared by the publish() that makes the first item full, which then calls the first receiver.
 //

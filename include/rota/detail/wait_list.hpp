@@ -29,8 +29,8 @@ namespace rota::core {
 //       list to another: then they are those of who has taken it out, and its owner waits for that.
 //   W2  Whoever takes a node out of its ring by call() or grant() moves the waker out before, and the change of the state is his last
 //       touch: the owner may see it at once, go on, and be gone. A wake that follows needs the waker alone.
-//   W3  No waker is woken or dropped, no memory is asked for (but by a channel that grows: C9 of the ring, B8), no code of a user's runs under the lock. Held by
-//       demand_unguarded() in builds with asserts: in every waker, in the flush of a section, and where a primitive says so.
+//   W3  No waker is woken or dropped, no memory is asked for (but by a channel that grows: C9, or B8 by weight), no code of a user's runs
+//       under the lock. Held by demand_unguarded() in builds with asserts: in every waker, in the flush of a section, and where a primitive says so.
 //   W4  An owner that gives up asks under the lock: `waiting`, it unlinks itself and gives back what it had got; `called` or `granted`,
 //       it hands that on to the next in line.
 //   W5  A list is destroyed under its own lock: who was granted something may destroy the primitive at once, while the giver is still
