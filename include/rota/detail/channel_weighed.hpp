@@ -52,8 +52,8 @@ namespace rota::channel::detail {
 //   either          it is cancelled, late, or loses in a select      its room is given up, and serve()
 //
 //   B1  The load has at most slots_ items. Its weight is at most max_weight_, or it is one item.
-//   B2  First in, first out among the senders that wait: a later one, and one that did not wait, has no room before they have. So a
-//       light item does not overtake a heavy one, and the load only falls while the heavy one waits: it is called in the end.
+//   B2  First in, first out among the senders that wait: a later one, and one that did not wait, has no room before they have. So
+//       light items do not starve a heavy one: the load only falls while the heavy one waits, and it is called in the end.
 //   B3  If senders wait, the first of them has no room, or the thread that has made room is on its way to serve(). That thread has changed the load
 //       under lock_, has seen sender_waits_, and then takes the lock of the list: the sender that has set the flag is linked by then.
 //   B4  A sender that is called has room, and no slot. A position between other items would be held by a task that may not run for long, and
