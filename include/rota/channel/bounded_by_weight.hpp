@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -25,6 +24,8 @@ namespace detail {
 
 template <class Weigh, class T>
 constexpr bool demand_weigh() noexcept {
+  static_assert(!std::is_member_pointer_v<Weigh>,
+                "weigh is a pointer to a member, and must be a function: wrap it in a lambda");
   static_assert(
       std::is_nothrow_invocable_v<const Weigh&, const T&>,
       "weigh must be callable as const, with a const T&, and noexcept: senders on several threads call "
@@ -46,7 +47,7 @@ inline constexpr weigher weigher_of{
     [](void* to, void* from) noexcept { ::new (to) Weigh(std::move(*static_cast<Weigh*>(from))); },
     [](void* function) noexcept { static_cast<Weigh*>(function)->~Weigh(); },
     [](const void* function, const void* item) noexcept -> std::uint64_t {
-      return std::invoke(*static_cast<const Weigh*>(function), *static_cast<const T*>(item));
+      return (*static_cast<const Weigh*>(function))(*static_cast<const T*>(item));
     }};
 
 }  // namespace detail

@@ -582,14 +582,5 @@ TEST(weighed, nothing_is_lost_between_threads_and_tasks) {
   EXPECT_EQ(rx.size(), 0U);
 }
 
-TEST(weighed, a_pointer_to_a_member_function_weighs) {
-  auto [tx, rx] = bounded_by_weight<std::string>(4, 8, &std::string::size);
-  EXPECT_EQ(tx.try_send("12345"), send_status::sent);
-  EXPECT_EQ(tx.weight(), 5U);
-  EXPECT_EQ(tx.try_send("6789"), send_status::full);
-  EXPECT_EQ(rx.try_recv(), "12345");
-  EXPECT_EQ(tx.weight(), 0U);
-}
-
 }  // namespace
 }  // namespace rota::channel::weighed_test
