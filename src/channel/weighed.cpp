@@ -151,8 +151,7 @@ std::size_t weighed::bytes_of(std::uint64_t slots) const noexcept {
                   base::largest_kept_frame + 1);
 }
 
-/// Throws std::bad_alloc.
-/// Its slots are a list already: a large one takes milliseconds to write, and lock_ is not held meanwhile.
+/// Throws std::bad_alloc. The slots of the block are a list already: to write many takes milliseconds, and lock_ is not held meanwhile.
 weighed::block* weighed::make_block(std::uint64_t slots) const {
   const std::size_t bytes = bytes_of(slots);
   void* const memory = slot_align_ > frame_align ? ::operator new(bytes, std::align_val_t(slot_align_))

@@ -217,7 +217,6 @@ void join_leaf::lose() noexcept {
   if (std::exchange(registered_, false)) take_back_slot(*target_);
 }
 
-/// All of them hear of it before the first is waited for.
 bool join_leaf::must_be_cancelled() const noexcept {
   return kind_ != join_kind::detached && target_ != nullptr && !is_complete(*target_);
 }

@@ -39,7 +39,7 @@ namespace detail {
 //   D5  A writer that has found room writes, even if the reader's end goes before the write: it was decided by the room that the task goes on,
 //       and the same cause may have ended the task at the reader's end. What the writer has found is in `kind` of its node. `ended` is of
 //       the writer's own side: the write looks for it again.
-//   D6  The last of the two ends frees both directions. Each operation is made by one who holds its end.
+//   D6  The last of the two ends frees both directions. Each operation is made by a caller that holds its end.
 //   Checked: tests/model/duplex_model.cpp; held by ROTA_FATAL: two readers, or two writers, of one end.
 class ROTA_API duplex_pipe {
  public:

@@ -1,5 +1,8 @@
 // Mailboxes and tasks: what waits for room, for emptiness, for the end.
+#include "support/manual_scheduler.hpp"
+
 #include <rota/error.hpp>
+#include <rota/gate/actor.hpp>
 #include <rota/gate/mailbox.hpp>
 #include <rota/runtime.hpp>
 #include <rota/spawn.hpp>
@@ -164,6 +167,101 @@ TEST(mailboxes_and_tasks, those_of_a_mailbox_that_was_moved_from) {
   EXPECT_THROW(static_cast<void>(box.async_send(1)), std::logic_error);
   EXPECT_THROW(static_cast<void>(box.async_join()), std::logic_error);
   EXPECT_THROW(static_cast<void>(box.async_drain()), std::logic_error);
+}
+
+// --- a task that sees the end of a mailbox, after others have acted on a deadline that holds for the task
+
+using test::manual_scheduler;
+
+void let_others_act(manual_scheduler& s) {
+  s.time += 20ms;
+  s.passed->note(s.time);
+}
+
+/// A thread of the executor may be the one that wakes the task.
+void run_to_end(manual_scheduler& s, const join_handle<bool>& end) {
+  while (!end.is_done()) {
+    s.run_until_idle();
+    std::this_thread::yield();
+  }
+}
+
+/// What comes out of a timeout around `waits`, which sees an end when the deadline has passed.
+template <class Waits>
+void expect_late(manual_scheduler& s, Waits waits) {
+  bool went_on = false;
+  const auto work = [&]() -> task<> {
+    co_await waits();
+    went_on = true;
+  };
+  const auto limited = [&]() -> task<bool> {
+    const auto end = co_await timeout(10ms, work());
+    co_return end.has_value();
+  };
+  auto end = s.spawn(limited);
+  run_to_end(s, end);
+  EXPECT_FALSE(end.join()) << "the deadline is reported";
+  EXPECT_FALSE(went_on) << "and the end is not seen";
+}
+
+TEST(ends_of_mailboxes, are_not_seen_by_a_sender_that_is_late) {
+  executor threads(1);
+  manual_scheduler s;
+  auto box = threads.make_mailbox<int>([](int) {}, narrow);
+  box.close();
+  expect_late(s, [&]() -> task<> {
+    let_others_act(s);
+    static_cast<void>(co_await box.address().async_send(1));
+  });
+}
+
+TEST(ends_of_mailboxes, are_not_seen_by_a_task_that_drains_and_is_late) {
+  executor threads(1);
+  manual_scheduler s;
+  auto box = threads.make_mailbox<int>([](int) {}, narrow);
+  expect_late(s, [&]() -> task<> {
+    let_others_act(s);
+    co_await box.async_drain();
+  });
+}
+
+TEST(ends_of_mailboxes, are_not_seen_by_an_asker_that_is_late) {
+  executor threads(1);
+  manual_scheduler s;
+  actor<int> counts(threads, [] { return 0; });
+  counts.close();
+  counts.join();
+  expect_late(s, [&]() -> task<> {
+    let_others_act(s);
+    static_cast<void>(co_await counts.ask([](int& it) { return ++it; }));
+  });
+}
+
+TEST(ends_of_mailboxes, are_not_seen_by_an_asker_whose_question_goes_with_the_actor) {
+  executor threads(1);
+  manual_scheduler s;
+  auto counts = std::make_unique<actor<int>>(threads, [] { return 0; });
+  counts->pause();
+  bool went_on = false;
+  const auto asks = [&]() -> task<> {
+    const actor_ref<int> to = counts->ref();
+    try {
+      static_cast<void>(co_await to.ask([](int& it) { return ++it; }));
+    } catch (const error&) {
+      went_on = true;
+    }
+  };
+  const auto limited = [&]() -> task<bool> {
+    const auto end = co_await timeout(10ms, asks());
+    co_return end.has_value();
+  };
+  auto end = s.spawn(limited);
+  s.run_until_idle();
+  counts.reset();
+  let_others_act(s);
+  run_to_end(s, end);
+  EXPECT_FALSE(end.join()) << "the deadline is reported";
+  EXPECT_FALSE(went_on) << "and the end is not seen";
 }
 
 }  // namespace

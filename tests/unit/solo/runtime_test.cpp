@@ -251,5 +251,31 @@ TEST(solo, two_of_them_and_a_real_one_live_side_by_side) {
   EXPECT_EQ(first.block_on(number(1)) + second.block_on(number(2)) + real.block_on(number(3)), 6);
 }
 
+task<> sleeps() { co_await sleep_for(1h); }
+
+// A clean-up awaits a task that has not begun when the runtime ends. That task runs in place of the clean-up, in no registry.
+TEST(solo, a_task_does_not_see_that_its_child_was_refused) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    bool went_on = false;
+    {
+      testing::runtime rt(seed);
+      const auto sees = [&]() -> task<> {
+        auto child = spawn(number(1));
+        const outcome<int> end = co_await child.result();
+        went_on = went_on || end.is_cancelled();
+      };
+      const auto cleans_up = [&]() -> task<> {
+        auto work = spawn(sees());
+        co_await finally(sleeps(), [&]() -> task<> { static_cast<void>(co_await work.result()); }, 1min);
+      };
+      rt.block_on([&]() -> task<> {
+        spawn(cleans_up()).detach();
+        co_await yield();
+      });
+    }
+    EXPECT_FALSE(went_on) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace rota::test::runtime_test
