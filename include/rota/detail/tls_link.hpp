@@ -131,7 +131,8 @@ class link final : public shared_part {
   explicit link(S below, Args&&... args) : below_(std::move(below)), engine_(std::forward<Args>(args)...) {}
   ~link() override {
     // A socket that is closed with unread input resets the connection, and the peer may lose what was written last. The input may be bytes that TLS itself
-    // has sent: session tickets, a KeyUpdate, a close_notify. The last owner is here: no task reads.
+    // has sent: session tickets, a KeyUpdate, a close_notify. The last owner is here: no task reads. What comes after the close still resets it: the kernel
+    // answers bytes for a socket that has gone, and a destructor cannot wait for them. See finish() of the stream.
     if constexpr (requires {
                     { below_.discard_received() } noexcept -> std::same_as<void>;
                   })

@@ -13,7 +13,8 @@
 
 namespace rota::net {
 
-/// A connected TCP socket, closed by its destructor, which resets the connection if there is unread input (see finish()). An io::stream, and an io::half_closer.
+/// A connected TCP socket, closed by its destructor, which resets the connection if there is unread input, or if some comes afterwards (see finish()). An
+/// io::stream, and an io::half_closer.
 ///
 /// Threads       One task at a time in each direction: one may read while another one writes (see `split`). Belongs to the
 ///               runtime in whose task it was made.

@@ -118,7 +118,8 @@ class writer : public connection<S> {
   /// What a write has left that was cancelled: the next write would do it, too.
   ROTA_DETAIL_WRAPPER task<result<void>> flush() { return this->link_->flush_in_turn(); }
   /// Says that this side has finished (close_notify); the peer reads 0. Reading goes on. The stream below stays as it is. Again, or after one
-  /// that was cancelled: sends what is left.
+  /// that was cancelled: sends what is left. It does not wait for the peer: where the stream goes next, what the peer still sends, tickets too, resets the
+  /// connection below, and the peer may lose what was written last. To end: finish(limit), or read() until 0, also by the other half.
   ROTA_DETAIL_WRAPPER task<result<void>> shutdown_write() { return this->link_->finish(); }
 
  protected:
@@ -133,9 +134,12 @@ class writer : public connection<S> {
 /// A stream over another one, encrypted and authenticated. An io::stream, and an io::half_closer. tls::client and tls::server make it. Empty after a move.
 ///
 /// Threads       One task at a time reads, and one writes; they may be two. The others of its members: any.
-/// Ownership     Owns the stream below, which goes with it. The last owner discards what a socket below has received and nothing has read, at most a megabyte:
-///               so the bytes that TLS itself sends (tickets, KeyUpdate) make no reset of the close. A peer that reads on is told by that alone, and takes it for an attack: shutdown_write()
-///               first. What read() and write() return must not outlive it, and the buffer lives until the co_await is done.
+/// Ownership     Owns the stream below, which goes with it. The destructor of the last owner never waits. It discards what a socket below has received and
+///               nothing has read, at most a megabyte: bytes that TLS itself has sent (session tickets, KeyUpdate) and that have come by then do not reset the
+///               connection. Bytes that come after the close still reset it, and the peer may lose what was written last. The tickets of a TLS 1.3 server may
+///               come one round trip after the handshake: so a client that only writes ends with finish(limit). A peer that reads on is told by the end of the
+///               stream below alone, and takes it for an attack: shutdown_write() or finish() first. What read() and write() return must not outlive the
+///               stream, and the buffer lives until the co_await is done.
 /// Ordering      Bytes arrive in the order in which they were written.
 /// Failure       What the stream below says. rota::errc::end_of_stream: it has ended, and the peer has not said that it would: something may be missing.
 ///               An alert: the peer has given up; openssl_category: it has sent what is no TLS, or was changed. After these two nothing works any
@@ -152,6 +156,7 @@ class stream : public detail::writer<S> {
  public:
   stream(stream&&) noexcept = default;
   stream& operator=(stream&&) noexcept = default;
+  /// Closes the stream below without a close_notify, and does not wait: bytes that come later reset the connection. See Ownership, and finish().
   ~stream() = default;
 
   /// Some bytes, at most `into.size()`; 0: the peer has said that it has finished (or `into` is empty).
@@ -159,8 +164,8 @@ class stream : public detail::writer<S> {
     return this->link_->read(into);
   }
   /// Ends the connection in order; co_await it. Says that this side has finished (close_notify), shuts writing of the stream below down, discards what the
-  /// peer still sends until it has finished or `limit` has passed, then closes the stream below. A close alone may reset the connection: the peer may
-  /// lose what was written last. No other task reads or writes meanwhile.
+  /// peer still sends until it has finished or `limit` has passed, then closes the stream below. A close alone may reset the connection, also after a
+  /// shutdown_write(): the peer may lose what was written last. No other task reads or writes meanwhile.
   ///
   /// Failure       errc::forked: in a forked child, where it touches nothing. errc::closed. What shutdown_write() or read() says; the stream below is
   ///               closed all the same. A peer that ends without a close_notify has finished. Cancelled, it has not closed.
@@ -169,7 +174,8 @@ class stream : public detail::writer<S> {
   {
     return detail::finish_stream(this->link_, limit);
   }
-  /// Closes the stream below: a task that waits is told errc::closed. A socket with unread input resets the connection then: see finish().
+  /// Closes the stream below: a task that waits is told errc::closed. A socket that has unread input, or gets some afterwards, resets the
+  /// connection: see finish().
   void close() noexcept
     requires requires(S& s) { s.close(); }
   {

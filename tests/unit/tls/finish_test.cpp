@@ -1,4 +1,5 @@
 // The end of a TLS connection over TCP: bytes that TLS itself sends must not turn a close into a reset.
+#include "unit/tls/foreign_peer.hpp"
 #include "unit/tls/tls_support.hpp"
 
 #include <rota/net/tcp_listener.hpp>
@@ -34,14 +35,27 @@ T demand(result<T> got) {
   return std::move(*got);
 }
 
-task<tcp_tls_pair> connected_over_tcp() {
-  const tls::client client(trusting());
-  const tls::server server(serving(root().issue({.hosts = "IP:127.0.0.1"})));
+struct tcp_pair {
+  tcp_stream near;
+  tcp_stream far;
+};
+
+task<tcp_pair> tcp_connected() {
   net::tcp_listener listener = demand(net::tcp_listener::bind(net::endpoint::loopback_v4(0)));
   auto near = co_await tcp_stream::connect(demand(listener.local_endpoint()));
   auto far = co_await listener.accept();
-  auto [c, s] = co_await when_all(client.connect(demand(std::move(near)), "127.0.0.1"),
-                                  server.accept(demand(std::move(far))));
+  co_return tcp_pair{demand(std::move(near)), demand(std::move(far))};
+}
+
+tls::identity of_this_host() { return root().issue({.hosts = "IP:127.0.0.1"}); }
+
+task<tcp_tls_pair> connected_over_tcp() {
+  const tls::client client(trusting());
+  const tls::server server(serving(of_this_host()));
+  auto connecting = tcp_connected();
+  tcp_pair both = co_await std::move(connecting);
+  auto [c, s] = co_await when_all(client.connect(std::move(both.near), "127.0.0.1"),
+                                  server.accept(std::move(both.far)));
   co_return tcp_tls_pair{demand(std::move(c)), demand(std::move(s))};
 }
 
@@ -100,6 +114,70 @@ TEST(tls_finish, loses_nothing_of_a_client_that_leaves_input_unread) {
       EXPECT_TRUE(has_come.has_value());
       co_await reads_what_is_left(std::move(both));
     }).join();
+}
+
+// ---- a server by OpenSSL alone, whose tickets come after all that the client has written
+
+using foreign_tcp = foreign_peer_over<tcp_stream>;
+using bytes_span = std::span<const std::byte>;
+
+task<std::size_t> reads_after_tickets(foreign_tcp& server, bytes_span tickets) {
+  const result<std::size_t> put = co_await server.below().write_all(tickets);
+  EXPECT_TRUE(put.has_value());
+  const std::string got = co_await server.read(much + 1);
+  static_cast<void>(co_await server.until_done(&SSL_shutdown));
+  co_return got.size();
+}
+
+/// The same, when the answer to the tickets has come: a reset. It ends.
+task<std::size_t> reads_after_reset(foreign_tcp& server, bytes_span tickets) {
+  for (;;) {
+    const result<std::size_t> put = co_await server.below().write_all(tickets);
+    if (!put.has_value()) break;
+    co_await yield();
+  }
+  const std::string got = co_await server.read(much + 1);
+  co_return got.size();
+}
+
+task<> writes_and_finishes(tcp_tls client) {
+  const std::vector<std::byte> bytes(much);
+  const result<std::size_t> sent = co_await client.write_all(bytes);
+  EXPECT_EQ(sent.value_or(0), much);
+  auto finishing = client.finish(30s);
+  const result<finish_outcome> end = co_await std::move(finishing);
+  EXPECT_EQ(demand(end), finish_outcome::end_of_stream);
+}
+
+/// How many bytes come to `server_part` of what `client_part` writes.
+task<std::size_t> bytes_beside_late_tickets(task<> (*client_part)(tcp_tls),
+                                            task<std::size_t> (*server_part)(foreign_tcp&, bytes_span)) {
+  auto connecting = tcp_connected();
+  tcp_pair both = co_await std::move(connecting);
+  // Less than what the client writes: the rest waits in the client's socket.
+  const result<void> set = both.far.set_receive_buffer(32'768);
+  EXPECT_TRUE(set.has_value());
+  foreign_tcp server(foreign_tcp::role::server, std::move(both.far), of_this_host());
+  const tls::client client(trusting());
+  auto [made, tickets] = co_await when_all(client.connect(std::move(both.near), "127.0.0.1"),
+                                           server.handshake_without_last_step());
+  EXPECT_FALSE(tickets.empty());
+  // The runtime has one worker: the client runs first, until it has ended or waits for its end.
+  auto writing = client_part(demand(std::move(made)));
+  auto reading = server_part(server, tickets);
+  const auto [ended, got] = co_await when_all(std::move(writing), std::move(reading));
+  co_return got;
+}
+
+TEST(tls_finish, loses_nothing_of_a_client_that_only_writes_when_the_tickets_come_late) {
+  runtime rt(with_workers(1));
+  EXPECT_EQ(rt.spawn(bytes_beside_late_tickets, writes_and_finishes, reads_after_tickets).join(), much);
+}
+
+// What the headers say of a client that ends otherwise.
+TEST(tls_finish, is_needed_when_the_tickets_come_after_the_close) {
+  runtime rt(with_workers(1));
+  EXPECT_LT(rt.spawn(bytes_beside_late_tickets, writes_and_goes, reads_after_reset).join(), much);
 }
 
 task<finish_outcome> answers_and_finishes(tcp_tls server) {

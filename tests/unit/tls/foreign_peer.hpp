@@ -14,15 +14,16 @@
 
 namespace rota::test {
 
-class foreign_peer {
+template <io::stream S>
+class foreign_peer_over {
  public:
   enum class role : unsigned char { client, server };
 
-  /// A server shows `who`; a client trusts everybody.
-  foreign_peer(role as, duplex_end below, const tls::identity& who = of_example_com())
+  /// A server shows `shown`; a client trusts every certificate.
+  foreign_peer_over(role as, S below, const tls::identity& shown = of_example_com())
       : below_(std::move(below)), ctx_(SSL_CTX_new(TLS_method())) {
     if (as == role::server) {
-      give_identity(who);
+      give_identity(shown);
     } else {
       SSL_CTX_set_verify(ctx_, SSL_VERIFY_NONE, nullptr);
     }
@@ -30,15 +31,15 @@ class foreign_peer {
     SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     as == role::server ? SSL_set_accept_state(ssl_) : SSL_set_connect_state(ssl_);
   }
-  foreign_peer(const foreign_peer&) = delete;
-  foreign_peer& operator=(const foreign_peer&) = delete;
-  ~foreign_peer() {
+  foreign_peer_over(const foreign_peer_over&) = delete;
+  foreign_peer_over& operator=(const foreign_peer_over&) = delete;
+  ~foreign_peer_over() {
     SSL_free(ssl_);
     SSL_CTX_free(ctx_);
   }
 
   [[nodiscard]] SSL* ssl() const noexcept { return ssl_; }
-  [[nodiscard]] duplex_end& below() noexcept { return below_; }
+  [[nodiscard]] S& below() noexcept { return below_; }
 
   /// Calls OpenSSL until it is content; 1, or what SSL_get_error says.
   template <class Call>
@@ -55,6 +56,15 @@ class foreign_peer {
     }
   }
   task<int> handshake() { return until_done(&SSL_do_handshake); }
+  /// The same, but what OpenSSL writes in the last step does not go. Of a server of TLS 1.3 these are its tickets. Empty: it has failed.
+  task<std::vector<std::byte>> handshake_without_last_step() {
+    while (SSL_do_handshake(ssl_) != 1) {
+      co_await send();
+      const bool more = co_await receive();
+      if (!more) co_return std::vector<std::byte>();
+    }
+    co_return outgoing();
+  }
   task<int> write(std::string_view text) {
     const auto call = [text](SSL* s) { return SSL_write(s, text.data(), static_cast<int>(text.size())); };
     co_return co_await until_done(call);
@@ -106,9 +116,10 @@ class foreign_peer {
     BIO_free_all(key);
   }
 
-  duplex_end below_;
+  S below_;
   SSL_CTX* ctx_;
   SSL* ssl_;
 };
+using foreign_peer = foreign_peer_over<duplex_end>;
 
 }  // namespace rota::test
