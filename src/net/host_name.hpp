@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include <rota/detail/config.hpp>
+
 namespace rota::net::detail {
 
 /// True if every label of `host` has 1 to 63 characters, all of them together at most 253, and none is a NUL. One dot at the end is the root.
@@ -10,13 +12,13 @@ namespace rota::net::detail {
 
 /// True if the last label of `host` is a decimal or hexadecimal number: "10.0.0.1", "127.1", "0x7f.1", "2130706433". Such a host is an IPv4 address in the
 /// strict dotted form or nothing: resolvers disagree on the other forms.
-[[nodiscard]] bool ends_in_a_number(std::string_view host) noexcept;
+[[nodiscard]] ROTA_API bool ends_in_a_number(std::string_view host) noexcept;
 
 /// True for "localhost" and every name below it, in any case, with or without the root's dot (RFC 6761, section 6.3).
 [[nodiscard]] bool is_localhost(std::string_view host) noexcept;
 
-/// True for a name as servers may give it for an address: well formed, of letters, digits, hyphens and underscores. What else there may be has
-/// deceived programs that print it, or give it to a shell.
-[[nodiscard]] bool is_plain_name(std::string_view name) noexcept;
+/// True for a name that is well formed, of letters, digits, hyphens and underscores: as servers may give it for an address, and as a certificate may have
+/// it. What else there may be has deceived programs that print it, or give it to a shell.
+[[nodiscard]] ROTA_API bool is_plain_name(std::string_view name) noexcept;
 
 }  // namespace rota::net::detail

@@ -8,6 +8,9 @@
 #include "tls/settings.hpp"
 
 #include <new>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <openssl/x509v3.h>
@@ -27,7 +30,8 @@ class client_context final : public context {
   [[nodiscard]] ssl_st* open(session& of, std::string_view host, std::error_code& why) override;
 
  private:
-  [[nodiscard]] static bool ask_for(SSL* ssl, const std::string& host, std::error_code& why);
+  static void ask_for_address(SSL* ssl, const address& of);
+  static void ask_for_name(SSL* ssl, const std::string& host);
   static int keep(SSL* ssl, SSL_SESSION* session) noexcept;
 
   ssl_ctx_ptr ctx_;
@@ -69,24 +73,22 @@ int client_context::keep(SSL* ssl, SSL_SESSION* session) noexcept {
   return 1;
 }
 
+/// In the certificate alone: a handshake names no address (RFC 6066, section 3).
+void client_context::ask_for_address(SSL* ssl, const address& of) {
+  if (X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), of.bytes, of.size) != 1) throw std::bad_alloc();
+}
+
 /// In the handshake, and in the certificate.
-bool client_context::ask_for(SSL* ssl, const std::string& host, std::error_code& why) {
-  X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl);
-  if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) == 1) return true;
-  ERR_clear_error();
-  if (host.find(':') != std::string::npos) {
-    why = errc::bad_name;
-    return false;
-  }
+void client_context::ask_for_name(SSL* ssl, const std::string& host) {
   SSL_set_hostflags(ssl, check_flags);
   if (SSL_set1_host(ssl, host.c_str()) != 1 || SSL_set_tlsext_host_name(ssl, host.c_str()) != 1)
     throw std::bad_alloc();
-  return true;
 }
 
 ssl_st* client_context::open(session& of, std::string_view host, std::error_code& why) {
-  const std::string name(without_root(host));
-  if (!may_be_a_host(name) && !(name.empty() && verify_ == verification::none)) {
+  const std::optional<address> number = read_address(host);
+  const bool may_be_nameless = verify_ == verification::none && host.empty();
+  if (!number.has_value() && !may_be_nameless && !is_a_name(host)) {
     why = errc::bad_name;
     return nullptr;
   }
@@ -95,7 +97,11 @@ ssl_st* client_context::open(session& of, std::string_view host, std::error_code
   if (made == nullptr) throw std::bad_alloc();
   SSL_set_app_data(made.get(), &of);
   SSL_set_connect_state(made.get());
-  if (!name.empty() && !ask_for(made.get(), name, why)) return nullptr;
+  if (number.has_value()) {
+    ask_for_address(made.get(), *number);
+  } else if (!host.empty()) {
+    ask_for_name(made.get(), std::string(without_root(host)));
+  }
   const ssl_session_ptr earlier = sessions_.take(of.host());
   if (earlier != nullptr) SSL_set_session(made.get(), earlier.get());
   return made.release();

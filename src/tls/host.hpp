@@ -1,29 +1,30 @@
-// What may be the name of a host.
+// What may be the name of a host, or its address.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <openssl/x509v3.h>
 
 namespace rota::tls::detail {
 
-inline constexpr std::size_t longest_host = 253;
 /// How a name is held against a certificate (RFC 9525): a star is a whole label, and the common name is no host.
 inline constexpr unsigned check_flags =
     X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
 
-inline bool may_be_in_a_name(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_';
-}
+/// An address as certificates have it: 4 or 16 bytes, in the order of the network.
+struct address {
+  std::uint8_t bytes[16];
+  std::size_t size;
+};
+/// Nothing: `host` is no address in the strict dotted form, nor one of IPv6. OpenSSL is not asked: it reads "010.0.0.1" as 10.0.0.1.
+[[nodiscard]] std::optional<address> read_address(std::string_view host) noexcept;
 
-/// ASCII alone: of a name in another script its "xn--" form is wanted. An address may have colons.
-inline bool may_be_a_host(std::string_view host) noexcept {
-  return !host.empty() && host.size() <= longest_host && host.front() != '.' && !host.contains("..") &&
-         std::ranges::all_of(host, [](char c) { return may_be_in_a_name(c) || c == ':'; });
-}
+/// True for ASCII names alone: of a name in another script its "xn--" form is wanted. A name whose last label is a number is none, as in
+/// net::resolve(): resolvers disagree on its address.
+[[nodiscard]] bool is_a_name(std::string_view host) noexcept;
 
 /// "example.com.", with the root at its end, is "example.com" in certificates.
 inline std::string_view without_root(std::string_view host) noexcept {

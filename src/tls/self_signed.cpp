@@ -5,6 +5,7 @@
 #include "tls/openssl.hpp"
 
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,20 +40,21 @@ void demand_arguments(const std::vector<std::string>& hosts, int days) {
     throw std::invalid_argument("tls::self_signed: not 1 to 100 hosts");
   if (days < 1 || days > most_days) throw std::invalid_argument("tls::self_signed: not 1 to 3650 days");
   for (const std::string& each : hosts) {
-    if (!may_be_a_host(each)) throw std::invalid_argument("tls::self_signed: not a host: " + each);
+    if (!read_address(each).has_value() && !is_a_name(each))
+      throw std::invalid_argument("tls::self_signed: not a host: " + each);
   }
 }
 
 name_ptr name_of(const std::string& host) {
   name_ptr made(GENERAL_NAME_new());
   if (made == nullptr) throw std::bad_alloc();
-  if (ASN1_OCTET_STRING* const address = a2i_IPADDRESS(host.c_str()); address != nullptr) {
-    GENERAL_NAME_set0_value(made.get(), GEN_IPADD, address);
+  if (const std::optional<address> number = read_address(host); number.has_value()) {
+    ASN1_OCTET_STRING* const bytes = ASN1_OCTET_STRING_new();
+    if (bytes == nullptr) throw std::bad_alloc();
+    GENERAL_NAME_set0_value(made.get(), GEN_IPADD, bytes);
+    demand(ASN1_OCTET_STRING_set(bytes, number->bytes, static_cast<int>(number->size)) == 1);
     return made;
   }
-  ERR_clear_error();
-  if (host.find(':') != std::string::npos)
-    throw std::invalid_argument("tls::self_signed: not a host: " + host);
   ASN1_IA5STRING* const text = ASN1_IA5STRING_new();
   if (text == nullptr) throw std::bad_alloc();
   GENERAL_NAME_set0_value(made.get(), GEN_DNS, text);

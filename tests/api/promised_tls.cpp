@@ -128,6 +128,8 @@ TEST(promised, tls_certificates_of_ones_own_have_limits) {
                                                 std::vector<std::string>{""},
                                                 std::vector<std::string>{"a b"},
                                                 std::vector<std::string>{"a:b"},
+                                                std::vector<std::string>{"010.0.0.1"},
+                                                std::vector<std::string>{"127.1"},
                                                 std::vector<std::string>(101, "a.example")}) {
     EXPECT_THROW(static_cast<void>(rota::tls::self_signed(hosts, 1)), std::invalid_argument);
   }

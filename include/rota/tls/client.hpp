@@ -20,11 +20,12 @@ namespace rota::tls {
 /// Threads       Any. A copy is the same client.
 /// Ownership     Connections share it.
 /// Ordering      connect() returns when the handshake is over and its last bytes have been written.
-/// Failure       The constructor throws config_error, which names the field, and `std::bad_alloc`. connect: errc::bad_name unless `host` is a name
-///               (ASCII, at most 253 bytes) or an address; a verify_error, if the certificate is not accepted; an alert, if the server refuses;
-///               rota::errc::end_of_stream, if the stream ends; what the stream says; openssl_category. The peer is told by an alert, which has a
-///               second to go. Failed, cancelled or late, the stream goes with it. A server that wants a certificate of the client refuses it after
-///               the handshake of TLS 1.3: the first read says so. `std::bad_alloc`.
+/// Failure       The constructor throws config_error, which names the field, and `std::bad_alloc`. connect: errc::bad_name unless `host` is a name (letters,
+///               digits, hyphens, underscores; labels of 1 to 63 characters, at most 253 in all) or an address as net::resolve() takes it, without a zone:
+///               "127.1" and "010.0.0.1" are neither, and nothing is sent. A verify_error, if the certificate is not accepted; an alert, if the server refuses;
+///               rota::errc::end_of_stream, if the stream ends; what the stream says; openssl_category. The peer is told by an alert, which has a second to go.
+///               Failed, cancelled or late, the stream goes with it. A server that wants a certificate of the client refuses it after the handshake of TLS 1.3:
+///               the first read says so. `std::bad_alloc`.
 /// Cost          The constructor reads files, and blocks its thread. A handshake computes on its worker, mostly the signatures: see server.
 /// Example       examples/tls_echo.cpp
 class ROTA_API client {

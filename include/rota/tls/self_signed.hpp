@@ -14,8 +14,8 @@ namespace rota::tls {
 ///   const rota::tls::identity mine = rota::tls::self_signed({"localhost", "127.0.0.1"}, 30);
 ///
 /// Threads       Any.
-/// Failure       Throws `std::invalid_argument` unless there are 1 to 100 hosts, each a name or an address, and 1 to 3650 days, counted from now;
-///               config_error, if OpenSSL fails; `std::bad_alloc`.
+/// Failure       Throws `std::invalid_argument` unless there are 1 to 100 hosts, each a name or an address as client::connect takes it, and 1 to 3650
+///               days, counted from now; config_error, if OpenSSL fails; `std::bad_alloc`.
 /// Cost          A key of an elliptic curve, and a signature with it.
 /// Example       examples/tls_echo.cpp
 [[nodiscard]] ROTA_API identity self_signed(const std::vector<std::string>& hosts, int days);

@@ -3,7 +3,11 @@
 
 #include "support/scratch_folder.hpp"
 
+#include <rota/io/algorithms.hpp>
+
 #include <gtest/gtest.h>
+
+#include <vector>
 
 namespace rota::test::handshake_test {
 namespace {
@@ -158,6 +162,19 @@ TEST(certificates, are_not_looked_at_if_that_is_said) {
   EXPECT_EQ(nameless.server->host(), "");
 }
 
+/// And nothing has been sent.
+void expect_refused(const std::string& host) {
+  const tls::client client(trusting());
+  testing::runtime rt;
+  auto [near, far] = io::duplex(wide);
+  const auto got = rt.block_on(client.connect(std::move(near), host));
+  ASSERT_FALSE(got.has_value()) << host;
+  EXPECT_EQ(got.error(), tls::errc::bad_name) << host << ": " << got.error().message();
+  std::vector<std::byte> sent;
+  const result<std::size_t> read = rt.block_on(io::read_to_end(far, sent, wide));
+  EXPECT_TRUE(read.has_value() && sent.empty()) << host;
+}
+
 TEST(hosts, must_be_names) {
   const std::string long_name = std::string(63, 'a') + "." + std::string(63, 'b') + "." +
                                 std::string(63, 'c') + "." + std::string(63, 'd');
@@ -171,14 +188,26 @@ TEST(hosts, must_be_names) {
                                   std::string("."),
                                   std::string("a..b"),
                                   std::string(".a"),
-                                  long_name}) {
-    const tls::client client(trusting());
-    testing::runtime rt;
-    auto [near, far] = io::duplex(10);
-    const auto got = rt.block_on(client.connect(std::move(near), host));
-    ASSERT_FALSE(got.has_value()) << host;
-    EXPECT_EQ(got.error(), tls::errc::bad_name) << host;
-  }
+                                  std::string("a.."),
+                                  std::string(64, 'a') + ".test",
+                                  long_name})
+    expect_refused(host);
+}
+
+// The rule of net::resolve(). OpenSSL would take the first for 10.0.0.1, and "::ffff:010.0.0.1" for an address, too.
+TEST(hosts, whose_last_label_is_a_number_are_addresses_or_nothing) {
+  for (const char* host : {"010.0.0.1",
+                           "::ffff:010.0.0.1",
+                           "0177.0.0.1",
+                           "127.1",
+                           "0x7f.1",
+                           "2130706433",
+                           "0x7F000001",
+                           "1.2.3.4.5",
+                           "1.2.3.256",
+                           "10.0.0.1.",
+                           "example.com.1"})
+    expect_refused(host);
 }
 
 TEST(alpn, is_the_servers_choice) {
