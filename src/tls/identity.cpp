@@ -1,5 +1,8 @@
 #include "tls/identity.hpp"
 
+#include "base/sys/files.hpp"
+
+#include <cstdio>
 #include <limits>
 #include <new>
 #include <utility>
@@ -24,6 +27,20 @@ void demand_one_source(const std::string& field, const std::string& file, const 
   if (file.empty() && pem.empty()) refuse(field + "_file", "empty, and so is " + field + "_pem");
 }
 
+/// A FIFO would hold the thread up until it has a writer.
+bio_ptr open_file(const std::string& field, const std::string& file) {
+  const base::sys::result<std::FILE*> opened = base::sys::open_regular(file.c_str());
+  if (!opened.has_value()) {
+    const bool is_other = opened.error() == std::errc::invalid_argument;
+    const std::string why = (is_other ? "not a regular file: " : "cannot open ") + file;
+    throw config_error(field, why + ": " + opened.error().message(), opened.error());
+  }
+  bio_ptr text(BIO_new_fp(*opened, BIO_CLOSE));
+  if (text != nullptr) return text;
+  static_cast<void>(std::fclose(*opened));
+  throw std::bad_alloc();
+}
+
 bio_ptr open_text(const std::string& field, const std::string& file, const std::string& pem) {
   ERR_clear_error();
   if (file.empty()) {
@@ -33,9 +50,7 @@ bio_ptr open_text(const std::string& field, const std::string& file, const std::
     return text;
   }
   if (file.find('\0') != std::string::npos) refuse(field, "a path with a zero in it");
-  bio_ptr text(BIO_new_file(file.c_str(), "r"));
-  if (text == nullptr) refuse_with_reason(field, "cannot open " + file);
-  return text;
+  return open_file(field, file);
 }
 
 std::string name_of(const std::string& field, const std::string& file) {

@@ -1,7 +1,12 @@
 #include "tls/settings.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <new>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 namespace rota::tls::detail {
@@ -20,13 +25,42 @@ void trust_certificate(SSL_CTX* context, const std::string& field, const x509_pt
   if (SSL_CTX_add_client_CA(context, one.get()) != 1) throw std::bad_alloc();
 }
 
+/// "5ed36f99.0" is a certificate; "5ed36f99.r0" is a list of those that are revoked.
+bool is_a_hash(std::string_view name) noexcept {
+  constexpr std::size_t digits = 8;
+  const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return name.size() > digits && name[digits] == '.' &&
+         std::ranges::all_of(name.substr(0, digits), is_hexadecimal);
+}
+
+/// OpenSSL opens these in a handshake: there a FIFO would hold a worker up. A folder that cannot be listed may still be looked up in.
+void demand_regular_files(const std::string& folder, const std::string& field) {
+  std::error_code why;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator at(folder, why); !why && at != end; at.increment(why)) {
+    std::error_code unknown;
+    const std::filesystem::file_status there = at->status(unknown);
+    if (!is_a_hash(at->path().filename().native()) || !std::filesystem::exists(there)) continue;
+    if (!std::filesystem::is_regular_file(there)) refuse(field, "not a regular file: " + at->path().string());
+  }
+}
+
 void trust_folder(SSL_CTX* context, const std::string& folder, const std::string& field) {
   std::error_code why;
   if (!std::filesystem::is_directory(folder, why)) {
     if (!why) why = std::make_error_code(std::errc::not_a_directory);
     throw config_error(field, "not a folder: " + folder + ": " + why.message(), why);
   }
+  demand_regular_files(folder, field);
   if (SSL_CTX_load_verify_dir(context, folder.c_str()) != 1) refuse_with_reason(field, "cannot be used");
+}
+
+/// The file that OpenSSL reads next: a FIFO would hold the thread up until it has a writer. One that is not there is no error.
+void demand_no_fifo_for_the_system(const std::string& field) {
+  const char* const named = ::secure_getenv(X509_get_default_cert_file_env());
+  const std::string file = named == nullptr ? X509_get_default_cert_file() : named;
+  std::error_code unknown;
+  if (std::filesystem::is_fifo(file, unknown)) refuse(field, "not a regular file: " + file);
 }
 
 }  // namespace
@@ -56,6 +90,7 @@ void trust(SSL_CTX* context, const trust_sources& from, const std::string& of) {
 }
 
 void trust_the_system(SSL_CTX* context, const std::string& of) {
+  demand_no_fifo_for_the_system(of + ".trust_system");
   if (SSL_CTX_set_default_verify_paths(context) != 1)
     refuse_with_reason(of + ".trust_system", "what the system trusts cannot be read");
   ERR_clear_error();

@@ -13,7 +13,8 @@ namespace rota::tls {
 
 enum class version : unsigned char { tls_1_2, tls_1_3 };
 
-/// A certificate and its key, in PEM: each from a file or from memory, not both.
+/// A certificate and its key, in PEM: each from a file or from memory, not both. Files are regular files, or symbolic links to such; so are those of the
+/// configurations below. Anything else, as a FIFO, is a config_error, and is not waited for.
 struct identity {
   std::string
       chain_file{};  // the certificate first, then those that lead to the root, which need not be there

@@ -39,6 +39,22 @@ result<int> open_file(int at, const char* path, int flags, unsigned mode) noexce
   return descriptor(uninterrupted([&] { return ::openat(at, path, flags | O_CLOEXEC, mode); }));
 }
 
+result<std::FILE*> open_regular(const char* path) noexcept {
+  const result<int> opened = open_file(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+  if (!opened.has_value()) return std::unexpected(opened.error());
+  struct stat found{};
+  result<void> good = done(::fstat(*opened, &found));
+  if (good.has_value() && S_ISDIR(found.st_mode))
+    good = std::unexpected(std::make_error_code(std::errc::is_a_directory));
+  if (good.has_value() && !S_ISREG(found.st_mode))
+    good = std::unexpected(std::make_error_code(std::errc::invalid_argument));
+  std::FILE* const made = good.has_value() ? ::fdopen(*opened, "r") : nullptr;
+  if (made != nullptr) return made;
+  if (good.has_value()) good = std::unexpected(last_error());
+  close(*opened);
+  return std::unexpected(good.error());
+}
+
 result<int> open_unnamed(const char* folder, unsigned mode) noexcept {
   return open_file(AT_FDCWD, folder, O_TMPFILE | O_RDWR, mode);
 }

@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <span>
+
+#include <rota/detail/config.hpp>
 
 struct iovec;
 struct statx;
@@ -18,7 +21,10 @@ result<void> close_file(int fd) noexcept;
 
 /// `at`: a directory, or AT_FDCWD. It does not survive an exec.
 result<int> open_file(int at, const char* path, int flags, unsigned mode) noexcept;
-/// The same, in `folder`, without a name. EOPNOTSUPP, EISDIR, ENOENT: the file system, or the kernel, has none.
+/// A regular file, to be read, also by a symbolic link to one; fclose() closes it. Does not wait for a FIFO's writer, and makes no terminal the process's own.
+/// EISDIR; EINVAL: it is no regular file.
+ROTA_API result<std::FILE*> open_regular(const char* path) noexcept;
+/// The same as open_file(), in `folder`, without a name. EOPNOTSUPP, EISDIR, ENOENT: the file system, or the kernel, has none.
 result<int> open_unnamed(const char* folder, unsigned mode) noexcept;
 /// Of a regular file, to be read; `size`: what it had a moment before. Does not wait: what is on the way to it is in the kernel's memory, and the file
 /// system asks nobody else. Any error means that it must be opened otherwise, and says nothing of the file.

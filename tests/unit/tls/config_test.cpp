@@ -3,7 +3,10 @@
 #include "unit/tls/tls_support.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include <openssl/evp.h>
@@ -80,6 +83,69 @@ TEST(files, that_are_not_there_are_named) {
   EXPECT_EQ(of_client(client).code, std::errc::no_such_file_or_directory);
   client.ca_folder = "/dev/null";
   EXPECT_EQ(of_client(client).code, std::errc::not_a_directory);
+}
+
+// One that waits for the FIFO's writer hangs.
+TEST(files, that_are_not_regular_are_refused_and_not_waited_for) {
+  const scratch_folder folder;
+  const std::string fifo = folder.at("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::string link = folder.at("link to the fifo");
+  ASSERT_EQ(::symlink(fifo.c_str(), link.c_str()), 0);
+  for (const std::string& path : {fifo, link, std::string("/dev/null"), folder.root()}) {
+    tls::server_config server = serving_example();
+    server.identities[0].chain_pem.clear();
+    server.identities[0].chain_file = path;
+    const complaint chain = of_server(server);
+    EXPECT_EQ(chain.field, "server_config.identities[0].chain_file") << path;
+    EXPECT_NE(chain.text.find(path), std::string::npos) << chain.text;
+    server = serving_example();
+    server.identities[0].key_pem.clear();
+    server.identities[0].key_file = path;
+    EXPECT_EQ(of_server(server).field, "server_config.identities[0].key_file") << path;
+    tls::client_config client;
+    client.ca_file = path;
+    const complaint ca = of_client(client);
+    EXPECT_EQ(ca.field, "client_config.ca_file") << path;
+    EXPECT_EQ(ca.code, path == folder.root() ? std::errc::is_a_directory : std::errc::invalid_argument)
+        << ca.text;
+  }
+}
+
+TEST(files, may_be_symbolic_links_to_regular_files) {
+  const scratch_folder folder;
+  folder.write("data/ca.pem", root().pem());
+  const std::string link = folder.at("ca.pem");
+  ASSERT_EQ(::symlink("data/ca.pem", link.c_str()), 0);
+  tls::client_config config;
+  config.ca_file = link;
+  const ends both = shake(config, serving_example());
+  EXPECT_FALSE(both.of_client()) << both.of_client().message();
+}
+
+// OpenSSL opens them in a handshake.
+TEST(files, of_a_folder_that_is_trusted_are_regular_if_they_have_a_hash_for_a_name) {
+  const scratch_folder folder;
+  ASSERT_EQ(::mkfifo(folder.at("no hash").c_str(), 0600), 0);
+  tls::client_config client;
+  client.ca_folder = folder.root();
+  EXPECT_EQ(of_client(client).field, "");
+  const std::string fifo = folder.at("0123abcd.0");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const complaint said = of_client(client);
+  EXPECT_EQ(said.field, "client_config.ca_folder");
+  EXPECT_NE(said.text.find(fifo), std::string::npos) << said.text;
+}
+
+TEST(files, of_the_system_are_not_waited_for) {
+  const scratch_folder folder;
+  const std::string fifo = folder.at("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::setenv("SSL_CERT_FILE", fifo.c_str(), 1), 0);
+  const complaint said = of_client({});
+  ::unsetenv("SSL_CERT_FILE");
+  EXPECT_EQ(said.field, "client_config.trust_system");
+  EXPECT_NE(said.text.find(fifo), std::string::npos) << said.text;
 }
 
 /// A key that is encrypted by `password`.
