@@ -12,6 +12,7 @@
 #include <rota/detail/chrono.hpp>
 #include <rota/detail/enter.hpp>
 #include <rota/detail/io_backend.hpp>
+#include <rota/detail/spawn_blocking_on.hpp>
 #include <rota/detail/spawn_on.hpp>
 #include <rota/detail/under_deadline.hpp>
 #include <rota/pool/pool_options.hpp>
@@ -132,15 +133,30 @@ class ROTA_API runtime_handle {
   }
   template <class F>
   auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) const {
-    return core::spawn_on(
-        pool(), core::inherit_deadline(core::make_blocking(std::forward<F>(function))), site);
+    return core::spawn_blocking_on(pool(), site, std::forward<F>(function));
   }
+  template <class F, class A>
+    requires core::callable_with<F, A>
+  auto spawn_blocking(F&& function,
+                      A&& first,
+                      std::source_location site = std::source_location::current()) const {
+    return core::spawn_blocking_on(pool(), site, std::forward<F>(function), std::forward<A>(first));
+  }
+  template <class F, class A, class B>
+    requires core::callable_with<F, A, B>
+  auto spawn_blocking(F&& function,
+                      A&& first,
+                      B&& second,
+                      std::source_location site = std::source_location::current()) const {
+    return core::spawn_blocking_on(
+        pool(), site, std::forward<F>(function), std::forward<A>(first), std::forward<B>(second));
+  }
+  /// Reports do not know the spawn site of a closure with so many arguments.
   template <class F, class... Args>
-    requires(sizeof...(Args) > 0 && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>)
+    requires(core::callable_with<F, Args...> && sizeof...(Args) > 2)
   auto spawn_blocking(F&& function, Args&&... args) const {
-    return core::spawn_on(
-        pool(),
-        core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...)));
+    return core::spawn_blocking_on(
+        pool(), std::source_location(), std::forward<F>(function), std::forward<Args>(args)...);
   }
 
  private:
@@ -188,8 +204,23 @@ class ROTA_API runtime {
   auto block_on(F&& function, std::source_location site = std::source_location::current()) {
     return block_on(core::make_task(std::forward<F>(function)), site);
   }
+  template <class F, class A>
+    requires core::makes_task<F, A>
+  auto block_on(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return block_on(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+  }
+  template <class F, class A, class B>
+    requires core::makes_task<F, A, B>
+  auto block_on(F&& function,
+                A&& first,
+                B&& second,
+                std::source_location site = std::source_location::current()) {
+    return block_on(
+        core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)), site);
+  }
+  /// Reports do not know the spawn site of a task of so many arguments.
   template <class F, class... Args>
-    requires(core::makes_task<F, Args...> && sizeof...(Args) > 0)
+    requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   auto block_on(F&& function, Args&&... args) {
     return block_on(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
@@ -228,15 +259,28 @@ class ROTA_API runtime {
   /// pool_options::on_full.
   template <class F>
   auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) {
-    return core::spawn_on(
-        pool(), core::inherit_deadline(core::make_blocking(std::forward<F>(function))), site);
+    return core::spawn_blocking_on(pool(), site, std::forward<F>(function));
   }
+  template <class F, class A>
+    requires core::callable_with<F, A>
+  auto spawn_blocking(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+    return core::spawn_blocking_on(pool(), site, std::forward<F>(function), std::forward<A>(first));
+  }
+  template <class F, class A, class B>
+    requires core::callable_with<F, A, B>
+  auto spawn_blocking(F&& function,
+                      A&& first,
+                      B&& second,
+                      std::source_location site = std::source_location::current()) {
+    return core::spawn_blocking_on(
+        pool(), site, std::forward<F>(function), std::forward<A>(first), std::forward<B>(second));
+  }
+  /// Reports do not know the spawn site of a closure with so many arguments.
   template <class F, class... Args>
-    requires(sizeof...(Args) > 0 && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>)
+    requires(core::callable_with<F, Args...> && sizeof...(Args) > 2)
   auto spawn_blocking(F&& function, Args&&... args) {
-    return core::spawn_on(
-        pool(),
-        core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...)));
+    return core::spawn_blocking_on(
+        pool(), std::source_location(), std::forward<F>(function), std::forward<Args>(args)...);
   }
 
   [[nodiscard]] runtime_handle handle();
@@ -254,8 +298,8 @@ class ROTA_API runtime {
   /// Every task that lives: id, name, state, spawn site, await site; and what each worker does. A task that is queued and never ran has the state
   /// "queued, never ran". Not listed: a child of a when_* or of a parallel loop before its first suspension, which is a part of its parent,
   /// and, while more than 512 closures and tasks from outside wait for their first run, further closures. The spawn site is the line of the
-  /// program's call of spawn, fork, spawn_blocking or block_on; it is not known of a call with more than two arguments for the function
-  /// (spawn_blocking, block_on, run: with any), nor of a task that the library itself spawns. The await site is the program's innermost co_await, also of a
+  /// program's call of spawn, fork, spawn_blocking, block_on or run; it is not known of a call with more than two arguments for the function,
+  /// nor of a task that the library itself spawns. The await site is the program's innermost co_await, also of a
   /// task that waits inside one of rota's coroutines: `strand::run`, say. A coroutine of rota's that is a task itself has none: then it is
   /// a line of a header, from "rota/" on.
   [[nodiscard]] std::string dump() const;
@@ -283,8 +327,20 @@ template <class F>
 auto run(F&& function, std::source_location site = std::source_location::current()) {
   return run(core::make_task(std::forward<F>(function)), site);
 }
+template <class F, class A>
+  requires core::makes_task<F, A>
+auto run(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+  return run(core::make_task(std::forward<F>(function), std::forward<A>(first)), site);
+}
+template <class F, class A, class B>
+  requires core::makes_task<F, A, B>
+auto run(F&& function, A&& first, B&& second, std::source_location site = std::source_location::current()) {
+  return run(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
+             site);
+}
+/// Reports do not know the spawn site of a task of so many arguments.
 template <class F, class... Args>
-  requires(core::makes_task<F, Args...> && sizeof...(Args) > 0)
+  requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
 auto run(F&& function, Args&&... args) {
   return run(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), std::source_location());
 }

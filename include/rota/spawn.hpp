@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <rota/detail/blocking_section.hpp>
+#include <rota/detail/spawn_blocking_on.hpp>
 #include <rota/detail/spawn_on.hpp>
 #include <rota/detail/under_deadline.hpp>
 #include <rota/task.hpp>
@@ -66,7 +67,7 @@ auto spawn(F&& function, A&& first, B&& second, std::source_location site = std:
   return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
                site);
 }
-/// Reports do not know the spawn site of a task of so many arguments.
+/// Reports do not know the spawn site of a task of so many arguments: no default argument can follow a pack that is deduced.
 template <class F, class... Args>
   requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
 auto spawn(F&& function, Args&&... args) {
@@ -81,16 +82,34 @@ auto spawn(F&& function, Args&&... args) {
 /// (cancel_reason::queue_full), or is run by the caller.
 template <class F>
 auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) {
-  auto work = core::inherit_deadline(core::make_blocking(std::forward<F>(function)));
-  return core::spawn_on(core::current_blocking_pool(), std::move(work), site);
+  return core::spawn_blocking_on(core::current_blocking_pool(), site, std::forward<F>(function));
 }
-/// Reports do not know the spawn site of a closure with arguments.
+template <class F, class A>
+  requires core::callable_with<F, A>
+auto spawn_blocking(F&& function, A&& first, std::source_location site = std::source_location::current()) {
+  return core::spawn_blocking_on(
+      core::current_blocking_pool(), site, std::forward<F>(function), std::forward<A>(first));
+}
+template <class F, class A, class B>
+  requires core::callable_with<F, A, B>
+auto spawn_blocking(F&& function,
+                    A&& first,
+                    B&& second,
+                    std::source_location site = std::source_location::current()) {
+  return core::spawn_blocking_on(core::current_blocking_pool(),
+                                 site,
+                                 std::forward<F>(function),
+                                 std::forward<A>(first),
+                                 std::forward<B>(second));
+}
+/// Reports do not know the spawn site of a closure with so many arguments.
 template <class F, class... Args>
-  requires(sizeof...(Args) > 0 && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>)
+  requires(core::callable_with<F, Args...> && sizeof...(Args) > 2)
 auto spawn_blocking(F&& function, Args&&... args) {
-  auto work =
-      core::inherit_deadline(core::make_blocking(std::forward<F>(function), std::forward<Args>(args)...));
-  return core::spawn_on(core::current_blocking_pool(), std::move(work));
+  return core::spawn_blocking_on(core::current_blocking_pool(),
+                                 std::source_location(),
+                                 std::forward<F>(function),
+                                 std::forward<Args>(args)...);
 }
 
 /// Calls `function()` here and now, which may block: another thread plays this worker's role meanwhile. Inside,

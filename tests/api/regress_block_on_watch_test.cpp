@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <latch>
 #include <string>
 #include <string_view>
@@ -117,6 +118,14 @@ TEST(regress_block_on_watch, a_root_that_blocks_is_named_twice_and_its_end_is_to
   EXPECT_TRUE(lines.has("; move blocking work to spawn_blocking()")) << lines.text;
   EXPECT_TRUE(lines.has(" in block_on() still runs task ")) << lines.text;
   EXPECT_TRUE(lines.has(" in block_on() has left task ")) << lines.text;
+}
+
+TEST(regress_block_on_watch, a_root_of_run_with_arguments_is_told_with_its_spawn_site) {
+  heard lines;
+  run(blocks, "root with arguments", std::ref(lines));
+  lines.read_rest();
+  EXPECT_TRUE(lines.has(" 'root with arguments' for ")) << lines.text;
+  EXPECT_TRUE(lines.has("; it was spawned at api/regress_block_on_watch_test.cpp:")) << lines.text;
 }
 
 TEST(regress_block_on_watch, a_root_is_watched_again_after_it_has_waited) {

@@ -211,14 +211,69 @@ TEST(regress_spawn_site, every_way_to_spawn_is_named) {
       std::ref(set));
 }
 
+TEST(regress_spawn_site, every_way_to_spawn_a_closure_is_named) {
+  held_runtime h;
+  std::atomic<bool> is_inside = false;
+  std::atomic<bool> may_end = false;
+  auto first = h.rt().spawn_blocking([&] {
+    is_inside = true;
+    while (!may_end) std::this_thread::yield();
+  });
+  wait_until([&] { return is_inside.load(); });
+  const auto one = [](int) {};
+  const auto two = [](int, int) {};
+  const runtime_handle handle = h.rt().handle();
+  std::vector<join_handle<void>> all;
+  unsigned line = 0;
+  h.inside([&] {
+    all.push_back(spawn_blocking(one, 1));
+    all.push_back(spawn_blocking(two, 1, 2));
+    all.push_back(h.rt().spawn_blocking(one, 1));
+    all.push_back(h.rt().spawn_blocking(two, 1, 2));
+    all.push_back(handle.spawn_blocking(one, 1));
+    all.push_back(handle.spawn_blocking(two, 1, 2));
+    line = __LINE__;
+    all.push_back(spawn_blocking([](int, int, int) {}, 1, 2, 3));  // not named
+  });
+  const std::string text = h.rt().dump();
+  for (unsigned back = 1; back <= 6; ++back) EXPECT_EQ(count_of(text, never_ran(line - back)), 1U) << text;
+  EXPECT_EQ(count_of(text, ": queued, never ran\n"), 1U) << text;
+  may_end = true;
+  first.join();
+  for (join_handle<void>& each : all) each.join();
+}
+
+int sum(int a, int b) { return a + b; }
+struct doubles {
+  int operator()(int n) && { return 2 * n; }
+};
+
+TEST(regress_spawn_site, spawn_blocking_takes_callables_of_every_kind) {
+  runtime rt(with_workers(1));
+  const auto count = [](auto... all) { return sizeof...(all); };
+  EXPECT_EQ(rt.spawn_blocking(sum, 1, 2).join(), 3);
+  EXPECT_EQ(rt.spawn_blocking(&sum, 1, 2).join(), 3);
+  EXPECT_EQ(rt.spawn_blocking(doubles(), 4).join(), 8);
+  EXPECT_EQ(rt.spawn_blocking(count).join(), 0U);
+  EXPECT_EQ(rt.spawn_blocking(count, 1, "two").join(), 2U);
+  EXPECT_EQ(rt.spawn_blocking(count, 1, 2, 3, 4).join(), 4U);
+}
+
+/// Appends what a dump says of the task that calls it.
+task<> dumps(runtime& on, std::string& into) {
+  into += on.dump();
+  co_return;
+}
+
 TEST(regress_spawn_site, a_dump_lists_the_root_of_block_on) {
   runtime rt(with_workers(1));
   std::string text;
-  rt.block_on([](runtime& on, std::string& into) -> task<> {
-    into = on.dump();
-    co_return;
-  }(rt, text));
-  EXPECT_EQ(count_of(text, ": running, " + site(__LINE__ - 4)), 1U) << text;
+  rt.block_on(dumps(rt, text));
+  EXPECT_EQ(count_of(text, ": running, " + site(__LINE__ - 1)), 1U) << text;
+  rt.block_on([&rt](std::string& into) { return dumps(rt, into); }, std::ref(text));
+  EXPECT_EQ(count_of(text, ": running, " + site(__LINE__ - 1)), 1U) << text;
+  rt.block_on(dumps, std::ref(rt), std::ref(text));
+  EXPECT_EQ(count_of(text, ": running, " + site(__LINE__ - 1)), 1U) << text;
 }
 
 }  // namespace

@@ -110,6 +110,9 @@ task<std::invoke_result_t<F, Args...>> call_task(F function, Args... arguments) 
 }
 
 template <class F, class... Args>
+concept callable_with = std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>;
+
+template <class F, class... Args>
 [[nodiscard]] auto make_blocking(F&& function, Args&&... arguments) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
   static_assert(!is_task<std::remove_cvref_t<result>>,
