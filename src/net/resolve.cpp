@@ -7,6 +7,7 @@
 #include "net/host_name.hpp"
 #include "net/name_sources.hpp"
 #include "net/resolve_ares.hpp"
+#include "net/resolve_system.hpp"
 #include "task/scheduler_here.hpp"
 
 #include <rota/error.hpp>
@@ -39,45 +40,6 @@ class resolve_category_type final : public std::error_category {
     return "the name could not be resolved";
   }
 };
-
-std::error_code reason(int said, std::error_code system) noexcept {
-  switch (said) {
-    case EAI_NONAME: return resolve_errc::not_found;
-    case EAI_NODATA:
-    case EAI_ADDRFAMILY: return resolve_errc::no_address;
-    case EAI_AGAIN: return resolve_errc::try_again;
-    case EAI_MEMORY: return std::make_error_code(std::errc::not_enough_memory);
-    case EAI_SYSTEM: return system;
-    default: return resolve_errc::failed;
-  }
-}
-
-int native(address_family family) noexcept {
-  if (family == address_family::v4) return AF_INET;
-  return family == address_family::v6 ? AF_INET6 : AF_UNSPEC;
-}
-
-void set_port(base::sys::found_address& of, std::uint16_t port) noexcept {
-  if (of.address.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(of.address).sin_port = htons(port);
-  if (of.address.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(of.address).sin6_port = htons(port);
-}
-
-/// Blocks.
-result<std::vector<endpoint>> ask_system(const std::string& host, std::uint16_t port, address_family family) {
-  std::vector<base::sys::found_address> found;
-  std::error_code system;
-  const int said = base::sys::look_up(host.c_str(), native(family), found, system);
-  if (said != 0) return std::unexpected(reason(said, system));
-  std::vector<endpoint> all;
-  for (base::sys::found_address& each : found) {
-    set_port(each, port);
-    const auto one = endpoint::from_native(&each.address, each.length);
-    if (!one.has_value()) continue;
-    if (std::find(all.begin(), all.end(), *one) == all.end()) all.push_back(*one);
-  }
-  if (all.empty()) return std::unexpected(make_error_code(resolve_errc::no_address));
-  return all;
-}
 
 /// Nothing: it is not in numbers.
 std::optional<result<std::vector<endpoint>>> read_numbers(const std::string& host,
@@ -163,7 +125,7 @@ result<std::string> ask_system_for_name(const endpoint& address) {
   std::error_code system;
   const int said = base::sys::look_up_name(native, name, system);
   if (said == EAI_NONAME) return std::unexpected(make_error_code(resolve_errc::no_name));
-  if (said != 0) return std::unexpected(reason(said, system));
+  if (said != 0) return std::unexpected(detail::reason_of_system(said, system));
   return name;
 }
 
@@ -202,10 +164,12 @@ task<result<std::vector<endpoint>>> resolve(std::string host, std::uint16_t port
     asked.limit = how.limit;
     co_return co_await detail::ask_name_servers(std::move(asked));
   }
-  if (!core::can_spawn_blocking()) co_return std::unexpected(make_error_code(errc::no_runtime));
-  // It may outlive this: it keeps what it needs, and nobody waits for it who has no more time.
-  auto asking = spawn_blocking(ask_system, std::move(host), port, how.family);
-  co_return co_await timeout(how.limit, asking.detached_wait());
+  detail::system_question asked;
+  asked.host = std::move(host);
+  asked.port = port;
+  asked.family = how.family;
+  asked.limit = how.limit;
+  co_return co_await detail::ask_system(std::move(asked));
 }
 
 task<result<std::string>> name_of(endpoint address) { return name_of(address, name_options()); }
@@ -225,7 +189,7 @@ task<result<std::string>> name_of(endpoint address, name_options how) {
     co_return checked(std::move(told));
   }
   if (!core::can_spawn_blocking()) co_return std::unexpected(make_error_code(errc::no_runtime));
-  // As in resolve(): it may outlive this.
+  // It may outlive this: it keeps what it needs, and no task waits for it longer than `limit`.
   auto asking = spawn_blocking(ask_system_for_name, address);
   auto told = co_await timeout(how.limit, asking.detached_wait());
   co_return checked(std::move(told));

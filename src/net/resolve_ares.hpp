@@ -1,6 +1,8 @@
 // Addresses of a host, and names of addresses, by asking name servers: c-ares, and a task that waits for its sockets.
 #pragma once
 
+#include "net/address_order.hpp"
+
 #include <rota/io/result.hpp>
 #include <rota/net/endpoint.hpp>
 #include <rota/net/socket_options.hpp>
@@ -15,9 +17,6 @@ namespace rota::net::detail {
 
 /// Was this built with c-ares?
 [[nodiscard]] bool can_ask_name_servers() noexcept;
-
-/// RFC 8305, section 3: so long the answer for one family is waited for when the other one has addresses.
-inline constexpr std::chrono::nanoseconds resolution_delay = std::chrono::milliseconds(50);
 
 struct name_question {
   std::string host;  // is_well_formed(), and no address in numbers

@@ -52,16 +52,17 @@ struct resolve_options {
 /// "localhost" and every name below it are the loopback addresses, and no resolver is asked (RFC 6761). Both hold for every name_source.
 ///
 /// Name servers are asked for each family by itself. When one family has addresses, the other answer is waited for 50 ms more, and at most until `limit`
-/// (RFC 8305, section 3). The system's resolver waits for both. `options timeout:`, `attempts:`, `rotate` and `ndots:` of /etc/resolv.conf hold for
+/// (RFC 8305, section 3). The system's resolver is asked for both families at once. If it has not answered after 100 ms, or a quarter of `limit` if that is
+/// less, it is asked for each family by itself, too, and the same holds. `options timeout:`, `attempts:`, `rotate` and `ndots:` of /etc/resolv.conf hold for
 /// its servers.
 ///
 /// Threads       Any task of a runtime.
 /// Failure       resolve_errc; errc::timed_out; errc::no_runtime in a coroutine job of a pool; std::errc::invalid_argument: name servers without a
 ///               port, or for name_source::system; an error of the system (EMFILE). std::bad_alloc is thrown.
-/// Ordering      Cancelled or late, it ends at once. The system's resolver cannot be stopped, and goes on alone on its thread; a shutdown waits
-///               for it as for every closure. Nothing is remembered: each call asks.
-/// Cost          Numbers: no more than reading them. The system: a closure in the blocking pool. Name servers: a few files of /etc are read by the worker,
-///               and each question has its own sockets.
+/// Ordering      Cancelled or late, it ends at once. The system's resolver cannot be stopped, and goes on alone on its threads, also when one family was
+///               enough; a shutdown waits for it as for every closure. Nothing is remembered: each call asks.
+/// Cost          Numbers: no more than reading them. The system: a closure in the blocking pool, three if it is asked for each family, too. Name servers: a
+///               few files of /etc are read by the worker, and each question has its own sockets.
 ROTA_API task<result<std::vector<endpoint>>> resolve(std::string host,
                                                      std::uint16_t port,
                                                      resolve_options how = {});

@@ -8,8 +8,13 @@
 
 namespace rota::base::sys {
 
-int look_up(const char* host, int family, std::vector<found_address>& found, std::error_code& why) {
+int look_up(const char* host,
+            int family,
+            std::vector<found_address>& found,
+            std::string* name,
+            std::error_code& why) {
   addrinfo wanted{};
+  if (name != nullptr) wanted.ai_flags = AI_CANONNAME;
   wanted.ai_family = family;
   wanted.ai_socktype = SOCK_STREAM;  // each address once, not once for each kind of socket
   addrinfo* list = nullptr;
@@ -18,6 +23,7 @@ int look_up(const char* host, int family, std::vector<found_address>& found, std
   if (said == EAI_SYSTEM) why = last_error();
   if (said != 0) return said;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+  if (name != nullptr && list->ai_canonname != nullptr) *name = list->ai_canonname;
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
     found_address one{};
     if (each->ai_addrlen > sizeof one.address) continue;
