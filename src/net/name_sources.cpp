@@ -74,24 +74,25 @@ bool system_has_only_files_and_name_servers() {
   return only_files_and_name_servers(text);
 }
 
-resolver_patience read_patience(std::string_view resolv_conf) noexcept {
+resolver_settings read_settings(std::string_view resolv_conf) noexcept {
   constexpr int most_seconds = 30;
   constexpr int most_attempts = 5;
-  resolver_patience made;
+  resolver_settings made;
   while (!resolv_conf.empty()) {
     std::string_view line = take_until(resolv_conf, '\n');
     if (take_word(line) != "options") continue;
     for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
       read_option(word, "timeout:", most_seconds, made.timeout);
       read_option(word, "attempts:", most_attempts, made.attempts);
+      if (word == "rotate") made.rotates = true;
     }
   }
   return made;
 }
 
-resolver_patience patience_of_system() {
+resolver_settings settings_of_system() {
   bool is_there = false;
-  return read_patience(text_of_file("/etc/resolv.conf", is_there));
+  return read_settings(text_of_file("/etc/resolv.conf", is_there));
 }
 
 std::vector<std::string> search_names(const std::string& host,

@@ -15,15 +15,16 @@ namespace rota::net::detail {
 /// The same of this system, as it is now. Reads a small file.
 [[nodiscard]] bool system_has_only_files_and_name_servers();
 
-/// `options timeout:` (seconds, at most 30) and `options attempts:` (at most 5) of resolv.conf, with the bounds of the system's resolver.
-struct resolver_patience {
+/// `options timeout:` (seconds, at most 30), `options attempts:` (at most 5), with the bounds of the system's resolver, and `options rotate` of resolv.conf.
+struct resolver_settings {
   std::optional<int> timeout;
   std::optional<int> attempts;
+  bool rotates = false;
 };
-[[nodiscard]] resolver_patience read_patience(std::string_view resolv_conf) noexcept;
+[[nodiscard]] resolver_settings read_settings(std::string_view resolv_conf) noexcept;
 
 /// The same of this system, as it is now. Reads a small file.
-[[nodiscard]] resolver_patience patience_of_system();
+[[nodiscard]] resolver_settings settings_of_system();
 
 /// The names that servers are asked for in place of `host`, in order, each with the dot of the root. One with fewer than `ndots` dots is looked for in
 /// the search list first, and as it is at last; with as many, as it is first. One that ends with a dot is complete.

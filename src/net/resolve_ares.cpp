@@ -7,6 +7,7 @@
 
 #if ROTA_HAS_CARES
 
+#include "base/atomic.hpp"
 #include "base/sys/events.hpp"
 #include "base/sys/files.hpp"
 #include "net/address_order.hpp"
@@ -225,14 +226,14 @@ struct name_answer {
 /// nothing, so what comes then is an edge for the driver.
 class question {
  public:
-  static result<std::unique_ptr<question>> make(const std::vector<endpoint>& servers) {
+  static result<std::unique_ptr<question>> make(const std::vector<endpoint>& servers, bool rotates) {
     if (!library_is_there()) return std::unexpected(make_error_code(resolve_errc::failed));
     const result<int> epoll = sys::epoll_create();
     if (!epoll.has_value()) return std::unexpected(epoll.error());
     result<socket_ref> watched = socket::adopt(*epoll);
     if (!watched.has_value()) return std::unexpected(watched.error());
     auto made = std::make_unique<question>(std::move(*watched));
-    const int said = made->open(servers);
+    const int said = made->open(servers, rotates);
     if (said == ARES_EBADSTR || said == ARES_ENOTIMP)
       return std::unexpected(std::make_error_code(std::errc::invalid_argument));
     if (said != ARES_SUCCESS) return std::unexpected(reason(said));
@@ -311,29 +312,68 @@ class question {
   }
 
  private:
-  int open(const std::vector<endpoint>& servers) {
+  int open(const std::vector<endpoint>& servers, bool rotates) {
     static char no_files[] = "b";
     ares_options options{};
     options.sock_state_cb = note_socket;
     options.sock_state_cb_data = this;
     options.lookups = no_files;
     int mask = ARES_OPT_SOCK_STATE_CB | (servers.empty() ? 0 : ARES_OPT_LOOKUPS);
-    if (servers.empty()) mask |= add_patience_of_system(options);
+    if (servers.empty()) {
+      const resolver_settings system = settings_of_system();
+      mask |= add_patience(options, system);
+      rotates = system.rotates;
+    }
     const int said = ares_init_options(&channel_, &options, mask);
     if (said != ARES_SUCCESS) {
       channel_ = nullptr;
       return said;
     }
     ares_set_socket_functions(channel_, &our_sockets, this);
-    if (servers.empty()) return ARES_SUCCESS;
-    std::string list;
-    for (const endpoint& each : servers) list += (list.empty() ? "" : ",") + each.to_string();
-    return ares_set_servers_ports_csv(channel_, list.c_str());
+    if (!servers.empty()) {
+      std::string list;
+      for (const endpoint& each : servers) list += (list.empty() ? "" : ",") + each.to_string();
+      const int set = ares_set_servers_ports_csv(channel_, list.c_str());
+      if (set != ARES_SUCCESS) return set;
+    }
+    return rotates ? begin_with_next_server() : ARES_SUCCESS;
+  }
+
+  /// c-ares goes on to the next server within a channel, and begins each channel with the first one: so the list begins elsewhere.
+  int begin_with_next_server() noexcept {
+    static base::atomic<std::uint32_t> questions{0};
+    ares_addr_port_node* all = nullptr;
+    const int said = ares_get_servers_ports(channel_, &all);
+    if (said != ARES_SUCCESS || all == nullptr) return said;
+    std::uint32_t count = 1;
+    ares_addr_port_node* last = all;
+    bool has_interface = is_link_local(*all);
+    for (; last->next != nullptr; last = last->next) {
+      ++count;
+      has_interface = has_interface || is_link_local(*last->next);
+    }
+    // The list does not tell the interface of such a server, and would lose it.
+    if (has_interface) {
+      ares_free_data(all);
+      return ARES_SUCCESS;
+    }
+    last->next = all;
+    // relaxed. It orders nothing: questions that begin at once get different numbers.
+    const std::uint32_t steps = questions.fetch_add(1, base::order::relaxed) % count;
+    for (std::uint32_t i = 0; i < steps; ++i) last = last->next;
+    all = std::exchange(last->next, nullptr);
+    const int set = ares_set_servers_ports(channel_, all);
+    ares_free_data(all);
+    return set;
+  }
+
+  static bool is_link_local(const ares_addr_port_node& server) noexcept {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&server.addr.addr6);
+    return server.family == AF_INET6 && bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80;
   }
 
   /// c-ares before 1.22 does not read them by itself. What of `options` is set.
-  static int add_patience_of_system(ares_options& options) {
-    const resolver_patience of = patience_of_system();
+  static int add_patience(ares_options& options, const resolver_settings& of) noexcept {
     options.timeout = of.timeout.value_or(0) * 1000;
     options.tries = of.attempts.value_or(0);
     return (of.timeout.has_value() ? ARES_OPT_TIMEOUTMS : 0) | (of.attempts.has_value() ? ARES_OPT_TRIES : 0);
@@ -453,7 +493,7 @@ task<result<void>> ask_for_each(question& q,
 bool can_ask_name_servers() noexcept { return true; }
 
 task<result<std::vector<endpoint>>> ask_name_servers(name_question asked) {
-  const result<std::unique_ptr<question>> made = question::make(asked.servers);
+  const result<std::unique_ptr<question>> made = question::make(asked.servers, asked.rotates);
   if (!made.has_value()) co_return std::unexpected(made.error());
   question& q = **made;
   const search_plan plan = q.plan(asked.host, !asked.servers.empty());
@@ -474,7 +514,7 @@ task<result<std::vector<endpoint>>> ask_name_servers(name_question asked) {
 }
 
 task<result<std::string>> ask_name_servers_for_name(address_question asked) {
-  const result<std::unique_ptr<question>> made = question::make(asked.servers);
+  const result<std::unique_ptr<question>> made = question::make(asked.servers, asked.rotates);
   if (!made.has_value()) co_return std::unexpected(made.error());
   question& q = **made;
   const search_plan plan = q.plan("", !asked.servers.empty());

@@ -25,6 +25,8 @@ struct name_question {
   std::vector<endpoint> servers{};  // these are asked, and no file; none: the system's files and servers
   std::chrono::nanoseconds limit = std::chrono::seconds(10);
   std::chrono::nanoseconds delay = resolution_delay;
+  bool rotates =
+      false;  // each question begins with the server behind the one with which the last question began; the system's servers: as its file says
 };
 
 /// Asks for each family by itself. What one family has is a result when the other one is late by `delay`, fails, or has not answered within `limit`.
@@ -35,6 +37,7 @@ struct address_question {
   endpoint address;                 // no IPv4 address as an IPv6 address
   std::vector<endpoint> servers{};  // as in name_question
   std::chrono::nanoseconds limit = std::chrono::seconds(10);
+  bool rotates = false;  // as in name_question
 };
 
 /// The name as it was told. errc::timed_out, std::errc::not_supported: as above.

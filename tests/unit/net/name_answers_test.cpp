@@ -112,25 +112,54 @@ TEST(name_answers, are_given_by_resolve_though_one_question_is_never_answered) {
   });
 }
 
+TEST(name_answers, come_from_the_servers_in_turns_when_they_rotate) {
+  ROTA_NEEDS_NAME_SERVERS();
+  run([]() -> task<> {
+    name_server servers[2];
+    auto one = spawn(servers[0].answer_datagrams());
+    auto two = spawn(servers[1].answer_datagrams());
+    name_question asked{.host = "v4.test", .port = 80, .family = address_family::v4, .limit = for_ever};
+    asked.servers = {servers[0].at(), servers[1].at()};
+    asked.rotates = true;
+    for (int round = 1; round <= 3; ++round) {
+      for (int call = 0; call < 2; ++call) {
+        auto asking = net::detail::ask_name_servers(asked);
+        const addresses got = co_await std::move(asking);
+        EXPECT_TRUE(got.has_value());
+      }
+      EXPECT_EQ(servers[0].questions(), round);
+      EXPECT_EQ(servers[1].questions(), round);
+    }
+    for (auto* each : {&one, &two}) each->cancel();
+    const auto first = co_await one.result();
+    const auto second = co_await two.result();
+    EXPECT_TRUE(first.is_cancelled() && second.is_cancelled());
+  });
+}
+
 // ---- what is read from resolv.conf
 
-TEST(patience, is_read_from_options) {
-  const auto none = net::detail::read_patience("nameserver 10.0.0.1\n#options timeout:3\n");
-  EXPECT_FALSE(none.timeout.has_value() || none.attempts.has_value());
+TEST(resolver_settings, are_read_from_options) {
+  const auto none = net::detail::read_settings("nameserver 10.0.0.1\n#options timeout:3\n");
+  EXPECT_FALSE(none.timeout.has_value() || none.attempts.has_value() || none.rotates);
   const auto both =
-      net::detail::read_patience("search a.test\noptions rotate timeout:3\n options attempts:2 ndots:2");
+      net::detail::read_settings("search a.test\noptions rotate timeout:3\n options attempts:2 ndots:2");
   EXPECT_EQ(both.timeout, 3);
   EXPECT_EQ(both.attempts, 2);
-  const auto bounded = net::detail::read_patience("options timeout:100 attempts:100\n");
+  EXPECT_TRUE(both.rotates);
+  const auto bounded = net::detail::read_settings("options timeout:100 attempts:100\n");
   EXPECT_EQ(bounded.timeout, 30);
   EXPECT_EQ(bounded.attempts, 5);
+  EXPECT_FALSE(bounded.rotates);
+  EXPECT_FALSE(
+      net::detail::read_settings("#options rotate\nsearch rotate\noptions rotate:1 norotate\n").rotates);
   for (const char* wrong : {"options timeout:",
                             "options timeout:x",
                             "options timeout:0",
                             "options timeout:-1",
                             "options timeout:3s",
                             "options attempts:99999999999"}) {
-    const auto got = net::detail::read_patience(wrong);
+    const auto got = net::detail::read_settings(wrong);
     EXPECT_FALSE(got.timeout.has_value() || got.attempts.has_value()) << wrong;
   }
 }
