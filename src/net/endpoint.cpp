@@ -23,6 +23,8 @@ bool read_number(std::string_view text, Number& into) noexcept {
 }  // namespace
 
 std::expected<endpoint, std::error_code> endpoint::parse(std::string_view text) noexcept {
+  // if_nametoindex and inet_pton end at a NUL: what stands behind it would not be seen.
+  if (text.find('\0') != std::string_view::npos) return bad();
   endpoint made;
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || !read_number(text.substr(colon + 1), made.port_)) return bad();

@@ -73,7 +73,9 @@ tcp_socket& tcp_socket::user_timeout(std::chrono::milliseconds time) noexcept {
 
 tcp_socket& tcp_socket::bind_device(std::string_view name) noexcept {
   return then([name](int fd) -> result<void> {
-    if (name.empty() || name.size() >= IF_NAMESIZE) return detail::out_of_range();
+    // The system ends the name at a NUL; a name that begins with one it takes for no interface at all, and every one is allowed.
+    if (name.empty() || name.size() >= IF_NAMESIZE || name.find('\0') != std::string_view::npos)
+      return detail::out_of_range();
     return sys::set_option_bytes(fd, SOL_SOCKET, SO_BINDTODEVICE, name.data(), name.size());
   });
 }

@@ -49,7 +49,7 @@ bio_ptr open_text(const std::string& field, const std::string& file, const std::
     if (text == nullptr) throw std::bad_alloc();
     return text;
   }
-  if (file.find('\0') != std::string::npos) refuse(field, "a path with a zero in it");
+  refuse_zeros(file, field);
   return open_file(field, file);
 }
 
@@ -91,6 +91,10 @@ key_ptr load_key(const identity& from, const std::string& field) {
 }  // namespace
 
 void refuse(const std::string& field, const std::string& why) { throw config_error(field, why, invalid()); }
+
+void refuse_zeros(const std::string& path, const std::string& field) {
+  if (path.find('\0') != std::string::npos) refuse(field, "a path with a zero in it");
+}
 
 void refuse_with_reason(const std::string& field, const std::string& why) {
   const std::error_code reason = take_error(invalid());

@@ -13,6 +13,8 @@ namespace rota::tls::detail {
 /// Throws config_error with the code of `why`, or of what OpenSSL says.
 [[noreturn]] void refuse(const std::string& field, const std::string& why);
 [[noreturn]] void refuse_with_reason(const std::string& field, const std::string& why);
+/// OpenSSL and the system end a path at a zero: one with a zero would be another one.
+void refuse_zeros(const std::string& path, const std::string& field);
 
 struct loaded_identity {
   x509_ptr certificate;

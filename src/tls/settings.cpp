@@ -46,6 +46,7 @@ void demand_regular_files(const std::string& folder, const std::string& field) {
 }
 
 void trust_folder(SSL_CTX* context, const std::string& folder, const std::string& field) {
+  refuse_zeros(folder, field);
   std::error_code why;
   if (!std::filesystem::is_directory(folder, why)) {
     if (!why) why = std::make_error_code(std::errc::not_a_directory);

@@ -20,7 +20,7 @@ class ROTA_API endpoint {
   endpoint() noexcept = default;
 
   /// "127.0.0.1:80", "[::1]:80", "[fe80::1%2]:80". Numbers only: for names see resolve(). The error is
-  /// std::errc::invalid_argument. A listener at "[::]:80" takes IPv4 as well, as ::ffff:a.b.c.d (unless the system's
+  /// std::errc::invalid_argument, also for a NUL anywhere in `text`. A listener at "[::]:80" takes IPv4 as well, as ::ffff:a.b.c.d (unless the system's
   /// net.ipv6.bindv6only is set); one at "0.0.0.0:80" takes IPv4 alone.
   [[nodiscard]] static std::expected<endpoint, std::error_code> parse(std::string_view text) noexcept;
   [[nodiscard]] static endpoint loopback_v4(std::uint16_t port) noexcept;

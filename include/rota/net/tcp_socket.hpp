@@ -43,7 +43,7 @@ class ROTA_API tcp_socket {
   tcp_socket& ttl(unsigned hops) noexcept;
   tcp_socket& traffic_class(unsigned value) noexcept;
   tcp_socket& user_timeout(std::chrono::milliseconds time) noexcept;
-  /// Only by this network interface, "eth0" (SO_BINDTODEVICE).
+  /// Only by this network interface, "eth0" (SO_BINDTODEVICE). std::errc::invalid_argument: empty, with a NUL, or longer than such names are.
   tcp_socket& bind_device(std::string_view name) noexcept;
   /// For a listener: where. Before connect(): from where.
   tcp_socket& bind(const endpoint& at) noexcept;

@@ -67,6 +67,24 @@ TEST(EndpointClasses, hold_for_v6_addresses) {
   }
 }
 
+TEST(EndpointClasses, parse_refuses_a_nul_wherever_it_stands) {
+  using namespace std::string_literals;
+  ASSERT_TRUE(endpoint::parse("[fe80::1%lo]:80").has_value());
+  for (const std::string& text : {"127.0.0.1\0:80"s,
+                                  "127.0.0.1\0.ok.test:80"s,
+                                  "[::1\0x]:80"s,
+                                  "[fe80::1%lo\0x]:80"s,
+                                  "[fe80::1%1\0]:80"s,
+                                  "127.0.0.1:80\0"s,
+                                  "\000127.0.0.1:80"s}) {
+    const auto got = endpoint::parse(text);
+    EXPECT_FALSE(got.has_value()) << got->to_string();
+    if (!got.has_value()) {
+      EXPECT_EQ(got.error(), std::errc::invalid_argument);
+    }
+  }
+}
+
 TEST(EndpointClasses, v6_factories_equal_what_parse_makes) {
   EXPECT_EQ(endpoint::loopback_v6(80), endpoint::parse("[::1]:80"));
   EXPECT_EQ(endpoint::any_v6(0), endpoint::parse("[::]:0"));

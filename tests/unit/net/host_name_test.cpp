@@ -92,6 +92,11 @@ TEST(host_name, is_refused_when_a_label_is_empty_or_too_long) {
                                        "a.test..",
                                        std::string(64, 'a') + ".test",
                                        std::string("a\0b", 3),
+                                       std::string("127.0.0.1\0.ok.test", 18),
+                                       std::string("10.0.0.1\0", 9),
+                                       std::string("::1\0x", 5),
+                                       std::string("fe80::1%lo\0x", 12),
+                                       std::string("localhost\0", 10),
                                        std::string(254, 'a')};
   from_every_source(hosts, address_family::any, [](const std::string& host, const addresses& got) {
     EXPECT_FALSE(got.has_value()) << host;

@@ -157,6 +157,11 @@ TEST(tcp_options, of_the_builder_tell_the_first_failure_at_the_end) {
     EXPECT_TRUE(!refused.has_value() && refused.error() == std::errc::invalid_argument);
     EXPECT_EQ(open_files(), files - 1) << "and the descriptor goes";
 
+    for (const std::string_view name : {std::string_view("lo\0x", 4), std::string_view("\0", 1)}) {
+      tcp_socket confined = demand(tcp_socket::open(address_family::v4));
+      EXPECT_EQ(confined.bind_device(name).error(), std::errc::invalid_argument) << name.size();
+    }
+
     tcp_socket another = demand(tcp_socket::open(address_family::v4));
     const auto backlog = std::move(another).listen(0);
     EXPECT_TRUE(!backlog.has_value() && backlog.error() == std::errc::invalid_argument);

@@ -83,6 +83,8 @@ TEST(files, that_are_not_there_are_named) {
   EXPECT_EQ(of_client(client).code, std::errc::no_such_file_or_directory);
   client.ca_folder = "/dev/null";
   EXPECT_EQ(of_client(client).code, std::errc::not_a_directory);
+  client.ca_folder = std::string("/etc\0/other", 11);
+  EXPECT_EQ(of_client(client).code, std::errc::invalid_argument) << "what stands behind the zero counts";
 }
 
 // One that waits for the FIFO's writer hangs.
