@@ -30,12 +30,13 @@ namespace rota {
 /// they use locals of the caller, take a with_scope.
 ///
 /// Threads       One task at a time. `cancel_all` and `size` may be called meanwhile by others, and the handles that `spawn` returns.
-/// Ownership     Owns the handles of its tasks. Movable while nobody awaits it.
+/// Ownership     Owns the handles of its tasks. Movable while no task awaits it. One that was moved from may be destroyed and assigned to.
 /// Ordering      A task's last line happens before `next` gives its outcome.
 /// Failure       An exception of a task is in its outcome, and harms nobody else. Exceptions that nobody has taken when the
 ///               set is closed or destroyed are counted, not reported. A cancelled `next` loses nothing. The constructor
 ///               and `spawn` throw `std::bad_alloc`, and `spawn` `errc::no_runtime` outside of a task; nothing was started
-///               then. A second `next` at the same time throws `errc::already_joined`.
+///               then. A second `next` at the same time throws `errc::already_joined`. To call a member of a set that was moved from,
+///               `size` and `empty` too, ends the program with a sentence, in every build.
 /// Cost          One allocation for the set. A task: as rota::spawn, two short critical sections, and two read-modify-writes for its abort_handle.
 /// Example       examples/join_set.cpp
 template <class T>

@@ -197,12 +197,12 @@ completion_queue_owner::~completion_queue_owner() {
 header& completion_queue_owner::launch(promise_base& root,
                                        const result_vtable& type,
                                        std::source_location site) {
-  return queue_->launch(root, type, site);
+  return queue().launch(root, type, site);
 }
 
-void completion_queue_owner::cancel_all() noexcept { queue_->cancel_all(cancel_reason::user); }
+void completion_queue_owner::cancel_all() noexcept { queue().cancel_all(cancel_reason::user); }
 
-std::size_t completion_queue_owner::size() const noexcept { return queue_->size(); }
+std::size_t completion_queue_owner::size() const noexcept { return queue().size(); }
 
 bool next_leaf::start() {
   // In this order: what ends in between wakes us, and whoever comes while another waits takes nothing away from it.

@@ -394,6 +394,41 @@ TEST(an_empty_child_death_test, ends_the_program_with_a_sentence) {
   each_ends<child>("rota: fatal: a process::child was used after it was moved from", of_a_child, uses);
 }
 
+// --- sets of tasks
+
+void of_a_set(void (*call)(join_set<int>&)) {
+  join_set<int> set;
+  [[maybe_unused]] const join_set<int> taken = std::move(set);
+  call(set);
+}
+
+TEST(an_empty_join_set_death_test, ends_the_program_with_a_sentence) {
+  using set = join_set<int>;
+  static constexpr use<set> uses[] = {
+      {"spawn",
+       [](set& s) {
+         await_of(s, [](set& e) {
+           e.spawn(gives(1));
+           return yield();
+         });
+       }},
+      {"spawn of a function",
+       [](set& s) {
+         await_of(s, [](set& e) {
+           e.spawn(gives, 1);
+           return yield();
+         });
+       }},
+      {"next", [](set& s) { static_cast<void>(s.next()); }},
+      {"co_await next", [](set& s) { await_of(s, [](set& e) { return e.next(); }); }},
+      {"cancel_all", [](set& s) { s.cancel_all(); }},
+      {"close", [](set& s) { static_cast<void>(s.close()); }},
+      {"size", [](set& s) { static_cast<void>(s.size()); }},
+      {"empty", [](set& s) { static_cast<void>(s.empty()); }},
+  };
+  each_ends<set>("rota: fatal: an empty join_set: moved from", of_a_set, uses);
+}
+
 // --- scopes
 
 constexpr const char* no_scope = "rota: fatal: a scope was used after it had ended";

@@ -77,6 +77,26 @@ TEST(an_empty_join_handle, says_already_joined) {
   EXPECT_EQ(thrown_by([&] { rt.block_on(looks()); }), errc::already_joined);
 }
 
+// Its members end the program, but it goes and is assigned to as any other.
+TEST(an_empty_join_set, may_be_assigned_to_and_destroyed) {
+  const auto body = []() -> task<> {
+    join_set<int> first;
+    first.spawn(gives, 1);
+    join_set<int> second = std::move(first);
+    first = join_set<int>();
+    EXPECT_TRUE(first.empty());
+    first.spawn(gives, 2);
+    const auto of_first = co_await first.next();
+    EXPECT_EQ(of_first->value(), 2);
+    first = std::move(second);
+    second = std::move(first);  // into one that was moved from
+    const auto of_second = co_await second.next();
+    EXPECT_EQ(of_second->value(), 1);
+    const join_set<int> empty_too = leave_of(std::move(second));
+  };
+  rota::run(body, {.workers = 1});
+}
+
 task<> reads_nothing(net::tcp_stream& s) {
   std::array<std::byte, 4> bytes{};
   const std::array<std::span<std::byte>, 1> parts{bytes};

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <source_location>
 
+#include <rota/detail/config.hpp>
 #include <rota/detail/promise.hpp>
 #include <rota/leaf.hpp>
 
@@ -28,7 +29,12 @@ class ROTA_API completion_queue_owner {
   [[nodiscard]] header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void cancel_all() noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
-  [[nodiscard]] completion_queue& queue() const noexcept { return *queue_; }
+  /// Checked in every build: the user's set may have been moved from.
+  [[nodiscard]] completion_queue& queue() const noexcept {
+    if (queue_ == nullptr) [[unlikely]]
+      ROTA_FATAL("an empty join_set: moved from", 0);
+    return *queue_;
+  }
 
  private:
   completion_queue* queue_;
