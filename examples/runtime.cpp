@@ -3,6 +3,7 @@
 #include <rota/this_task.hpp>
 
 #include <cstdio>
+#include <string>
 #include <thread>
 
 namespace {
@@ -25,6 +26,8 @@ int main() {
   });
   foreign.join();
   std::fputs(runtime.dump().c_str(), stdout);
+  // In a task there is no need of the object: the dump of the runtime that runs it.
+  std::fputs(runtime.block_on([]() -> rota::task<std::string> { co_return rota::dump(); }).c_str(), stdout);
   const rota::shutdown_report report = runtime.shutdown(std::chrono::seconds(1));
   std::printf("answer %d, survivors %zu\n", from_thread, report.survivors.size());
   return from_thread == 42 && report.survivors.empty() ? 0 : 1;

@@ -312,6 +312,18 @@ class ROTA_API runtime {
   detail::runtime_core* core_;
 };
 
+/// What runtime::dump() says, of the runtime of the task that calls this: in a program that rota::run started there is no object to ask.
+///
+/// Threads       Any thread that runs a task: a worker, the caller of `block_on` or `run`, a closure of spawn_blocking, a thread in
+///               `join(rota::help)`. In a task of a testing::runtime: as its dump(). Elsewhere: `runtime::dump`.
+/// Ownership     A text.
+/// Ordering      As runtime::dump(): the runtime goes on meanwhile, so each line is of a moment of its own.
+/// Failure       Throws `errc::no_runtime` outside of a task and in a coroutine job of a pool; `errc::forked` in a forked child;
+///               `std::bad_alloc`.
+/// Cost          As runtime::dump(): a line for each task that lives.
+/// Example       examples/runtime.cpp
+[[nodiscard]] ROTA_API std::string dump();
+
 /// A runtime, the task on the calling thread, and the shutdown.
 template <class T>
 T run(task<T> work, runtime_options options, std::source_location site = std::source_location::current()) {

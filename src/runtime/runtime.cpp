@@ -5,7 +5,10 @@
 #include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 #include "runtime/runtime_core.hpp"
+#include "task/ports.hpp"
 #include "task/thread_ports.hpp"
+
+#include <rota/error.hpp>
 
 #include <utility>
 
@@ -39,6 +42,15 @@ runtime_stats runtime::stats() const {
 std::string runtime::dump() const {
   core_->demand_own_process();
   return core_->dump();
+}
+
+std::string dump() {
+  core::scheduler& here = core::current_scheduler();
+  if (here.ops->dump == nullptr)
+    throw error(errc::no_runtime,
+                "dump in a coroutine job of a pool (a runtime's tasks are listed, not a pool's jobs: see "
+                "thread_pool::stats)");
+  return here.ops->dump(here);
 }
 
 core::scheduler& runtime::scheduler() const {

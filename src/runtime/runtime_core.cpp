@@ -135,6 +135,7 @@ void runtime_core::connect() noexcept {
   around.first_awake = [](void* self) noexcept { static_cast<watchdog*>(self)->first_awake(); };
   around.watchdog = &watchdog_;
   around.polls = watchdog_.outside();
+  around.dump = [](void* self) { return static_cast<runtime_core*>(self)->dump(); };
   around.abandoned = [](void* self) noexcept { delete static_cast<runtime_core*>(self); };
   around.holder = this;
 }

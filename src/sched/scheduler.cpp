@@ -141,6 +141,11 @@ const core::scheduler_ops scheduler::ops_table{
           worker* const here = mine(of(s));
           return here != nullptr ? here->draw() : core::draw_of_thread();
         },
+    .dump =
+        [](core::scheduler& s) {
+          const surroundings& around = of(s).around;
+          return around.dump(around.holder);
+        },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 

@@ -19,6 +19,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace rota::sched {
@@ -58,6 +59,8 @@ struct surroundings {
   void* watchdog = nullptr;
   /// Where threads without a role note what they run; null if no watchdog looks at them.
   core::outside_polls* polls = nullptr;
+  /// What the runtime says of its tasks.
+  std::string (*dump)(void* self) = [](void*) { return std::string(); };
   /// The last task's memory has gone after the runtime has: frees the scheduler.
   void (*abandoned)(void* self) noexcept = nullptr;
   void* holder = nullptr;

@@ -63,6 +63,7 @@ const core::scheduler_ops scheduler::ops_table{
           return !of(s).running_ && (of(s).run_one() || of(s).move_to_next_timer(limit));
         },
     .draw = [](core::scheduler& s) noexcept { return of(s).random_.next(); },
+    .dump = [](core::scheduler& s) { return of(s).describe_tasks(); },
     .freed = [](core::scheduler& s) noexcept { of(s).note_freed(); },
 };
 

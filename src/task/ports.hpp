@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <string>
 
 namespace rota::timing {
 class shard;
@@ -117,6 +118,8 @@ struct scheduler_ops {
   };
   /// A number for a task that runs on this thread and would be fair. Who has a seed gives the same ones again for it.
   std::uint64_t (*draw)(scheduler& self) noexcept = [](scheduler&) noexcept { return draw_of_thread(); };
+  /// What dump() of the runtime of this scheduler returns. Null: it is not a runtime's. The default of an entered task's and a pool's.
+  std::string (*dump)(scheduler& self) = nullptr;
   /// The memory of a task of this scheduler was given back: the last thing that its owner hears of it.
   void (*freed)(scheduler& self) noexcept;
 };

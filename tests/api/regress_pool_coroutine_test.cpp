@@ -140,6 +140,14 @@ task<finding> spawns_blocking() {
   }
   co_return finding::works();
 }
+task<finding> dumps() {
+  try {
+    static_cast<void>(dump());
+  } catch (const error& e) {
+    co_return finding::refused(e.code());
+  }
+  co_return finding::works();
+}
 
 // ---- the table
 
@@ -189,6 +197,7 @@ table table_of_pool() {
   add("`unix_signal::open`", hears_signals());
   add("`fs::watcher::open`", watches_files());
   add("`process::command`", starts_a_process());
+  add("`rota::dump`", dumps());
   add("`spawn_blocking`", spawns_blocking());
   return found;
 }

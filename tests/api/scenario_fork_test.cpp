@@ -154,6 +154,8 @@ int unless_refused(int bit, F start) {
 /// In a task that goes on in the child, which has no worker: returns a bit for each way to start something that was not refused.
 int starts_in_a_task(scope& inner, async_scope& all, join_set<int>& set, pool::thread_pool& works) {
   int wrong = unless_refused(1, [] { spawn(number(1)).detach(); });
+  wrong |= unless_refused(
+      1, [] { static_cast<void>(dump()); });  // nothing is started, but there is nothing to tell either
   wrong |= unless_refused(2, [&] { inner.spawn(number(1)).detach(); });
   wrong |= unless_refused(4, [] { spawn_blocking([] {}).detach(); });
   wrong |= unless_refused(8, [&] { all.spawn(number(1)).detach(); });

@@ -1,7 +1,9 @@
 // What a runtime says about tasks in trouble: on standard error, and in its statistics.
 #include "runtime/report_limit.hpp"
 
+#include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
+#include <rota/testing/runtime.hpp>
 #include <rota/testing/virtual_clock.hpp>
 
 #include <gtest/gtest.h>
@@ -11,9 +13,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace rota::reports_test {
 namespace {
@@ -75,6 +79,87 @@ TEST(reports, an_exception_that_another_one_hides_is_counted) {
   EXPECT_THROW(both.join(), std::runtime_error);
   EXPECT_EQ(rt.stats().total_suppressed + rt.stats().total_cancelled, 2U);
   EXPECT_EQ(rt.stats().total_unhandled, 0U);
+}
+
+// --- dump() of where one is
+
+bool lists(const std::string& text, const char* name) {
+  return text.find('\'' + std::string(name) + '\'') != std::string::npos;
+}
+
+/// A task has its name in reports once it has suspended.
+task<std::string> named(const char* name) {
+  this_task::set_name(name);
+  while (!lists(dump(), name)) co_await yield();
+  co_return dump();
+}
+
+TEST(reports, dump_is_of_the_runtime_of_the_task_that_calls_it) {
+  const auto text = run([]() -> task<std::string> {
+    auto said = co_await named("the root");
+    auto seen = spawn(named("on a worker"));
+    said += co_await seen;
+    said += spawn_blocking([] { return dump(); }).join();
+    said += block_in_place([] { return dump(); });
+    co_return said;
+  });
+  EXPECT_TRUE(lists(text, "the root")) << text;
+  EXPECT_TRUE(lists(text, "on a worker")) << text;
+  std::size_t times = 0;
+  for (std::size_t at = 0; (at = text.find("rota runtime: ", at)) != std::string::npos; ++at) ++times;
+  EXPECT_EQ(times, 4U) << text;
+}
+
+TEST(reports, dump_is_of_the_inner_one_of_two_runtimes) {
+  runtime outer(with_workers(1));
+  const auto text = outer.spawn_blocking([] { return run(named("inside"), with_workers(1)); }).join();
+  EXPECT_TRUE(lists(text, "inside")) << text;
+  auto held = outer.spawn(named("outside"));
+  EXPECT_FALSE(lists(held.join(), "inside"));
+}
+
+// The worker is inside of a task that does not return, so the joining thread runs the other one.
+TEST(reports, dump_in_a_joining_thread_that_helps) {
+  runtime rt(with_workers(1));
+  std::binary_semaphore inside(0);
+  std::binary_semaphore go(0);
+  auto holder = rt.spawn([&]() -> task<> {
+    inside.release();
+    go.acquire();
+    co_return;
+  });
+  inside.acquire();
+  EXPECT_TRUE(lists(rt.spawn(named("helped")).join(help), "helped"));
+  go.release();
+  holder.join();
+}
+
+TEST(reports, dump_of_a_testing_runtime_is_its_own) {
+  testing::runtime rt;
+  const auto texts = rt.block_on([&rt]() -> task<std::pair<std::string, std::string>> {
+    const auto mine = co_await named("here");
+    co_return std::pair<std::string, std::string>(mine, rt.dump());
+  });
+  EXPECT_TRUE(lists(texts.first, "here")) << texts.first;
+  EXPECT_EQ(texts.first, texts.second);
+}
+
+errc refusal_of_dump() {
+  try {
+    static_cast<void>(dump());
+  } catch (const error& e) {
+    return static_cast<errc>(e.code().value());
+  }
+  return errc{};
+}
+
+TEST(reports, dump_outside_of_a_runtime_is_refused) {
+  const auto asks = []() -> task<errc> { co_return refusal_of_dump(); };
+  EXPECT_EQ(refusal_of_dump(), errc::no_runtime);
+  EXPECT_EQ(core::run_on_this_thread(asks(), nullptr), errc::no_runtime);
+  pool::thread_pool pool;
+  EXPECT_EQ(pool.submit(refusal_of_dump).fetch().value(), errc::no_runtime);
+  EXPECT_EQ(pool.submit(asks()).fetch().value(), errc::no_runtime);
 }
 
 TEST(reports, a_task_that_stays_in_user_code_is_named) {
