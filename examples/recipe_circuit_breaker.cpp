@@ -1,11 +1,14 @@
 // A call to a service that may be slow, fail, or be away: a limit for each attempt, pauses that grow between attempts, and a breaker that keeps
 // callers from a service that is away.
 #include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <expected>
+#include <optional>
 
 using namespace std::chrono_literals;
 
@@ -19,19 +22,34 @@ class breaker {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Open: no call goes through until the pause is over; then one does, and decides.
-  [[nodiscard]] bool lets_through() {
-    if (failures_ < most_failures) return true;
-    if (is_probing_ || clock::now() < closed_until_) return false;
-    return is_probing_ = true;
+  /// Of a call that was let through. A new generation begins when the breaker opens, and with each probe.
+  struct token {
+    std::uint64_t generation;
+  };
+
+  /// Open: no call goes through until the pause is over; then one does, the probe, and decides. Nothing: the call must not be made.
+  [[nodiscard]] std::optional<token> lets_through() {
+    if (failures_ >= most_failures) {
+      if (is_probing_ || clock::now() < open_until_) return std::nullopt;
+      is_probing_ = true;
+      ++generation_;
+    }
+    return token{generation_};
   }
-  /// What became of a call that was let through. A cancelled one says nothing of the service: its guard calls forget().
-  void note(bool went_well) {
+  /// What became of a call that was let through. One of an earlier generation is late: it was let through before the breaker opened, and
+  /// decides nothing. A cancelled call says nothing of the service: its guard calls forget().
+  void note(token of, bool went_well) {
+    if (of.generation != generation_) return;
     is_probing_ = false;
     failures_ = went_well ? 0 : failures_ + 1;
-    if (failures_ >= most_failures) closed_until_ = clock::now() + pause;
+    if (failures_ < most_failures) return;
+    open_until_ = clock::now() + pause;
+    ++generation_;
   }
-  void forget() { is_probing_ = false; }
+  /// If it was the probe, the next call may be one.
+  void forget(token of) {
+    if (of.generation == generation_) is_probing_ = false;
+  }
 
   static constexpr auto pause = 20ms;
 
@@ -39,32 +57,38 @@ class breaker {
   static constexpr int most_failures = 3;
   int failures_ = 0;
   bool is_probing_ = false;
-  clock::time_point closed_until_{};
+  std::uint64_t generation_ = 0;
+  clock::time_point open_until_{};
 };
 
 /// For the service: its first calls fail, one of them by silence.
 struct service {
+  int silent_call = 0;
+  rota::sync::event* held = nullptr;  // calls that come wait for it
   int calls = 0;
   bool is_back = false;
 
   rota::task<answer> ask() {
     const int now = ++calls;
+    if (held != nullptr) co_await held->wait();
     if (is_back) co_return now;
-    if (now == 2) co_await rota::sleep_for(1h);
+    if (now == silent_call) co_await rota::sleep_for(1h);
     co_return std::unexpected(failure::refused);
   }
 };
 
-rota::task<answer> attempt(service& to, breaker& guard) {
-  if (!guard.lets_through()) co_return std::unexpected(failure::away);
+rota::task<answer> attempt(service& to, breaker& guard, std::chrono::milliseconds limit) {
+  const std::optional<breaker::token> mine = guard.lets_through();
+  if (!mine.has_value()) co_return std::unexpected(failure::away);
   // Also runs when the caller is cancelled: the next call may probe then.
   struct at_end {
     breaker& of;
-    ~at_end() { of.forget(); }
-  } const last{guard};
-  const auto limited = co_await rota::timeout(200ms, to.ask());
+    breaker::token mine;
+    ~at_end() { of.forget(mine); }
+  } const last{guard, *mine};
+  const auto limited = co_await rota::timeout(limit, to.ask());
   const answer got = limited.has_value() ? *limited : answer(std::unexpected(failure::late));
-  guard.note(got.has_value());
+  guard.note(*mine, got.has_value());
   co_return got;
 }
 
@@ -75,14 +99,14 @@ rota::task<answer> call(service& to, breaker& guard, int attempts) {
   for (int i = 0; i < attempts; ++i) {
     if (i != 0) co_await rota::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(100));
-    got = co_await attempt(to, guard);
+    got = co_await attempt(to, guard, 200ms);
     if (got.has_value() || got.error() == failure::away) break;
   }
   co_return got;
 }
 
-rota::task<bool> run() {
-  service to;
+rota::task<bool> one_caller() {
+  service to{.silent_call = 2};
   breaker guard;
   const answer first = co_await call(to, guard, 3);
   const int asked = to.calls;
@@ -93,6 +117,50 @@ rota::task<bool> run() {
   co_return !first.has_value() && asked == 3 && second.has_value() && to.calls == 4;
 }
 
+/// Two calls were let through before the breaker opens. One is cancelled and one is answered while the probe is under way: neither
+/// lets a second one through.
+rota::task<bool> several_callers() {
+  rota::sync::event answers;
+  rota::sync::event probed;
+  service to{.held = &answers};
+  breaker guard;
+  auto cancelled = rota::spawn(attempt(to, guard, 1h));
+  auto late = rota::spawn(attempt(to, guard, 1h));
+  while (to.calls < 2) co_await rota::yield();
+  to.held = nullptr;
+  const answer refused = co_await call(to, guard, 3);
+  co_await rota::sleep_for(breaker::pause);
+  to.held = &probed;
+  auto probe = rota::spawn(attempt(to, guard, 1h));
+  while (to.calls < 6) co_await rota::yield();
+  to.is_back = true;
+
+  cancelled.cancel();
+  const auto end = co_await cancelled.result();
+  const bool holds_beside_a_cancelled_call = end.is_cancelled() && !guard.lets_through().has_value();
+  answers.set();
+  const answer old = co_await late;
+  const bool holds_beside_a_late_answer = old.has_value() && !guard.lets_through().has_value();
+  probed.set();
+  const answer decides = co_await probe;
+  const bool is_closed = decides.has_value() && guard.lets_through().has_value();
+  std::printf("beside the probe: cancelled call %s, late answer %s; after it calls go through: %s\n",
+              holds_beside_a_cancelled_call ? "ignored" : "COUNTED",
+              holds_beside_a_late_answer ? "ignored" : "COUNTED",
+              is_closed ? "yes" : "NO");
+  co_return !refused.has_value() && holds_beside_a_cancelled_call && holds_beside_a_late_answer && is_closed;
+}
+
+/// The callers are tasks of one worker, as the breaker needs them: this one, too, which the runtime's own thread would run otherwise.
+rota::task<bool> run() {
+  auto on_the_worker = rota::spawn([]() -> rota::task<bool> {
+    const bool first = co_await one_caller();
+    const bool second = co_await several_callers();
+    co_return first&& second;
+  });
+  co_return co_await on_the_worker;
+}
+
 }  // namespace
 
-int main() { return rota::run(run()) ? 0 : 1; }
+int main() { return rota::run(run(), {.workers = 1}) ? 0 : 1; }
