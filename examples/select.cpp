@@ -1,4 +1,5 @@
-// A worker that serves two queues, reports every now and then, and ends when it is told to: a loop around a select. And a select over a list.
+// A worker that serves two queues, reports every now and then, and ends when it is told to: a loop around a select. And selects over lists,
+// in a task and in a thread.
 #include <rota/channel/select.hpp>
 #include <rota/channel/unbounded.hpp>
 #include <rota/rota.hpp>
@@ -86,11 +87,35 @@ rota::task<std::vector<int>> answers_of(int count) {
   co_return answers;
 }
 
+/// The same for a thread and for channels: the sum of what comes from all, until the last of them ends.
+int sum_of(std::vector<channel::unbounded_receiver<int>> all) {
+  int sum = 0;
+  while (!all.empty()) {
+    auto first = channel::blocking_select(all);
+    if (first.get().has_value()) {
+      sum += *first.get();
+    } else {
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(first.index()));
+    }
+  }
+  return sum;
+}
+
+int sum_of_numbers_in_channels(int count) {
+  std::vector<channel::unbounded_receiver<int>> all;
+  for (int i = 0; i < count; ++i) {
+    auto made = channel::unbounded<int>();
+    if (made.sender.try_send(i) == channel::send_status::sent) all.push_back(std::move(made.receiver));
+  }
+  return sum_of(std::move(all));
+}
+
 }  // namespace
 
 int main() {
   const totals got = rota::run(run());
   const std::vector<int> answers = rota::run(answers_of(5));
-  std::printf("%d orders, %d letters, %zu answers\n", got.orders, got.letters, answers.size());
-  return got.orders == 100 && got.letters == 100 && answers.size() == 5 ? 0 : 1;
+  const int sum = sum_of_numbers_in_channels(5);
+  std::printf("%d orders, %d letters, %zu answers, sum %d\n", got.orders, got.letters, answers.size(), sum);
+  return got.orders == 100 && got.letters == 100 && answers.size() == 5 && sum == 10 ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 // EXPECT: either every case of a select has a handler, or none
 // EXPECT: the handler does not take what its case yields
 // EXPECT: this case has a handler already
+// EXPECT: select_list.hpp.*a thread can wait for channels and for what is in rota/sync
 // EXPECT: the list of a select must have a name
 // EXPECT: no list of cases: its elements are neither handles nor receivers, or are const
 // EXPECT: no case of a select: the function must return a leaf that may lose
@@ -54,6 +55,9 @@ rota::task<void> of_a_temporary_list(std::vector<channel::receiver<int>> (*make)
 }
 rota::task<void> of_a_const_list(const std::vector<channel::receiver<int>>& all) {
   static_cast<void>(co_await channel::select(all));
+}
+void of_a_list_of_handles_in_a_thread(std::vector<rota::join_handle<int>>& all) {
+  static_cast<void>(channel::blocking_select(all));
 }
 rota::task<void> of_a_list_of_limits(std::vector<channel::receiver<int>>& all) {
   const auto limited = [](channel::receiver<int>& each) { return each.recv_for(std::chrono::seconds(1)); };

@@ -151,4 +151,67 @@ auto blocking_select_until(std::chrono::time_point<std::chrono::steady_clock, Du
   return all.block_until(rota::detail::saturating_deadline(time));
 }
 
+/// The forms for threads of a list whose length is known when the program runs, as select() takes it: anything that a std::span can refer to, with
+/// receivers in it, or with a function that returns a leaf of a channel or of what is in rota/sync for each element.
+///
+///   std::vector<rota::channel::receiver<request>> clients = ...;
+///   while (!clients.empty()) {
+///     auto first = rota::channel::blocking_select(clients);
+///     if (first.get().has_value()) serve(*first.get());
+///     else clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(first.index()));  // closed and empty
+///   }
+///
+/// `try_select(list)` never waits: a std::optional<chosen<T>>. `blocking_select(list)`: a chosen<T>. `blocking_select_for(span, list)` and
+/// `blocking_select_until(time, list)`: a std::expected<chosen<T>, timed_out>. Each takes the function as its last argument.
+///
+/// Threads       As try_select() and blocking_select() of cases. What the list refers to may be used by others meanwhile.
+/// Ownership     As select() of a list: the list has a name, unless it is a std::span, and neither it nor its elements may change until the call
+///               returns. An element may be there several times.
+/// Ordering      Of several that are ready each is equally likely.
+/// Failure       As select() of a list, thrown by the call: `std::invalid_argument` for an empty list and for more than 64 elements; what the
+///               function throws, and std::bad_alloc, when nothing was started. A receiver whose channel is closed and empty wins at once, with nothing:
+///               erase it. One that is late has taken nothing. A force stop of the work that runs here: pool::force_stopped.
+/// Cost          One allocation, for the leaves; else as blocking_select() of so many cases.
+/// Example       examples/select.cpp
+template <detail::list_of_cases List, class Make>
+[[nodiscard]] auto try_select(List&& list, Make&& make) {
+  using all = detail::list_case<List, std::remove_reference_t<Make>>;
+  return typename all::of_thread(typename all::elements(list), make).try_now();
+}
+template <detail::list_of_cases List>
+[[nodiscard]] auto try_select(List&& list) {
+  return try_select(std::forward<List>(list), detail::await_element());
+}
+template <detail::list_of_cases List, class Make>
+auto blocking_select(List&& list, Make&& make) {
+  using all = detail::list_case<List, std::remove_reference_t<Make>>;
+  return typename all::of_thread(typename all::elements(list), make).block();
+}
+template <detail::list_of_cases List>
+auto blocking_select(List&& list) {
+  return blocking_select(std::forward<List>(list), detail::await_element());
+}
+template <class Rep, class Period, detail::list_of_cases List, class Make>
+auto blocking_select_for(std::chrono::duration<Rep, Period> span, List&& list, Make&& make) {
+  using all = detail::list_case<List, std::remove_reference_t<Make>>;
+  return typename all::of_thread(typename all::elements(list), make)
+      .block_until(core::deadline_in(rota::detail::saturating_span(span)));
+}
+template <class Rep, class Period, detail::list_of_cases List>
+auto blocking_select_for(std::chrono::duration<Rep, Period> span, List&& list) {
+  return blocking_select_for(span, std::forward<List>(list), detail::await_element());
+}
+template <class Duration, detail::list_of_cases List, class Make>
+auto blocking_select_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
+                           List&& list,
+                           Make&& make) {
+  using all = detail::list_case<List, std::remove_reference_t<Make>>;
+  return typename all::of_thread(typename all::elements(list), make)
+      .block_until(rota::detail::saturating_deadline(time));
+}
+template <class Duration, detail::list_of_cases List>
+auto blocking_select_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time, List&& list) {
+  return blocking_select_until(time, std::forward<List>(list), detail::await_element());
+}
+
 }  // namespace rota::channel

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstddef>
+#include <expected>
 #include <new>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -13,6 +15,9 @@
 #include <rota/detail/config.hpp>
 #include <rota/detail/select_cases.hpp>
 #include <rota/detail/select_core.hpp>
+#include <rota/detail/thread_wait.hpp>
+#include <rota/detail/wait_leaf.hpp>
+#include <rota/timeout.hpp>
 
 namespace rota::channel::detail {
 
@@ -103,6 +108,60 @@ class ROTA_DETAIL_AWAIT_IT select_list_leaf final : private leaves_of_list<L>, p
   }
 };
 
+/// The same for a thread.
+template <class L>
+class thread_select_list : private leaves_of_list<L> {
+  static_assert(std::is_base_of_v<core::wait_leaf, L>,
+                "a thread can wait for channels and for what is in rota/sync, with a limit by "
+                "blocking_select_for; for all others co_await select() in a task");
+  using value = decltype(std::declval<L&>().await_resume());
+
+ public:
+  template <class E, class Make>
+  thread_select_list(std::span<E> list, Make& make) : leaves_of_list<L>(list, make) {
+    demand_a_case(!this->cases().empty());
+    for (std::size_t i = 0; i < this->cases().size(); ++i) {
+      core::wait_of_thread one(this->leaf_at(i));
+      waits_[i] = {&one.at(), &one.me()};
+    }
+    // As a thread does not start a leaf. Throws what that would.
+    if constexpr (requires(L& one) { one.prepare(); }) {
+      for (std::size_t i = 0; i < this->cases().size(); ++i) this->leaf_at(i).prepare();
+    }
+  }
+  thread_select_list(const thread_select_list&) = delete;
+  thread_select_list& operator=(const thread_select_list&) = delete;
+  ~thread_select_list() = default;
+
+  [[nodiscard]] std::optional<chosen<value>> try_now() {
+    const std::size_t won = core::try_any(waits(), core::draw_of_thread());
+    if (won == core::no_case) return std::nullopt;
+    return std::optional<chosen<value>>(std::in_place, won, taker{*this, won});
+  }
+  chosen<value> block() {
+    const std::size_t won =
+        core::block_any(waits(), core::draw_of_thread(), std::chrono::steady_clock::time_point::max());
+    return chosen<value>(won, taker{*this, won});
+  }
+  std::expected<chosen<value>, timed_out> block_until(std::chrono::steady_clock::time_point deadline) {
+    const std::size_t won = core::block_any(waits(), core::draw_of_thread(), deadline);
+    if (won == core::no_case) return std::unexpected(timed_out{});
+    return std::expected<chosen<value>, timed_out>(std::in_place, won, taker{*this, won});
+  }
+
+ private:
+  struct taker {
+    thread_select_list& of;
+    std::size_t won;
+    decltype(auto) operator()() const { return of.leaf_at(won).await_resume(); }
+  };
+  [[nodiscard]] std::span<const core::wait_case> waits() const noexcept {
+    return std::span(waits_).first(this->cases().size());
+  }
+
+  std::array<core::wait_case, select_core::most_cases> waits_;
+};
+
 /// Demands what a list of cases must be, with a sentence for each fault.
 template <class List, class Make>
 struct list_case {
@@ -119,6 +178,7 @@ struct list_case {
       "no case of a select: the function must return a leaf that may lose, as recv(), send(), lock(), "
       "wait(), or result() of a handle");
   using type = select_list_leaf<leaf_type>;
+  using of_thread = thread_select_list<leaf_type>;
 };
 
 }  // namespace rota::channel::detail

@@ -11,11 +11,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -198,6 +204,161 @@ TEST(select_of_threads, leaves_with_names_are_asked_again_and_again) {
   }
   EXPECT_FALSE(m.is_locked());
   for (const int count : rounds) EXPECT_GT(count, 0);
+}
+
+// --- a list
+
+struct many {
+  explicit many(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      auto made = bounded<int>(4);
+      senders.push_back(std::move(made.sender));
+      receivers.push_back(std::move(made.receiver));
+    }
+  }
+  std::vector<sender<int>> senders;
+  std::vector<receiver<int>> receivers;
+};
+
+TEST(select_list_of_threads, without_waiting_takes_what_is_ready_and_leaves_nothing_behind) {
+  many of(64);
+  EXPECT_FALSE(try_select(of.receivers).has_value());
+  for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{63}}) {
+    EXPECT_EQ(of.senders[at].try_send(5), send_status::sent);
+    auto got = try_select(of.receivers);
+    static_assert(std::is_same_v<decltype(got), std::optional<chosen<std::optional<int>>>>);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->index(), at);
+    EXPECT_EQ(got->get(), 5);
+    EXPECT_FALSE(try_select(of.receivers).has_value());
+  }
+  for (auto& each : of.senders) EXPECT_EQ(each.try_send(1), send_status::sent);
+  for (auto& each : of.receivers) EXPECT_EQ(each.try_recv(), 1);
+}
+
+TEST(select_list_of_threads, each_ready_case_comes_as_often_as_the_others) {
+  std::vector<unbounded_receiver<int>> from;
+  for (int k = 0; k < 3; ++k) {
+    auto made = unbounded<int>();
+    for (int i = 0; i < 3'000; ++i) EXPECT_EQ(made.sender.try_send(i), send_status::sent);
+    from.push_back(made.receiver);
+  }
+  std::array<int, 3> won{};
+  for (int i = 0; i < 3'000; ++i) {
+    const auto first = i % 2 == 0 ? try_select(from)->index() : blocking_select(from).index();
+    ++won[first];
+  }
+  for (const int each : won) EXPECT_GT(each, 850);
+}
+
+TEST(select_list_of_threads, a_function_says_what_each_element_waits_for) {
+  std::array<sync::mutex, 3> all;
+  const auto lock = [](sync::mutex& each) { return each.lock(); };
+  {
+    const auto a = all[0].blocking_lock();
+    const auto c = all[2].blocking_lock();
+    auto first = blocking_select(all, lock);
+    EXPECT_EQ(first.index(), 1U);
+    EXPECT_TRUE(static_cast<bool>(first.get()));
+    EXPECT_FALSE(try_select(all, lock).has_value());
+    EXPECT_FALSE(blocking_select_for(1ms, all, lock).has_value());
+  }
+  for (auto& each : all) EXPECT_FALSE(each.is_locked());
+  // What yields nothing, and a span of pointers.
+  sync::notify a;
+  sync::notify b;
+  const std::array<sync::notify*, 2> calls{&a, &b};
+  const auto wait = [](sync::notify* each) { return each->wait(); };
+  b.notify_one();
+  auto called = try_select(std::span(calls), wait);
+  ASSERT_TRUE(called.has_value());
+  EXPECT_EQ(called->index(), 1U);
+  EXPECT_EQ(called->get(), no_value());
+  EXPECT_FALSE(blocking_select_until(std::chrono::steady_clock::now(), calls, wait).has_value());
+}
+
+/// What it throws: its words.
+template <class Call>
+std::string words_of(Call call) {
+  try {
+    call();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(select_list_of_threads, an_empty_list_and_one_of_more_than_64_are_refused) {
+  many none(0);
+  many too_many(65);
+  for (auto& each : too_many.senders) EXPECT_EQ(each.try_send(1), send_status::sent);
+  const auto expect_refused = [](many& of, const char* words) {
+    EXPECT_EQ(words_of([&] { static_cast<void>(try_select(of.receivers)); }), words);
+    EXPECT_EQ(words_of([&] { blocking_select(of.receivers); }), words);
+    EXPECT_EQ(words_of([&] { blocking_select_for(1h, of.receivers); }), words);
+    EXPECT_EQ(words_of([&] { blocking_select_until(std::chrono::steady_clock::now(), of.receivers); }),
+              words);
+  };
+  expect_refused(none, "channel::select: no case is enabled");
+  expect_refused(too_many, "channel::select: the list has 65 cases: must be at most 64");
+  for (auto& each : too_many.receivers) EXPECT_EQ(each.size(), 1U);
+}
+
+// Leaves that were made go, and what a leaf held goes with it.
+TEST(select_list_of_threads, what_the_function_throws_is_thrown_and_nothing_was_sent) {
+  auto to = bounded<std::shared_ptr<int>>(4);
+  const auto item = std::make_shared<int>(1);
+  std::array<int, 3> list{1, 2, 3};
+  const auto sends = [&](int n) {
+    if (n == 3) throw std::runtime_error("third");
+    return to.sender.send(item);
+  };
+  EXPECT_EQ(words_of([&] { blocking_select(list, sends); }), "third");
+  EXPECT_EQ(item.use_count(), 1);
+  EXPECT_EQ(to.receiver.size(), 0U);
+}
+
+// As in a task: a channel has room for any number of waits.
+TEST(select_list_of_threads, a_receiver_may_be_there_twice) {
+  auto [tx, rx] = bounded<int>(4);
+  const std::vector<receiver<int>*> twice{&rx, &rx};
+  const auto recv = [](receiver<int>* each) { return each->recv(); };
+  EXPECT_FALSE(blocking_select_for(1ms, twice, recv).has_value());
+  std::thread sends([to = tx]() mutable {
+    for (int i = 0; i < 500; ++i) EXPECT_EQ(to.blocking_send(i), send_status::sent);
+  });
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(blocking_select(twice, recv).get(), i);
+  sends.join();
+  EXPECT_EQ(rx.size(), 0U);
+}
+
+// Four channels, two receivers of all, four senders: every item comes once, and an end of each channel to each receiver.
+TEST(select_list_of_threads, nothing_is_lost_or_doubled_and_ends_come_by_their_index) {
+  constexpr int each = 1'000;
+  many of(4);
+  std::vector<std::vector<int>> got(2);
+  std::vector<std::thread> all;
+  for (auto& mine : got)
+    all.emplace_back([from = of.receivers, &mine]() mutable {
+      while (!from.empty()) {
+        auto first = blocking_select(from);
+        if (first.get().has_value()) {
+          mine.push_back(*first.get());
+        } else {
+          from.erase(from.begin() + static_cast<std::ptrdiff_t>(first.index()));
+        }
+      }
+    });
+  for (int k = 0; k < 4; ++k)
+    all.emplace_back([to = std::move(of.senders[static_cast<std::size_t>(k)]), k]() mutable {
+      for (int i = 0; i < each; ++i) EXPECT_EQ(to.blocking_send(each * k + i), send_status::sent);
+      const auto gone = std::move(to);
+    });
+  for (std::thread& one : all) one.join();
+  std::vector<int> seen(4 * each);
+  for (const auto& mine : got)
+    for (const int item : mine) ++seen[static_cast<std::size_t>(item)];
+  for (const int count : seen) ASSERT_EQ(count, 1);
 }
 
 TEST(select_of_threads, on_a_testing_runtime_a_wait_with_a_limit_is_over_at_once) {
