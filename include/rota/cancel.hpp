@@ -48,8 +48,8 @@ class ROTA_API [[nodiscard]] shield_guard final : private core::timed_region {
 ///               suspended, its place in the list of tasks, which its first suspension needs else. A timer only if the task
 ///               waits while a cancellation is held off.
 /// Example       examples/shield.cpp
-template <class Rep, class Period>
-[[nodiscard]] shield_guard shield(std::chrono::duration<Rep, Period> limit) {
+template <core::span_of_time Span>
+[[nodiscard]] shield_guard shield(Span limit) {
   return shield_guard(detail::saturating_span(limit));
 }
 

@@ -114,10 +114,8 @@ struct start_cleanup {
 ///               shutdown's own cancellation begins.
 /// Cost          Three frames: its own, the body's and the clean-up's. A timer if `cleanup` has to wait.
 /// Example       examples/finally.cpp
-template <class Body, class Cleanup, class Rep, class Period>
-task<core::finally_result<Body>> finally(Body body,
-                                         Cleanup cleanup,
-                                         std::chrono::duration<Rep, Period> limit) {
+template <class Body, class Cleanup, core::span_of_time Span>
+task<core::finally_result<Body>> finally(Body body, Cleanup cleanup, Span limit) {
   using result = core::finally_result<Body>;
   core::promise_base& here = co_await core::this_frame();
   core::cleanup_region rule(here);

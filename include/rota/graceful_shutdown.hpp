@@ -93,8 +93,8 @@ class ROTA_API graceful_shutdown {
   [[nodiscard]] std::size_t pending() const noexcept;
 
   /// Triggers it, and waits until no guard is left, but no longer than `limit`: errc::timed_out then.
-  template <class Rep, class Period>
-  ROTA_DETAIL_WRAPPER task<io::result<void>> drain(std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  ROTA_DETAIL_WRAPPER task<io::result<void>> drain(Span limit) {
     return drain_within(state_, detail::saturating_span(limit));
   }
 

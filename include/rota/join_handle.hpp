@@ -162,8 +162,8 @@ class join_handle {
     return take(task_).value();
   }
   /// Blocks for at most `limit`. Empty: not ended yet, and the handle stays as it was.
-  template <class Rep, class Period>
-  [[nodiscard]] std::optional<outcome<T>> wait_for(std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  [[nodiscard]] std::optional<outcome<T>> wait_for(Span limit) {
     if (!core::wait_blocking(task_, detail::saturating_deadline(core::clock_now(), limit))) {
       return std::nullopt;
     }

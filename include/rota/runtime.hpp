@@ -289,8 +289,8 @@ class ROTA_API runtime {
   /// are up hold nothing off any more; with a grace of 0 that is so from the beginning. Returns when every task has ended, but for
   /// closures that have not returned by then: those are reported, with what waits for them. Idempotent. Throws
   /// std::bad_alloc if there is no memory for the report; the shutdown has come to its end all the same.
-  template <class Rep, class Period>
-  shutdown_report shutdown(std::chrono::duration<Rep, Period> grace) {
+  template <core::span_of_time Span>
+  shutdown_report shutdown(Span grace) {
     return shutdown_within(detail::saturating_span(grace));
   }
 

@@ -88,8 +88,8 @@ async_generator<item_of<S>> take(S from, std::uint64_t n) {
 
 /// At most one each `period`: the first at once, and each at least a period after the one before was given; it waits here meanwhile, and
 /// the source is not asked for more. Throws `std::invalid_argument` from next() unless the period is above zero.
-template <source S, class Rep, class Period>
-async_generator<item_of<S>> throttle(S from, std::chrono::duration<Rep, Period> period) {
+template <source S, core::span_of_time Span>
+async_generator<item_of<S>> throttle(S from, Span period) {
   interval pace(period, missed_tick::delay);
   pace.reset_immediately();
   for (;;) {

@@ -50,8 +50,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API sleep_leaf final : public timer_leaf {
   explicit sleep_leaf(std::chrono::nanoseconds span) noexcept : is_relative_(true), when_(span) {}
 
   /// For the next co_await of this object. Not while the task sleeps in it.
-  template <class Rep, class Period>
-  void reset(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  void reset(Span span) noexcept {
     when_ = detail::saturating_span(span);
     is_relative_ = true;
   }
@@ -87,18 +87,9 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API sleep_leaf final : public timer_leaf {
 /// Cost          No allocation. One timer armed and one fired, or taken back in O(1) if the task is
 ///               cancelled.
 /// Example       examples/timeout.cpp
-template <class Rep, class Period>
-core::sleep_leaf sleep_for(std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::sleep_leaf sleep_for(Span span) noexcept {
   return core::sleep_leaf(detail::saturating_span(span));
-}
-
-/// A number without a unit is refused with a sentence.
-template <class Number>
-  requires std::is_arithmetic_v<Number>
-core::sleep_leaf sleep_for(Number /*span*/) noexcept {
-  static_assert(detail::never<Number>,
-                "sleep_for takes a std::chrono::duration, as 10ms or std::chrono::seconds(1)");
-  __builtin_unreachable();
 }
 
 /// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as
@@ -134,15 +125,15 @@ class ROTA_API interval {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  template <class Rep, class Period>
-  explicit interval(std::chrono::duration<Rep, Period> period, missed_tick policy = missed_tick::burst)
+  template <core::span_of_time Span>
+  explicit interval(Span period, missed_tick policy = missed_tick::burst)
       : interval(checked, detail::saturating_span(period), policy) {}
 
   /// The first tick comes at `first`. If that has passed, the first tick is due at once, and the policy decides about those that were
   /// due since then. time_point::max(): no tick ever comes.
-  template <class Duration, class Rep, class Period>
+  template <class Duration, core::span_of_time Span>
   interval(std::chrono::time_point<std::chrono::steady_clock, Duration> first,
-           std::chrono::duration<Rep, Period> period,
+           Span period,
            missed_tick policy = missed_tick::burst)
       : interval(checked, detail::saturating_span(period), policy) {
     reset_at(first);

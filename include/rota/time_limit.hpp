@@ -41,8 +41,8 @@ class ROTA_API time_limit {
   /// None, until `reset`.
   time_limit() : time_limit(time_point::max(), time_point::min()) {}
   /// From now on. Zero and less: it has passed.
-  template <class Rep, class Period>
-  explicit time_limit(std::chrono::duration<Rep, Period> span) : time_limit(span, now()) {}
+  template <core::span_of_time Span>
+  explicit time_limit(Span span) : time_limit(span, now()) {}
   template <class Duration>
   [[nodiscard]] static time_limit at(std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     return time_limit(detail::saturating_deadline(time), time_point::min());
@@ -56,8 +56,8 @@ class ROTA_API time_limit {
   ~time_limit();
 
   /// The limit is `span` from now, earlier or later than before. Zero and less: it passes now. False: its time had come.
-  template <class Rep, class Period>
-  bool reset(std::chrono::duration<Rep, Period> span) const noexcept {
+  template <core::span_of_time Span>
+  bool reset(Span span) const noexcept {
     const time_point here = now();
     return move(detail::saturating_deadline(here, span), here);
   }
@@ -78,9 +78,8 @@ class ROTA_API time_limit {
   template <class A>
   friend core::with_limit<A, core::limit_region> timeout(const time_limit& limit, A&& work);
 
-  template <class Rep, class Period>
-  time_limit(std::chrono::duration<Rep, Period> span, time_point now)
-      : time_limit(detail::saturating_deadline(now, span), now) {}
+  template <core::span_of_time Span>
+  time_limit(Span span, time_point now) : time_limit(detail::saturating_deadline(now, span), now) {}
   time_limit(time_point at, time_point now);
   [[nodiscard]] static time_point now() noexcept;
   bool move(time_point to, time_point now) const noexcept;

@@ -133,16 +133,9 @@ core::with_limit<A> with_deadline(std::chrono::time_point<std::chrono::steady_cl
 }
 
 /// with_deadline, `span` from the co_await on. Zero and less: `work` must be done without waiting.
-template <class Rep, class Period, class A>
-core::with_limit<A> timeout(std::chrono::duration<Rep, Period> span, A&& work) {
+template <core::span_of_time Span, class A>
+core::with_limit<A> timeout(Span span, A&& work) {
   return core::with_limit<A>(detail::saturating_span(span), std::forward<A>(work));
-}
-template <class Number, class A>
-  requires std::is_arithmetic_v<Number>
-core::with_limit<A> timeout(Number /*span*/, A&& /*work*/) {
-  static_assert(detail::never<Number>,
-                "timeout takes a std::chrono::duration, as 10ms or std::chrono::seconds(1)");
-  __builtin_unreachable();
 }
 
 }  // namespace rota

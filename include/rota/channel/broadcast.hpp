@@ -230,8 +230,8 @@ class broadcast_receiver {
     return copy;
   }
   /// co_await them: also `timed_out`.
-  template <class Rep, class Period>
-  timed_leaf recv_for(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  timed_leaf recv_for(Span span) noexcept {
     return timed_leaf(rota::detail::saturating_span(span), *this);
   }
   template <class Duration>
@@ -245,8 +245,8 @@ class broadcast_receiver {
     static_cast<void>(core::block(on_->to_hear(as), me));
     return try_recv();
   }
-  template <class Rep, class Period>
-  [[nodiscard]] item_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  [[nodiscard]] item_or blocking_recv_for(Span span) {
     core::wait_node me;
     detail::hearing as = hears();
     return end(core::block_for(on_->to_hear(as), me, rota::detail::saturating_span(span)));

@@ -258,8 +258,8 @@ class oneshot_receiver {
     if (did == detail::look::got) return on.template take<status_or>();
     return std::unexpected(did == detail::look::ended ? recv_status::closed : recv_status::empty);
   }
-  template <class Rep, class Period>
-  timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  timed_leaf recv_for(Span span) {
     return timed_leaf(rota::detail::saturating_span(span), *on_);
   }
   template <class Duration>
@@ -274,8 +274,8 @@ class oneshot_receiver {
     if (on.ask() != detail::look::got) return std::nullopt;
     return on.template take<std::optional<T>>();
   }
-  template <class Rep, class Period>
-  [[nodiscard]] status_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  [[nodiscard]] status_or blocking_recv_for(Span span) {
     core::wait_node me;
     return end(core::block_for(on_->to_receive(), me, rota::detail::saturating_span(span)));
   }

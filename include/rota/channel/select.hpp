@@ -138,9 +138,9 @@ auto blocking_select(C&&... cases) {
   return all.block();
 }
 /// The same for at most that long, or until then: a std::expected<.., timed_out>.
-template <class Rep, class Period, class... C>
+template <core::span_of_time Span, class... C>
   requires(sizeof...(C) > 0)
-auto blocking_select_for(std::chrono::duration<Rep, Period> span, C&&... cases) {
+auto blocking_select_for(Span span, C&&... cases) {
   detail::thread_select<detail::case_for<C>...> all(detail::as_case<C>(cases)...);
   return all.block_until(core::deadline_in(rota::detail::saturating_span(span)));
 }
@@ -191,14 +191,14 @@ template <detail::list_of_cases List>
 auto blocking_select(List&& list) {
   return blocking_select(std::forward<List>(list), detail::await_element());
 }
-template <class Rep, class Period, detail::list_of_cases List, class Make>
-auto blocking_select_for(std::chrono::duration<Rep, Period> span, List&& list, Make&& make) {
+template <core::span_of_time Span, detail::list_of_cases List, class Make>
+auto blocking_select_for(Span span, List&& list, Make&& make) {
   using all = detail::list_case<List, std::remove_reference_t<Make>>;
   return typename all::of_thread(typename all::elements(list), make)
       .block_until(core::deadline_in(rota::detail::saturating_span(span)));
 }
-template <class Rep, class Period, detail::list_of_cases List>
-auto blocking_select_for(std::chrono::duration<Rep, Period> span, List&& list) {
+template <core::span_of_time Span, detail::list_of_cases List>
+auto blocking_select_for(Span span, List&& list) {
   return blocking_select_for(span, std::forward<List>(list), detail::await_element());
 }
 template <class Duration, detail::list_of_cases List, class Make>

@@ -263,8 +263,8 @@ class watch_receiver {
   void mark_changed() noexcept { seen_ = on_->state().count() - 1; }
   void mark_unchanged() noexcept { seen_ = on_->state().count(); }
   /// co_await them: also `timed_out`.
-  template <class Rep, class Period>
-  timed_leaf changed_for(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  timed_leaf changed_for(Span span) noexcept {
     return timed_leaf(rota::detail::saturating_span(span), *this);
   }
   template <class Duration>
@@ -278,8 +278,8 @@ class watch_receiver {
     static_cast<void>(core::block(on_->to_hear(as), me));
     return try_changed();
   }
-  template <class Rep, class Period>
-  heard blocking_changed_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  heard blocking_changed_for(Span span) {
     core::wait_node me;
     detail::hearing as = hears();
     return end(core::block_for(on_->to_hear(as), me, rota::detail::saturating_span(span)));
@@ -305,8 +305,8 @@ class watch_receiver {
     }
   }
   /// co_await it: the same, or `closed`, or `timed_out`.
-  template <class Rep, class Period, class F>
-  task<std::expected<T, recv_status>> when_for(std::chrono::duration<Rep, Period> span, F is_wanted) {
+  template <core::span_of_time Span, class F>
+  task<std::expected<T, recv_status>> when_for(Span span, F is_wanted) {
     auto within = when(std::move(is_wanted));
     auto got = co_await timeout(span, std::move(within));
     co_return of(std::move(got));
@@ -325,9 +325,8 @@ class watch_receiver {
     if (!got.has_value()) return std::nullopt;
     return *std::move(got);
   }
-  template <class Rep, class Period, class F>
-  [[nodiscard]] std::expected<T, recv_status> blocking_when_for(std::chrono::duration<Rep, Period> span,
-                                                                F is_wanted) {
+  template <core::span_of_time Span, class F>
+  [[nodiscard]] std::expected<T, recv_status> blocking_when_for(Span span, F is_wanted) {
     return blocking_when_until(core::deadline_in(rota::detail::saturating_span(span)), std::move(is_wanted));
   }
   template <class Duration, class F>

@@ -25,8 +25,8 @@ class waits_for_close {
   /// is no receiver, which may change when somebody subscribes. A case of a select.
   closed_leaf closed() noexcept { return closed_leaf(at()); }
   /// co_await them: std::expected<void, timed_out>.
-  template <class Rep, class Period>
-  core::limited<closed_leaf> closed_for(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  core::limited<closed_leaf> closed_for(Span span) noexcept {
     return core::limited<closed_leaf>(rota::detail::saturating_span(span), at());
   }
   template <class Duration>
@@ -39,8 +39,8 @@ class waits_for_close {
     core::wait_node me;
     static_cast<void>(core::block(at(), me));
   }
-  template <class Rep, class Period>
-  std::expected<void, timed_out> blocking_closed_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<void, timed_out> blocking_closed_for(Span span) {
     core::wait_node me;
     return in_time(core::block_for(at(), me, rota::detail::saturating_span(span)));
   }

@@ -164,8 +164,8 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
     return try_send(T(item));
   }
   /// co_await them: the same, or `timed_out`.
-  template <class Rep, class Period>
-  core::limited<detail::send_leaf<T, Core>> send_for(std::chrono::duration<Rep, Period> span, T item) {
+  template <core::span_of_time Span>
+  core::limited<detail::send_leaf<T, Core>> send_for(Span span, T item) {
     return core::limited<detail::send_leaf<T, Core>>(
         rota::detail::saturating_span(span), *on_, std::move(item));
   }
@@ -182,8 +182,8 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
     detail::note_weight(*on_, me, item);
     return end(core::block(on_->to_send(), me), me, item);
   }
-  template <class Rep, class Period>
-  send_status blocking_send_for(std::chrono::duration<Rep, Period> span, T&& item) {
+  template <core::span_of_time Span>
+  send_status blocking_send_for(Span span, T&& item) {
     core::wait_node me;
     detail::note_weight(*on_, me, item);
     return end(core::block_for(on_->to_send(), me, rota::detail::saturating_span(span)), me, item);
@@ -200,8 +200,8 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   {
     return blocking_send(T(item));
   }
-  template <class Rep, class Period>
-  send_status blocking_send_for(std::chrono::duration<Rep, Period> span, const T& item)
+  template <core::span_of_time Span>
+  send_status blocking_send_for(Span span, const T& item)
     requires std::is_copy_constructible_v<T>
   {
     return blocking_send_for(span, T(item));
@@ -312,8 +312,8 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     return std::unexpected(detail::why_no_item(did));
   }
   /// co_await them: a std::expected<T, recv_status>.
-  template <class Rep, class Period>
-  timed_leaf recv_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  timed_leaf recv_for(Span span) {
     return timed_leaf(rota::detail::saturating_span(span), *on_);
   }
   template <class Duration>
@@ -328,8 +328,8 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     if (core::block(on.to_receive(), me) != core::wait_end::granted) return std::nullopt;
     return detail::take<std::optional<T>, T>(on, Core::place_of(me));
   }
-  template <class Rep, class Period>
-  [[nodiscard]] status_or blocking_recv_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  [[nodiscard]] status_or blocking_recv_for(Span span) {
     core::wait_node me;
     return end(core::block_for(on_->to_receive(), me, rota::detail::saturating_span(span)), me);
   }
@@ -359,8 +359,8 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     return std::unexpected(detail::why_no_item(did));
   }
   /// co_await them: a std::expected<std::size_t, recv_status>.
-  template <class Rep, class Period, detail::holds_many<T> Out>
-  [[nodiscard]] auto recv_many_for(std::chrono::duration<Rep, Period> span, Out& out, std::size_t most) {
+  template <core::span_of_time Span, detail::holds_many<T> Out>
+  [[nodiscard]] auto recv_many_for(Span span, Out& out, std::size_t most) {
     return core::limited<many_leaf<Out, count_or>>(rota::detail::saturating_span(span), *on_, out, most);
   }
   template <class Duration, detail::holds_many<T> Out>
@@ -376,8 +376,8 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     core::wait_node me;
     return end_many(core::block(on_->to_receive(), me), me, out, most).value_or(0);
   }
-  template <class Rep, class Period, detail::holds_many<T> Out>
-  count_or blocking_recv_many_for(std::chrono::duration<Rep, Period> span, Out& out, std::size_t most) {
+  template <core::span_of_time Span, detail::holds_many<T> Out>
+  count_or blocking_recv_many_for(Span span, Out& out, std::size_t most) {
     detail::make_room(out, most);
     core::wait_node me;
     const auto how = core::block_for(on_->to_receive(), me, rota::detail::saturating_span(span));

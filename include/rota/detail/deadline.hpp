@@ -2,6 +2,7 @@
 #pragma once
 
 #include <rota/detail/chrono.hpp>
+#include <rota/detail/config.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -69,6 +70,19 @@ template <class Rep, class Period>
   return std::chrono::nanoseconds(static_cast<std::int64_t>(length));
 }
 
+/// A number has no unit. `Use` is another type in each function that is given one, so each of them is reported.
+template <class Number, class Use>
+constexpr void refuse_number() noexcept {
+  static_assert(never<Number, Use>,
+                "a span of time needs a unit: a std::chrono::duration, as 10ms or std::chrono::seconds(1)");
+}
+template <class Number, class Use = decltype([] {})>
+  requires std::is_arithmetic_v<Number>
+[[nodiscard]] constexpr std::chrono::nanoseconds saturating_span(Number /*span*/) noexcept {
+  refuse_number<Number, Use>();
+  return {};
+}
+
 /// `now + span`, for any duration: hours::max() gives time_point::max(), which never fires; a span below zero
 /// gives a deadline in the past, which fires at the next poll; 1.5 s is 1.5 s; not a number counts as zero.
 template <class Rep, class Period>
@@ -84,6 +98,14 @@ template <class Rep, class Period>
   return time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(sum)));
 }
 
+template <class Number, class Use = decltype([] {})>
+  requires std::is_arithmetic_v<Number>
+[[nodiscard]] constexpr std::chrono::steady_clock::time_point saturating_deadline(
+    std::chrono::steady_clock::time_point now, Number /*span*/) noexcept {
+  refuse_number<Number, Use>();
+  return now;
+}
+
 /// A time point of the steady clock in any unit, as a deadline; rounds up and saturates like the above.
 template <class Duration>
 [[nodiscard]] constexpr std::chrono::steady_clock::time_point saturating_deadline(
@@ -92,3 +114,12 @@ template <class Duration>
 }
 
 }  // namespace rota::detail
+
+namespace rota::core {
+
+/// What a function takes that is told for how long: any duration. A number is taken, too, so that one sentence says what it lacks.
+template <class T>
+concept span_of_time =
+    std::is_arithmetic_v<T> || requires(const T& span) { rota::detail::whole_nanoseconds(span); };
+
+}  // namespace rota::core

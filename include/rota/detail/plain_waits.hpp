@@ -61,8 +61,8 @@ class plain_waits {
     return primitive().try_now(me);
   }
   /// co_await them: std::expected<void, timed_out>.
-  template <class Rep, class Period>
-  limited<plain_wait<Primitive>> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  limited<plain_wait<Primitive>> wait_for(Span span) noexcept {
     return limited<plain_wait<Primitive>>(
         detail::saturating_span(span), primitive(), primitive().target(), primitive().since());
   }
@@ -80,8 +80,8 @@ class plain_waits {
     const wait_target at = begin(me);
     static_cast<void>(block(at, me));
   }
-  template <class Rep, class Period>
-  std::expected<void, timed_out> blocking_wait_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<void, timed_out> blocking_wait_for(Span span) {
     wait_node me;
     const wait_target at = begin(me);
     return in_time(block_for(at, me, detail::saturating_span(span)));

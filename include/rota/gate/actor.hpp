@@ -214,9 +214,9 @@ class actor_ref {
     return reply->take();
   }
   /// The same, for at most `limit`, the wait for room apart; then it gives up as ask() does.
-  template <class Rep, class Period, class F>
+  template <core::span_of_time Span, class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
-  auto call_for(std::chrono::duration<Rep, Period> limit, F&& function) const
+  auto call_for(Span limit, F&& function) const
       -> std::expected<typename detail::reply_of<State, F>::type, timed_out> {
     demand_tasks<F>();
     if (to_.core().would_deadlock()) detail::throw_would_deadlock("call of an actor where its executor runs");
@@ -345,8 +345,8 @@ class actor {
   auto call(F&& function) const -> typename detail::reply_of<State, F>::type {
     return ref().call(std::forward<F>(function));
   }
-  template <class Rep, class Period, class F>
-  auto call_for(std::chrono::duration<Rep, Period> limit, F&& function) const {
+  template <core::span_of_time Span, class F>
+  auto call_for(Span limit, F&& function) const {
     return ref().call_for(limit, std::forward<F>(function));
   }
 

@@ -58,8 +58,8 @@ ROTA_API void pause_if_requested();
 ROTA_API void checkpoint();
 /// Blocks for so long. Ended by a stop: throws work_stopped; by a force stop: throws force_stopped.
 ROTA_API void sleep_until(std::chrono::steady_clock::time_point time);
-template <class Rep, class Period>
-void sleep_for(std::chrono::duration<Rep, Period> span);
+template <core::span_of_time Span>
+void sleep_for(Span span);
 /// No attempt follows the one that runs.
 ROTA_API void stop_retry();
 
@@ -76,8 +76,8 @@ void stop_if_requested(F&& may_stop) {
   if (may_stop()) detail::throw_stopped();
   detail::forget_stop();
 }
-template <class Rep, class Period>
-void sleep_for(std::chrono::duration<Rep, Period> span) {
+template <core::span_of_time Span>
+void sleep_for(Span span) {
   sleep_until(detail::after(rota::detail::saturating_span(span)));
 }
 

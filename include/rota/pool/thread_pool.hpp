@@ -214,17 +214,16 @@ class ROTA_API thread_pool {
   void wait(std::string_view group);
   /// The same, for so long, or until then. False: the time was over first; of an id also if there is none, which status() tells apart. Of a
   /// list the time is one for all.
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(work_id id, std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  [[nodiscard]] bool wait_for(work_id id, Span limit) {
     return wait_by(id, detail::deadline_after(rota::detail::saturating_span(limit)));
   }
-  template <class Rep, class Period>
-  [[nodiscard]] std::vector<work_id> wait_for(std::span<const work_id> ids,
-                                              std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  [[nodiscard]] std::vector<work_id> wait_for(std::span<const work_id> ids, Span limit) {
     return wait_by(ids, detail::deadline_after(rota::detail::saturating_span(limit)));
   }
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(std::string_view group, std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  [[nodiscard]] bool wait_for(std::string_view group, Span limit) {
     return wait_by(group, detail::deadline_after(rota::detail::saturating_span(limit)));
   }
   template <class Duration>
@@ -242,8 +241,8 @@ class ROTA_API thread_pool {
   }
   /// The first of them that is over, and which. With a limit: an empty id if the time was over first.
   [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
-  template <class Rep, class Period>
-  [[nodiscard]] work_id wait_any_for(std::span<const work_id> ids, std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  [[nodiscard]] work_id wait_any_for(std::span<const work_id> ids, Span limit) {
     return wait_any_by(ids, detail::deadline_after(rota::detail::saturating_span(limit)));
   }
   template <class Duration>
@@ -252,8 +251,8 @@ class ROTA_API thread_pool {
   }
   /// Blocks until nothing is outstanding. Inside of a work of the pool: errc::would_deadlock.
   void wait_idle() { static_cast<void>(wait_idle_until(std::chrono::steady_clock::time_point::max())); }
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_idle(std::chrono::duration<Rep, Period> limit) {
+  template <core::span_of_time Span>
+  [[nodiscard]] bool wait_idle(Span limit) {
     return wait_idle_until(detail::deadline_after(rota::detail::saturating_span(limit)));
   }
   /// wait_idle(rota::help) runs works on this thread until nothing is outstanding.
@@ -333,8 +332,8 @@ class ROTA_API thread_pool {
   /// Cancels what has not begun, stops what runs, and after `grace` force stops it. Blocks until all threads have ended, but those of
   /// abandoned works. Idempotent. Throws std::bad_alloc if there is no memory for the report: the pool has ended all the same, and who
   /// asks again gets it.
-  template <class Rep, class Period>
-  pool_report shutdown(std::chrono::duration<Rep, Period> grace) {
+  template <core::span_of_time Span>
+  pool_report shutdown(Span grace) {
     return shutdown_within(rota::detail::saturating_span(grace));
   }
 

@@ -214,8 +214,8 @@ class ROTA_API [[nodiscard]] watch {
   /// to another thread meanwhile; a force stop gets it out with force_stopped.
   void wait() const { static_cast<void>(wait_within(std::chrono::nanoseconds::max())); }
   /// False: the time was over first.
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> limit) const {
+  template <core::span_of_time Span>
+  [[nodiscard]] bool wait_for(Span limit) const {
     return wait_within(rota::detail::saturating_span(limit));
   }
   [[nodiscard]] watch_stats stats() const noexcept;

@@ -132,8 +132,8 @@ class work {
   }
   void wait(help_t /*how*/) const { detail::wait_helping(demand()); }
   /// For at most `limit`. False: it is not over.
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> limit) const {
+  template <core::span_of_time Span>
+  [[nodiscard]] bool wait_for(Span limit) const {
     return detail::wait(demand(), detail::deadline_after(rota::detail::saturating_span(limit)));
   }
 

@@ -50,8 +50,8 @@ struct timeout_options {
   timeout_from from = timeout_from::start;
 
   timeout_options() noexcept = default;
-  template <class Rep, class Period>
-  timeout_options(std::chrono::duration<Rep, Period> after,
+  template <core::span_of_time Span>
+  timeout_options(Span after,
                   on_timeout follows = on_timeout::stop,
                   timeout_from since = timeout_from::start) noexcept
       : limit(rota::detail::saturating_span(after)), then(follows), from(since) {}

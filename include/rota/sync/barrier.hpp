@@ -92,16 +92,16 @@ class ROTA_API barrier {
   /// co_await it: a passage. It arrives when it is awaited.
   arrival_leaf arrive_and_wait() noexcept;
   /// co_await them: a passage, or timed_out.
-  template <class Rep, class Period>
-  core::limited<arrival_leaf> arrive_and_wait_for(std::chrono::duration<Rep, Period> span) noexcept;
+  template <core::span_of_time Span>
+  core::limited<arrival_leaf> arrive_and_wait_for(Span span) noexcept;
   template <class Duration>
   core::limited<arrival_leaf> arrive_and_wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
   /// Block the thread; as mutex::blocking_lock. A force stop takes the arrival back.
   passage blocking_arrive_and_wait();
-  template <class Rep, class Period>
-  std::expected<passage, timed_out> blocking_arrive_and_wait_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<passage, timed_out> blocking_arrive_and_wait_for(Span span) {
     core::wait_node me;
     return result_of(core::block_for(target(), me, detail::saturating_span(span)), me);
   }
@@ -119,16 +119,15 @@ class ROTA_API barrier {
   /// Whether they have; what they did before is seen then.
   [[nodiscard]] bool try_wait(const arrival& from) noexcept;
   /// co_await them: a passage, or timed_out; the arrival stays.
-  template <class Rep, class Period>
-  core::limited<passing_leaf> wait_for(const arrival& from, std::chrono::duration<Rep, Period> span) noexcept;
+  template <core::span_of_time Span>
+  core::limited<passing_leaf> wait_for(const arrival& from, Span span) noexcept;
   template <class Duration>
   core::limited<passing_leaf> wait_until(
       const arrival& from, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
   /// Block the thread; as mutex::blocking_lock.
   passage blocking_wait(const arrival& from);
-  template <class Rep, class Period>
-  std::expected<passage, timed_out> blocking_wait_for(const arrival& from,
-                                                      std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<passage, timed_out> blocking_wait_for(const arrival& from, Span span) {
     core::wait_node me;
     begin(me, from);
     return result_of(core::block_for(to_pass(), me, detail::saturating_span(span)), me);
@@ -228,9 +227,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API barrier::passing_leaf final : public core::w
 inline barrier::arrival_leaf barrier::arrive_and_wait() noexcept { return arrival_leaf(*this); }
 inline barrier::passing_leaf barrier::wait(const arrival& from) noexcept { return {*this, from}; }
 
-template <class Rep, class Period>
-core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_for(
-    std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_for(Span span) noexcept {
   return core::limited<arrival_leaf>(detail::saturating_span(span), *this);
 }
 template <class Duration>
@@ -238,9 +236,8 @@ core::limited<barrier::arrival_leaf> barrier::arrive_and_wait_until(
     std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
   return core::limited<arrival_leaf>(detail::saturating_deadline(time), *this);
 }
-template <class Rep, class Period>
-core::limited<barrier::passing_leaf> barrier::wait_for(const arrival& from,
-                                                       std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::limited<barrier::passing_leaf> barrier::wait_for(const arrival& from, Span span) noexcept {
   return core::limited<passing_leaf>(detail::saturating_span(span), *this, from);
 }
 template <class Duration>

@@ -85,15 +85,13 @@ class ROTA_API condition_variable {
   template <std::predicate Predicate>
   predicate_wait<Predicate> wait(mutex::guard& held, Predicate is_met);
   /// co_await them: std::expected<void, timed_out>. With a predicate: timed_out only if it is not met when the mutex is locked again.
-  template <class Rep, class Period>
-  core::limited<plain_wait> wait_for(mutex::guard& held, std::chrono::duration<Rep, Period> span) noexcept;
+  template <core::span_of_time Span>
+  core::limited<plain_wait> wait_for(mutex::guard& held, Span span) noexcept;
   template <class Duration>
   core::limited<plain_wait> wait_until(
       mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
-  template <class Rep, class Period, std::predicate Predicate>
-  core::limited<predicate_wait<Predicate>> wait_for(mutex::guard& held,
-                                                    std::chrono::duration<Rep, Period> span,
-                                                    Predicate is_met);
+  template <core::span_of_time Span, std::predicate Predicate>
+  core::limited<predicate_wait<Predicate>> wait_for(mutex::guard& held, Span span, Predicate is_met);
   template <class Duration, std::predicate Predicate>
   core::limited<predicate_wait<Predicate>> wait_until(
       mutex::guard& held,
@@ -107,9 +105,8 @@ class ROTA_API condition_variable {
   void blocking_wait(mutex::guard& held, Predicate is_met) {
     static_cast<void>(block_until_met(held, time_point::max(), is_met));
   }
-  template <class Rep, class Period>
-  std::expected<void, timed_out> blocking_wait_for(mutex::guard& held,
-                                                   std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<void, timed_out> blocking_wait_for(mutex::guard& held, Span span) {
     return block(held, core::deadline_in(detail::saturating_span(span)));
   }
   template <class Duration>
@@ -117,10 +114,8 @@ class ROTA_API condition_variable {
       mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) {
     return block(held, detail::saturating_deadline(time));
   }
-  template <class Rep, class Period, std::predicate Predicate>
-  std::expected<void, timed_out> blocking_wait_for(mutex::guard& held,
-                                                   std::chrono::duration<Rep, Period> span,
-                                                   Predicate is_met) {
+  template <core::span_of_time Span, std::predicate Predicate>
+  std::expected<void, timed_out> blocking_wait_for(mutex::guard& held, Span span, Predicate is_met) {
     return block_until_met(held, core::deadline_in(detail::saturating_span(span)), is_met);
   }
   template <class Duration, std::predicate Predicate>
@@ -239,9 +234,9 @@ template <std::predicate Predicate>
 condition_variable::predicate_wait<Predicate> condition_variable::wait(mutex::guard& held, Predicate is_met) {
   return predicate_wait<Predicate>(*this, held, std::move(is_met));
 }
-template <class Rep, class Period>
-core::limited<condition_variable::plain_wait> condition_variable::wait_for(
-    mutex::guard& held, std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::limited<condition_variable::plain_wait> condition_variable::wait_for(mutex::guard& held,
+                                                                           Span span) noexcept {
   return core::limited<plain_wait>(detail::saturating_span(span), *this, held);
 }
 template <class Duration>
@@ -249,9 +244,10 @@ core::limited<condition_variable::plain_wait> condition_variable::wait_until(
     mutex::guard& held, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
   return core::limited<plain_wait>(detail::saturating_deadline(time), *this, held);
 }
-template <class Rep, class Period, std::predicate Predicate>
-core::limited<condition_variable::predicate_wait<Predicate>> condition_variable::wait_for(
-    mutex::guard& held, std::chrono::duration<Rep, Period> span, Predicate is_met) {
+template <core::span_of_time Span, std::predicate Predicate>
+core::limited<condition_variable::predicate_wait<Predicate>> condition_variable::wait_for(mutex::guard& held,
+                                                                                          Span span,
+                                                                                          Predicate is_met) {
   return core::limited<predicate_wait<Predicate>>(
       detail::saturating_span(span), *this, held, std::move(is_met));
 }

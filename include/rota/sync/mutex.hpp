@@ -73,8 +73,8 @@ class ROTA_API mutex {
   /// Nothing: somebody has it.
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
   /// co_await them: a guard, or timed_out.
-  template <class Rep, class Period>
-  core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
+  template <core::span_of_time Span>
+  core::limited<lock_leaf> lock_for(Span span) noexcept;
   template <class Duration>
   core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
@@ -82,8 +82,8 @@ class ROTA_API mutex {
   /// Blocks the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs
   /// here ends the wait: throws pool::force_stopped.
   [[nodiscard]] guard blocking_lock();
-  template <class Rep, class Period>
-  [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(std::chrono::duration<Rep, Period> span);
+  template <core::span_of_time Span>
+  [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(Span span);
   template <class Duration>
   [[nodiscard]] std::expected<guard, timed_out> blocking_lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time);
@@ -179,8 +179,8 @@ inline std::optional<mutex::guard> mutex::try_lock() noexcept {
   return std::nullopt;
 }
 
-template <class Rep, class Period>
-core::limited<mutex::lock_leaf> mutex::lock_for(std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::limited<mutex::lock_leaf> mutex::lock_for(Span span) noexcept {
   return core::limited<lock_leaf>(detail::saturating_span(span), *this);
 }
 template <class Duration>
@@ -197,8 +197,8 @@ inline mutex::guard mutex::blocking_lock() {
   return guard(this);
 }
 
-template <class Rep, class Period>
-std::expected<mutex::guard, timed_out> mutex::blocking_lock_for(std::chrono::duration<Rep, Period> span) {
+template <core::span_of_time Span>
+std::expected<mutex::guard, timed_out> mutex::blocking_lock_for(Span span) {
   core::wait_node me;
   if (core::block_for(target(), me, detail::saturating_span(span)) == core::wait_end::granted)
     return guard(this);

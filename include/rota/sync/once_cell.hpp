@@ -174,8 +174,8 @@ class once_cell {
   template <class F>
   task<T&> get_or_init(F make);
   /// co_await them: a pointer to it, or timed_out: also if it is this one that makes it, which is cancelled then, as by a cancellation.
-  template <class Rep, class Period, class F>
-  task<std::expected<T*, timed_out>> get_or_init_for(std::chrono::duration<Rep, Period> span, F make) {
+  template <core::span_of_time Span, class F>
+  task<std::expected<T*, timed_out>> get_or_init_for(Span span, F make) {
     auto within = get_or_init(std::move(make));
     auto got = co_await timeout(span, std::move(within));
     co_return got;
@@ -191,8 +191,8 @@ class once_cell {
   template <class F>
   T& blocking_get_or_init(F&& make);
   /// A pointer to it, or timed_out: somebody else was making it for so long. The limit does not end a `make` that has begun.
-  template <class Rep, class Period, class F>
-  std::expected<T*, timed_out> blocking_get_or_init_for(std::chrono::duration<Rep, Period> span, F&& make) {
+  template <core::span_of_time Span, class F>
+  std::expected<T*, timed_out> blocking_get_or_init_for(Span span, F&& make) {
     core::wait_node me;
     return made_in_time(core::block_for(core_.claiming(), me, detail::saturating_span(span)), me, make);
   }
@@ -206,8 +206,8 @@ class once_cell {
   /// co_await it: the value, once it is there. Does not make it.
   look_leaf wait() noexcept { return look_leaf(*this); }
   /// co_await them: a pointer to it, or timed_out.
-  template <class Rep, class Period>
-  core::limited<look_leaf> wait_for(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  core::limited<look_leaf> wait_for(Span span) noexcept {
     return core::limited<look_leaf>(detail::saturating_span(span), *this);
   }
   template <class Duration>
@@ -222,8 +222,8 @@ class once_cell {
     static_cast<void>(core::block(core_.looking(), me));
     return value_;
   }
-  template <class Rep, class Period>
-  std::expected<T*, timed_out> blocking_wait_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<T*, timed_out> blocking_wait_for(Span span) {
     core::wait_node me;
     return in_time(core::block_for(core_.looking(), me, detail::saturating_span(span)));
   }

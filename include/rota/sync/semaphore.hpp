@@ -93,17 +93,16 @@ class ROTA_API semaphore {
     return {};
   }
   /// co_await them: the same, with errc::timed_out.
-  template <class Rep, class Period>
-  core::limited<acquire_leaf> acquire_for(std::chrono::duration<Rep, Period> span, count n = 1);
+  template <core::span_of_time Span>
+  core::limited<acquire_leaf> acquire_for(Span span, count n = 1);
   template <class Duration>
   core::limited<acquire_leaf> acquire_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
                                             count n = 1);
 
   /// Block the thread; as mutex::blocking_lock.
   std::expected<void, std::error_code> blocking_acquire(count n = 1);
-  template <class Rep, class Period>
-  std::expected<void, std::error_code> blocking_acquire_for(std::chrono::duration<Rep, Period> span,
-                                                            count n = 1) {
+  template <core::span_of_time Span>
+  std::expected<void, std::error_code> blocking_acquire_for(Span span, count n = 1) {
     core::wait_node me;
     me.wanted = checked(n);
     return result_of(core::block_for(target(), me, detail::saturating_span(span)));
@@ -226,9 +225,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API semaphore::acquire_leaf final : public core:
 
 inline semaphore::acquire_leaf semaphore::acquire(count n) { return acquire_leaf(*this, n); }
 
-template <class Rep, class Period>
-core::limited<semaphore::acquire_leaf> semaphore::acquire_for(std::chrono::duration<Rep, Period> span,
-                                                              count n) {
+template <core::span_of_time Span>
+core::limited<semaphore::acquire_leaf> semaphore::acquire_for(Span span, count n) {
   return core::limited<acquire_leaf>(detail::saturating_span(span), *this, n);
 }
 template <class Duration>

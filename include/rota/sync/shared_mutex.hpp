@@ -77,8 +77,8 @@ class ROTA_API shared_mutex {
   /// Nothing: somebody has it.
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
   /// co_await them: a guard, or timed_out.
-  template <class Rep, class Period>
-  core::limited<lock_leaf> lock_for(std::chrono::duration<Rep, Period> span) noexcept;
+  template <core::span_of_time Span>
+  core::limited<lock_leaf> lock_for(Span span) noexcept;
   template <class Duration>
   core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
@@ -87,8 +87,8 @@ class ROTA_API shared_mutex {
   /// a moment a try_select, too, that would have it alone).
   shared_leaf lock_shared() noexcept;
   [[nodiscard]] std::optional<shared_guard> try_lock_shared() noexcept;
-  template <class Rep, class Period>
-  core::limited<shared_leaf> lock_shared_for(std::chrono::duration<Rep, Period> span) noexcept;
+  template <core::span_of_time Span>
+  core::limited<shared_leaf> lock_shared_for(Span span) noexcept;
   template <class Duration>
   core::limited<shared_leaf> lock_shared_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
@@ -96,15 +96,14 @@ class ROTA_API shared_mutex {
   /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs
   /// here ends the wait: throws pool::force_stopped.
   [[nodiscard]] guard blocking_lock();
-  template <class Rep, class Period>
-  [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(std::chrono::duration<Rep, Period> span);
+  template <core::span_of_time Span>
+  [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(Span span);
   template <class Duration>
   [[nodiscard]] std::expected<guard, timed_out> blocking_lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time);
   [[nodiscard]] shared_guard blocking_lock_shared();
-  template <class Rep, class Period>
-  [[nodiscard]] std::expected<shared_guard, timed_out> blocking_lock_shared_for(
-      std::chrono::duration<Rep, Period> span);
+  template <core::span_of_time Span>
+  [[nodiscard]] std::expected<shared_guard, timed_out> blocking_lock_shared_for(Span span);
   template <class Duration>
   [[nodiscard]] std::expected<shared_guard, timed_out> blocking_lock_shared_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time);
@@ -274,9 +273,8 @@ inline std::optional<shared_mutex::shared_guard> shared_mutex::try_lock_shared()
   return std::nullopt;
 }
 
-template <class Rep, class Period>
-core::limited<shared_mutex::lock_leaf> shared_mutex::lock_for(
-    std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::limited<shared_mutex::lock_leaf> shared_mutex::lock_for(Span span) noexcept {
   return core::limited<lock_leaf>(detail::saturating_span(span), *this);
 }
 template <class Duration>
@@ -284,9 +282,8 @@ core::limited<shared_mutex::lock_leaf> shared_mutex::lock_until(
     std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
   return core::limited<lock_leaf>(detail::saturating_deadline(time), *this);
 }
-template <class Rep, class Period>
-core::limited<shared_mutex::shared_leaf> shared_mutex::lock_shared_for(
-    std::chrono::duration<Rep, Period> span) noexcept {
+template <core::span_of_time Span>
+core::limited<shared_mutex::shared_leaf> shared_mutex::lock_shared_for(Span span) noexcept {
   return core::limited<shared_leaf>(detail::saturating_span(span), *this);
 }
 template <class Duration>
@@ -306,9 +303,8 @@ inline shared_mutex::shared_guard shared_mutex::blocking_lock_shared() {
   return shared_guard(this);
 }
 
-template <class Rep, class Period>
-std::expected<shared_mutex::guard, timed_out> shared_mutex::blocking_lock_for(
-    std::chrono::duration<Rep, Period> span) {
+template <core::span_of_time Span>
+std::expected<shared_mutex::guard, timed_out> shared_mutex::blocking_lock_for(Span span) {
   core::wait_node me;
   if (core::block_for(target(), me, detail::saturating_span(span)) == core::wait_end::granted)
     return guard(this);
@@ -322,9 +318,8 @@ std::expected<shared_mutex::guard, timed_out> shared_mutex::blocking_lock_until(
     return guard(this);
   return std::unexpected(timed_out{});
 }
-template <class Rep, class Period>
-std::expected<shared_mutex::shared_guard, timed_out> shared_mutex::blocking_lock_shared_for(
-    std::chrono::duration<Rep, Period> span) {
+template <core::span_of_time Span>
+std::expected<shared_mutex::shared_guard, timed_out> shared_mutex::blocking_lock_shared_for(Span span) {
   core::wait_node me;
   if (core::block_for(shared_target(), me, detail::saturating_span(span)) == core::wait_end::granted)
     return shared_guard(this);

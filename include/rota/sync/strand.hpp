@@ -65,8 +65,8 @@ class strand {
   template <class F, class... Args>
   task<core::turn_result_t<F, Args...>> run(F function, Args... args);
   /// co_await them: the same as timeout() would have it, an expected<R, timed_out> mostly.
-  template <class Rep, class Period, class F, class... Args>
-  [[nodiscard]] auto run_for(std::chrono::duration<Rep, Period> span, F function, Args... args) {
+  template <core::span_of_time Span, class F, class... Args>
+  [[nodiscard]] auto run_for(Span span, F function, Args... args) {
     return run_within(detail::saturating_span(span), std::move(function), std::move(args)...);
   }
   template <class Duration, class F, class... Args>
@@ -94,8 +94,8 @@ class strand {
   template <class F, class... Args>
   std::invoke_result_t<F, Args...> blocking_run(F&& function, Args&&... args);
   /// The same, as run_for().
-  template <class Rep, class Period, class F, class... Args>
-  [[nodiscard]] auto blocking_run_for(std::chrono::duration<Rep, Period> span, F&& function, Args&&... args) {
+  template <core::span_of_time Span, class F, class... Args>
+  [[nodiscard]] auto blocking_run_for(Span span, F&& function, Args&&... args) {
     return blocking_run_until(core::deadline_in(detail::saturating_span(span)),
                               std::forward<F>(function),
                               std::forward<Args>(args)...);
@@ -114,8 +114,8 @@ class strand {
     return core::last_turn_leaf(line_);
   }
   /// co_await them: std::expected<void, timed_out>. Late: it stays closed, and what is in line has its turn.
-  template <class Rep, class Period>
-  core::limited<core::last_turn_leaf> join_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  core::limited<core::last_turn_leaf> join_for(Span span) {
     demand_outside();
     return core::limited<core::last_turn_leaf>(detail::saturating_span(span), line_);
   }
@@ -132,8 +132,8 @@ class strand {
     static_cast<void>(core::block(line_.finishing(), me));
     line_.end();
   }
-  template <class Rep, class Period>
-  std::expected<void, timed_out> blocking_join_for(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  std::expected<void, timed_out> blocking_join_for(Span span) {
     return blocking_join_until(core::deadline_in(detail::saturating_span(span)));
   }
   template <class Duration>

@@ -125,8 +125,8 @@ class ROTA_API runtime {
   std::size_t run_until_stalled();
 
   /// Runs, and moves time by `span`, from timer to timer. Zero and less: as run_until_stalled().
-  template <class Rep, class Period>
-  void advance(std::chrono::duration<Rep, Period> span) {
+  template <core::span_of_time Span>
+  void advance(Span span) {
     advance_to(rota::detail::saturating_deadline(now(), span));
   }
   void advance_to(std::chrono::steady_clock::time_point time);

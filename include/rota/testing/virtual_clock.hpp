@@ -49,8 +49,8 @@ class virtual_clock final : public core::clock_source {
   }
 
   /// Zero and less: nothing happens.
-  template <class Rep, class Period>
-  void advance(std::chrono::duration<Rep, Period> span) noexcept {
+  template <core::span_of_time Span>
+  void advance(Span span) noexcept {
     advance_to(rota::detail::saturating_deadline(now(), span));
   }
   /// A time that has passed: nothing happens. Timers up to `time` fire soon, all of them at this time.
