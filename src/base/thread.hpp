@@ -1,6 +1,7 @@
 // Threads. Creation may fail, and says so.
 #pragma once
 
+#include "base/atomic.hpp"
 #include "base/clock.hpp"
 
 #include <cstdint>
@@ -54,6 +55,27 @@ enum class thread_state : std::uint8_t { unknown, ready, blocked };
 /// Names this process among its parents and its children by fork(), which find what is not theirs by it. Not the kernel's number: a
 /// child may have that of its parent, each in a namespace of its own.
 [[nodiscard]] std::uint64_t this_process_id() noexcept;
+
+#if !ROTA_MODEL
+/// Defined in linux/thread.cpp. What this_process_id() returns; 0 before it is called first, and where it has to ask the kernel.
+[[gnu::visibility("hidden")]] extern constinit atomic<std::uint64_t> process_generation;
+#endif
+
+/// Returns true if this_process_id() has returned `process` in this process, and not in a parent: a relaxed load and a compare. Returns false
+/// also where this_process_id() has to ask the kernel.
+[[nodiscard]] inline bool is_noted_process(std::uint64_t process) noexcept {
+#if ROTA_MODEL
+  return process == this_process_id();
+#else
+  // relaxed. It changes only in a child of fork(), and from 0.
+  return process_generation.load(order::relaxed) == process;
+#endif
+}
+
+/// Returns true if this_process_id() has returned `process` in this process, and not in a parent.
+[[nodiscard]] inline bool is_this_process(std::uint64_t process) noexcept {
+  return is_noted_process(process) || process == this_process_id();
+}
 
 /// From now on it is noticed if this thread calls exit() in the middle of a task.
 void watch_for_exit() noexcept;

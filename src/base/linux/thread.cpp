@@ -150,20 +150,31 @@ thread_state state_of_thread(std::uint64_t thread_id) noexcept {
 
 namespace {
 
-constinit atomic<std::uint64_t> generation{1};
-
 void count_fork() noexcept {
   // relaxed, both. A child of fork() has one thread.
-  generation.store(generation.load(order::relaxed) + 1, order::relaxed);
+  process_generation.store(process_generation.load(order::relaxed) + 1, order::relaxed);
+}
+
+/// Returns false if the system has no memory for that.
+bool watch_forks() noexcept {
+  if (::pthread_atfork(nullptr, nullptr, count_fork) != 0) return false;
+  // relaxed. A number and nothing more. A fork before this store has 1 in its own memory; no thread of its parent had asked by then.
+  process_generation.store(1, order::relaxed);
+  return true;
 }
 
 }  // namespace
 
+constinit atomic<std::uint64_t> process_generation{0};
+
 /// Asked at every spawn from outside, so it must not be a system call.
 std::uint64_t this_process_id() noexcept {
-  static const bool watches = ::pthread_atfork(nullptr, nullptr, count_fork) == 0;
-  // relaxed. It changes only in a child of fork().
-  return watches ? generation.load(order::relaxed) : static_cast<std::uint64_t>(::getpid());
+  // relaxed. It changes only in a child of fork(), and from 0.
+  if (const std::uint64_t seen = process_generation.load(order::relaxed); seen != 0) [[likely]]
+    return seen;
+  static const bool watches = watch_forks();
+  // relaxed. As above.
+  return watches ? process_generation.load(order::relaxed) : static_cast<std::uint64_t>(::getpid());
 }
 
 void watch_for_exit() noexcept {

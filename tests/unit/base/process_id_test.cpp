@@ -27,6 +27,7 @@ TEST(process_id, it_stays_and_a_fork_has_another) {
   const auto is_another = [mine] {
     const std::uint64_t of_fork = this_process_id();
     if (of_fork == mine || of_fork != this_process_id()) return 1;
+    if (is_this_process(mine) || is_noted_process(mine) || !is_this_process(of_fork)) return 3;
     return in_fork([=] {
       const std::uint64_t of_its_fork = this_process_id();
       return of_its_fork == mine || of_its_fork == of_fork ? 2 : 0;
@@ -34,6 +35,7 @@ TEST(process_id, it_stays_and_a_fork_has_another) {
   };
   EXPECT_EQ(in_fork(is_another), 0);
   EXPECT_EQ(this_process_id(), mine);
+  EXPECT_TRUE(is_this_process(mine));
 }
 
 // Each is number 1 in a namespace of its own.
