@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "base/mutex.hpp"
+#include "base/thread.hpp"
 #include "base/tls_slot.hpp"
 
 #include <algorithm>
@@ -41,6 +42,7 @@ struct fan_in_core::parts {
     for (unsigned i = 0; i < count; ++i) words.emplace_back(i);
   }
 
+  const std::uint64_t process = base::this_process_id();
   std::deque<signal_word> words;
   const std::unique_ptr<fan_in_segment*[]> segments;  // by number; one that is there stays
   const std::size_t capacity;
@@ -76,6 +78,8 @@ void fan_in_core::drop_reference() noexcept {
   // acq_rel. The last one frees, and sees what all others did.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
+
+bool fan_in_core::is_own_process() const noexcept { return base::is_this_process(parts_->process); }
 
 // ---- segments
 
@@ -155,20 +159,27 @@ bool fan_in_core::was_taken_back(fan_in_segment& s, std::size_t count) noexcept 
   return s.tail_.compare_exchange_strong(end, end - count, base::order::relaxed, base::order::relaxed);
 }
 
-bool fan_in_core::wait_for_room(fan_in_segment& s) noexcept {
+bool fan_in_core::has_consumer_elsewhere() const noexcept {
+  // relaxed. In a forked child, which has one thread until it starts others, the consumer has noted this before the fork.
+  const std::uint64_t process = consumed_in_.load(base::order::relaxed);
+  return process != 0 && !base::is_this_process(process);
+}
+
+send_status fan_in_core::wait_for_room(fan_in_segment& s) noexcept {
   const base::thread_locals& here = base::this_thread_locals();
   // A task would block its worker; a handler perhaps the only consumer.
-  if (here.task != nullptr || here.mailbox != nullptr) return false;
+  if (here.task != nullptr || here.mailbox != nullptr) return send_status::full;
+  if (has_consumer_elsewhere()) return send_status::forked;
   // acquire. Pairs with make_room() and close(): whichever came before is seen. Who comes later sees that we wait.
   std::uint64_t seen = s.head_.fetch_or(fan_in_segment::waiting, base::order::acquire);
-  if (is_closed() || s.next_.get() - (seen & fan_in_segment::positions) <= mask_) return true;
+  if (is_closed() || s.next_.get() - (seen & fan_in_segment::positions) <= mask_) return send_status::sent;
   seen |= fan_in_segment::waiting;
   while ((seen & fan_in_segment::waiting) != 0) {
     static_cast<void>(base::futex_wait_upper(s.head_, static_cast<std::uint32_t>(seen >> 32U), base::never));
     // relaxed. Whoever took it away; what the caller looks at next acquires that.
     seen = s.head_.load(base::order::relaxed);
   }
-  return true;
+  return send_status::sent;
 }
 
 void fan_in_core::leave(fan_in_segment& s) noexcept {
@@ -260,7 +271,17 @@ bool fan_in_core::goes_on(fan_in_segment& s) noexcept {
   return false;
 }
 
+/// A producer that would wait for a consumer in another process is told so.
+void fan_in_core::note_consumer() noexcept {
+  if (base::is_this_process(noted_.get())) [[likely]]
+    return;
+  noted_.set(base::this_process_id());
+  // relaxed. As in has_consumer_elsewhere().
+  consumed_in_.store(noted_.get(), base::order::relaxed);
+}
+
 bool fan_in_core::begin_next(std::chrono::steady_clock::time_point deadline) noexcept {
+  note_consumer();
   while (ready_.get() == 0) {  // a word that is marked may be empty; then it is marked no more
     std::optional<unsigned> marked = waker_.try_take();
     if (!marked.has_value()) {

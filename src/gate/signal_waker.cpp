@@ -39,7 +39,10 @@ bool signal_waker::park(std::chrono::steady_clock::time_point deadline) noexcept
   constexpr auto parked_alone = static_cast<std::uint32_t>(parked >> 32U);
   std::uint64_t none = 0;
   // relaxed. Decided in this word's one order; whoever finds a mark takes it, which acquires. failure: relaxed. The same.
-  if (!bits_.compare_exchange_strong(none, parked, base::order::relaxed, base::order::relaxed)) return true;
+  if (!bits_.compare_exchange_strong(none, parked, base::order::relaxed, base::order::relaxed) &&
+      none != parked)
+    return true;
+  // PARKED alone: a forked child has it from a consumer that sleeps in the parent. It is this consumer's now.
   for (;;) {
     const base::wait_result end = base::futex_wait_upper(bits_, parked_alone, deadline);
     // relaxed. As above.

@@ -66,6 +66,11 @@ namespace detail {
 // Who may touch what: the segment's first line its producer (`next`, `limit`), the second the consumer. Whoever opens a segment is its
 // producer; it acquires, by the lock, what the former one and the consumer did. Memory: a count of the fan-in and its producers.
 //
+// Fork: a fan-in has no threads, so a child may use its copy, with threads of its own. The consumer notes its process (`consumed_in_`) when it
+// looks for the next segment. A producer that would sleep, and finds that the consumer was last in another process, is refused. What other
+// threads were inside of at the fork (the lock, a schedule, a round) never ends in the child. The destructor would have to wait for that,
+// and does nothing there.
+//
 // Invariants (tests/model/fan_in_model.cpp): F1 what was sent is taken, once, in order. F2 what was refused was not taken. F3 who waits
 // for room gets it, or hears of the close. F4 a slot whose producer has left is open again. F5 the end comes, and nothing after it.
 //
@@ -132,6 +137,8 @@ class ROTA_API fan_in_core {
     references_.fetch_add(1, base::order::relaxed);
   }
   void drop_reference() noexcept;
+  /// Returns false in a forked child of the process that made it.
+  [[nodiscard]] bool is_own_process() const noexcept;
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept {
     // acquire. Pairs with close(): segments that were opened before are seen as they are.
@@ -166,8 +173,9 @@ class ROTA_API fan_in_core {
     s.next_.set(end);
     return true;
   }
-  /// Sleeps while there is no room, unless it is closed. False: not here, in a task or in a handler.
-  [[nodiscard]] bool wait_for_room(fan_in_segment& s) noexcept;
+  /// Sleeps while there is no room, unless it is closed; then `sent`: the caller tries again. `full`: not here, in a task or in a handler.
+  /// `forked`: the consumer is in a parent of this process.
+  send_status wait_for_room(fan_in_segment& s) noexcept;
   /// The last that it does with it.
   void leave(fan_in_segment& s) noexcept;
 
@@ -203,6 +211,8 @@ class ROTA_API fan_in_core {
   [[nodiscard]] bool was_taken_back(fan_in_segment& s, std::size_t count) noexcept;
   void make_room(fan_in_segment& s) noexcept;
   static void wake(fan_in_segment& s) noexcept;
+  void note_consumer() noexcept;
+  [[nodiscard]] bool has_consumer_elsewhere() const noexcept;
 
   [[nodiscard]] void* allocate_segment() const;
   void free_segment(void* memory) const noexcept;
@@ -226,6 +236,8 @@ class ROTA_API fan_in_core {
   base::atomic<std::uint32_t> open_{
       0};  // segments that have a producer, or its items; changed under the lock
   base::atomic<std::uint32_t> references_{1};
+  base::atomic<std::uint64_t> consumed_in_{
+      0};  // the consumer's process; 0: it has not looked for anything yet
 
   alignas(64) base::cell<fan_in_segment*> current_{nullptr};  // its round runs
   base::cell<std::uint32_t> left_{0};                         // of its budget
@@ -233,6 +245,7 @@ class ROTA_API fan_in_core {
   base::cell<std::uint64_t> ready_{0};  // bits that were taken out of that word, and have not had their turn
   base::cell<bool> found_end_{false};   // by the last look for something
   base::cell<bool> had_{false};         // a producer has been here, and left
+  base::cell<std::uint64_t> noted_{0};  // what consumed_in_ says
 
   signal_waker waker_;
 };

@@ -57,7 +57,11 @@ struct fan_in_items {
 ///               may be in one of its other calls, but in that close() from which the consumer has heard of the end.
 /// Ordering      Items of one producer are taken in the order in which it pushed them; of several, in turns. What a producer did
 ///               before a push happens before its item is taken.
-/// Failure       std::invalid_argument, std::length_error, std::bad_alloc, as each call says.
+/// Failure       std::invalid_argument, std::length_error, std::bad_alloc, as each call says. In a forked child: it has no thread of its own, so the
+///               child has a copy of it, with the items that waited, and may use that with its own threads, if at the fork no other thread
+///               was inside of a call, but for those that waited. A push that would wait there says `forked` if the consumer has been in
+///               a parent, and not yet in the child; wait() and take() wait for the child's producers alone. The destructor does nothing
+///               in a child of the process that made it: the items stay in memory.
 /// Cost          A push: one read-modify-write, and two or three when its segment was not ready. A visit of a segment: two, one for
 ///               each 16 items (or half a segment) and at its end; `take` one for each item. Memory: a segment for each producer that
 ///               there is at a time, kept for later ones until the fan-in and all its producers are gone.
@@ -76,6 +80,8 @@ class fan_in {
   fan_in(const fan_in&) = delete;
   fan_in& operator=(const fan_in&) = delete;
   ~fan_in() {
+    // What threads of the parent were doing in it would never end here.
+    if (!core_->is_own_process()) return;
     close();
     while (detail::fan_in_segment* const s = core_->find(std::chrono::steady_clock::time_point::max())) {
       {
@@ -173,8 +179,8 @@ class fan_in {
 /// Threads       One at a time; not always the same, if they hand it over with a happens-before.
 /// Ownership     Keeps the segments, but not the fan-in: that ends when its owner says so, and then pushes tell.
 /// Ordering      As fan_in.
-/// Failure       send_status; an item that was not taken is left as it was. std::logic_error if it is empty: moved from, or made by
-///               default.
+/// Failure       send_status; an item that was not taken is left as it was. `forked`: see fan_in. std::logic_error if it is empty: moved
+///               from, or made by default.
 /// Cost          As fan_in; never an allocation.
 /// Example       examples/fan_in.cpp
 template <class T>
@@ -195,11 +201,13 @@ class fan_in<T>::producer {
   }
 
   /// `item` is moved from only if it was sent. Blocks while there is no room; inside of a task or of a mailbox's handler it says full
-  /// instead.
+  /// instead, and `forked` where the consumer is in a parent of this process.
   send_status push(T&& item) {
     for (;;) {  // again when there was room: nobody else takes it, so twice, but for a wake too many
       const send_status status = offer(item);
-      if (status != send_status::full || !core_->wait_for_room(*segment_)) return status;
+      if (status != send_status::full) return status;
+      const send_status waited = core_->wait_for_room(*segment_);
+      if (waited != send_status::sent) return waited;
     }
   }
   send_status push(const T& item) {

@@ -28,7 +28,8 @@ namespace rota::gate {
 /// Ordering      What happened before schedule() happens before what follows the begin() that comes after it; what happened in
 ///               one round happens before the next.
 /// Failure       begin() of what is not scheduled, or is executed already, and a finish without a begin end the program, in
-///               every build, with the gate's number: 64 * the word's index + the bit.
+///               every build, with the gate's number: 64 * the word's index + the bit. In a forked child: it works, see signal_waker. A gate
+///               whose round, or schedule, another thread of the parent was inside of is never published there.
 /// Cost          24 bytes, to be embedded in the queue. schedule: one read-modify-write; from IDLE two, and three when no other
 ///               gate of its word is ready. A round: begin and finish, one each.
 /// Example       examples/signal_gate.cpp

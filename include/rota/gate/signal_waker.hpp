@@ -21,6 +21,8 @@ namespace rota::gate {
 //   take             the consumer: one RMW that clears bit i; then it takes word i.
 //   park             the consumer: CAS 0 -> PARKED; then it sleeps on the half that holds PARKED, as long as that is PARKED and
 //                    nothing else.
+//   fork             the child of a process whose consumer sleeps finds PARKED, and no sleeper. Its own consumer, whose CAS fails at that
+//                    value, sleeps as if it had succeeded. In one process that value is never met: there is one consumer.
 //
 // The bad interleaving, where the sleep is not in the same word as the signals: the consumer looks and finds nothing; the
 // producer sets its signal and finds nobody asleep; the consumer sleeps. Here one of the two RMWs comes second: the consumer's
@@ -42,7 +44,9 @@ namespace rota::gate {
 ///               needs a happens-before of its own.
 /// Ownership     None. Lives longer than its words' gates.
 /// Ordering      What happened before a mark happens before what follows the take of that bit.
-/// Failure       An index above 62 ends the program.
+/// Failure       An index above 62 ends the program. In a forked child: it has no thread of its own, so it works there, with the child's threads,
+///               if at the fork no other thread was inside of a call, but for a consumer that waited. A wait() is ended by marks of its
+///               own process alone.
 /// Cost          128 bytes. mark_active: one read-modify-write, and a system call if the consumer sleeps. A take: one.
 /// Example       examples/signal_gate.cpp
 class alignas(128) signal_waker {

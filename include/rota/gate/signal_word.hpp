@@ -14,7 +14,7 @@ namespace rota::gate {
 /// Threads       Any. A bit that is set is taken by one caller only.
 /// Ownership     None. Lives longer than its gates.
 /// Ordering      What happened before a bit was set happens before what follows its taking.
-/// Failure       An index above 62 ends the program: a waker has no bit for it.
+/// Failure       An index above 62 ends the program: a waker has no bit for it. In a forked child: it works, see signal_waker.
 /// Cost          128 bytes, so that no two words share a cache line. set, acquire, take: one read-modify-write.
 /// Example       examples/signal_gate.cpp
 class alignas(128) signal_word {
