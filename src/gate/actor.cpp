@@ -30,6 +30,7 @@ request::~request() = default;
 
 void throw_full() { throw error(errc::queue_full, "a request to an actor"); }
 void throw_closed() { throw error(errc::closed, "a request to an actor"); }
+void throw_forked() { throw error(errc::forked, "a request to an actor"); }
 void refuse_drops() {
   throw std::invalid_argument(
       "rota::gate: mailbox_options::on_full is drop_oldest, and must be reject or wait: an actor drops no "

@@ -62,6 +62,8 @@ executor::executor(unsigned threads)
     : core_(&detail::executor_core::create(detail::counted("executor's threads", threads))) {}
 
 executor::~executor() {
+  // A child of fork() has this object, but none of its threads.
+  if (!core_->is_own_process()) return;
   if (core_->runs_here() || core_->handles_here())
     ROTA_FATAL("an executor is destroyed in its own handler", 0);
   core_->shut_down();
@@ -80,7 +82,8 @@ void executor::demand_no_restarts(const mailbox_options& options) {
         "the handler", "made once", "a rota::gate::made_by for on_error::restart, which makes it anew");
 }
 
-void executor::check(const mailbox_options& options) {
+void executor::check(const mailbox_options& options) const {
+  core_->demand_own_process();
   if (options.capacity > detail::most_capacity)
     detail::refuse(
         "mailbox_options::capacity", std::to_string(options.capacity), "0 (unbounded) to 4294967296");
@@ -113,10 +116,17 @@ void executor::check(const mailbox_options& options) {
         "restart_options::longest_pause", std::to_string(again.longest_pause.count()) + " ns", "0 to a day");
 }
 
-void executor::pause() { core_->pause(); }
-void executor::resume() { core_->resume(); }
+void executor::pause() {
+  core_->demand_own_process();
+  core_->pause();
+}
+void executor::resume() {
+  core_->demand_own_process();
+  core_->resume();
+}
 
 void executor::drain() {
+  core_->demand_own_process();
   if (core_->would_deadlock()) detail::throw_would_deadlock("drain of an executor where it runs");
   // While nothing was served in a whole pass no handler has sent anything: what was found empty has stayed so.
   std::uint64_t before = 0;
@@ -130,6 +140,9 @@ task<void> executor::async_drain() {
   return detail::executor_core::drain_all(detail::core_reference(*core_));
 }
 
-executor_stats executor::stats() const { return core_->totals(); }
+executor_stats executor::stats() const {
+  core_->demand_own_process();
+  return core_->totals();
+}
 
 }  // namespace rota::gate

@@ -6,6 +6,7 @@
 #include "task/ports.hpp"
 #include "task/scheduler_here.hpp"
 
+#include <rota/error.hpp>
 #include <rota/gate/mailbox.hpp>
 #include <rota/this_task.hpp>
 #include <rota/time.hpp>
@@ -96,6 +97,10 @@ executor_core& executor_core::create_for_tasks(unsigned tasks) { return *new exe
 void executor_core::drop_reference() noexcept {
   // acq_rel. The last one frees, and sees what all others did.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
+}
+
+void executor_core::demand_own_process() const {
+  if (!is_own_process()) throw error(errc::forked, "an executor");
 }
 
 std::uint32_t executor_core::next_number() noexcept {
@@ -271,6 +276,7 @@ void executor_core::wait_until_all_were_empty() {
 
 /// As executor::drain(), with another kind of wait.
 task<void> executor_core::drain_all(core_reference of) {
+  of->demand_own_process();
   if (of->handles_here()) throw_would_deadlock("drain of an executor by one of its handlers");
   std::uint64_t before = 0;
   do {

@@ -97,6 +97,10 @@ class core_reference;
 // unwound, and the last one that leaves ends all mailboxes: what is sent later is refused. A mailbox has the order to discard before it
 // leaves the ring of those that are alive, so whoever finds that ring empty may sweep.
 //
+// Fork: a child of the process that has the consumers has none of them, and finds each lock, list and idle word as some thread of its parent
+// had it. So the executor's calls compare `process_` first, and throw errc::forked; the destructor returns, and the core stays in memory,
+// with its mailboxes, handlers and messages.
+//
 // Invariants (tests/model/ready_model.cpp): R1 and R2 of ready_lists.
 class executor_core {
  public:
@@ -157,7 +161,11 @@ class executor_core {
   };
 
   [[nodiscard]] std::uint32_t next_number() noexcept;
-  [[nodiscard]] bool is_own_process() const noexcept { return base::this_process_id() == process_; }
+  /// The process that has its consumers, as base::this_process_id() names it.
+  [[nodiscard]] std::uint64_t process() const noexcept { return process_; }
+  [[nodiscard]] bool is_own_process() const noexcept { return base::is_this_process(process_); }
+  /// Throws errc::forked in a forked child of the process that has its consumers.
+  void demand_own_process() const;
   [[nodiscard]] unsigned consumers() const noexcept { return static_cast<unsigned>(consumers_.size()); }
 
   void add_reference() noexcept {

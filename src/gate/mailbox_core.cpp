@@ -11,6 +11,7 @@
 #include "task/unhandled.hpp"
 
 #include <rota/detail/spawn_on.hpp>
+#include <rota/error.hpp>
 #include <rota/this_task.hpp>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ mailbox_core::mailbox_core(executor_core& owner, const mailbox_options& options)
     : bounded_(options.capacity != unbounded),
       drops_(options.capacity != unbounded && options.on_full == overflow::drop_oldest),
       owner_(&owner),
-      parts_(new parts(options)) {
+      parts_(new parts(options)),
+      process_(owner.process()) {
   parts_->band = static_cast<unsigned>(options.band);
   parts_->number = owner.next_number();
   parts_->home = parts_->number % owner.consumers();
@@ -44,6 +46,12 @@ mailbox_core::~mailbox_core() {
   if (error_ != nullptr && !error_is_seen_.load(base::order::relaxed)) report_unseen(error_);
   delete parts_;
   owner_->drop_reference();
+}
+
+bool mailbox_core::is_own_process() const noexcept { return base::is_this_process(process_); }
+
+void mailbox_core::demand_own_process() const {
+  if (!is_own_process()) throw rota::error(errc::forked, "a mailbox or an actor");
 }
 
 bool mailbox_core::lets_wait() const noexcept { return parts_->options.on_full == overflow::wait; }
@@ -141,13 +149,17 @@ std::size_t mailbox_core::try_admit(std::size_t wanted, send_status& status) noe
 }
 
 bool mailbox_core::admit_regardless() noexcept {
+  if (!is_own_process()) [[unlikely]]
+    return false;
   // relaxed. As in try_admit().
   if ((size_.fetch_add(1, base::order::relaxed) & closed) == 0) return true;
   take_back(1);
   return false;
 }
 
-std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status& status) noexcept {
+inline std::size_t mailbox_core::admit_here(std::size_t wanted,
+                                            bool may_block,
+                                            send_status& status) noexcept {
   const std::size_t granted = try_admit(wanted, status);
   if (status != send_status::full) [[likely]]
     return granted;
@@ -157,6 +169,22 @@ std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status&
       here.mailbox != nullptr)
     return granted;
   return admit_waiting(wanted, status);
+}
+
+std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status& status) noexcept {
+  // On the way of each send: the second look is a tail call, for which nothing has to be kept.
+  if (!base::is_noted_process(process_)) [[unlikely]]
+    return admit_unless_forked(wanted, may_block, status);
+  return admit_here(wanted, may_block, status);
+}
+
+/// Forks are not counted, or this is one.
+[[gnu::noinline, gnu::cold]] std::size_t mailbox_core::admit_unless_forked(std::size_t wanted,
+                                                                           bool may_block,
+                                                                           send_status& status) noexcept {
+  if (is_own_process()) return admit_here(wanted, may_block, status);
+  status = send_status::forked;
+  return 0;
 }
 
 /// Under the lock, no append is half done when a sender looks for the oldest message.
@@ -283,6 +311,7 @@ void mailbox_core::note_dropped(std::uint32_t count) noexcept {
 // ---- orders
 
 void mailbox_core::close() noexcept {
+  if (!is_own_process()) return;
   // relaxed. In this word's one order; the gate orders the rest.
   const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
   if ((before & waiting) != 0) wake_senders(UINT32_MAX);
@@ -323,6 +352,8 @@ bool mailbox_core::ask_to_end() noexcept {
 }
 
 void mailbox_core::abandon() noexcept {
+  // A child of fork() has this mailbox, but not the threads that would come to its end.
+  if (!is_own_process()) return;
   if (!ask_to_end()) return;
   // The handler may need this worker to come to its end.
   const executor_core::waiting_section section;
@@ -519,7 +550,7 @@ bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
 
 /// No caller can see it any more. In a forked child nothing is reported: the parent has the same exception.
 void mailbox_core::report_unseen(const std::exception_ptr& thrown) const noexcept {
-  if (!owner_->is_own_process()) return;
+  if (!is_own_process()) return;
   core::give_unhandled(parts_->options.on_unhandled,
                        {.id = {},
                         .name = {},

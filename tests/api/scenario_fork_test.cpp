@@ -1,5 +1,5 @@
 // Scenario 35: a process with a runtime forks, and the child uses it. What it calls is refused, the parent's tasks, sockets and operations are left
-// alone, and a runtime of its own works.
+// alone, and a runtime of its own works. So it is with executors, mailboxes and actors.
 #include "api/scenario_support.hpp"
 
 #include <fcntl.h>
@@ -7,13 +7,19 @@
 #include <unistd.h>
 
 #include <rota/fs/file.hpp>
+#include <rota/gate/actor.hpp>
+#include <rota/gate/fan_in.hpp>
+#include <rota/gate/mailbox.hpp>
 #include <rota/net/tcp_listener.hpp>
 #include <rota/net/tcp_stream.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
+#include <rota/testing/runtime.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <span>
@@ -225,6 +231,333 @@ TEST(scenario, no_35_a_pool_is_destroyed_in_a_child_without_its_threads) {
     ::_exit(0);
   }
   EXPECT_EQ(code_of(child), 0);
+}
+
+// ---- executors ------------------------------------------------------------------------------------------------------
+
+/// What a child says of itself: each claim that does not hold is printed, and then the child's code is 1.
+class claims {
+ public:
+  void expect(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "in the child: %s\n", what);
+    code_ = 1;
+  }
+  template <class F>
+  void expect_refused(F call, const char* what) {
+    expect(is_refused(std::move(call)), what);
+  }
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+ private:
+  int code_ = 0;
+};
+
+/// Runs `body(claims&)` in a child, and leaves that before its other destructors. Returns its code.
+template <class F>
+int in_a_child(F body) {
+  const pid_t child = ::fork();
+  EXPECT_NE(child, -1);
+  if (child == 0) {
+    ::alarm(20);
+    claims all;
+    body(all);
+    ::_exit(all.code());
+  }
+  return code_of(child);
+}
+
+/// Holds the handler of a mailbox, so that its visit is under way.
+struct held_handler {
+  std::latch entered{1};
+  std::latch opened{1};
+};
+struct account {
+  int balance = 0;
+};
+
+/// An executor, a mailbox in the middle of a visit, one that is full, and an actor.
+struct gates {
+  explicit gates(gate::executor* made) : executor(made) {
+    EXPECT_EQ(full.send(1), gate::send_status::sent);
+    EXPECT_EQ(busy.send(1), gate::send_status::sent);
+    held.entered.wait();
+  }
+  /// In the parent.
+  void end() {
+    full.resume();
+    held.opened.count_down();
+    busy.close();
+    busy.join();
+    executor->drain();
+  }
+
+  held_handler held;
+  int handled = 0;  // of `full`
+  std::unique_ptr<gate::executor> executor;
+  gate::mailbox<int> busy = executor->make_mailbox<int>([this](int /*n*/) {
+    held.entered.count_down();
+    held.opened.wait();
+  });
+  gate::mailbox<int> full = paused(executor->make_mailbox<int>(
+      [this](int /*n*/) { ++handled; }, {.capacity = 1, .on_full = gate::overflow::wait}));
+  gate::actor<account> savings = gate::actor<account>(*executor, [] { return account{}; });
+
+ private:
+  static gate::mailbox<int> paused(gate::mailbox<int> made) {
+    made.pause();
+    return made;
+  }
+};
+
+task<> expect_task_forms_refused(claims& all, gates& of) {
+  const gate::send_status sent = co_await of.busy.async_send(1);
+  all.expect(sent == gate::send_status::forked, "async_send says forked");
+  const gate::send_status waited = co_await of.full.async_send(1);
+  all.expect(waited == gate::send_status::forked, "async_send to a full mailbox says forked");
+  const auto tells = [](account& it) { ++it.balance; };
+  const gate::send_status told = co_await of.savings.async_tell(tells);
+  all.expect(told == gate::send_status::forked, "async_tell says forked");
+
+  const auto asks = [](account& it) { return it.balance; };
+  auto asked = of.savings.ask(asks);
+  const auto is_forked = [](std::exception_ptr thrown) {
+    return is_refused([&] { std::rethrow_exception(std::move(thrown)); });
+  };
+  bool refused = false;
+  try {
+    static_cast<void>(co_await std::move(asked));
+  } catch (...) {
+    refused = is_forked(std::current_exception());
+  }
+  all.expect(refused, "ask fails");
+  refused = false;
+  try {
+    co_await of.busy.async_join();
+  } catch (...) {
+    refused = is_forked(std::current_exception());
+  }
+  all.expect(refused, "async_join fails");
+  refused = false;
+  try {
+    co_await of.full.async_drain();
+  } catch (...) {
+    refused = is_forked(std::current_exception());
+  }
+  all.expect(refused, "async_drain of a mailbox fails");
+  refused = false;
+  try {
+    co_await of.executor->async_drain();
+  } catch (...) {
+    refused = is_forked(std::current_exception());
+  }
+  all.expect(refused, "async_drain of an executor fails");
+}
+
+void expect_sends_refused(claims& all, gates& of) {
+  using gate::send_status;
+  all.expect(of.busy.send(1) == send_status::forked, "send says forked");
+  all.expect(of.full.send(1) == send_status::forked, "a send that would block says forked");
+  all.expect(of.busy.address().try_send(1) == send_status::forked, "try_send says forked");
+  std::array<int, 2> several{1, 2};
+  const gate::sent_count count = of.busy.send_n(several);
+  all.expect(count.count == 0 && count.status == send_status::forked, "send_n says forked");
+  all.expect(of.savings.tell([](account& it) { ++it.balance; }) == send_status::forked, "tell says forked");
+  all.expect(of.savings.try_tell([](account& it) { ++it.balance; }) == send_status::forked,
+             "try_tell says forked");
+}
+
+void expect_waits_refused(claims& all, gates& of) {
+  all.expect_refused([&] { of.busy.join(); }, "join fails");
+  all.expect_refused([&] { of.busy.drain(); }, "drain of a mailbox fails");
+  all.expect_refused([&] { of.executor->drain(); }, "drain of an executor fails");
+  const auto asks = [](account& it) { return it.balance; };
+  all.expect_refused([&] { static_cast<void>(of.savings.call(asks)); }, "call fails");
+  all.expect_refused([&] { static_cast<void>(of.savings.call_for(std::chrono::hours(1), asks)); },
+                     "call_for fails");
+}
+
+void expect_orders_refused(claims& all, gates& of) {
+  all.expect_refused([&] { of.busy.pause(); }, "pause of a mailbox fails");
+  all.expect_refused([&] { of.busy.resume(); }, "resume of a mailbox fails");
+  all.expect_refused([&] { of.executor->pause(); }, "pause of an executor fails");
+  all.expect_refused([&] { of.executor->resume(); }, "resume of an executor fails");
+  all.expect_refused([&] { static_cast<void>(of.executor->stats()); }, "stats of an executor fails");
+  all.expect_refused([&] { static_cast<void>(of.executor->make_mailbox<int>([](int /*n*/) {})); },
+                     "make_mailbox fails");
+  all.expect_refused([&] { static_cast<void>(gate::actor<account>(*of.executor, [] { return account{}; })); },
+                     "an actor's constructor fails");
+}
+
+/// In a child: the parent's are refused, and go without a wait.
+void expect_gates_refused(claims& all, std::unique_ptr<gates>& of) {
+  expect_sends_refused(all, *of);
+  expect_waits_refused(all, *of);
+  expect_orders_refused(all, *of);
+  testing::runtime tasks;
+  tasks.block_on(expect_task_forms_refused(all, *of));
+  of->full.close();
+  of.reset();
+}
+
+void fork_beside_gates(gate::executor* made) {
+  auto all = std::make_unique<gates>(made);
+  EXPECT_EQ(in_a_child([&](claims& of) { expect_gates_refused(of, all); }), 0);
+  EXPECT_EQ(all->savings.call([](account& it) { return ++it.balance; }), 1) << "the parent's actor goes on";
+  all->end();
+  EXPECT_EQ(all->handled, 1) << "the parent's mailbox has what the parent has sent";
+}
+
+TEST(scenario, no_35_a_child_sends_nothing_to_the_mailboxes_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  fork_beside_gates(new gate::executor(2));
+}
+
+TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_runtime_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  runtime rt(with_workers(2));
+  fork_beside_gates(new gate::executor(rt));
+  const auto makes_one = [&](claims& all) {
+    all.expect_refused([&] { const gate::executor late(rt); }, "an executor on the parent's runtime fails");
+  };
+  EXPECT_EQ(in_a_child(makes_one), 0);
+}
+
+TEST(scenario, no_35_an_executor_is_destroyed_in_a_child_without_its_threads) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  gates all(new gate::executor(2));
+  EXPECT_EQ(in_a_child([&](claims& /*of*/) { all.executor.reset(); }), 0);
+  EXPECT_EQ(in_a_child([&](claims& /*of*/) { all.busy = gate::mailbox<int>(); }), 0) << "and a mailbox";
+  all.end();
+}
+
+/// A thread of the child's own makes them.
+void expect_own_executor(claims& all, gate::executor& own) {
+  int handled = 0;
+  auto box = own.make_mailbox<int>([&](int n) { handled += n; });
+  for (int i = 0; i < 100; ++i)
+    all.expect(box.send(1) == gate::send_status::sent, "a mailbox of the child's takes a message");
+  own.drain();
+  all.expect(handled == 100, "its handler is called for each message");
+  gate::actor<account> savings(own, [] { return account{}; });
+  all.expect(savings.call([](account& it) { return ++it.balance; }) == 1, "its actor replies");
+  box.close();
+  box.join();
+  own.drain();  // the actor replies before it counts
+  all.expect(own.stats().served == 101, "its executor counts");
+}
+
+TEST(scenario, no_35_an_executor_of_the_child_works) {
+  if (!may_fork_beside_allocations || !may_start_threads) GTEST_SKIP() << "the child may not start threads";
+  gates parents(new gate::executor(2));
+  const auto makes_its_own = [](claims& all) {
+    gate::executor own(2);
+    expect_own_executor(all, own);
+    runtime rt(with_workers(1));
+    gate::executor on_tasks(rt);
+    expect_own_executor(all, on_tasks);
+  };
+  EXPECT_EQ(in_a_child(makes_its_own), 0);
+  parents.end();
+}
+
+TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_testing_runtime_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  testing::runtime tasks;
+  auto on_tasks = std::make_unique<gate::executor>(tasks);
+  int handled = 0;
+  auto box = on_tasks->make_mailbox<int>([&](int n) { handled += n; });
+  const auto sends = [&](claims& all) {
+    all.expect(box.send(1) == gate::send_status::forked, "send says forked");
+    all.expect_refused([&] { on_tasks->drain(); }, "drain fails");
+    on_tasks.reset();
+  };
+  EXPECT_EQ(in_a_child(sends), 0);
+  EXPECT_EQ(box.send(1), gate::send_status::sent);
+  on_tasks->drain();
+  EXPECT_EQ(handled, 1);
+}
+
+// ---- a fan-in, which has no threads of its own ------------------------------------------------------------------------
+
+TEST(scenario, no_35_a_push_in_a_child_does_not_wait_for_the_consumer_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  gate::fan_in<int> in({.producers = 1, .segment = 2});
+  auto to = in.make_producer();
+  EXPECT_EQ(to.push(1), gate::send_status::sent);
+  EXPECT_EQ(in.take(), 1) << "the consumer is in this process";
+  const auto pushes = [&](claims& all) {
+    all.expect(to.push(2) == gate::send_status::sent, "there is room");
+    all.expect(to.push(3) == gate::send_status::sent, "there is room for two");
+    all.expect(to.push(4) == gate::send_status::forked, "a push that would wait says forked");
+    all.expect(in.take() == 2, "the child may be the consumer of its copy");
+    all.expect(to.push(4) == gate::send_status::sent, "then there is room again");
+  };
+  EXPECT_EQ(in_a_child(pushes), 0);
+  EXPECT_EQ(in.drain([](int /*item*/) {}), 0U) << "the parent has nothing of that";
+}
+
+/// The parent's consumer sleeps in the copy that the child has.
+TEST(scenario, no_35_a_child_takes_over_from_a_consumer_that_sleeps) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  gate::fan_in<int> in;
+  auto to = in.make_producer();
+  std::thread consumer([&] {
+    while (in.wait() != gate::fan_in_state::ended) in.drain([](int /*item*/) {});
+  });
+  // No sleep of the consumer's can be asked for: each child meets it earlier or later, and mostly asleep.
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::yield();
+    const auto takes = [&](claims& all) {
+      const auto none = in.take_until(std::chrono::steady_clock::now() + std::chrono::milliseconds(1));
+      all.expect(!none.has_value() && none.error() == gate::fan_in_state::empty, "a wait ends at its limit");
+      all.expect(to.push(1) == gate::send_status::sent && in.take() == 1, "the child has what it has sent");
+    };
+    EXPECT_EQ(in_a_child(takes), 0);
+  }
+  in.close();
+  consumer.join();
+}
+
+/// Of an item: how its moves are held, and what has become of it.
+struct moves {
+  std::latch entered{1};
+  std::latch opened{1};
+  bool holds_next = false;
+  int destroyed = 0;
+};
+class watched_item {
+ public:
+  explicit watched_item(moves& by) noexcept : by_(&by) {}
+  watched_item(watched_item&& other) noexcept : by_(other.by_) {
+    if (!std::exchange(by_->holds_next, false)) return;
+    by_->entered.count_down();
+    by_->opened.wait();
+  }
+  watched_item& operator=(watched_item&&) = delete;
+  ~watched_item() { ++by_->destroyed; }
+
+ private:
+  moves* by_;
+};
+
+TEST(scenario, no_35_a_fan_in_is_destroyed_in_a_child_beside_a_move_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  moves of_item;
+  auto in = std::make_unique<gate::fan_in<watched_item>>();
+  auto to = in->make_producer();
+  EXPECT_EQ(to.push(watched_item(of_item)), gate::send_status::sent);
+  of_item.holds_next = true;
+  std::thread consumer([&] { EXPECT_TRUE(in->take().has_value()); });
+  of_item.entered.wait();
+  const int before = of_item.destroyed;
+  const auto destroys = [&](claims& all) {
+    in.reset();
+    all.expect(of_item.destroyed == before, "an item that is being moved is not destroyed");
+  };
+  EXPECT_EQ(in_a_child(destroys), 0);
+  of_item.opened.count_down();
+  consumer.join();
 }
 
 }  // namespace

@@ -130,6 +130,10 @@ class ready_lists;
 //              Senders and rounds take out beside each other: links under `drops`, messages without it. A link that has become the head
 //              is freed by the second of {who moves its message out, who takes out the next}.
 //   wait       fetch_or(waiting) under the lock; look again; into the list. Whoever makes room sees the bit, and takes the lock.
+//   fork       a child of the process that has the consumers touches nothing of this: a thread that stayed in the parent may have been
+//              inside a lock, a round or a publish, which never ends in the child. So each call compares `process_` first. admit() says
+//              forked; close() and abandon() return; what waits or gives an order throws errc::forked (demand_own_process()). Only
+//              references are counted on, and the figures of stats() are those of the fork
 //
 // A round whose handler has given a task goes on in a task of its own (`go_on`), and the gate stays EXECUTING while that waits. Who
 // abandons it finds the task's handle in `runner`, under the lock, or has given its order before the handle is put there; who puts it
@@ -151,7 +155,7 @@ class ROTA_API mailbox_core {
 
   // --- producers: whoever has a reference
 
-  /// Room for one message, whatever the capacity is. False: it is closed.
+  /// Room for one message, whatever the capacity is. False: it is closed, or this is a forked child.
   [[nodiscard]] bool admit_regardless() noexcept;
   /// Room for at most `wanted` messages; `status` says why not for all. Blocks where the policy is to wait and `may_block`.
   std::size_t admit(std::size_t wanted, bool may_block, send_status& status) noexcept;
@@ -167,6 +171,11 @@ class ROTA_API mailbox_core {
 
   // --- whoever has a reference
 
+  /// Returns false in a forked child of the process that has its consumers.
+  [[nodiscard]] bool is_own_process() const noexcept;
+  /// Throws errc::forked there.
+  void demand_own_process() const;
+  /// Does nothing in a forked child, where no message comes in anyway.
   void close() noexcept;
   void pause() noexcept;
   void resume() noexcept;
@@ -197,7 +206,7 @@ class ROTA_API mailbox_core {
   [[nodiscard]] bool has_tasks() const noexcept;
   /// Would it be a consumer of its executor that waits for it?
   [[nodiscard]] bool would_deadlock() const noexcept;
-  /// Destroys what waits, calls the handler no more, and returns when it does not run.
+  /// Destroys what waits, calls the handler no more, and returns when it does not run. In a forked child it returns at once.
   void abandon() noexcept;
   /// The same, and returns at once. True: it runs now, and not here.
   bool ask_to_end() noexcept;
@@ -311,6 +320,10 @@ class ROTA_API mailbox_core {
   static constexpr std::uint32_t to_remake = 8;   // the handler, before the next message
   static constexpr std::uint32_t to_cancel = 16;  // the runner: who gave it is not inside of the handler
 
+  [[nodiscard]] std::size_t admit_unless_forked(std::size_t wanted,
+                                                bool may_block,
+                                                send_status& status) noexcept;
+  [[nodiscard]] std::size_t admit_here(std::size_t wanted, bool may_block, send_status& status) noexcept;
   [[nodiscard]] std::size_t try_admit(std::size_t wanted, send_status& status) noexcept;
   [[nodiscard]] std::size_t admit_waiting(std::size_t wanted, send_status& status) noexcept;
   void take_back(std::size_t count) noexcept;
@@ -388,6 +401,7 @@ class ROTA_API mailbox_core {
   std::exception_ptr error_;
   mutable base::atomic<bool> error_is_seen_{false};
   base::atomic<std::uint32_t> references_{2};
+  const std::uint64_t process_;  // the executor's
   alignas(64) queue::mpsc_taker taker_;
   base::cell<mailbox_core*> next_ready_{nullptr};  // whoever has it, between publish and begin
   base::atomic<std::uint64_t> unsettled_{0};       // the rounds'

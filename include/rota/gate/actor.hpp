@@ -23,6 +23,7 @@ namespace detail {
 
 [[noreturn]] ROTA_API void throw_full();
 [[noreturn]] ROTA_API void throw_closed();
+[[noreturn]] ROTA_API void throw_forked();
 [[noreturn]] ROTA_API void throw_needs_runtime();
 [[noreturn]] ROTA_API void refuse_drops();
 
@@ -154,10 +155,11 @@ class supervisor {
 ///               returns its result.
 /// Failure       tell: send_status. ask and call throw errc::closed if the actor ends first: at the latest when its executor comes by;
 ///               errc::queue_full if it is full and its policy is to reject, and where a call inside of a handler would have to wait for
-///               room; errc::would_deadlock inside of the actor itself, call() also in tasks of the executor's runtime; and what the function
-///               throws, which is then no failure of the actor. Not seen, and waited for for ever: an actor's question to itself by way of
-///               another actor, or of a task that its function waits for. A function that gives a task needs an executor on a
-///               runtime: std::invalid_argument. std::bad_alloc; std::logic_error if it is empty.
+///               room; errc::forked in a forked child, where tell says `forked`: see mailbox; errc::would_deadlock inside of the actor
+///               itself, call() also in tasks of the executor's runtime; and what the function throws, which is then no failure of the
+///               actor. Not seen, and waited for for ever: an actor's question to itself by way of another actor, or of a task that its
+///               function waits for. A function that gives a task needs an executor on a runtime: std::invalid_argument. std::bad_alloc;
+///               std::logic_error if it is empty.
 /// Cost          As a send, and one allocation for the function; ask: a coroutine frame. A function that gives a task: a task more,
 ///               and for each visit another.
 /// Example       examples/actor.cpp
@@ -205,7 +207,8 @@ class actor_ref {
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   auto call(F&& function) const -> typename detail::reply_of<State, F>::type {
     demand_tasks<F>();
-    if (to_.core().would_deadlock()) detail::throw_would_deadlock("call of an actor where its executor runs");
+    if (to_.core_of_own_process().would_deadlock())
+      detail::throw_would_deadlock("call of an actor where its executor runs");
     using request_type = typename detail::reply_of<State, F>::request_type;
     const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
     demand_sent(to_.send(reply.message()));
@@ -219,7 +222,8 @@ class actor_ref {
   auto call_for(Span limit, F&& function) const
       -> std::expected<typename detail::reply_of<State, F>::type, timed_out> {
     demand_tasks<F>();
-    if (to_.core().would_deadlock()) detail::throw_would_deadlock("call of an actor where its executor runs");
+    if (to_.core_of_own_process().would_deadlock())
+      detail::throw_would_deadlock("call of an actor where its executor runs");
     using request_type = typename detail::reply_of<State, F>::request_type;
     const detail::kept_reply<request_type> reply(*new request_type(std::forward<F>(function)));
     demand_sent(to_.send(reply.message()));
@@ -260,6 +264,7 @@ class actor_ref {
   static void demand_sent(send_status how) {
     if (how == send_status::full) detail::throw_full();
     if (how == send_status::closed) detail::throw_closed();
+    if (how == send_status::forked) detail::throw_forked();
   }
 
   template <class F>
@@ -272,7 +277,7 @@ class actor_ref {
 
   template <class R, class Request, class F>
   static task<R> asks(address<detail::actor_message> to, F function) {
-    if (to.core().runs_here()) detail::throw_would_deadlock("ask of an actor by itself");
+    if (to.core_of_own_process().runs_here()) detail::throw_would_deadlock("ask of an actor by itself");
     const detail::kept_reply<Request> reply(*new Request(std::move(function)));
     detail::actor_message message = reply.message();
     send_status how = to.try_send(std::move(message));

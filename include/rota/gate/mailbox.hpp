@@ -284,8 +284,9 @@ template <class Runtime>
 /// Threads       Any. Also inside of handlers and of tasks.
 /// Ownership     Keeps the mailbox's queue, but not the mailbox: that ends when its owner says so, and then send() tells.
 /// Ordering      Messages of one sender are handled in the order in which it sent them. What it did before happens before that.
-/// Failure       send_status; a message that was not taken is left as it was, but for async_send's. std::bad_alloc; std::logic_error if it is empty:
-///               moved from, or made by default.
+/// Failure       send_status; a message that was not taken is left as it was, but for async_send's. `forked`, of all sends, in a forked child
+///               of the process that made the executor: it has none of the threads that would handle the message. std::bad_alloc;
+///               std::logic_error if it is empty: moved from, or made by default.
 /// Cost          send: a node of sizeof(T) + 8 bytes from this thread's free list, three read-modify-writes (bounded mailboxes:
 ///               the same), and when the mailbox was idle a fourth and a look at who sleeps. send_n: as one, and a node for each.
 ///               With overflow::drop_oldest also a lock, for the append.
@@ -358,8 +359,8 @@ class address {
   }
 
   /// For tasks: as send, and where the mailbox is full and its policy is overflow::wait the task waits. A message that is not sent, for
-  /// whatever reason, is destroyed: the mailbox is full or closed, the task is cancelled. One of the task's operations: now and then
-  /// it gives way to others.
+  /// whatever reason, is destroyed: the mailbox is full or closed, the task is cancelled, this is a forked child. One of the task's
+  /// operations: now and then it gives way to others.
   ROTA_DETAIL_WRAPPER task<send_status> async_send(T message) const {
     static_cast<void>(core());
     return send_when_there_is_room(to_, std::move(message));
@@ -382,6 +383,12 @@ class address {
       detail::throw_no_mailbox();
     return *to_.get();
   }
+  /// The same. Throws errc::forked in a forked child.
+  [[nodiscard]] detail::mailbox_core& core_of_own_process() const {
+    detail::mailbox_core& box = core();
+    box.demand_own_process();
+    return box;
+  }
 
   /// Gives the node back that nobody has got.
   struct kept_node {
@@ -397,6 +404,8 @@ class address {
   // After a wait nothing may throw: the room that it was woken for would be nobody's.
   static task<send_status> send_when_there_is_room(detail::mailbox_reference to, T message) {
     detail::mailbox_core& box = *to.get();
+    // Before the turn, which may be in a scheduler that has no threads here.
+    if (!box.is_own_process()) co_return send_status::forked;
     kept_node kept(detail::make_node<T>());
     // Who always finds room gives way now and then, and hears of cancellations.
     detail::turn_leaf turn(detail::turn_leaf::after::nothing);
@@ -452,7 +461,10 @@ class address {
 /// Ordering      As address says. What one call of the handler did happens before the next.
 /// Failure       What the handler throws goes to options.error_policy; of a coroutine also std::bad_alloc, if there is no memory
 ///               for the task that would wait. If no caller can see it any more, it goes to options.on_unhandled. std::logic_error if it
-///               was moved from. When the runtime under it shuts down, it ends as if it were destroyed.
+///               was moved from. When the runtime under it shuts down, it ends as if it were destroyed. In a forked child of the process that
+///               made the executor: sends say `forked`; join, drain, their async forms, pause and resume throw errc::forked at once; close()
+///               and the destructor return and leave handler and messages in memory; stats() and error() say what they said at the fork. A
+///               child that is forked inside of a handler leaves there, by exec or _exit: a return goes on with the next message in both processes.
 /// Cost          About 600 bytes. No thread, and nothing at all while it is idle. A handler that is a coroutine: a task for each visit,
 ///               and a frame for each message.
 /// Example       examples/mailbox.cpp
@@ -485,26 +497,26 @@ class mailbox {
   }
   sent_count send_n(std::span<T> messages) const { return to_.send_n(messages); }
 
-  /// No message comes in any more. Those that are in are served.
+  /// No message comes in any more. Those that are in are served. Does nothing in a forked child.
   void close() { to_.core().close(); }
   /// Returns when it is closed and all messages are served, or were destroyed for an error. Throws errc::would_deadlock in handlers
   /// of its executor, which may be what would have to serve it, and where that is on a runtime in every task of that:
-  /// async_join() waits there.
+  /// async_join() waits there. Throws errc::forked in a forked child, also if it had ended before the fork.
   void join() const {
-    detail::mailbox_core& core = to_.core();
+    detail::mailbox_core& core = to_.core_of_own_process();
     if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox where its executor runs");
     core.wait_until_ended();
   }
   /// Returns when it is empty at one moment, and all that was sent before has been handled; senders who never pause may keep it from
   /// that. Waits for a resume(), where something waits in a mailbox that is paused. Throws as join().
   void drain() const {
-    detail::mailbox_core& core = to_.core();
+    detail::mailbox_core& core = to_.core_of_own_process();
     if (core.would_deadlock()) detail::throw_would_deadlock("drain of a mailbox where its executor runs");
     core.wait_until_empty();
   }
 
   /// For tasks: as join and drain, and the task waits. It may be cancelled meanwhile. Throws errc::would_deadlock in the mailbox's own
-  /// handler.
+  /// handler, errc::forked in a forked child.
   ROTA_DETAIL_WRAPPER task<void> async_join() const {
     static_cast<void>(to_.core());
     return rest(to_.to_, detail::rest_leaf::until::over);
@@ -514,9 +526,10 @@ class mailbox {
     return rest(to_.to_, detail::rest_leaf::until::empty);
   }
 
-  /// Messages come in, and the handler is not called: a call that runs, or is about to begin, is the last. Then it goes on.
-  void pause() { to_.core().pause(); }
-  void resume() { to_.core().resume(); }
+  /// Messages come in, and the handler is not called: a call that runs, or is about to begin, is the last. Then it goes on. They throw
+  /// errc::forked in a forked child.
+  void pause() { to_.core_of_own_process().pause(); }
+  void resume() { to_.core_of_own_process().resume(); }
 
   [[nodiscard]] mailbox_stats stats() const { return to_.core().stats(); }
   /// After join(): what the handler threw, if that has closed it; else null.
@@ -530,6 +543,7 @@ class mailbox {
   explicit mailbox(detail::mailbox_core& core) noexcept : to_(detail::mailbox_reference(core)) {}
 
   static task<void> rest(detail::mailbox_reference of, detail::rest_leaf::until what) {
+    of.get()->demand_own_process();
     if (of.get()->runs_here()) detail::throw_would_deadlock("a mailbox that its own handler waits for");
     detail::rest_leaf end(*of.get(), what);
     co_await end;
@@ -553,7 +567,9 @@ class mailbox {
 ///               its band; one visit in 61 takes from another thread's list, so nothing waits for ever behind one that is held up.
 ///               On a runtime a consumer gives its worker back after the visit in which it has served the 64th message.
 /// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc. On a testing::runtime a wait
-///               runs its tasks; where none can run it ends the program with a sentence.
+///               runs its tasks; where none can run it ends the program with a sentence. errc::forked, thrown by every call in a forked child of
+///               the process that made it, or made the runtime: the child has none of the threads. The destructor returns at once there,
+///               and leaves mailboxes, handlers and messages in memory. An executor that the child makes works.
 /// Cost          One thread each; asleep, without any timer, while nothing is ready. On a runtime: one task each.
 /// Example       examples/mailbox.cpp
 class executor {
@@ -609,7 +625,7 @@ class executor {
     made->enrol();
     return mailbox<T>(*made);
   }
-  ROTA_API static void check(const mailbox_options& options);
+  ROTA_API void check(const mailbox_options& options) const;
   ROTA_API static void demand_no_restarts(const mailbox_options& options);
   ROTA_API void demand_tasks(bool needed) const;
 
