@@ -467,7 +467,10 @@ bool ring::send_without_room(look why, wait_node& me) noexcept {
     await_drop_under_way();
     return false;
   }
-  me.kind = static_cast<unsigned char>(without_room(why, place));
+  const send_status how = without_room(why, place);
+  // The close came while this send waited for a move. No place was claimed. The same end, which join() says.
+  if (how == send_status::closed) return false;
+  me.kind = static_cast<unsigned char>(how);
   if (place != nullptr) keep(me, *place);
   return true;
 }

@@ -506,5 +506,34 @@ TEST(channel_model, after_a_close_was_heard_of_no_item_comes_that_a_send_has_dro
   }
 }
 
+task<void> sends_beside_a_move(shared& x) {
+  const send_status how = co_await x.tx->send(2);
+  check(how != send_status::closed, "the cancellation came before the close");
+}
+
+// The policies by which a send waits for a move. The close ends that wait: an end, with which a task that was cancelled before does not go on.
+TEST(channel_model, a_close_that_ends_the_wait_for_a_move_is_an_end) {
+  for (const overflow policy : {overflow::reject, overflow::drop_newest, overflow::drop_oldest}) {
+    struct scene : shared {
+      explicit scene(overflow how) : shared(1, options{.on_full = how}) {
+        check(tx->try_send(1) == send_status::sent, "there is room");
+      }
+      watched<void> sends{s, sends_beside_a_move(*this)};
+      canceller of_it{sends.header()};
+    };
+    const auto body = [policy](execution& e) {
+      auto& x = e.make<scene>(policy);
+      add_workers(e, x.s, 1);
+      e.thread("receiver", [&x] { static_cast<void>(x.rx->try_recv()); });
+      e.thread("cancels, then closes", [&x] {
+        x.of_it.cancel();
+        x.rx->close();
+      });
+    };
+    const std::string name = "channel_close_in_wait_" + std::to_string(static_cast<int>(policy));
+    expect_holds(exhaustive(name), body);
+  }
+}
+
 }  // namespace
 }  // namespace rota::channel
