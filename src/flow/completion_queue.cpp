@@ -31,6 +31,7 @@ header& completion_queue::launch(promise_base& root, const result_vtable& type, 
     // relaxed. The child's word hands it over.
     child.bond.store(this, base::order::relaxed);
     fresh_.append(child);
+    if (cancelling_.get() != 0) announce_cancel(child);
     resize(+1);
   }
   if (admitted) {
@@ -48,7 +49,7 @@ void completion_queue::resize(std::int64_t by) noexcept {
   size_.store(size_.load(base::order::relaxed) + static_cast<std::uint64_t>(by), base::order::relaxed);
 }
 
-/// A few at a time, since Q1 forbids to cancel under the lock. Each with a reference.
+/// A few at a time, since Q1 forbids to cancel under the lock. Each with a reference. 0: what begin_cancelling() began is over.
 // NOT IN A MODEL: more than 16 tasks: tests/unit/flow has them
 unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) noexcept {
   const base::lock_guard lock(mutex_);
@@ -63,18 +64,20 @@ unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) 
       into[n++] = &child;
     }
   }
+  if (n == 0) cancelling_.set(cancelling_.get() - 1);
   return n;
 }
 
-/// Under the lock.
-void completion_queue::announce_to_all() noexcept {
+/// Under the lock. The caller picks until nothing is left.
+void completion_queue::begin_cancelling() noexcept {
+  cancelling_.set(cancelling_.get() + 1);
   for (sibling_ring* const ring : {&fresh_, &asked_}) ring->for_each(announce_cancel);
 }
 
 void completion_queue::cancel_all(cancel_reason reason) noexcept {
   {
     const base::lock_guard lock(mutex_);
-    announce_to_all();
+    begin_cancelling();
   }
   constexpr unsigned most = 16;
   header* picked[most];
@@ -90,7 +93,7 @@ void completion_queue::abandon_all() noexcept {
   {
     const base::lock_guard lock(mutex_);
     abandoned_.set(true);
-    announce_to_all();
+    begin_cancelling();
   }
   constexpr unsigned most = 16;
   header* picked[most];

@@ -18,6 +18,7 @@ namespace rota::core {
 //   field         who touches it
 //   fresh_ asked_ tasks that run, the latter after cancel_all(). Under mutex_
 //   ended_        tasks that have ended, in that order. Under mutex_
+//   cancelling_   threads that have announced a cancellation to all tasks, and have not found fresh_ empty since. Under mutex_
 //   waiter_       who waits for the next end. Under mutex_
 //   abandoned_    the set is gone. Under mutex_
 //   size_         tasks in the three rings: written under mutex_, read by anyone
@@ -26,6 +27,9 @@ namespace rota::core {
 // The set has the handle of every task in a ring; whoever takes a task out of a ring for good drops its handle. A task that
 // ends moves itself from its ring to ended_, unless the set is gone and has taken it out.
 // Q1  No task is cancelled, woken, dropped or freed under mutex_.
+// Q2  Tasks are asked to stop as header.hpp says (one cancellation of several tasks). A task may be spawned between the announcement and the last
+//     pick, and that pick finds it. So launch() announces the cancellation to a task if cancelling_ is not 0, in the section that appends it.
+//     An announced task may suspend until it is cancelled: so the pick that finds fresh_ empty counts cancelling_ down in its own section.
 // mutex_ orders all of it; references_ goes down by acq_rel, so that the last one comes after everybody.
 class completion_queue final : public family {
  public:
@@ -63,11 +67,12 @@ class completion_queue final : public family {
 
   unsigned pick(header** into, unsigned most, sibling_ring* to) noexcept;
   void resize(std::int64_t by) noexcept;
-  void announce_to_all() noexcept;
+  void begin_cancelling() noexcept;
   void release() noexcept;
 
   base::mutex mutex_;
   base::cell<bool> abandoned_{false};
+  base::cell<unsigned> cancelling_{0};
   base::atomic<std::uint64_t> size_{0};
   base::atomic<std::uint64_t> references_{1};
   sibling_ring fresh_;

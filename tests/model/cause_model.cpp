@@ -28,9 +28,23 @@ constexpr base::nanoseconds limit = 10ms;
 struct causes : household {
   sync::event ended;
   base::atomic<int> is_over{0};
-  base::atomic<std::uint32_t> selects{0};
-  int seen = 0;     // ends that a task must not see
-  int spawned = 0;  // beside the parent
+  base::atomic<std::uint32_t> is_ready{0};
+  join_set<void>* set = nullptr;
+  sync::event is_cancelled;  // all of the set
+  int seen = 0;              // ends that a task must not see
+  int spawned = 0;           // beside the parent
+
+  /// The canceller may begin.
+  void let_cancel() {
+    // release. Pairs with the canceller: the tasks are there.
+    is_ready.store(1, base::order::release);
+    base::futex_wake(&is_ready, 1);
+  }
+  void wait_for_tasks() {
+    // acquire. Pairs with let_cancel().
+    while (is_ready.load(base::order::acquire) == 0)
+      static_cast<void>(base::futex_wait(is_ready, 0, base::never));
+  }
 };
 
 /// Sets the event when its frame goes.
@@ -205,9 +219,7 @@ TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
 task<int> selects(causes& x) {
   auto one = spawn(waits_for_ever(x));
   auto other = spawn(hears_of_another(x));
-  // release. Pairs with the canceller.
-  x.selects.store(1, base::order::release);
-  base::futex_wake(&x.selects, 1);
+  x.let_cancel();
   static_cast<void>(co_await channel::select(one, other));
   co_return 1;
 }
@@ -217,9 +229,7 @@ TEST(cause_model, a_select_cancels_a_task_and_one_that_hears_of_its_end) {
     auto& x = e.make<causes>();
     start(e, x, 2, selects(x));
     e.thread("canceller", [&x] {
-      // acquire. Pairs with selects(): both tasks are there.
-      while (x.selects.load(base::order::acquire) == 0)
-        static_cast<void>(base::futex_wait(x.selects, 0, base::never));
+      x.wait_for_tasks();
       x.parent->cancel(cancel_reason::user);
     });
     e.finally([&x] {
@@ -227,6 +237,63 @@ TEST(cause_model, a_select_cancels_a_task_and_one_that_hears_of_its_end) {
       check(x.seen == 0, "neither sees that the other was cancelled with it");
     });
   });
+}
+
+// --- a set that another thread cancels while a task is spawned into it
+
+/// Checks at its end, when the set was cancelled for certain.
+struct hears_before_it_is_cancelled {
+  explicit hears_before_it_is_cancelled(causes& of) : x(of) {}
+  hears_before_it_is_cancelled(const hears_before_it_is_cancelled&) = delete;
+  hears_before_it_is_cancelled& operator=(const hears_before_it_is_cancelled&) = delete;
+  ~hears_before_it_is_cancelled() {
+    if (has_heard && this_task::cancel_requested()) ++x.seen;
+  }
+  causes& x;
+  bool has_heard = false;
+};
+task<void> comes_beside_a_cancellation(causes& x) {
+  hears_before_it_is_cancelled last(x);
+  co_await x.ended.wait();
+  last.has_heard = true;
+  co_await x.is_cancelled.wait();
+}
+/// Has begun when the set is cancelled: else its end would set no event.
+task<void> lets_cancel_and_waits(causes& x) {
+  const tells_its_end end(x.ended);
+  x.let_cancel();
+  co_await x.event();
+}
+task<int> spawns_beside_a_cancellation(causes& x) {
+  join_set<void> works;
+  x.set = &works;
+  works.spawn(lets_cancel_and_waits(x));
+  works.spawn(comes_beside_a_cancellation(x));
+  co_await x.is_cancelled.wait();
+  int ends = 0;
+  for (;;) {
+    const auto next = co_await works.next();
+    if (!next) break;
+    ++ends;
+  }
+  co_return ends;
+}
+
+TEST(cause_model, a_set_is_cancelled_while_a_task_comes_that_hears_of_the_end_of_another) {
+  const auto body = [](execution& e) {
+    auto& x = e.make<causes>();
+    start(e, x, 2, spawns_beside_a_cancellation(x));
+    e.thread("canceller", [&x] {
+      x.wait_for_tasks();
+      x.set->cancel_all();
+      x.is_cancelled.set();
+    });
+    e.finally([&x] {
+      check(end_of_parent(x) == 2, "both have ended");
+      check(x.seen == 0, "a task that is cancelled has seen no end of another");
+    });
+  };
+  expect_holds(by_priority("cause_set_spawn", 5'000), body);
 }
 
 }  // namespace
