@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 namespace rota::sched {
 
@@ -215,11 +216,13 @@ void worker::note_slice_for_injector() noexcept {
 }
 
 header* worker::choose() noexcept {
-  if (since_injector_ >= injector_is_due_after_) {
+  // A task of the injector may wake another one, which would displace the timer's from the slot.
+  if (!std::exchange(timer_is_next_, false) && since_injector_ >= injector_is_due_after_) {
     if (header* const entry = from_injector()) return entry;
   }
   if (header* const entry = from_lifo()) return entry;
   lifo_polls_ = 0;
+  timers_in_a_row_ = 0;
   if (!forks_.waiting.is_empty()) [[unlikely]]
     return choose_beside_forks();
   if (header* const entry = mine_.pop()) return entry;
@@ -298,10 +301,7 @@ header* worker::from_injector() noexcept {
 void worker::push_newest(header& task) noexcept {
   if (newest_goes_ == newest::first_to_slot) {
     newest_goes_ = newest::to_ring_told_later;
-    if (slot_.is_empty() && !base::chance()) {
-      static_cast<void>(slot_.put(task));
-      return;
-    }
+    if (!timer_is_next_ && timers_in_a_row_ < lifo_polls_in_a_row && !base::chance()) return push_first(task);
   }
   if (newest_goes_ == newest::to_ring_told_later) {
     push_last(task);
@@ -310,6 +310,14 @@ void worker::push_newest(header& task) noexcept {
   } else if (header* const displaced = slot_.put(task)) {
     push_ring(*displaced);
   }
+}
+
+/// A due timer's. It has one poll, even if the slot has had all of its own; what it displaces is the ring's.
+void worker::push_first(header& task) noexcept {
+  timer_is_next_ = true;
+  ++timers_in_a_row_;
+  lifo_polls_ = std::min(lifo_polls_, lifo_polls_in_a_row - 1);
+  if (header* const displaced = slot_.put(task)) push_last(*displaced);
 }
 
 void worker::push_ring(header& task) noexcept {

@@ -137,7 +137,7 @@ class alignas(base::cache_line) worker {
 
  private:
   /// Where a task that is woken now goes. What events bring is for all workers, and stands in its order. A timer is late already if it
-  /// fires between two tasks: the first task of such a look goes into the slot if that is empty, the others into the ring.
+  /// fires between two tasks: the first task of such a look goes into the slot, and displaces what is there; the others into the ring.
   enum class newest : std::uint8_t { to_slot, to_ring, to_ring_told_later, first_to_slot };
 
   /// Why the worker asks the driver now: it has polled as many tasks as may pass between two looks, or only the time slice has ended.
@@ -155,6 +155,7 @@ class alignas(base::cache_line) worker {
   void run(core::header& task) noexcept;
   [[nodiscard]] bool lost_role() const noexcept { return current() != this; }
 
+  void push_first(core::header& task) noexcept;
   [[nodiscard]] core::header* next_running() noexcept;
   [[nodiscard]] core::header* next_entry() noexcept;
   [[nodiscard]] core::header* choose() noexcept;
@@ -211,6 +212,7 @@ class alignas(base::cache_line) worker {
   std::uint32_t slice_of_driver_look_ = 0;
   std::uint32_t looks_left_out_ = 0;
   std::uint32_t lifo_polls_ = 0;
+  std::uint32_t timers_in_a_row_ = 0;  // that were put into the slot since the ring had its turn
   std::uint32_t forks_in_a_row_ = 0;
   std::uint32_t calls_heard_ = 0;  // by the fork deque, when forks were chosen last
   std::uint32_t polls_this_tick_ = 0;
@@ -218,7 +220,8 @@ class alignas(base::cache_line) worker {
   std::uint64_t stamp_of_neighbour_ = 0;  // its poll, when it was chosen
   bool searching_ = false;
   newest newest_goes_ = newest::to_slot;
-  bool owes_look_ = false;  // something went into the ring, and nobody was told
+  bool owes_look_ = false;      // something went into the ring, and nobody was told
+  bool timer_is_next_ = false;  // the slot's task is a due timer's
   bool just_woken_ = false;
   bool books_closed_ = false;
 };

@@ -34,10 +34,16 @@ testing::options hurried(std::string_view name) {
 /// Blocks its thread until `whole` callers have come: so each needs a thread of its own.
 struct gathering {
   explicit gathering(std::uint32_t n) : whole(n) {}
-  void arrive_and_block() {
+  /// Returns how many have come.
+  std::uint32_t arrive() {
     // acq_rel. What the test counts.
-    std::uint32_t seen = come.fetch_add(1, base::order::acq_rel) + 1;
+    const std::uint32_t seen = come.fetch_add(1, base::order::acq_rel) + 1;
     if (seen == whole) static_cast<void>(base::futex_wake(&come, 100));
+    return seen;
+  }
+  void arrive_and_block() { wait_for_all(arrive()); }
+  /// `seen`: how many have come, as the caller knows.
+  void wait_for_all(std::uint32_t seen = 0) {
     while (seen < whole) {
       static_cast<void>(base::futex_wait(come, seen, base::never));
       // acquire. As above.
@@ -285,6 +291,40 @@ void a_look_at_the_driver_before_a_long_poll(execution& e) {
 TEST(worker_model, a_look_at_the_driver_leaves_a_poller_behind) {
   expect_holds(exhaustive("worker_look_dfs", 1), a_look_at_the_driver_before_a_long_poll);
   expect_holds(hurried("worker_look"), a_look_at_the_driver_before_a_long_poll);
+}
+
+task<> arrive(gathering& all) {
+  all.arrive();
+  co_return;
+}
+task<> sleep_and_arrive(gathering& all) {
+  co_await sleep_for(std::chrono::milliseconds(1));
+  all.arrive();
+}
+
+/// Fills the slot when the timer of another task is due, and so is a look at the timers.
+task<> fill_the_slot_beside_a_timer(house& h, gathering& all) {
+  core::spawn_on(h.tasks, sleep_and_arrive(all)).detach();
+  co_await yield();
+  const base::time_point due = base::now() + std::chrono::milliseconds(2);
+  base::atomic<std::uint32_t> nothing{0};
+  while (base::now() < due) static_cast<void>(base::futex_wait(nothing, 0, due));
+  core::spawn_on(h.tasks, arrive(all)).detach();
+  h.tasks.begin_slice();
+}
+
+TEST(worker_model, a_task_that_a_timer_displaces_runs_later) {
+  const auto body = [](execution& e) {
+    house& h = furnish(e, 1);
+    auto& all = e.make<gathering>(2U);
+    e.thread("main", [&] {
+      core::spawn_on(h.tasks, fill_the_slot_beside_a_timer(h, all)).detach();
+      all.wait_for_all();
+      h.shut_down();
+    });
+  };
+  expect_holds(exhaustive("worker_displaced_dfs", 1), body);
+  expect_holds(hurried("worker_displaced"), body);
 }
 
 task<int> number(int n) { co_return n; }

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -303,39 +304,95 @@ task<> note_and_spawn(stage& s, script& book, std::string what, std::string chil
   co_return;
 }
 
-/// Three timers are due at the look after 61 polls, when 44 tasks are left in the ring. `fills_slot`: the last of the 61 does.
-script three_timers_beside_a_ring(bool fills_slot) {
-  constexpr int others = 100;
-  constexpr int before_look = static_cast<int>(polls_between_driver_looks) - 5;
+// Each link spawns the next, which goes to the LIFO slot.
+task<> link(stage& s, script& book, int left) {
+  book.push_back("link");
+  if (left > 0) s.spawn(link(s, book, left - 1));
+  co_return;
+}
+
+/// Makes the next look due, and the injector: its task fills the slot.
+task<> begin_slice_and_inject(stage& s, script& book) {
+  book.push_back("ring");
+  s.inject(note_and_spawn(s, book, "injector", "slot"));
+  s.tasks.begin_slice();
+  co_return;
+}
+
+constexpr int tasks_before_look = static_cast<int>(polls_between_driver_looks) - 5;
+
+/// Three timers are due at the look after 61 polls, beside 100 tasks in the ring. `special` is the one at `place`, from 1.
+template <class F>
+script three_timers_beside_a_ring(int place, F special) {
   script book;
   stage s(1);
   for (const char* which : {"first", "second", "third"}) s.spawn_as(0, note_after(1ms, book, which));
   s.spawn_as(0, pass_time(s, 2ms));
-  for (int i = 1; i <= others; ++i) {
-    const bool fills = fills_slot && i == before_look;
-    fills ? s.spawn_as(0, note_and_spawn(s, book, "ring", "slot")) : s.spawn_as(0, note(book, "ring"));
-  }
+  for (int i = 1; i <= 100; ++i) s.spawn_as(0, i == place ? special(s, book) : note(book, "ring"));
   s.spawn_as(0, nothing());  // runs before all of them
   s.when_idle = [&] { s.finish(); };
   s.play();
   return book;
 }
 
-TEST(scripted_run, the_first_timer_of_a_look_goes_before_the_ring_and_the_others_behind_it) {
-  script expected(56, "ring");
-  expected.emplace_back("first");
-  expected.insert(expected.end(), 44, "ring");
-  expected.emplace_back("second");
-  expected.emplace_back("third");
-  EXPECT_EQ(three_timers_beside_a_ring(false), expected);
+script ring_of(int count) { return script(static_cast<std::size_t>(count), "ring"); }
+script words(std::initializer_list<const char*> all) { return script(all.begin(), all.end()); }
+script operator+(script all, const script& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
-TEST(scripted_run, a_timer_goes_behind_the_ring_when_the_slot_is_taken) {
-  script expected(56, "ring");
-  expected.emplace_back("slot");
-  expected.insert(expected.end(), 44, "ring");
-  for (const char* which : {"first", "second", "third"}) expected.emplace_back(which);
-  EXPECT_EQ(three_timers_beside_a_ring(true), expected);
+TEST(scripted_run, the_first_timer_of_a_look_goes_before_the_ring_and_the_others_behind_it) {
+  const auto book = three_timers_beside_a_ring(1, [](stage&, script& to) { return note(to, "ring"); });
+  EXPECT_EQ(book, ring_of(56) + words({"first"}) + ring_of(44) + words({"second", "third"}));
+}
+
+TEST(scripted_run, a_timer_displaces_the_task_in_the_slot) {
+  const auto book = three_timers_beside_a_ring(
+      tasks_before_look, [](stage& s, script& to) { return note_and_spawn(s, to, "ring", "slot"); });
+  EXPECT_EQ(book, ring_of(56) + words({"first"}) + ring_of(44) + words({"slot", "second", "third"}));
+}
+
+TEST(scripted_run, a_timer_runs_next_when_the_slot_has_had_its_polls) {
+  const auto book =
+      three_timers_beside_a_ring(tasks_before_look - 3, [](stage& s, script& to) { return link(s, to, 4); });
+  const script four_polls(4, "link");
+  EXPECT_EQ(book,
+            ring_of(52) + four_polls + words({"first"}) + ring_of(47) + words({"link", "second", "third"}));
+}
+
+TEST(scripted_run, a_timer_runs_before_a_task_of_the_injector_that_fills_the_slot) {
+  const auto book =
+      three_timers_beside_a_ring(10, [](stage& s, script& to) { return begin_slice_and_inject(s, to); });
+  EXPECT_EQ(book,
+            ring_of(10) + words({"first", "injector", "slot"}) + ring_of(90) + words({"second", "third"}));
+}
+
+task<> make_timers_due(stage& s, script& book) {
+  book.push_back("ring");
+  s.pass(2ms);
+  s.tasks.begin_slice();
+  s.has_event = true;
+  co_return;
+}
+
+// After the 128th poll there are two looks: one by time, one before the next 128. Each brings a timer.
+TEST(scripted_run, a_timer_does_not_displace_an_earlier_one_that_was_not_polled) {
+  script book;
+  int events = 0;
+  stage s(1);
+  s.on_event = [&] {
+    s.has_event = ++events == 1;
+    if (events == 2) s.pass(2ms);
+  };
+  s.spawn_as(0, note_after(1ms, book, "first"));
+  s.spawn_as(0, note_after(3ms, book, "second"));
+  for (int i = 1; i <= 130; ++i) s.spawn_as(0, i == 125 ? make_timers_due(s, book) : note(book, "ring"));
+  s.spawn_as(0, nothing());  // runs before all of them
+  s.when_idle = [&] { s.finish(); };
+  s.play();
+  EXPECT_EQ(events, 2);
+  EXPECT_EQ(book, ring_of(125) + words({"first"}) + ring_of(5) + words({"second"}));
 }
 
 // The other worker has lost its processor; this one has an event at each look at the driver, and never searches.
@@ -399,13 +456,6 @@ TEST(scripted_run, what_events_wake_is_for_all) {
   s.when_idle = [&] { s.finish(); };
   s.play();
   EXPECT_EQ(order, (script{"first", "second", "third"}));
-}
-
-// Each link spawns the next, which goes to the LIFO slot.
-task<> link(stage& s, script& book, int left) {
-  book.push_back("link");
-  if (left > 0) s.spawn(link(s, book, left - 1));
-  co_return;
 }
 
 TEST(scripted_run, three_polls_of_the_lifo_slot_and_then_it_is_flushed) {
@@ -690,6 +740,17 @@ task<> sleep_and_compute(stage& s, const bool& over) {
   }
 }
 
+/// The same, and fills the slot each time.
+task<> sleep_and_spawn(stage& s, const bool& over) {
+  bool goes_on = true;
+  while (goes_on) {
+    co_await sleep_for(1ms);
+    s.pass_watched(10ms);
+    s.spawn(nothing());
+    goes_on = !over;
+  }
+}
+
 task<> inject_again(stage& s, const bool& over) {
   s.pass_watched(10ms);
   if (!over) s.inject(inject_again(s, over));
@@ -703,19 +764,30 @@ task<> count_down(stage& s, int& left, bool& over) {
   s.finish();
 }
 
-// Each look brings a timer that is due, and the injector is never empty.
-TEST(scripted_run, the_ring_has_its_turn_beside_timers_that_are_always_due_and_a_full_injector) {
+/// Polls until 20 tasks of the ring have run. Each look brings a timer that is due, and the injector is never empty.
+std::uint64_t polls_beside_timers(task<> (*timer)(stage& s, const bool& over)) {
   constexpr int in_the_ring = 20;
   int left = in_the_ring;
   bool over = false;
   stage s(1);
-  for (int i = 0; i < 3; ++i) s.spawn_as(0, sleep_and_compute(s, over));
+  for (int i = 0; i < 3; ++i) s.spawn_as(0, timer(s, over));
   for (int i = 0; i < in_the_ring; ++i) s.spawn_as(0, count_down(s, left, over));
   for (int i = 0; i < 3; ++i) s.inject(inject_again(s, over));
   s.play();
-  print("polls until 20 tasks of the ring have run beside both", s.counts().polled.read());
   EXPECT_EQ(left, 0);
-  EXPECT_LE(s.counts().polled.read(), 4U * in_the_ring);
+  return s.counts().polled.read();
+}
+
+TEST(scripted_run, the_ring_has_its_turn_beside_timers_that_are_always_due_and_a_full_injector) {
+  const std::uint64_t polls = polls_beside_timers(sleep_and_compute);
+  print("polls until 20 tasks of the ring have run beside both", polls);
+  EXPECT_LE(polls, 4U * 20);
+}
+
+TEST(scripted_run, the_ring_has_its_turn_beside_timers_whose_tasks_fill_the_slot) {
+  const std::uint64_t polls = polls_beside_timers(sleep_and_spawn);
+  print("the same, and each timer's task fills the slot", polls);
+  EXPECT_LE(polls, 8U * 20);
 }
 
 // ---- what is prepared for the kernel
