@@ -1,6 +1,7 @@
 // rota's own reasons for failure. What the operating system says stays what it is: std::generic_category.
 #pragma once
 
+#include <source_location>
 #include <system_error>
 
 #include <rota/cancel_reason.hpp>
@@ -36,11 +37,18 @@ enum class errc : int {
 /// What rota throws where throwing is right. `code()` is one of errc.
 class ROTA_API error : public std::system_error {
  public:
-  explicit error(errc e) : std::system_error(make_error_code(e)) {}
-  error(errc e, const char* what) : std::system_error(make_error_code(e), what) {}
+  explicit error(errc e);
+  error(errc e, const char* what);
   error(const error&) = default;
   error& operator=(const error&) = default;
   ~error() override;
+
+  /// The co_await of the program that has thrown it. If a plain call has thrown it: the last co_await before that in the same task. line()
+  /// is 0 if no task of a runtime ran there, or it had not awaited anything.
+  [[nodiscard]] std::source_location where() const noexcept { return where_; }
+
+ private:
+  std::source_location where_;
 };
 
 /// Thrown to whoever awaits a task that was cancelled. Never thrown inside of the cancelled task itself.

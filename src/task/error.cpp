@@ -1,3 +1,5 @@
+#include "task/header.hpp"
+
 #include <rota/error.hpp>
 #include <rota/outcome.hpp>
 
@@ -35,7 +37,16 @@ class category final : public std::error_category {
   }
 };
 
+/// Of the task whose strand runs here, which may be a child in its place: that has awaited nothing yet.
+std::source_location site_here() noexcept {
+  const core::header* const me = core::task_around();
+  return me == nullptr ? std::source_location() : core::site_of(*me);
+}
+
 }  // namespace
+
+error::error(errc e) : std::system_error(make_error_code(e)), where_(site_here()) {}
+error::error(errc e, const char* what) : std::system_error(make_error_code(e), what), where_(site_here()) {}
 
 const std::error_category& error_category() noexcept {
   static const category instance;

@@ -261,6 +261,52 @@ TEST(regress_await_site, an_unhandled_exception_is_reported_with_it) {
       << reported;
 }
 
+/// What an error says, and the line of the co_await that threw it.
+struct said {
+  std::source_location where;
+  unsigned expected = 0;
+};
+task<said> awaits_a_cancelled_task() {
+  auto work = spawn([]() -> task<> { co_await sleep_for(1h); });
+  work.cancel();
+  said of;
+  try {
+    of.expected = __LINE__ + 1;
+    co_await work;
+  } catch (const error& e) {
+    of.where = e.where();
+  }
+  co_return of;
+}
+task<said> runs_in_a_closed_strand() {
+  sync::strand turns;
+  co_await turns.join();
+  said of;
+  try {
+    of.expected = __LINE__ + 1;
+    co_await turns.run([] {});
+  } catch (const error& e) {
+    of.where = e.where();
+  }
+  co_return of;
+}
+
+TEST(regress_await_site, an_error_says_which_co_await_has_thrown_it) {
+  runtime rt(with_workers(1));
+  for (const auto awaits : {awaits_a_cancelled_task, runs_in_a_closed_strand}) {
+    for (const said& of : {rt.block_on(awaits()), rt.spawn(awaits()).join()}) {
+      EXPECT_EQ(of.where.line(), of.expected);
+      EXPECT_NE(std::string_view(of.where.file_name()).find("regress_await_site_test.cpp"),
+                std::string_view::npos);
+    }
+  }
+}
+
+TEST(regress_await_site, an_error_that_no_task_throws_has_no_line) {
+  EXPECT_EQ(error(errc::closed).where().line(), 0U);
+  EXPECT_EQ(cancelled_error(cancel_reason::user).where().line(), 0U);
+}
+
 /// A coroutine of rota's that is a task itself has no co_await of the program around it.
 TEST(regress_await_site, a_task_of_the_librarys_own_is_named_without_the_build_path) {
   stage on;
