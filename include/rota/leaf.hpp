@@ -8,6 +8,9 @@
 #include <rota/detail/activation.hpp>
 #include <rota/waker.hpp>
 
+namespace rota::core {
+class unwinder;
+}
 namespace rota::channel::detail {
 class select_core;
 }
@@ -81,8 +84,8 @@ class ROTA_API leaf {
   virtual const void* check_beside();
   /// It was started beside others, and one of these was faster: takes the wait back, at once; what was waited for goes on.
   virtual void lose() noexcept;
-  /// It was, or was to be, started beside others, and all of them are cancelled, one after the other. Each of them hears of it first, and
-  /// tells what it waits for.
+  /// Called before try_cancel(). The leaf is about to be cancelled, and so are others, one after the other: children of the scopes around
+  /// it, or what it was, or was to be, started beside. Each of them hears of it first, and tells the task that it waits for.
   virtual void announce_cancel() noexcept;
   /// Then this. True: it must be cancelled, even if it was not started yet.
   virtual bool begin_cancel(cancel_reason reason) noexcept;
@@ -115,6 +118,7 @@ class ROTA_API leaf {
 
  private:
   friend class channel::detail::select_core;
+  friend class core::unwinder;
 
   /// within_budget() counts the operation itself, and one more is left: the next leaf tries nothing, and lets others go first.
   static constexpr unsigned char least_left = 2;

@@ -153,16 +153,20 @@ cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
   // Of the case that has won only an end is left behind; the others have lost already.
   if (phase_ == phase::won && winner_ != none) started_ |= bit(winner_);
   for (std::size_t i = 0; i < cases_.size(); ++i) {
-    if (cases_[i] == nullptr) continue;
-    // A case behind the one that has won was not started.
-    at(i).bind(task());
-    at(i).announce_cancel();
-  }
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
     if (cases_[i] != nullptr && at(i).begin_cancel(reason)) started_ |= bit(i);
   }
   phase_ = phase::ends;
   return end_cases() ? cancel_progress::ended : cancel_progress::pending;
+}
+
+/// Comes before try_cancel().
+void select_core::announce_cancel() noexcept {
+  for (leaf* const each : cases_) {
+    if (each == nullptr) continue;
+    // A case behind the one that has won was not started.
+    each->bind(task());
+    each->announce_cancel();
+  }
 }
 
 bool select_core::cancel_ended() noexcept { return end_cases(); }

@@ -92,6 +92,11 @@ void brood::stop(cancel_reason reason) noexcept {
   cancel_all(reason);
 }
 
+void brood::announce_stop() noexcept {
+  const base::lock_guard lock(mutex_);
+  fresh_.for_each(announce_cancel);
+}
+
 /// A few at a time, since B1 forbids to cancel under the lock. Nobody is added meanwhile, so it ends.
 void brood::cancel_all(cancel_reason reason) noexcept {
   constexpr unsigned most = 16;

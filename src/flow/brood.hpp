@@ -49,6 +49,8 @@ class brood final : public family {
   /// was cancelled.
   header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void stop(cancel_reason reason) noexcept;
+  /// stop() follows, after others were told as well.
+  void announce_stop() noexcept;
   [[nodiscard]] std::size_t size() const noexcept {
     // relaxed. A number to look at.
     return live_.load(base::order::relaxed);

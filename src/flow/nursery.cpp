@@ -40,6 +40,8 @@ scope_region::scope_region(brood& children, promise_base& frame) noexcept
 
 bool scope_region::passed() noexcept { return in_body_ && children_->has_failed(); }
 
+void scope_region::announce_unwind() noexcept { children_->announce_stop(); }
+
 void scope_region::on_unwind(cancel_reason reason) noexcept {
   children_->expect_end();
   children_->stop(reason);
@@ -58,6 +60,8 @@ cancel_progress brood_leaf::try_cancel(cancel_reason reason) noexcept {
   children_->stop(reason);
   return cancel_ended() ? cancel_progress::ended : cancel_progress::pending;
 }
+
+void brood_leaf::announce_cancel() noexcept { children_->announce_stop(); }
 
 bool brood_leaf::cancel_ended() noexcept { return children_->all_ended(); }
 

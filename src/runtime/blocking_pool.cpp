@@ -2,6 +2,8 @@
 
 #include "base/thread.hpp"
 #include "task/harness.hpp"
+#include "task/unhandled.hpp"
+#include "task/unwinder.hpp"
 
 #include <rota/spawn.hpp>
 
@@ -47,7 +49,11 @@ const core::scheduler_ops blocking_pool::ops_table{
         [](core::scheduler& s, header& task) noexcept {
           task.birth = of(s).tasks_.newborn().note_foreign(task.id, task.label.site());
         },
-    .ended = [](core::scheduler&, header& task, bool) noexcept { note_over(task); },
+    .ended =
+        [](core::scheduler&, header& task, bool cancelled) noexcept {
+          if (!cancelled) end_for_its_cause(task);
+          note_over(task);
+        },
     .unhandled =
         [](core::scheduler& s, header& task, std::exception_ptr what) noexcept {
           const sched::surroundings& around = of(s).tasks_.around;
@@ -319,6 +325,15 @@ crew_client::on_run blocking_pool::run_closure(seat& here, header& task) noexcep
 
 blocking_pool::turn* blocking_pool::turn_here() noexcept {
   return static_cast<turn*>(base::this_thread_locals().closure);
+}
+
+/// A closure cannot suspend. So a blocking join in it throws `cancelled_error` when what it waits for was cancelled. If the cause of that
+/// holds for the closure, too, it has not failed.
+void blocking_pool::end_for_its_cause(header& task) noexcept {
+  const std::exception_ptr thrown = task.result().exception(&task);
+  if (thrown == nullptr || !core::is_cancellation(thrown)) return;
+  const cancel_reason why = core::unwinder::reason_now(task);
+  if (why != cancel_reason::none) task.result().set_cancelled(&task, why);
 }
 
 /// On the thread that has run it, before its end can be seen. One that was cancelled before it began, or that its caller runs, has no turn

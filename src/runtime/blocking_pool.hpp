@@ -115,6 +115,7 @@ class blocking_pool final : public core::scheduler, public pool::detail::crew_cl
   void call(core::header& task) noexcept;
   on_run run_closure(pool::detail::seat& here, core::header& task) noexcept;
   [[nodiscard]] static turn* turn_here() noexcept;
+  static void end_for_its_cause(core::header& task) noexcept;
   static void note_over(const core::header& task) noexcept;
   void end(turn& now) noexcept;
   void play(sched::worker& role) noexcept;

@@ -22,6 +22,7 @@ const core::wait_rules barrier::rules{
         [](void* at, wait_section& section, wait_node& me) noexcept { return self(at).join(section, me); },
     .leave = [](void* at, wait_section&, wait_node& me) noexcept { self(at).leave(me); },
     .pass_on = [](void*, wait_node& me) noexcept { me.kind |= passed; },
+    .is_end = core::always_an_end,
 };
 
 const core::wait_rules barrier::passing_rules{
@@ -35,6 +36,7 @@ const core::wait_rules barrier::passing_rules{
         },
     .leave = [](void*, wait_section&, wait_node&) noexcept {},
     .pass_on = [](void*, wait_node&) noexcept {},
+    .is_end = core::always_an_end,
 };
 
 barrier::barrier(count participants) : word_(pack({0, participants, 0})) {

@@ -147,6 +147,7 @@ std::expected<void, timed_out> condition_variable::block(const mutex::guard& hel
 bool condition_variable::wait_base::start() {
   // Awaited again, it begins anew.
   has_waited_ = done_ = untried_ = false;
+  me_.kind = static_cast<unsigned char>(place::moved);  // it has no notification
   thrown_ = nullptr;
   if (task().budget <= 1) [[unlikely]] {
     untried_ = true;

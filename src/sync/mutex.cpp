@@ -20,6 +20,7 @@ const core::wait_rules mutex::rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void* of, wait_section& section, wait_node& me) noexcept { self(of).leave(section, me); },
     .pass_on = [](void* of, wait_node&) noexcept { self(of).unlock(); },
+    .is_end = core::always_an_end,
 };
 
 on_join mutex::join(wait_section& section, wait_node& me) noexcept {

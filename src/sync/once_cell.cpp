@@ -16,6 +16,7 @@ const wait_rules once_core::look_rules{
                wait_node& me) noexcept { return self(of).join(section, me, false); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
     .pass_on = [](void*, wait_node&) noexcept {},
+    .is_end = always_an_end,
 };
 
 const wait_rules once_core::claim_rules{
@@ -29,6 +30,7 @@ const wait_rules once_core::claim_rules{
         [](void* of, wait_node& me) noexcept {
           if (has_claim(me)) self(of).abandon();
         },
+    .is_end = always_an_end,
 };
 
 std::expected<void, sync::set_refusal> once_core::try_claim() noexcept {

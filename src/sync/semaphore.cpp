@@ -29,6 +29,7 @@ const core::wait_rules semaphore::rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me); },
     .leave = [](void* of, wait_section& section, wait_node& me) noexcept { self(of).serve(section, me.got); },
     .pass_on = [](void* of, wait_node& me) noexcept { self(of).give_back(me.wanted); },
+    .is_end = core::always_an_end,
 };
 
 semaphore::semaphore(count permits) : word_(permits) {

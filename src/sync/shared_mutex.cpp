@@ -20,6 +20,7 @@ const core::wait_rules shared_mutex::lock_rules{
                wait_node& me) noexcept { return self(of).join(section, me, who::writer); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
     .pass_on = [](void* of, wait_node&) noexcept { self(of).unlock(); },
+    .is_end = core::always_an_end,
 };
 
 const core::wait_rules shared_mutex::shared_rules{
@@ -30,6 +31,7 @@ const core::wait_rules shared_mutex::shared_rules{
                wait_node& me) noexcept { return self(of).join(section, me, who::reader); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).leave(section); },
     .pass_on = [](void* of, wait_node&) noexcept { self(of).unlock_shared(); },
+    .is_end = core::always_an_end,
 };
 
 on_join shared_mutex::join(wait_section& section, wait_node& me, who kind) noexcept {

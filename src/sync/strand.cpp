@@ -28,6 +28,7 @@ const wait_rules turn_line::enter_rules{
         [](void* of, wait_section& section, wait_node& me) noexcept { return self(of).join(section, me, 0); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).give_up(section); },
     .pass_on = [](void* of, wait_node&) noexcept { self(of).give_back(); },
+    .is_end = always_an_end,
 };
 
 const wait_rules turn_line::finish_rules{
@@ -38,6 +39,7 @@ const wait_rules turn_line::finish_rules{
                wait_node& me) noexcept { return self(of).join(section, me, closed); },
     .leave = [](void* of, wait_section& section, wait_node&) noexcept { self(of).give_up(section); },
     .pass_on = [](void* of, wait_node&) noexcept { self(of).give_back(); },
+    .is_end = always_an_end,
 };
 
 /// `also` is set with it: `closed`, by who comes last, and is no hindrance to that one.

@@ -64,6 +64,16 @@ void unwinder::catch_up(header& task) noexcept {
   if (task.regions != nullptr) note_limits(task);
 }
 
+cancel_reason unwinder::reason_now(header& task) noexcept {
+  if (task.deadline.get() != base::never) task.owner->passed->note(timing::now_for(task));
+  catch_up(task);
+  if (standing_of(task) == standing::free) return cancel_reason::none;
+  // relaxed. Written before the word's transition.
+  const cancel_reason why = task.reason.load(base::order::relaxed);
+  // It was only announced yet: by a shutdown, or by a task that is being unwound, which hears no reason.
+  return why == cancel_reason::none ? cancel_reason::shutdown : why;
+}
+
 /// A child of a scope ends with its parent, and that with its own. A shield of one of them holds the deadline off from all inside, until the
 /// shield's limit has passed.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
@@ -206,11 +216,14 @@ bool unwinder::has_passed_deadline(const header& task) noexcept {
 verdict unwinder::begin(header& task, region* target, cancel_reason reason) noexcept {
   static_cast<void>(task.word.begin_unwind());
   set_target(task, target);
+  leaf* const waiting = task.waiting.get();
+  // All that this cancels may see each other's ends, so all are told first.
+  for (region* r = task.regions; r != target; r = r->outer_) r->announce_unwind();
+  if (waiting != nullptr) waiting->announce_cancel();
   for (region* r = task.regions; r != target; r = r->outer_) {
     r->reason_ = reason;
     r->on_unwind(reason);
   }
-  leaf* const waiting = task.waiting.get();
   if (waiting != nullptr && waiting->try_cancel(reason) == cancel_progress::pending &&
       !waiting->cancel_ended()) {
     return verdict::wait;

@@ -58,6 +58,8 @@ class unwinder {
 
   /// Would a suspension be delivered a cancellation now? The task runs on this thread.
   static bool is_due(header& task) noexcept;
+  /// A function that cannot suspend has ended, since what it waited for was cancelled. Returns why its task is cancelled, too; none: it is not.
+  static cancel_reason reason_now(header& task) noexcept;
   /// A deadline around this place has passed.
   static bool has_passed_deadline(const header& task) noexcept;
 

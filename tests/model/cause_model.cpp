@@ -9,6 +9,7 @@
 #include <rota/scope.hpp>
 #include <rota/spawn.hpp>
 #include <rota/sync/event.hpp>
+#include <rota/sync/semaphore.hpp>
 #include <rota/time.hpp>
 #include <rota/when.hpp>
 
@@ -27,6 +28,7 @@ constexpr base::nanoseconds limit = 10ms;
 
 struct causes : household {
   sync::event ended;
+  sync::semaphore permits{0};
   base::atomic<int> is_over{0};
   base::atomic<std::uint32_t> is_ready{0};
   join_set<void>* set = nullptr;
@@ -47,17 +49,20 @@ struct causes : household {
   }
 };
 
-/// Sets the event when its frame goes.
+/// Sets the event, and releases a permit, when its frame goes.
 struct tells_its_end {
-  explicit tells_its_end(sync::event& which) : of(which) {}
+  explicit tells_its_end(causes& which) : of(which) {}
   tells_its_end(const tells_its_end&) = delete;
   tells_its_end& operator=(const tells_its_end&) = delete;
-  ~tells_its_end() { of.set(); }
-  sync::event& of;
+  ~tells_its_end() {
+    of.ended.set();
+    of.permits.release();
+  }
+  causes& of;
 };
 task<void> waits_for_ever(causes& x) {
   const guard here(&x.guards);
-  const tells_its_end end(x.ended);
+  const tells_its_end end(x);
   co_await x.event();
 }
 
@@ -77,6 +82,12 @@ task<void> waits_for_what_the_end_sets(causes& x) {
   auto work = spawn(waits_for_ever(x));
   ++x.spawned;
   co_await x.ended.wait();
+  ++x.seen;
+}
+task<void> waits_for_a_permit_of_its_end(causes& x) {
+  auto work = spawn(waits_for_ever(x));
+  ++x.spawned;
+  static_cast<void>(co_await x.permits.acquire());
   ++x.seen;
 }
 task<void> takes_the_next_of_a_set(causes& x) {
@@ -161,6 +172,10 @@ TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_end_it_hears_of) {
   expect_late("cause_event", waits_for_what_the_end_sets, 1);
 }
 
+TEST(cause_model, a_deadline_of_a_task_and_of_the_one_whose_permit_it_waits_for) {
+  expect_late("cause_permit", waits_for_a_permit_of_its_end, 1);
+}
+
 TEST(cause_model, a_deadline_of_a_task_and_of_one_in_its_set) {
   expect_late("cause_set", takes_the_next_of_a_set, 1);
 }
@@ -214,6 +229,57 @@ TEST(cause_model, a_scope_cancels_a_child_and_one_that_hears_of_its_end) {
   expect_unseen("cause_scope_event", false);
 }
 
+// --- scopes inside of each other
+
+task<void> fails(causes& /*x*/) {
+  throw 7;
+  co_return;
+}
+task<void> has_a_scope_in_a_scope(causes& x) {
+  const auto inner = [&x](scope& children) -> task<> {
+    children.fork(waits_for_ever, std::ref(x));
+    x.let_cancel();
+    co_await x.event();
+  };
+  const auto outer = [&x, &inner](scope& children) -> task<> {
+    children.fork(hears_of_another, std::ref(x));
+    co_await with_scope(inner);
+  };
+  co_await with_scope(outer);
+}
+/// The unwinding ends in this task: its word says nothing of a cancellation.
+task<int> fails_around_two_scopes(causes& x) {
+  const auto body = [&x](scope& children) -> task<> {
+    children.fork(fails, std::ref(x));
+    co_await has_a_scope_in_a_scope(x);
+  };
+  try {
+    co_await with_scope(body);
+  } catch (int) {
+    co_return 1;
+  }
+  co_return 0;
+}
+
+TEST(cause_model, a_scope_fails_and_the_children_of_two_scopes_inside_are_cancelled) {
+  expect_holds_everywhere(
+      "cause_inner_scopes",
+      [](execution& e) {
+        auto& x = e.make<causes>();
+        start(e, x, 2, fails_around_two_scopes(x));
+        e.finally([&x] {
+          check(end_of_parent(x) == 1, "the failure is reported");
+          check(x.seen == 0, "no child sees that another was cancelled with it");
+        });
+      },
+      1);
+}
+
+task<int> waits_in_two_scopes(causes& x) {
+  co_await has_a_scope_in_a_scope(x);
+  co_return 1;
+}
+
 // --- a task that is cancelled in a select
 
 task<int> selects(causes& x) {
@@ -224,19 +290,30 @@ task<int> selects(causes& x) {
   co_return 1;
 }
 
+void expect_unseen_from_outside(std::string_view name, task<int> (*waits)(causes&), unsigned bound = 2) {
+  expect_holds_everywhere(
+      name,
+      [waits](execution& e) {
+        auto& x = e.make<causes>();
+        start(e, x, 2, waits(x));
+        e.thread("canceller", [&x] {
+          x.wait_for_tasks();
+          x.parent->cancel(cancel_reason::user);
+        });
+        e.finally([&x] {
+          check(end_of_parent(x) == -1, "it was cancelled");
+          check(x.seen == 0, "none sees that another was cancelled with it");
+        });
+      },
+      bound);
+}
+
 TEST(cause_model, a_select_cancels_a_task_and_one_that_hears_of_its_end) {
-  expect_holds_everywhere("cause_select", [](execution& e) {
-    auto& x = e.make<causes>();
-    start(e, x, 2, selects(x));
-    e.thread("canceller", [&x] {
-      x.wait_for_tasks();
-      x.parent->cancel(cancel_reason::user);
-    });
-    e.finally([&x] {
-      check(end_of_parent(x) == -1, "it was cancelled");
-      check(x.seen == 0, "neither sees that the other was cancelled with it");
-    });
-  });
+  expect_unseen_from_outside("cause_select", selects);
+}
+
+TEST(cause_model, a_task_is_cancelled_with_the_children_of_two_scopes) {
+  expect_unseen_from_outside("cause_two_scopes", waits_in_two_scopes, 1);
 }
 
 // --- a set that another thread cancels while a task is spawned into it
@@ -260,7 +337,7 @@ task<void> comes_beside_a_cancellation(causes& x) {
 }
 /// Has begun when the set is cancelled: else its end would set no event.
 task<void> lets_cancel_and_waits(causes& x) {
-  const tells_its_end end(x.ended);
+  const tells_its_end end(x);
   x.let_cancel();
   co_await x.event();
 }

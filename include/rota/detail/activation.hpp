@@ -132,6 +132,8 @@ class ROTA_API region {
   [[nodiscard]] virtual bool passed() noexcept { return false; }
   /// It has not, and the task is about to wait: sees to it that the task is woken when it has.
   virtual void watch() noexcept {}
+  /// The task is about to begin to unwind through this region, and perhaps through others: tells those that will be cancelled.
+  virtual void announce_unwind() noexcept {}
   /// The task begins to unwind through this region.
   virtual void on_unwind(cancel_reason /*reason*/) noexcept {}
   /// The frames inside are about to be destroyed. False: somebody still uses them, and will wake the task.

@@ -100,6 +100,7 @@ class ROTA_API fork_group : public leaf, public family {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  void announce_cancel() noexcept final { announce_to_tasks(); }
   [[nodiscard]] bool cancel_ended() noexcept final;
   [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] bool starts_tasks() const noexcept final { return true; }

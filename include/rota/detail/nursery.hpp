@@ -70,6 +70,7 @@ class ROTA_API scope_region final : public region {
   ~scope_region() = default;
 
   [[nodiscard]] bool passed() noexcept override;
+  void announce_unwind() noexcept override;
   void on_unwind(cancel_reason reason) noexcept override;
   [[nodiscard]] bool may_unwind() noexcept override;
 
@@ -87,6 +88,7 @@ class ROTA_API brood_leaf : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  void announce_cancel() noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final;
   [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "children"; }

@@ -40,6 +40,7 @@ class ROTA_API select_core : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
+  void announce_cancel() noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final;
   [[nodiscard]] bool is_discardable() noexcept final;
   [[nodiscard]] const char* what() const noexcept final { return "select"; }

@@ -146,6 +146,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API place_leaf final : public leaf {
   [[nodiscard]] bool is_ready() noexcept override;
   /// The place is given up by its own end.
   cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
+  /// The turn goes to the next in line with the place.
+  [[nodiscard]] bool is_discardable() noexcept override { return true; }
   [[nodiscard]] const char* what() const noexcept override { return "strand post"; }
   [[nodiscard]] turn await_resume() noexcept;
 

@@ -56,6 +56,7 @@ class ROTA_API wait_leaf : public leaf {
     if (!task().may_have_to_stop()) [[likely]]
       return true;
     attempt_ = attempt::granted;
+    ++task().budget;  // suspend_in() counts it
     return false;
   }
 

@@ -172,6 +172,8 @@ class ROTA_API condition_variable::wait_base : public leaf {
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final { return has_mutex(); }
+  /// The notification goes to the next one. An exception of the predicate would be lost.
+  [[nodiscard]] bool is_discardable() noexcept final { return thrown_ == nullptr; }
   [[nodiscard]] const char* what() const noexcept final { return "condition_variable wait"; }
 
  protected:

@@ -212,7 +212,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API semaphore::acquire_leaf final : public core:
  public:
   acquire_leaf(semaphore& of, count n) : wait_leaf(of.target()), of_(&of) { node().wanted = checked(n); }
   bool await_ready() noexcept {
-    return try_here([this]() noexcept { return of_->try_acquire(node().wanted).has_value(); });
+    return try_end_here([this]() noexcept { return of_->try_acquire(node().wanted).has_value(); });
   }
   [[nodiscard]] std::expected<void, std::error_code> await_resume() noexcept {
     if (ended_as() == core::wait_state::granted) return {};
