@@ -181,6 +181,7 @@ rota_linkable(_rota_api "${_rota_api}")
 # They compare tables of docs/pool.md and docs/cancel-safety.md with what is tested.
 set_source_files_properties(
   "${_rota_tests}/api/regress_pool_coroutine_test.cpp"
+  "${_rota_tests}/api/regress_pool_coroutine_tls_test.cpp"
   "${_rota_tests}/api/cause_matrix_test.cpp"
   "${_rota_tests}/api/cause_matrix_io_test.cpp"
   "${_rota_tests}/api/cause_matrix_tls_test.cpp"
