@@ -45,7 +45,7 @@ TEST(StatusNames, name_each_status_of_channels) {
 }
 
 TEST(StatusNames, name_each_status_of_gates) {
-  expect_status_names<gate::send_status>(row_of("sent", "full", "closed"));
+  expect_status_names<gate::send_status>(row_of("sent", "full", "closed", "forked"));
 }
 
 TEST(StatusNames, name_each_status_of_files) {
