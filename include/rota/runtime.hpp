@@ -132,6 +132,7 @@ class ROTA_API runtime_handle {
     return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
   template <class F>
+    requires core::callable_with<F>
   auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) const {
     return core::spawn_blocking_on(pool(), site, std::forward<F>(function));
   }
@@ -258,6 +259,7 @@ class ROTA_API runtime {
   /// Calls `function(args...)` on a thread that may block. Where there is a limit on how many wait, and it is reached:
   /// pool_options::on_full.
   template <class F>
+    requires core::callable_with<F>
   auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) {
     return core::spawn_blocking_on(pool(), site, std::forward<F>(function));
   }

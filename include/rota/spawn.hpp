@@ -81,6 +81,7 @@ auto spawn(F&& function, Args&&... args) {
 /// may (pool_options::queue_limit) `on_full` decides: a task never waits here, its closure ends as cancelled
 /// (cancel_reason::queue_full), or is run by the caller.
 template <class F>
+  requires core::callable_with<F>
 auto spawn_blocking(F&& function, std::source_location site = std::source_location::current()) {
   return core::spawn_blocking_on(core::current_blocking_pool(), site, std::forward<F>(function));
 }

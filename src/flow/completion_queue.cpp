@@ -68,20 +68,10 @@ unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) 
   return n;
 }
 
-/// Under the lock.
-void completion_queue::announce_to_each() noexcept {
-  for (sibling_ring* const ring : {&fresh_, &asked_}) ring->for_each(announce_cancel);
-}
-
 /// Under the lock. The caller picks until nothing is left.
 void completion_queue::begin_cancelling() noexcept {
   cancelling_.set(cancelling_.get() + 1);
-  announce_to_each();
-}
-
-void completion_queue::announce_cancel_all() noexcept {
-  const base::lock_guard lock(mutex_);
-  announce_to_each();
+  for (sibling_ring* const ring : {&fresh_, &asked_}) ring->for_each(announce_cancel);
 }
 
 void completion_queue::cancel_all(cancel_reason reason) noexcept {
@@ -254,8 +244,6 @@ cancel_progress drain_leaf::try_cancel(cancel_reason reason) noexcept {
   queue_->cancel_all(reason);
   return cancel_ended() ? cancel_progress::ended : cancel_progress::pending;
 }
-
-void drain_leaf::announce_cancel() noexcept { queue_->announce_cancel_all(); }
 
 bool drain_leaf::cancel_ended() noexcept {
   if (!queue_->all_ended()) return false;

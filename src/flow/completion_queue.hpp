@@ -37,8 +37,6 @@ class completion_queue final : public family {
 
   header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void cancel_all(cancel_reason reason) noexcept;
-  /// cancel_all() follows, after others were told as well.
-  void announce_cancel_all() noexcept;
   /// The set goes.
   void abandon_all() noexcept;
   [[nodiscard]] std::size_t size() const noexcept {
@@ -69,7 +67,6 @@ class completion_queue final : public family {
 
   unsigned pick(header** into, unsigned most, sibling_ring* to) noexcept;
   void resize(std::int64_t by) noexcept;
-  void announce_to_each() noexcept;
   void begin_cancelling() noexcept;
   void release() noexcept;
 

@@ -273,7 +273,8 @@ bool fan_in_core::goes_on(fan_in_segment& s) noexcept {
 
 /// A producer that would wait for a consumer in another process is told so.
 void fan_in_core::note_consumer() noexcept {
-  if (base::is_this_process(noted_.get())) [[likely]]
+  // 0 names no process, but where forks are not counted it would pass for this one.
+  if (noted_.get() != 0 && base::is_this_process(noted_.get())) [[likely]]
     return;
   noted_.set(base::this_process_id());
   // relaxed. As in has_consumer_elsewhere().

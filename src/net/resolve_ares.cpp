@@ -514,7 +514,7 @@ task<result<std::vector<endpoint>>> ask_name_servers(name_question asked) {
 }
 
 task<result<std::string>> ask_name_servers_for_name(address_question asked) {
-  const result<std::unique_ptr<question>> made = question::make(asked.servers, asked.rotates);
+  const result<std::unique_ptr<question>> made = question::make(asked.servers, false);
   if (!made.has_value()) co_return std::unexpected(made.error());
   question& q = **made;
   const search_plan plan = q.plan("", !asked.servers.empty());

@@ -37,7 +37,6 @@ struct address_question {
   endpoint address;                 // no IPv4 address as an IPv6 address
   std::vector<endpoint> servers{};  // as in name_question
   std::chrono::nanoseconds limit = std::chrono::seconds(10);
-  bool rotates = false;  // as in name_question
 };
 
 /// The name as it was told. errc::timed_out, std::errc::not_supported: as above.

@@ -134,7 +134,7 @@ class system_race {
   /// Some call is open.
   task<void> until_one_is_over() {
     std::vector<task<void>> waits;
-    for (system_call* each = &both_; each != nullptr; each = after(each)) {
+    for (system_call* each : {&both_, &four_, &six_}) {
       if (each->is_open()) waits.push_back(each->until_over());
     }
     co_await when_any(std::move(waits));
@@ -145,10 +145,6 @@ class system_race {
       auto next = until_one_is_over();
       co_await std::move(next);
     }
-  }
-  [[nodiscard]] system_call* after(const system_call* one) noexcept {
-    if (one == &both_) return &four_;
-    return one == &four_ ? &six_ : nullptr;
   }
 
   /// Two names: each family was found in another domain of the search list, or in another source.

@@ -3,7 +3,6 @@
 #include "net/host_name.hpp"
 
 #include <arpa/inet.h>
-#include <algorithm>
 #include <cstring>
 
 namespace rota::tls::detail {

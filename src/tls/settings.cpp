@@ -38,9 +38,10 @@ void demand_regular_files(const std::string& folder, const std::string& field) {
   std::error_code why;
   const std::filesystem::directory_iterator end;
   for (std::filesystem::directory_iterator at(folder, why); !why && at != end; at.increment(why)) {
+    if (!is_a_hash(at->path().filename().native())) continue;
     std::error_code unknown;
     const std::filesystem::file_status there = at->status(unknown);
-    if (!is_a_hash(at->path().filename().native()) || !std::filesystem::exists(there)) continue;
+    if (!std::filesystem::exists(there)) continue;
     if (!std::filesystem::is_regular_file(there)) refuse(field, "not a regular file: " + at->path().string());
   }
 }

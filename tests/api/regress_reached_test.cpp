@@ -2,7 +2,6 @@
 // cell, a passage, a notification.
 #include "api/scenario_support.hpp"
 
-#include <rota/async_scope.hpp>
 #include <rota/scope.hpp>
 #include <rota/spawn.hpp>
 #include <rota/sync/barrier.hpp>
@@ -136,6 +135,18 @@ task<void> waits_for_a_notification(shared x) {
   ++x->went_on;
 }
 
+task<void> waits_in_its_turn(shared x) {
+  x->begun.set();
+  co_await sleep_for(1h);
+}
+task<void> has_the_turn(shared x) { co_await x->turns.run(waits_in_its_turn, x); }
+void goes_on(const shared& x) { ++x->went_on; }
+task<void> waits_for_a_turn(shared x) {
+  const auto other = spawn(has_the_turn, x);
+  co_await x->begun.wait();
+  co_await x->turns.run(goes_on, x);
+}
+
 task<bool> is_late(way waits, shared x, std::chrono::microseconds within) {
   const auto end = co_await timeout(within, waits(std::move(x)));
   co_return !end.has_value();
@@ -161,6 +172,7 @@ TEST(regress_reached, a_cell_that_a_task_under_the_same_deadline_abandons) { exp
 TEST(regress_reached, a_notification_of_a_task_under_the_same_deadline) {
   expect_late(waits_for_a_notification);
 }
+TEST(regress_reached, a_turn_of_a_task_under_the_same_deadline) { expect_late(waits_for_a_turn); }
 
 // ---- a scope inside of another one
 
@@ -183,6 +195,17 @@ task<void> scope_in_a_scope(shared x) {
   });
 }
 
+task<void> sleeps() { co_await sleep_for(1h); }
+/// The children between the two give the first one time to end before the last one is cancelled.
+task<void> posts_in_a_scope(shared x) {
+  co_await with_scope([&x](scope& children) -> task<> {
+    x->turns.post_on(children, waits_in_its_turn, x);
+    for (int i = 0; i < 100; ++i) children.fork(sleeps);
+    x->turns.post_on(children, goes_on, x);
+    co_await sleep_for(1h);
+  });
+}
+
 void expect_unseen(way work) {
   runtime rt(with_workers(2));
   for (int i = 0; i < rounds; ++i) {
@@ -199,6 +222,7 @@ void expect_unseen(way work) {
 }
 
 TEST(regress_reached, the_end_of_a_child_of_a_scope_inside_of_ones_own) { expect_unseen(scope_in_a_scope); }
+TEST(regress_reached, the_turn_of_a_child_of_the_same_scope) { expect_unseen(posts_in_a_scope); }
 
 // ---- closures
 

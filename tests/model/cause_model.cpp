@@ -4,6 +4,7 @@
 #include "flow/brood.hpp"
 #include "model/parent_and_children.hpp"
 
+#include <rota/async_scope.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/join_set.hpp>
 #include <rota/scope.hpp>
@@ -280,6 +281,34 @@ task<int> waits_in_two_scopes(causes& x) {
   co_return 1;
 }
 
+// --- a scope, and what its body awaits meanwhile
+
+task<void> lets_cancel_and_hears(causes& x) {
+  x.let_cancel();
+  co_await hears_of_another(x);
+}
+task<void> awaits_a_handle(causes& x) {
+  auto other = spawn(hears_of_another(x));
+  x.let_cancel();
+  co_await other;
+}
+task<void> awaits_a_group(causes& x) { co_await when_all(lets_cancel_and_hears(x), hears_of_another(x)); }
+task<void> closes_an_async_scope(causes& x) {
+  async_scope others;
+  others.spawn(hears_of_another(x));
+  x.let_cancel();
+  co_await others.close();
+}
+template <way_to_wait waits>
+task<int> has_a_child_and(causes& x) {
+  const auto body = [&x](scope& children) -> task<> {
+    children.fork(waits_for_ever, std::ref(x));
+    co_await waits(x);
+  };
+  co_await with_scope(body);
+  co_return 1;
+}
+
 // --- a task that is cancelled in a select
 
 task<int> selects(causes& x) {
@@ -314,6 +343,18 @@ TEST(cause_model, a_select_cancels_a_task_and_one_that_hears_of_its_end) {
 
 TEST(cause_model, a_task_is_cancelled_with_the_children_of_two_scopes) {
   expect_unseen_from_outside("cause_two_scopes", waits_in_two_scopes, 1);
+}
+
+TEST(cause_model, a_task_is_cancelled_with_its_child_and_the_task_that_it_awaits) {
+  expect_unseen_from_outside("cause_child_handle", has_a_child_and<awaits_a_handle>, 1);
+}
+
+TEST(cause_model, a_task_is_cancelled_with_its_child_and_the_group_that_it_awaits) {
+  expect_unseen_from_outside("cause_child_group", has_a_child_and<awaits_a_group>, 1);
+}
+
+TEST(cause_model, a_task_is_cancelled_with_its_child_and_the_async_scope_that_it_closes) {
+  expect_unseen_from_outside("cause_async_scope", has_a_child_and<closes_an_async_scope>, 1);
 }
 
 // --- a set that another thread cancels while a task is spawned into it

@@ -71,7 +71,6 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API drain_leaf final : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept override;
   cancel_progress try_cancel(cancel_reason reason) noexcept override;
-  void announce_cancel() noexcept override;
   [[nodiscard]] bool cancel_ended() noexcept override;
   [[nodiscard]] const char* what() const noexcept override { return "join_set"; }
   void await_resume() noexcept;

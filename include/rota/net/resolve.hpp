@@ -54,7 +54,7 @@ struct resolve_options {
 /// Name servers are asked for each family by itself. When one family has addresses, the other answer is waited for 50 ms more, and at most until `limit`
 /// (RFC 8305, section 3). The system's resolver is asked for both families at once. If it has not answered after 100 ms, or a quarter of `limit` if that is
 /// less, it is asked for each family by itself, too, and the same holds. `options timeout:`, `attempts:`, `rotate` and `ndots:` of /etc/resolv.conf hold for
-/// its servers. With `rotate`, each call begins with the next server.
+/// its servers. With `rotate`, each call begins with the next server, unless one of them is link-local.
 ///
 /// Threads       Any task of a runtime.
 /// Failure       resolve_errc; errc::timed_out; errc::no_runtime in a coroutine job of a pool; std::errc::invalid_argument: name servers without a

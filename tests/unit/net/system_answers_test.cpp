@@ -249,23 +249,43 @@ TEST(system_answers, are_not_waited_for_when_the_question_is_cancelled) {
   });
 }
 
-// With one thread in the pool the calls for one family never begin: the first one keeps it.
-TEST(system_answers, are_not_asked_for_when_the_question_is_over) {
-  resolver system({}, four, six);
+runtime_options with_one_blocking_thread() {
   runtime_options how = with_workers(1);
   how.blocking.max_threads = 1;
-  runtime rt(how);
+  return how;
+}
+
+// The call for both families has the only thread, so those for one family wait for it.
+TEST(system_answers, are_not_asked_for_when_the_question_is_over) {
+  resolver system({}, four, six);
+  runtime rt(with_one_blocking_thread());
   rt.block_on([&]() -> task<> {
-    system_question asked = question_of();
-    asked.limit = 50ms;
-    auto asking = net::detail::ask_system(asked);
-    const addresses got = co_await std::move(asking);
-    EXPECT_EQ(got.error(), errc::timed_out);
+    auto asking = spawn(net::detail::ask_system(question_of()));
+    while (system.questions() < 1 || rt.stats().blocking_queued < 2) co_await yield();
+    asking.cancel();
+    const auto end = co_await asking.result();
+    EXPECT_TRUE(end.is_cancelled());
     system.open_the_gate();
     auto last = spawn_blocking([] {});
     co_await last;
   });
   EXPECT_EQ(system.questions(), 1);
+}
+
+TEST(system_answers, do_without_a_call_that_the_pool_refuses) {
+  resolver system({.said = 0, .addresses = {"10.0.0.5"}}, four, six);
+  runtime_options how = with_one_blocking_thread();
+  how.blocking.queue_limit = 1;
+  runtime rt(how);
+  rt.block_on([&]() -> task<> {
+    auto asking = spawn(net::detail::ask_system(question_of()));
+    while (system.questions() < 1) co_await yield();
+    for (int i = 0; i < 10; ++i) co_await yield();
+    EXPECT_FALSE(asking.is_done());
+    system.open_the_gate();
+    const addresses got = co_await asking;
+    EXPECT_TRUE(got.has_value()) << got.error().message();
+  });
 }
 
 }  // namespace
