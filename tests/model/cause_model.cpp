@@ -5,6 +5,7 @@
 #include "model/parent_and_children.hpp"
 
 #include <rota/async_scope.hpp>
+#include <rota/cancel.hpp>
 #include <rota/channel/select.hpp>
 #include <rota/join_set.hpp>
 #include <rota/scope.hpp>
@@ -35,6 +36,8 @@ struct causes : household {
   join_set<void>* set = nullptr;
   sync::event is_cancelled;  // all of the set
   int seen = 0;              // ends that a task must not see
+  int shielded = 0;          // waits behind a shield, and
+  int heard = 0;             // ends that they have seen
   int spawned = 0;           // beside the parent
 
   /// The canceller may begin.
@@ -99,6 +102,25 @@ task<void> takes_the_next_of_a_set(causes& x) {
   ++x.seen;
 }
 
+/// The shield holds the cause off: so the end of the other task is data.
+task<void> joins_behind_a_shield(causes& x) {
+  auto work = spawn(waits_for_ever(x));
+  ++x.spawned;
+  {
+    const auto held = shield(std::chrono::hours::max());
+    ++x.shielded;
+    static_cast<void>(co_await work.result());
+    ++x.heard;
+  }
+  co_await x.event();
+  ++x.seen;
+}
+/// Two limits that end at one time are one cause, and the outer one reports it.
+task<void> joins_within_an_equal_limit(causes& x) {
+  static_cast<void>(co_await with_deadline(start_of_time + limit, joins(x)));
+  ++x.seen;
+}
+
 using way_to_wait = task<void> (*)(causes&);
 
 /// Says at its end that the limit is over, also if an exception comes out of it.
@@ -136,6 +158,7 @@ void expect_late(std::string_view name, way_to_wait waits, unsigned bound = 2) {
         e.finally([&x] {
           check(end_of_parent(x) == 0, "the timeout reports its deadline");
           check(x.seen == 0, "no line after the wait has run");
+          check(x.heard == x.shielded, "what waits behind a shield goes on");
           check(x.guards <= 1, "what had begun was unwound");
         });
       },
@@ -183,6 +206,14 @@ TEST(cause_model, a_deadline_of_a_task_and_of_one_in_its_set) {
 
 TEST(cause_model, a_deadline_of_a_task_and_of_one_whose_scope_fails_after_it) {
   expect_late("cause_failure", joins_one_whose_scope_fails, 1);
+}
+
+TEST(cause_model, a_deadline_of_a_task_and_of_the_one_that_it_joins_behind_a_shield) {
+  expect_late("cause_shield", joins_behind_a_shield, 1);
+}
+
+TEST(cause_model, a_deadline_of_a_task_that_joins_another_within_an_equal_one) {
+  expect_late("cause_equal", joins_within_an_equal_limit, 1);
 }
 
 // --- a scope that is cancelled
