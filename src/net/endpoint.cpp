@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <charconv>
 #include <cstring>
+#include <tuple>
 
 namespace rota::net {
 
@@ -71,6 +72,51 @@ endpoint endpoint::any_v6(std::uint16_t port) noexcept {
   made.port_ = port;
   made.v6_ = true;
   return made;
+}
+
+endpoint endpoint::v4(std::array<std::uint8_t, 4> address, std::uint16_t port) noexcept {
+  endpoint made = any_v4(port);
+  std::memcpy(made.bytes_.data(), address.data(), address.size());
+  return made;
+}
+
+endpoint endpoint::v6(const std::array<std::uint8_t, 16>& address,
+                      std::uint16_t port,
+                      std::uint32_t scope) noexcept {
+  endpoint made = any_v6(port);
+  made.bytes_ = address;
+  made.scope_ = scope;
+  return made;
+}
+
+endpoint endpoint::with_port(std::uint16_t port) const noexcept {
+  endpoint made = *this;
+  made.port_ = port;
+  return made;
+}
+
+endpoint endpoint::unmapped() const noexcept {
+  const std::uint8_t* const four = v4_bytes();
+  return four == nullptr ? *this : v4({four[0], four[1], four[2], four[3]}, port_);
+}
+
+std::strong_ordering endpoint::compare(const endpoint& other) const noexcept {
+  return std::tie(v6_, bytes_, scope_, port_) <=>
+         std::tie(other.v6_, other.bytes_, other.scope_, other.port_);
+}
+
+std::size_t endpoint::hash() const noexcept {
+  char all[sizeof bytes_ + sizeof scope_ + sizeof port_ + 1];
+  char* end = all;
+  const auto add = [&end](const void* from, std::size_t size) {
+    std::memcpy(end, from, size);
+    end += size;
+  };
+  add(bytes_.data(), sizeof bytes_);
+  add(&scope_, sizeof scope_);
+  add(&port_, sizeof port_);
+  *end = v6_ ? 1 : 0;
+  return std::hash<std::string_view>()({all, sizeof all});
 }
 
 const std::uint8_t* endpoint::v4_bytes() const noexcept {

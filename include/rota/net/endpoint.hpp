@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -13,7 +15,7 @@
 
 namespace rota::net {
 
-/// An IPv4 or IPv6 address with a port. A value.
+/// An IPv4 or IPv6 address with a port. A value, with an order and a hash: it may be the key of a map.
 class ROTA_API endpoint {
  public:
   /// 0.0.0.0:0
@@ -29,12 +31,29 @@ class ROTA_API endpoint {
   [[nodiscard]] static endpoint loopback_v6(std::uint16_t port) noexcept;
   /// [::]:port
   [[nodiscard]] static endpoint any_v6(std::uint16_t port) noexcept;
+  /// From the bytes of an address, in network order.
+  [[nodiscard]] static endpoint v4(std::array<std::uint8_t, 4> address, std::uint16_t port) noexcept;
+  /// `scope` is the index of an interface, for link-local addresses; 0: none.
+  [[nodiscard]] static endpoint v6(const std::array<std::uint8_t, 16>& address,
+                                   std::uint16_t port,
+                                   std::uint32_t scope = 0) noexcept;
   /// From a sockaddr_in or sockaddr_in6.
   [[nodiscard]] static std::expected<endpoint, std::error_code> from_native(const void* address,
                                                                             std::size_t size) noexcept;
 
   [[nodiscard]] bool is_v6() const noexcept { return v6_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  /// The address, in network order: 4 bytes of IPv4, 16 of IPv6. As long as this lives: name the endpoint first.
+  [[nodiscard]] std::span<const std::uint8_t> address() const& noexcept {
+    return {bytes_.data(), v6_ ? std::size_t{16} : std::size_t{4}};
+  }
+  std::span<const std::uint8_t> address() const&& = delete;
+  /// Returns the index of the interface that belongs to the address; 0: none.
+  [[nodiscard]] std::uint32_t scope() const noexcept { return scope_; }
+  /// Returns the same address with another port.
+  [[nodiscard]] endpoint with_port(std::uint16_t port) const noexcept;
+  /// Returns a.b.c.d for ::ffff:a.b.c.d, and else the same. A listener at "[::]:80" reports ::ffff:a.b.c.d for an IPv4 client.
+  [[nodiscard]] endpoint unmapped() const noexcept;
   /// Classes of addresses. An address ::ffff:a.b.c.d has the classes of a.b.c.d.
   [[nodiscard]] bool is_unspecified() const noexcept;  // 0.0.0.0, ::
   [[nodiscard]] bool is_loopback() const noexcept;     // 127.0.0.0/8, ::1
@@ -48,8 +67,15 @@ class ROTA_API endpoint {
   std::size_t to_native(void* address) const noexcept;
 
   friend bool operator==(const endpoint&, const endpoint&) = default;
+  /// IPv4 before IPv6, then by address, scope and port.
+  friend std::strong_ordering operator<=>(const endpoint& a, const endpoint& b) noexcept {
+    return a.compare(b);
+  }
 
  private:
+  friend struct std::hash<endpoint>;
+  [[nodiscard]] std::strong_ordering compare(const endpoint& other) const noexcept;
+  [[nodiscard]] std::size_t hash() const noexcept;
   [[nodiscard]] const std::uint8_t* v4_bytes()
       const noexcept;                     // four bytes; nullptr: neither IPv4 nor mapped
   std::array<std::uint8_t, 16> bytes_{};  // network order; the first four for IPv4
@@ -59,3 +85,8 @@ class ROTA_API endpoint {
 };
 
 }  // namespace rota::net
+
+template <>
+struct std::hash<rota::net::endpoint> {
+  std::size_t operator()(const rota::net::endpoint& of) const noexcept { return of.hash(); }
+};
