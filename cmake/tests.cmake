@@ -64,8 +64,10 @@ function(rota_program target kind library)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${kind}")
   if(kind STREQUAL stress)
     rota_own_target(${target})
-  else()
+  elseif(kind STREQUAL unit)
     rota_own_target(${target} AS_TEST)
+  else()
+    rota_own_target(${target} AS_TEST OFTEN_OPTIMISED)
   endif()
   rota_unity(${target} 8)
   # What tests share replaces functions of the system, such as operator new, and stands alone.
@@ -84,13 +86,28 @@ endfunction()
 set(_rota_does_io "^(unit_(driver|net|fs|process|io|faults)|api_(cause_matrix_io|promised_io|promised_net|promised_fs|scenario_.*|shutdown_.*))$")
 set(_rota_second_pass "${_rota_tests}/support/second_pass.cpp")
 
-# A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end.
+# A program of GoogleTest cases, each a test of its own, so that a hang has a name and an end. Under a sanitizer the program is one test:
+# to start it, and to look for leaks at its end, takes 50 ms and more, and so once is enough. A hang has a name there, too: that of the last case in the output.
 function(rota_gtest target label library)
   rota_program(${target} ${label} ${library} ${ARGN})
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
   set(limit ${ROTA_TEST_TIMEOUT})
   if(label STREQUAL model)
     set(limit ${ROTA_MODEL_TIMEOUT})
+  endif()
+  if(NOT ROTA_SANITIZE STREQUAL none)
+    add_test(NAME ${target} COMMAND ${target})
+    set_tests_properties(${target} PROPERTIES LABELS ${label} TIMEOUT ${ROTA_PROGRAM_TIMEOUT})
+    if(ROTA_HAS_URING AND target MATCHES "${_rota_does_io}")
+      target_sources(${target} PRIVATE "${_rota_second_pass}")
+      add_test(NAME ${target}.uring COMMAND ${target})
+      # Where there is no ring all cases are skipped. One that is skipped alone is no reason to call the program so.
+      set_tests_properties(
+        ${target}.uring PROPERTIES LABELS ${label} TIMEOUT ${ROTA_PROGRAM_TIMEOUT} ENVIRONMENT ROTA_IO=uring
+                                   SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\] every test: "
+      )
+    endif()
+    return()
   endif()
   gtest_discover_tests(
     ${target}

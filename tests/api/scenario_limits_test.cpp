@@ -89,7 +89,7 @@ void expect_refused(const runtime_options& o, const std::string& field, const st
   } catch (const std::invalid_argument& e) {
     EXPECT_NE(std::string(e.what()).find(field + " must be " + range), std::string::npos) << e.what();
   }
-  EXPECT_EQ(threads_of_process(), threads);
+  EXPECT_LE(threads_of_process(), threads);  // one of a test before may still have been ending
   EXPECT_EQ(open_files(), files);
 }
 

@@ -269,7 +269,7 @@ TEST(scenario_pool, every_option_out_of_range_names_itself_and_starts_nothing) {
   refused("running_timer", {.running_timer = {-1ns, [](auto) {}}});
   refused("running_timer", {.running_timer = {1ns, {}}});
   refused("choose_rejection", {.on_full = rejection::custom});
-  EXPECT_EQ(threads_of_process(), before);
+  EXPECT_LE(threads_of_process(), before);  // one of a test before may still have been ending
 }
 
 TEST(scenario_pool, the_ends_of_every_range_are_accepted) {

@@ -21,7 +21,7 @@ void expect_refused(const runtime_options& o, const std::string& field, const st
     EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find(range), std::string::npos) << e.what();
   }
-  EXPECT_EQ(threads_of_process(), threads);
+  EXPECT_LE(threads_of_process(), threads);  // one of a test before may still have been ending
   EXPECT_EQ(open_files(), files);
 }
 
@@ -93,7 +93,7 @@ void expect_ring_or_nothing(io_backend asked) {
   } catch (const std::system_error& e) {
     EXPECT_NE(std::string(e.what()).find("uring"), std::string::npos) << e.what();
   }
-  EXPECT_EQ(threads_of_process(), threads);
+  EXPECT_LE(threads_of_process(), threads);  // one of a test before may still have been ending
   EXPECT_EQ(open_files(), files);
 }
 
