@@ -19,7 +19,7 @@ enum class errc : int {
   shield_overflow,  // more than 255 shields
   no_runtime,       // called outside of a task of a runtime
   shut_down,        // the runtime takes no more work
-  forked,           // called in a forked child: what it has called belongs to its parent
+  forked,           // called in a forked child: what it calls belongs to its parent
   unsupported,      // not available in this build or on this kernel
   queue_full,       // a limit on waiting work was reached
   cycle,            // work that waits for itself

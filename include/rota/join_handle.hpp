@@ -129,7 +129,7 @@ class join_handle {
     outcome<T> await_resume() { return take(target()); }
   };
 
-  /// The value, or what the task threw, or `cancelled_error`.
+  /// The value, or what the task threw, or `cancelled_error`. `errc::forked` in a child of the process that made the runtime, as join().
   value_awaiter operator co_await() & noexcept { return value_awaiter(task_, core::join_kind::structured); }
   template <class Self = join_handle>
   value_awaiter operator co_await() && noexcept {
@@ -137,13 +137,14 @@ class join_handle {
                   "g++ 12 destroys a temporary handle twice: name the handle first, then co_await it");
     return value_awaiter(task_, core::join_kind::structured);
   }
-  /// The outcome; throws only `errc::already_joined` and `errc::would_deadlock`.
+  /// The outcome; throws only `errc::already_joined`, `errc::would_deadlock` and `errc::forked`.
   outcome_awaiter result() noexcept { return outcome_awaiter(task_); }
   /// As co_await, but a cancelled awaiter leaves the task running.
   value_awaiter detached_wait() noexcept { return value_awaiter(task_, core::join_kind::detached); }
 
   /// Blocks this thread until the task has ended. On a worker it runs the task itself if it has not started, and
-  /// otherwise lends its role to a spare thread meanwhile.
+  /// otherwise lends its role to a spare thread meanwhile. Throws `errc::forked` in a child of the process that made the runtime, unless the
+  /// task had ended before the fork; so does wait_for().
   T join() {
     core::wait_blocking(task_, std::chrono::steady_clock::time_point::max());
     return take(task_).value();

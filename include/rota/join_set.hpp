@@ -97,7 +97,8 @@ class join_set {
   /// Asks all tasks to stop. `next` gives their outcomes as before.
   void cancel_all() noexcept { tasks_.cancel_all(); }
 
-  /// Cancels all tasks, waits until they have ended, and forgets their outcomes. The set is empty then.
+  /// Cancels all tasks, waits until they have ended, and forgets their outcomes. The set is empty then. Spawn nothing between close() and its
+  /// co_await: such a task is cancelled only if this one is.
   core::drain_leaf close() noexcept {
     cancel_all();
     return core::drain_leaf(tasks_.queue());

@@ -21,6 +21,13 @@ namespace {
   return w != nullptr && pool_core::was_called_off(*w);
 }
 
+/// A task may have made the wait before a fork.
+void demand_own_process(const work_batch& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all.at(i) != nullptr) return all.at(i)->pool->demand_own_process("a task awaits works");
+  }
+}
+
 [[nodiscard]] const work_batch& demand_some(const work_batch& all) {
   if (all.size() == 0) throw std::invalid_argument("thread_pool::async_wait_any: no ids");
   return all;
@@ -40,6 +47,7 @@ const void* works_leaf::check_beside() {
 
 bool works_leaf::start() {
   static_cast<void>(check_beside());
+  demand_own_process(all_);
   if (node_ == nullptr) node_ = new waiting_node;
   return is_ready();
 }
@@ -103,6 +111,7 @@ const void* any_work_leaf::check_beside() {
 
 bool any_work_leaf::start() {
   static_cast<void>(check_beside());
+  demand_own_process(all_);
   leave();
   if (is_ready()) return true;
   if (nodes_ == nullptr) nodes_ = new waiting_node[all_.size()];
@@ -144,9 +153,12 @@ any_work_leaf::~any_work_leaf() {
 
 // ---- a group, and the pool ------------------------------------------------------------------------------------------
 
-rest_leaf::rest_leaf(pool_core& pool) : pool_(pool), holder_(&pool.draw_holder()) {}
+rest_leaf::rest_leaf(pool_core& pool) : pool_(pool), holder_(&pool.draw_holder("async_wait_idle")) {}
 rest_leaf::rest_leaf(pool_core& pool, std::string_view group)
-    : pool_(pool), holder_(&pool.draw_holder()), of_group_(true), group_(pool.circles.find(group)) {}
+    : pool_(pool),
+      holder_(&pool.draw_holder("async_wait")),
+      of_group_(true),
+      group_(pool.circles.find(group)) {}
 
 const void* rest_leaf::check_beside() {
   if (const work_core* const me = work_here(); me != nullptr && me->pool == &pool_) {
@@ -159,6 +171,7 @@ const void* rest_leaf::check_beside() {
 
 bool rest_leaf::start() {
   static_cast<void>(check_beside());
+  pool_.demand_own_process("a task awaits a thread_pool");
   leave();
   if (me_ == nullptr) me_ = new rest_waiter;
   return is_ready();

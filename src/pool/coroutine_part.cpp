@@ -53,7 +53,7 @@ const core::scheduler_ops coroutine_part::ops_table{
 };
 
 coroutine_part::coroutine_part(work_core& work) noexcept
-    : core::scheduler{&ops_table, &work.pool->passed}, work_(work) {}
+    : core::scheduler{&ops_table, &work.pool->passed, work.pool->process()}, work_(work) {}
 coroutine_part::~coroutine_part() { core::unshare(locals_); }
 
 foreign_call::foreign_call() noexcept

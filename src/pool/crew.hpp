@@ -156,6 +156,8 @@ class crew {
   crew& operator=(const crew&) = delete;
   ~crew();
 
+  /// Returns false in a forked child of the process that has its threads.
+  [[nodiscard]] bool is_own_process() const noexcept { return base::is_this_process(process_); }
   /// Starts `min` threads, as far as the system gives them.
   void fill() noexcept;
   /// After work was published: sees to it that somebody comes.
@@ -274,6 +276,7 @@ class crew {
   [[nodiscard]] unsigned cap() const noexcept { return within_bounds() + extra_; }
 
   crew_client& client_;
+  const std::uint64_t process_ = base::this_process_id();
   const char* const name_;
   const base::nanoseconds keep_alive_;
   const unsigned spins_;

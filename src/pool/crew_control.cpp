@@ -58,6 +58,8 @@ void crew::remove_extra() noexcept {
 }
 
 void crew::enter_region(seat& here) noexcept {
+  // A child of fork() has the seat, and none of the other threads.
+  if (!is_own_process()) return;
   {
     const base::lock_guard guard(mutex_);
     // relaxed. Under the lock. Who is lost is counted nowhere.
@@ -69,6 +71,7 @@ void crew::enter_region(seat& here) noexcept {
 }
 
 void crew::leave_region(seat& here) noexcept {
+  if (!is_own_process()) return;
   {
     const base::lock_guard guard(mutex_);
     // relaxed. As above; it may have been lost in between.

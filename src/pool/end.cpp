@@ -33,7 +33,7 @@ void pool_core::let_go_of_hold() noexcept {
 }
 
 work_core& pool_core::begin_busy(busy_note& note) {
-  work_core& holder = draw_holder();
+  work_core& holder = draw_holder("busy_guard");
   if (!hold_open()) {
     drop(holder);
     throw error(errc::shut_down, "busy_guard");
@@ -47,6 +47,7 @@ work_core& pool_core::begin_busy(busy_note& note) {
 }
 
 void pool_core::end_busy(work_core& holder, busy_note& note) noexcept {
+  if (!is_own_process()) return;
   {
     const base::lock_guard guard(lock_);
     (note.previous == nullptr ? busy_notes_ : note.previous->next) = note.next;

@@ -65,6 +65,8 @@ void listeners::leave(listener& which, handler_call& mine) noexcept {
 
 void listeners::remove(listener& which) noexcept {
   listeners& self = *which.of;
+  // A child of fork() has none of the threads whose handlers ran.
+  if (!base::is_this_process(self.process_)) return;
   const std::uint64_t here = base::this_thread_id();
   {
     const base::lock_guard guard(self.lock_);

@@ -101,6 +101,7 @@ class listeners {
   void leave(listener& which, handler_call& mine) noexcept;
 
   lost_exceptions* const lost_;
+  const std::uint64_t process_ = base::this_process_id();
   base::mutex lock_;
   std::vector<listener*> all_;  // null: has gone
   base::atomic<std::uint32_t> count_{0};

@@ -93,7 +93,9 @@ class pool_core final : public crew_client {
   // ---- submit.cpp
   /// Throws errc::forked in a child of the process that made this pool: it has none of the threads.
   void demand_own_process(const char* what) const;
-  [[nodiscard]] bool is_own_process() const noexcept { return base::this_process_id() == process_; }
+  [[nodiscard]] bool is_own_process() const noexcept { return base::is_this_process(process_); }
+  /// The process that has its threads.
+  [[nodiscard]] std::uint64_t process() const noexcept { return process_; }
   [[nodiscard]] work_core& draw(const body_type& type, const work_options* wanted);
   void give_back(work_core& w) noexcept;
   /// `given`: the caller has a reference afterwards.
@@ -117,8 +119,8 @@ class pool_core final : public crew_client {
   /// The pool is not idle until let_go_of_hold(). False: it has closed. Whoever asks has the pool's memory.
   [[nodiscard]] bool hold_open() noexcept;
   void let_go_of_hold() noexcept;
-  /// A slot that nobody finds: as long as it is not dropped the pool's memory stays.
-  [[nodiscard]] work_core& draw_holder();
+  /// A slot that no id finds: as long as it is not dropped the pool's memory stays. Throws errc::forked, with `what`.
+  [[nodiscard]] work_core& draw_holder(const char* what);
 
   // ---- run.cpp
   [[nodiscard]] void* take(seat& here) noexcept override;

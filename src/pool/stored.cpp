@@ -58,7 +58,7 @@ work_end pool_core::end_of_stored(work_core& w) const noexcept {
 }
 
 stored_works::stored_works(thread_pool& pool, const void* tag)
-    : pool_(*pool.core_), all_(pool_.all_stored(tag)) {}
+    : pool_((pool.core_->demand_own_process("fetch_if"), *pool.core_)), all_(pool_.all_stored(tag)) {}
 
 stored_works::~stored_works() {
   let_go();
@@ -103,17 +103,20 @@ void stored_works::forget(std::size_t position) noexcept {
 // ---- several at once ------------------------------------------------------------------------------------------------
 
 work_batch::work_batch(pool_core& pool, std::span<const work_id> ids) {
+  pool.demand_own_process("a wait for works");
   all_.reserve(ids.size());
   for (const work_id id : ids) all_.push_back(find(pool, id));
 }
 
 work_batch::work_batch(pool_core& pool, std::span<const work_id> ids, find_also /*which*/) {
+  pool.demand_own_process("a wait for works");
   all_.reserve(ids.size());
   for (const work_id id : ids) all_.push_back(pool.find(id.value));
 }
 
 /// Those that are over have left their group; those that are not may do so in between, and are found twice.
 work_batch::work_batch(pool_core& pool, std::string_view group, const void* tag) {
+  pool.demand_own_process("a wait for works");
   const held_works members = pool.circles.snapshot(group);
   const references stored(pool.stored_of_groups());
   std::vector<held_works::entry> found(members.begin(), members.end());

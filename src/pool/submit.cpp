@@ -59,7 +59,8 @@ work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
   return *w;
 }
 
-work_core& pool_core::draw_holder() {
+work_core& pool_core::draw_holder(const char* what) {
+  demand_own_process(what);
   // Over: whatever is done to all works is not done to it.
   return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
 }

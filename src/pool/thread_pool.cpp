@@ -61,11 +61,13 @@ const void* value_of(work_core& work) {
   if (value == nullptr) throw_empty_handle();
   return value;
 }
-bool cancel(work_core& work) noexcept { return work.pool->cancel(work, 0); }
-bool stop(work_core& work) noexcept { return work.pool->stop(work, 0); }
-bool force_stop(work_core& work) noexcept { return work.pool->stop(work, force_asked); }
-bool pause(work_core& work) noexcept { return work.pool->pause(work); }
-bool resume(work_core& work) noexcept { return work.pool->resume(work); }
+bool cancel(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->cancel(work, 0); }
+bool stop(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->stop(work, 0); }
+bool force_stop(work_core& work) noexcept {
+  return work.pool->is_own_process() && work.pool->stop(work, force_asked);
+}
+bool pause(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->pause(work); }
+bool resume(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->resume(work); }
 bool join_group(work_core& work, std::string_view group) { return work.pool->join_group(work, group); }
 bool leave_group(work_core& work, std::string_view group) { return work.pool->leave_group(work, group); }
 bool wait(work_core& work, std::chrono::steady_clock::time_point deadline) {
@@ -73,7 +75,8 @@ bool wait(work_core& work, std::chrono::steady_clock::time_point deadline) {
 }
 void wait_helping(work_core& work) { work.pool->wait_helping(work); }
 
-work_core* find(pool_core& pool, work_id id) noexcept {
+work_core* find(pool_core& pool, work_id id) {
+  pool.demand_own_process("fetch");
   if (work_core* const kept = pool.find_stored(id.value)) return kept;
   work_core* const found = pool.find(id.value);
   if (found == nullptr) return nullptr;
@@ -93,6 +96,7 @@ namespace {
 /// Calls `f(work)` for one, if it is there.
 template <class F>
 bool with(pool_core& pool, work_id id, F f) {
+  if (!pool.is_own_process()) return false;
   work_core* const w = pool.find(id.value);
   if (w == nullptr) return false;
   const reference kept(*w);
@@ -110,6 +114,7 @@ std::vector<work_id> with_each(pool_core& pool, std::span<const work_id> ids, F 
 
 template <class F>
 std::size_t with_group(pool_core& pool, std::string_view group, F f) {
+  if (!pool.is_own_process()) return 0;
   std::size_t done = 0;
   for (const held_works::entry& each : pool.circles.snapshot(group)) {
     if (f(*each.work)) ++done;
@@ -119,6 +124,7 @@ std::size_t with_group(pool_core& pool, std::string_view group, F f) {
 
 template <class F>
 std::size_t with_all(pool_core& pool, F f) {
+  if (!pool.is_own_process()) return 0;
   std::size_t done = 0;
   pool.memory.for_each([&](work_core& w) {
     if (f(w)) ++done;
@@ -191,6 +197,7 @@ bool thread_pool::wait(work_id id) { return wait_by(id, base::never); }
 std::vector<work_id> thread_pool::wait(std::span<const work_id> ids) { return wait_by(ids, base::never); }
 void thread_pool::wait(std::string_view group) { static_cast<void>(wait_by(group, base::never)); }
 bool thread_pool::wait_by(work_id id, std::chrono::steady_clock::time_point deadline) {
+  core_->demand_own_process("wait");
   detail::work_core* const w = core_->find(id.value);
   if (w == nullptr) return false;
   const detail::reference kept(*w);
@@ -263,6 +270,7 @@ unsigned thread_pool::max_threads() const noexcept { return core_->threads.bound
 thread_pool::busy_guard::busy_guard(thread_pool& pool) : holder_(&pool.core_->begin_busy(note_)) {}
 thread_pool::busy_guard::~busy_guard() { holder_->pool->end_busy(*holder_, note_); }
 pool_report thread_pool::shutdown_within(std::chrono::nanoseconds grace) {
+  core_->demand_own_process("shutdown");
   core_->shut_down(grace);
   return core_->report();
 }

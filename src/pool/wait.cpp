@@ -93,6 +93,7 @@ void leave_list(work_core& w, waiting_node& node) noexcept {
 
 bool pool_core::wait(work_core& w, base::time_point deadline) {
   if (w.load().has(over)) return true;
+  demand_own_process("wait");
   work_core* const me = work_here();
   if (me == &w) throw error(errc::would_deadlock, "a work waits for itself");
   // Each that waits may be inside of one that waits: what does not fit on this thread's stack is another thread's.
@@ -120,6 +121,7 @@ bool pool_core::wait(work_core& w, base::time_point deadline) {
 }
 
 void wait_out(work_core& w) noexcept {
+  if (!w.pool->is_own_process()) return;
   std::optional<absence> away;
   word seen{};
   while (w.apply<rule::sleep_until_back>(seen)) {
@@ -137,6 +139,7 @@ void pool_core::wait_helping(work_core& w) {
   constexpr unsigned deepest = 16;
   base::thread_locals& here = base::this_thread_locals();
   if (work_here() == &w) throw error(errc::would_deadlock, "a work waits for itself");
+  if (!w.load().has(over)) demand_own_process("wait");
   if (here.helps < deepest) {
     ++here.helps;
     while (!w.load().has(over)) {
@@ -148,6 +151,7 @@ void pool_core::wait_helping(work_core& w) {
 }
 
 bool pool_core::wait_idle(base::time_point deadline) {
+  demand_own_process("wait_idle");
   if (const work_core* const me = work_here(); me != nullptr && me->pool == this)
     throw error(errc::would_deadlock, "a work waits until its pool is idle");
   const blocked_on said(idle_epoch_);
@@ -176,6 +180,7 @@ bool pool_core::until_idle(base::time_point deadline, const blocked_on* said) {
 }
 
 void pool_core::wait_idle_helping() {
+  demand_own_process("wait_idle");
   // acquire. As in wait_idle().
   while ((outstanding_.load(base::order::acquire) & count_mask) != 0) {
     if (!help_once()) break;
@@ -184,12 +189,14 @@ void pool_core::wait_idle_helping() {
 }
 
 bool pool_core::wait_group(std::string_view name, base::time_point deadline) {
+  demand_own_process("wait");
   const absence away;
   return circles.wait(name, deadline);
 }
 
 work_id pool_core::wait_any(std::span<const work_id> ids, base::time_point deadline) {
   if (ids.empty()) throw std::invalid_argument("thread_pool::wait_any: no ids");
+  demand_own_process("wait_any");
   bell& mine = *new bell;
   const rope end(mine);
   struct entry {
@@ -242,6 +249,7 @@ bool work_leaf::is_ready() noexcept { return target_->load().has(over); }
 
 bool work_leaf::start() {
   if (is_ready()) return true;
+  target_->pool->demand_own_process("a task awaits a work");
   auto made = std::make_unique<waiting_node>();
   made->wake = make_waker();
   if (!enter_list(*target_, *made)) return true;

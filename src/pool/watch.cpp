@@ -49,7 +49,7 @@ watch_core::watch_core(pool_core& pool, source_core& from, watch_body& body, con
       pool_(pool),
       from_(from),
       group_(options.works.group.empty() ? nullptr : &pool.circles.at(options.works.group)),
-      holder_(pool.draw_holder()),
+      holder_(pool.draw_holder("watch_source")),
       body_(&body) {
   flight_.previous = flight_.next_flying = &flight_;
   from.retain();
@@ -60,6 +60,8 @@ watch_core::~watch_core() {
   from_.release();
   pool_.drop(holder_);
 }
+
+bool watch_core::is_own_process() const noexcept { return pool_.is_own_process(); }
 
 void watch_core::release() noexcept {
   // acq_rel. My last use happens before its end; every other owner's has, if I end it.
@@ -208,6 +210,7 @@ bool watch_core::runs_here() const noexcept {
 }
 
 bool watch_core::wait(base::time_point deadline) {
+  pool_.demand_own_process("watch::wait");
   if (runs_here()) throw error(errc::would_deadlock, "a work waits for the watch that it belongs to");
   const blocked_on said(quiet_);
   return until_quiet(deadline, &said);
@@ -270,6 +273,8 @@ watch::watch(thread_pool& pool,
              detail::watch_body* body,
              const watch_options& options) {
   std::unique_ptr<detail::watch_body> owned(body);
+  // Before the name of a group is looked for, under a lock.
+  pool.core_->demand_own_process("watch_source");
   core_ = new detail::watch_core(*pool.core_, from, *body, options);
   static_cast<void>(owned.release());
   try {
@@ -281,7 +286,7 @@ watch::watch(thread_pool& pool,
 }
 
 watch::~watch() {
-  if (core_ == nullptr) return;
+  if (core_ == nullptr || !core_->is_own_process()) return;
   core_->ask(detail::watch_core::request::stop);
   core_->wait_out();
   core_->end_body();

@@ -113,6 +113,8 @@ class watch_core {
   }
   void release() noexcept;
 
+  /// Returns false in a forked child of the process that has the pool's threads.
+  [[nodiscard]] bool is_own_process() const noexcept;
   /// Throws if the source is watched already.
   void begin();
   void ask(request how) noexcept;

@@ -85,6 +85,7 @@ blocking_pool::blocking_pool(sched::scheduler& tasks, const pool::pool_options& 
           {options.min_threads + tasks.workers(), options.max_threads + tasks.workers(), options.keep_alive},
           {.spins = false, .has_regions = false}) {
   births = tasks.births;
+  process = tasks.process;
 }
 
 // ---- those who watch ------------------------------------------------------------------------------------------------

@@ -289,6 +289,8 @@ namespace {
 /// Returns null if the role has gone to another thread, or stays with this one; else the role, which waits for a thread.
 void* lend_role() noexcept {
   worker* const role = worker::current();  // worker_ports: it has one
+  // A child of fork() has the role, and none of the threads that could play it.
+  if (!base::is_this_process(role->shared().process)) return nullptr;  // NOT IN A MODEL: forks
   // What runs in place here would be in the new thread's place.
   static_cast<void>(core::current_task());
   // Whether the role goes or stays: this thread chooses nothing more before it blocks.
@@ -317,7 +319,7 @@ void take_role_back(void* offered) noexcept {
   auto& role = *static_cast<worker*>(offered);
   scheduler& self = role.shared();
   // In a child of the process that has the threads the lock may be held for ever.
-  if (self.process != base::this_process_id()) return;
+  if (!base::is_this_process(self.process)) return;
   if (!self.around.take_role_back(self.around.threads, role)) return;
   self.note_outside(-1);
   role.enter_thread();

@@ -24,7 +24,7 @@ class category final : public std::error_category {
       case errc::no_runtime:
         return "this call needs a task of a rota::runtime: spawn it there, and await the handle";
       case errc::shut_down: return "the runtime is shutting down";
-      case errc::forked: return "this process is a forked child: the runtime belongs to its parent";
+      case errc::forked: return "this process is a forked child: what it calls belongs to its parent";
       case errc::unsupported: return "not supported by this build or kernel";
       case errc::queue_full: return "the queue is full";
       case errc::cycle: return "the dependencies form a cycle";

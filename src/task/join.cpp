@@ -195,6 +195,8 @@ bool join_leaf::start() {
   demand(target_);
   registered_ = false;  // what an earlier co_await of this object left behind
   if (is_complete(*target_)) return true;
+  // A child of fork() runs no task of its parent, also not in place of a wait.
+  demand_own_process(*target_->owner);
   if (claim()) return false;
   return register_here();
 }
@@ -203,7 +205,9 @@ bool join_leaf::start() {
 bool join_leaf::start_beside() {
   demand(target_);
   registered_ = false;
-  return is_complete(*target_) || register_here();
+  if (is_complete(*target_)) return true;
+  demand_own_process(*target_->owner);
+  return register_here();
 }
 
 /// A task has room for the waker of one joiner.
@@ -304,6 +308,8 @@ std::chrono::steady_clock::time_point clock_now() noexcept { return base::now();
 bool wait_blocking(header* task, std::chrono::steady_clock::time_point deadline) {
   demand(task);
   if (is_complete(*task)) return true;
+  // A child of fork() has none of the threads that would end it.
+  demand_own_process(scheduler_for_children(*task));
   // Whoever waits with a limit must not be held up by the task's own work.
   if (deadline == base::never && run_here(*task) && is_complete(*task)) return true;
   return block_until_complete(*task, deadline);
@@ -315,7 +321,7 @@ void wait_helping(header* task) {
   if (is_complete(*task)) return;
   const bool is_outside = can_help_from_outside(*task);
   // A child of fork() has the queues, and none of the threads: the tasks in them are its parent's.
-  if (is_outside) demand_own_process(scheduler_for_children(*task));
+  demand_own_process(scheduler_for_children(*task));
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.helps >= max_helps) {  // NOT IN A MODEL: sixteen of them
     wait_blocking(task, base::never);

@@ -129,7 +129,7 @@ struct scheduler {
   const scheduler_ops* ops;
   // Of the clock that ops->now() reads.
   passed_deadlines* passed = &passed_on_steady_clock;
-  // The process that has the threads of this scheduler: base::this_process_id(). One that has none of its own belongs to any.
+  // The process that has the threads of this scheduler: base::this_process_id(). An entered task's runs on its caller's thread, in any process.
   static constexpr std::uint64_t any_process = 0;
   std::uint64_t process = any_process;
   // The tasks that have not suspended yet, for reports; null: they are not noted. See births.hpp.

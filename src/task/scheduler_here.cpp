@@ -1,6 +1,5 @@
 #include "task/scheduler_here.hpp"
 
-#include "base/thread.hpp"
 #include "task/entered.hpp"
 
 #include <rota/error.hpp>
@@ -20,10 +19,7 @@ scheduler& scheduler_for_children_of(const header& task) {
   return found;
 }
 
-void demand_own_process(const scheduler& by) {
-  if (by.process != scheduler::any_process && by.process != base::this_process_id())
-    throw error(errc::forked);
-}
+void throw_forked() { throw error(errc::forked); }
 
 bool can_spawn_blocking() noexcept {
   const header* const me = current_task();

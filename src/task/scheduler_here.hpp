@@ -1,6 +1,7 @@
 // Where a task that is spawned here, and now, belongs.
 #pragma once
 
+#include "base/thread.hpp"
 #include "task/header.hpp"
 
 namespace rota::core {
@@ -10,8 +11,12 @@ namespace rota::core {
 [[nodiscard]] scheduler& scheduler_here();
 /// The same for a task that is known.
 [[nodiscard]] scheduler& scheduler_for_children_of(const header& task);
+[[noreturn, gnu::cold]] void throw_forked();
 /// Throws `errc::forked` in a child of the process that made `by`: it has none of the threads that would run a task.
-void demand_own_process(const scheduler& by);
+inline void demand_own_process(const scheduler& by) {
+  if (by.process != scheduler::any_process && !base::is_this_process(by.process)) [[unlikely]]
+    throw_forked();
+}
 /// Returns true if the task that runs on this thread may call spawn_blocking. A coroutine job of a pool may not.
 [[nodiscard]] bool can_spawn_blocking() noexcept;
 

@@ -14,9 +14,11 @@
 #include <rota/net/tcp_stream.hpp>
 #include <rota/pool/thread_pool.hpp>
 #include <rota/rota.hpp>
+#include <rota/sync/event.hpp>
 #include <rota/testing/runtime.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <latch>
@@ -265,6 +267,191 @@ int in_a_child(F body) {
     ::_exit(all.code());
   }
   return code_of(child);
+}
+
+// ---- waits ----------------------------------------------------------------------------------------------------------
+
+task<> waits_for(sync::event& end) { co_await end.wait(); }
+
+TEST(scenario, no_35_a_child_waits_for_no_task_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  runtime rt(with_workers(1));
+  auto over = rt.spawn(number(3));
+  while (!over.is_done()) std::this_thread::yield();
+  sync::event end;
+  auto open = rt.spawn(waits_for(end));
+  const auto body = [&](claims& all) {
+    all.expect_refused([&] { open.join(); }, "join fails");
+    all.expect_refused([&] { static_cast<void>(open.wait_for(std::chrono::hours(1))); }, "wait_for fails");
+    all.expect_refused([&] { open.join(help); }, "join(help) fails");
+    all.expect(over.join() == 3, "what had ended at the fork has its value");
+  };
+  EXPECT_EQ(in_a_child(body), 0);
+  end.set();
+  open.join();
+}
+
+task<> says_and_waits(std::atomic<bool>& has_begun, sync::event& end) {
+  has_begun = true;
+  co_await end.wait();
+}
+
+/// Returns true if the co_await of this handle fails with errc::forked.
+task<bool> is_await_refused(join_handle<void>& handle) {
+  try {
+    co_await handle;
+  } catch (const error& e) {
+    co_return e.code() == errc::forked;
+  }
+  co_return false;
+}
+
+/// On a worker, which plays its role when it forks.
+task<pid_t> forks_and_joins() {
+  sync::event end;
+  std::atomic<bool> has_begun = false;
+  auto open = spawn(says_and_waits(has_begun, end));
+  while (!has_begun) co_await yield();
+  std::latch closure_ends(1);
+  auto closure = spawn_blocking([&closure_ends] { closure_ends.wait(); });
+  auto unstarted = spawn(says_and_waits(has_begun, end));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    claims all;
+    all.expect_refused([&] { open.join(); }, "join on a worker fails");
+    all.expect_refused([&] { open.join(help); }, "join(help) on a worker fails");
+    const bool refused = co_await is_await_refused(open);
+    all.expect(refused, "co_await of a handle fails");
+    const bool refused_closure = co_await is_await_refused(closure);
+    all.expect(refused_closure, "co_await of a closure fails");
+    has_begun = false;
+    const bool refused_unstarted = co_await is_await_refused(unstarted);
+    all.expect(refused_unstarted && !has_begun,
+               "co_await of a task that has not begun fails, and does not run it");
+    // No other thread of the child may take the role of this one.
+    if (may_start_threads) {
+      pool::thread_pool own;
+      all.expect(own.submit([] { return 4; }).fetch().value() == 4, "a pool of the child's is waited for");
+      runtime rt(with_workers(1));
+      all.expect(rt.spawn(number(5)).join() == 5, "a task of the child's is waited for");
+    }
+    ::_exit(all.code());
+  }
+  end.set();
+  closure_ends.count_down();
+  co_await open;
+  co_await closure;
+  co_await unstarted;
+  co_return child;
+}
+
+TEST(scenario, no_35_a_task_that_goes_on_in_a_child_waits_for_no_task) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  for (const unsigned workers : {1U, 2U}) {
+    runtime rt(with_workers(workers));
+    EXPECT_EQ(code_of(rt.spawn(forks_and_joins()).join()), 0);
+    EXPECT_EQ(rt.spawn(number(3)).join(), 3) << "the parent goes on";
+  }
+}
+
+/// A job that is over at the fork, and one that runs until the parent lets it go.
+struct jobs {
+  explicit jobs(pool::thread_pool& in) : works(in) {}
+  std::latch begun{1};
+  std::latch end{1};
+  pool::thread_pool& works;
+  pool::work<int> over = works.submit([] { return 3; });
+  pool::work<int> open = works.submit(
+      [this] {
+        begun.count_down();
+        end.wait();
+        return 4;
+      },
+      {.group = "group"});
+};
+
+void expect_pool_waits_refused(claims& all, jobs& of) {
+  using std::chrono::hours;
+  const pool::work_id id = of.open.id();
+  const std::array ids{id};
+  pool::thread_pool& works = of.works;
+  all.expect_refused([&] { of.open.wait(); }, "wait of a handle fails");
+  all.expect_refused([&] { static_cast<void>(of.open.wait_for(hours(1))); }, "wait_for of a handle fails");
+  all.expect_refused([&] { of.open.wait(help); }, "wait(help) of a handle fails");
+  all.expect_refused([&] { static_cast<void>(of.open.fetch()); }, "fetch of a handle fails");
+  all.expect_refused([&] { works.wait(id); }, "wait for an id fails");
+  all.expect_refused([&] { works.wait(ids); }, "wait for a list fails");
+  all.expect_refused([&] { works.wait("group"); }, "wait for a group fails");
+  all.expect_refused([&] { static_cast<void>(works.wait_for("group", hours(1))); }, "wait_for a group fails");
+  all.expect_refused([&] { static_cast<void>(works.wait_any(ids)); }, "wait_any fails");
+  all.expect_refused([&] { works.wait_idle(); }, "wait_idle fails");
+  all.expect_refused([&] { static_cast<void>(works.wait_idle(hours(1))); }, "wait_idle with a limit fails");
+  all.expect_refused([&] { works.wait_idle(help); }, "wait_idle(help) fails");
+  all.expect_refused([&] { static_cast<void>(works.fetch<int>(id)); }, "fetch by id fails");
+  all.expect_refused([&] { static_cast<void>(works.fetch<int>(ids)); }, "fetch of a list fails");
+  all.expect_refused([&] { static_cast<void>(works.fetch<int>("group")); }, "fetch of a group fails");
+  all.expect_refused([&] { const pool::thread_pool::busy_guard busy(works); }, "a busy_guard fails");
+  all.expect_refused([&] { static_cast<void>(works.shutdown(hours(1))); }, "shutdown fails");
+  all.expect(!of.open.cancel() && !of.open.stop() && !works.cancel(id) && works.stop_all() == 0,
+             "nothing is cancelled");
+}
+
+task<> expect_pool_awaits_refused(claims& all, jobs& of) {
+  bool refused = false;
+  try {
+    static_cast<void>(co_await of.open);
+  } catch (const error& e) {
+    refused = e.code() == errc::forked;
+  }
+  all.expect(refused, "co_await of a work fails");
+  const std::array ids{of.open.id()};
+  pool::thread_pool& works = of.works;
+  all.expect_refused([&] { static_cast<void>(works.async_wait(ids[0])); }, "async_wait for an id fails");
+  all.expect_refused([&] { static_cast<void>(works.async_wait(ids)); }, "async_wait for a list fails");
+  all.expect_refused([&] { static_cast<void>(works.async_wait("group")); }, "async_wait for a group fails");
+  all.expect_refused([&] { static_cast<void>(works.async_wait_any(ids)); }, "async_wait_any fails");
+  all.expect_refused([&] { static_cast<void>(works.async_wait_idle()); }, "async_wait_idle fails");
+  all.expect_refused([&] { static_cast<void>(works.async_fetch<int>(ids[0])); }, "async_fetch fails");
+}
+
+/// A job that is a coroutine, on a thread of the pool.
+task<pid_t> forks_in_a_job() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    claims all;
+    all.expect_refused([] { spawn(number(1)).detach(); }, "spawn in a job fails");
+    if (may_start_threads) {
+      pool::thread_pool own;
+      all.expect(own.submit([] { return 4; }).fetch().value() == 4, "a pool of the child's is waited for");
+    }
+    ::_exit(all.code());
+  }
+  co_return child;
+}
+
+TEST(scenario, no_35_a_job_that_goes_on_in_a_child_starts_nothing) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  pool::thread_pool works;
+  EXPECT_EQ(code_of(works.submit(forks_in_a_job).fetch().value()), 0);
+  EXPECT_EQ(works.submit([] { return 4; }).fetch().value(), 4) << "the parent's pool goes on";
+}
+
+TEST(scenario, no_35_a_child_waits_for_no_work_of_its_parent) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  pool::thread_pool works(pool::pool_options{.max_threads = 1});
+  jobs of(works);
+  of.begun.wait();
+  const auto body = [&](claims& all) {
+    expect_pool_waits_refused(all, of);
+    testing::runtime tasks;
+    tasks.block_on(expect_pool_awaits_refused(all, of));
+    all.expect(of.over.fetch().value() == 3, "what was over at the fork has its value");
+  };
+  EXPECT_EQ(in_a_child(body), 0);
+  of.end.count_down();
+  EXPECT_EQ(of.open.fetch().value(), 4) << "the parent's pool goes on";
 }
 
 /// Holds the handler of a mailbox, so that its visit is under way.

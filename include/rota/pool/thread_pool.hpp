@@ -52,8 +52,8 @@ ROTA_API void give_back(const draft& place) noexcept;
 /// The same with default options, and nobody keeps it.
 ROTA_API void enter_and_let_go(const draft& place);
 [[noreturn]] ROTA_API void throw_empty_function();
-/// Looks for it by id; null: it is over, and not stored. The caller owns a reference.
-[[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id) noexcept;
+/// Looks for it by id; null: it is over, and not stored. The caller owns a reference. Throws errc::forked.
+[[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id);
 /// Throws std::invalid_argument for a work of another pool.
 [[nodiscard]] ROTA_API work_id id_within(const pool_core& pool, const work_core& work);
 
@@ -68,8 +68,7 @@ ROTA_API void enter_and_let_go(const draft& place);
 ///               the order of queue_order among equals.
 /// Failure       The constructor: std::invalid_argument for an option out of range, std::bad_alloc. submit(): std::invalid_argument for
 ///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
-///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; errc::forked in a forked child, where the
-///               destructor does nothing; errc::too_many_works; std::bad_alloc. Then nothing has changed. errc::too_many_works: a pool has at
+///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; errc::too_many_works; std::bad_alloc. Then nothing has changed. errc::too_many_works: a pool has at
 ///               most 2^24 - 64 (16,777,152) works at once. A work counts until it has ended and its handle is gone; a reserved id, a
 ///               busy_guard and a watch count, too. Each thread may keep up to 96 places free for its own next works, so the error may
 ///               come that much earlier. It is no matter of memory: pool_options::queue_limit keeps a pool far below it. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
@@ -77,6 +76,10 @@ ROTA_API void enter_and_let_go(const draft& place);
 ///               refuses it they are late until it gives it to a later timer, to a thread of the pool that has run out of work, or to
 ///               one that blocks until something of the pool is over. That one tries for the others, too, every 20 ms: so what is
 ///               waited for runs as soon as there is a thread for it. A task that awaits a work does not block, and does not try.
+///               In a forked child: submit, reserve, watch_source, fetch, shutdown, the constructor of a busy_guard and every wait
+///               throw errc::forked, except the wait by a handle whose work was over at the fork. cancel, stop, force_stop,
+///               pause and resume of a work or of several do nothing, and return false, 0 or all ids. Destructors wait for no work.
+///               Call no other member there: a lock of the pool may have been held at the fork.
 /// Cost          A work is memory of the pool's own that is used again: no other allocation for functions and results of up to 128
 ///               bytes and default options. After a peak that memory is given back to the system, but for 6 MB and 24 KB for
 ///               each 64 works of which one is kept by a handle. Idle threads sleep without a timeout, but the keep-alive of those above `min_threads`.
@@ -87,7 +90,7 @@ class ROTA_API thread_pool {
   /// threads; one of the thread that has made it would wait for itself, and ends the program with a sentence.
   class ROTA_API [[nodiscard]] busy_guard {
    public:
-    /// Throws errc::shut_down, errc::too_many_works, std::bad_alloc.
+    /// Throws errc::shut_down, errc::too_many_works, errc::forked, std::bad_alloc.
     explicit busy_guard(thread_pool& pool);
     busy_guard(const busy_guard&) = delete;
     busy_guard& operator=(const busy_guard&) = delete;
@@ -271,7 +274,7 @@ class ROTA_API thread_pool {
   // ---- the same for tasks, of any runtime and of a pool: to be awaited. An id, a list and a group own no work: so a wait that is
   // cancelled, that is late (rota::timeout, a deadline), or that loses in a channel::select leaves the works alone, and takes no
   // outcome; co_await of a handle stops its work. What is waited for is found by the call, and kept: the co_await may come after the
-  // end of the pool. Failure: std::bad_alloc, here or at the co_await; errc::too_many_works for a group and for idleness; at the co_await
+  // end of the pool. Failure: std::bad_alloc, here or at the co_await; errc::too_many_works for a group and for idleness; errc::forked in a forked child; at the co_await
   // errc::would_deadlock where a coroutine job would wait for itself. Cost: two or three allocations for each wait.
 
   /// As wait(id): the co_await gives false if there is no such work.

@@ -82,7 +82,8 @@ template <class T>
 /// Ordering      The work's last line, its callback and the destruction of its function happen before whatever follows a wait.
 /// Failure       fetch(): as outcome; every final status but `succeeded` and `failed` is a cancelled outcome, with `timeout` as its
 ///               reason if a timeout was why, `shutdown` if the pool's end was, else `user`. An empty handle, and a result that was
-///               fetched before: errc::already_joined. A wait inside of the work itself: errc::would_deadlock. An exception that is not fetched
+///               fetched before: errc::already_joined. A wait inside of the work itself: errc::would_deadlock. A wait in a forked child for a work
+///               that was not over at the fork: errc::forked. An exception that is not fetched
 ///               before the result is destroyed goes to pool_options::on_unhandled.
 /// Cost          Waiting for one that a thread of its own pool could run, and that waits in a queue: runs it, there and then, as long
 ///               as half of its stack is left; then another thread comes.
