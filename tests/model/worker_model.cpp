@@ -7,6 +7,7 @@
 #include "sched/sleep_driver.hpp"
 
 #include <rota/detail/spawn_on.hpp>
+#include <rota/sync/event.hpp>
 #include <rota/this_task.hpp>
 #include <rota/time.hpp>
 
@@ -585,6 +586,100 @@ void a_task_beside_a_steal(execution& e) {
 
 TEST(worker_model, a_worker_that_steals_from_its_neighbour_leaves_no_task_behind) {
   expect_holds(by_priority("worker_neighbour", 2'000), a_task_beside_a_steal);
+}
+
+// --- a driver with events
+
+/// One event for each time that a device is ready: wait() reports it, and dispatch() wakes the tasks that wait for it.
+struct device {
+  explicit device(house& in) : h(in) { h.tasks.around.driver = {&ops, this}; }
+
+  /// Any thread.
+  void become_ready() {
+    // release. Pairs with take().
+    is_ready.store(1, base::order::release);
+    inner().ops->interrupt(inner().self);
+  }
+  /// The holder of the token.
+  unsigned wait(base::time_point until, event_buffer& found) {
+    if (until == base::time_point::min()) ++looks;
+    if (take(found) != 0) return 1;
+    inner().ops->wait(inner().self, until, found);
+    return take(found);
+  }
+  unsigned take(event_buffer& found) {
+    found[0] = {.key = 7, .what = 0};
+    // acquire. Pairs with become_ready().
+    return is_ready.exchange(0, base::order::acquire);
+  }
+  void dispatch(const event_buffer& found, unsigned count) {
+    check(count == 1 && found[0].key == 7, "the event is the one that wait() has reported");
+    heard.set();
+  }
+  driver_port inner() { return h.driver.port(); }
+
+  static const driver_ops ops;
+  house& h;
+  sync::event heard;
+  unsigned looks = 0;  // between tasks; written by the holder of the token
+  base::atomic<std::uint32_t> is_ready{0};
+};
+
+const driver_ops device::ops{
+    .wait = [](void* self, base::time_point until, event_buffer& found) noexcept -> unsigned {
+      return static_cast<device*>(self)->wait(until, found);
+    },
+    .dispatch = [](void* self,
+                   const event_buffer& found,
+                   unsigned count) noexcept { static_cast<device*>(self)->dispatch(found, count); },
+    .interrupt =
+        [](void* self) noexcept {
+          const driver_port to = static_cast<device*>(self)->inner();
+          to.ops->interrupt(to.self);
+        },
+};
+
+task<> hears_and_gathers(device& d, gathering& all) {
+  co_await d.heard.wait();
+  all.arrive_and_block();
+}
+
+// One event wakes two tasks, and each blocks its worker until the other one runs: so the worker that has found the event wakes another one.
+void an_event_of_two_tasks(execution& e) {
+  house& h = furnish(e, 2);
+  auto& d = e.make<device>(h);
+  auto& all = e.make<gathering>(2U);
+  e.thread("device", [&d] { d.become_ready(); });
+  e.thread("main", [&] {
+    auto first = core::spawn_on(h.tasks, hears_and_gathers(d, all));
+    auto second = core::spawn_on(h.tasks, hears_and_gathers(d, all));
+    first.join();
+    second.join();
+    h.shut_down();
+  });
+}
+
+TEST(worker_model, the_tasks_of_an_event_run_wherever_it_is_found) {
+  expect_holds(exhaustive("worker_event_dfs", 0), an_event_of_two_tasks);
+  expect_holds(by_priority("worker_event", 3'000), an_event_of_two_tasks);
+}
+
+task<> yields(int times) {
+  for (int i = 0; i < times; ++i) co_await yield();
+}
+
+// Looks at the driver come before the polls 1, 62, 123 of each 128: before 260 polls there are seven, and were a tick longer there would be five.
+TEST(worker_model, a_tick_is_128_polls) {
+  const auto body = [](execution& e) {
+    house& h = furnish(e, 1);
+    auto& d = e.make<device>(h);
+    e.thread("main", [&] {
+      core::spawn_on(h.tasks, yields(260)).join();
+      h.shut_down();
+    });
+    e.finally([&d] { check(d.looks >= 7, "the driver is looked at after 128 polls, and after 61 between"); });
+  };
+  expect_holds(by_priority("worker_tick", 20), body);
 }
 
 }  // namespace
