@@ -1,4 +1,5 @@
 // The end of a TLS connection over TCP: bytes that TLS itself sends must not turn a close into a reset.
+#include "support/sanitized.hpp"
 #include "unit/tls/foreign_peer.hpp"
 #include "unit/tls/tls_support.hpp"
 
@@ -228,6 +229,7 @@ TEST(tls_finish, says_that_the_limit_was_reached_when_the_peer_goes_on) {
 
 // A close_notify of the child would end the parent's connection.
 TEST(tls_finish, is_refused_in_a_forked_child) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
   runtime rt(with_workers(1));
   std::optional<tcp_tls_pair> both;
   rt.block_on([](std::optional<tcp_tls_pair>& made) -> task<> {
