@@ -87,9 +87,10 @@ class resolver {
       found.push_back(one);
     }
     if (name != nullptr) *name = mine.name;
-    ++me.ended_;
-    me.ended_.notify_all();
-    return mine.said == never ? EAI_AGAIN : mine.said;
+    const int said = mine.said == never ? EAI_AGAIN : mine.said;
+    ++me.ended_;  // then this object may go
+    ended_.notify_all();
+    return said;
   }
 
  private:
