@@ -1,5 +1,7 @@
 #include "base/futex.hpp"
 
+#include "base/linux/signals.hpp"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <iterator>
 
 #if defined(__SANITIZE_THREAD__)
 #define ROTA_DELAYS_SIGNALS 1
@@ -38,12 +41,13 @@ sigset_t run_delayed_handlers() noexcept {
   return blocked;
 }
 
-/// Returns false for the threads of a runtime, which block every signal that can be blocked.
+/// Returns false for the threads of a runtime, which block every signal but the synchronous ones.
 bool takes_signals(const sigset_t& blocked) noexcept {
   for (int n = 1; n <= SIGRTMAX; ++n) {
     // libc keeps the numbers between the two ranges to itself.
     const bool can_be_blocked = n != SIGKILL && n != SIGSTOP && (n <= SIGSYS || n >= SIGRTMIN);
-    if (can_be_blocked && ::sigismember(&blocked, n) == 0) return true;
+    const bool is_synchronous = std::ranges::find(synchronous_signals, n) != std::end(synchronous_signals);
+    if (can_be_blocked && !is_synchronous && ::sigismember(&blocked, n) == 0) return true;
   }
   return false;
 }

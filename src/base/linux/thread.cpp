@@ -1,6 +1,7 @@
 #include "base/thread.hpp"
 
 #include "base/atomic.hpp"
+#include "base/linux/signals.hpp"
 #include "base/linux/without_sigpipe.hpp"
 #include "base/tls_slot.hpp"
 
@@ -69,8 +70,7 @@ std::expected<thread, std::error_code> thread::start(const char* name,
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
-  for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
-    ::sigdelset(&all, synchronous);
+  for (const int synchronous : synchronous_signals) ::sigdelset(&all, synchronous);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   chaos_point();
   pthread_t native{};
