@@ -1,9 +1,10 @@
-# rota_own_target(<target> [AS_USERS | AS_TEST [OFTEN_OPTIMISED]]): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none
+# rota_own_target(<target> [AS_USERS | AS_TEST [OPTIMISED_IN_PART]]): the flags of rota's own targets. All PRIVATE: a program that uses rota gets none
 # of them.
 # AS_USERS: compiled without the hardening flags, as a user's program is by default.
-# AS_TEST: in RelWithDebInfo compiled with line numbers only; with ROTA_OPTIMISE_TESTS=OFF at -O0 and without the hardening flags, in
-# less than half of the time; with PART, too, unless it is OFTEN_OPTIMISED: an api test or a model. Under AddressSanitizer at -O0: g++ takes two thirds of the time. The library that it calls is compiled as
-# ever.
+# AS_TEST: in RelWithDebInfo compiled with line numbers only. The library that a test calls is compiled as ever.
+#   ROTA_OPTIMISE_TESTS=OFF: at -O0 and without the hardening flags, which takes less than half of the time.
+#   ROTA_OPTIMISE_TESTS=PART: the same, except for tests that are OPTIMISED_IN_PART, which are the api tests and the models.
+#   Under AddressSanitizer: at -O0.
 #
 # Deliberately absent: -fcoro-aligned-allocation. It changes which operator new a coroutine frame uses, g++ has nothing
 # like it, and rota aligns what lives in its own objects, never locals of coroutines.
@@ -98,7 +99,7 @@ function(rota_own_target target)
     target_compile_options(${target} PRIVATE -O0)
   endif()
   if(AS_TEST IN_LIST ARGN AND (ROTA_OPTIMISE_TESTS STREQUAL OFF
-                               OR (ROTA_OPTIMISE_TESTS STREQUAL PART AND NOT OFTEN_OPTIMISED IN_LIST ARGN)))
+                               OR (ROTA_OPTIMISE_TESTS STREQUAL PART AND NOT OPTIMISED_IN_PART IN_LIST ARGN)))
     target_compile_options(${target} PRIVATE -O0)
     if(_rota_asserted)
       target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)

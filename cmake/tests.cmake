@@ -67,7 +67,7 @@ function(rota_program target kind library)
   elseif(kind STREQUAL unit)
     rota_own_target(${target} AS_TEST)
   else()
-    rota_own_target(${target} AS_TEST OFTEN_OPTIMISED)
+    rota_own_target(${target} AS_TEST OPTIMISED_IN_PART)
   endif()
   rota_unity(${target} 8)
   # What tests share replaces functions of the system, such as operator new, and stands alone.

@@ -61,13 +61,27 @@ const void* value_of(work_core& work) {
   if (value == nullptr) throw_empty_handle();
   return value;
 }
-bool cancel(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->cancel(work, 0); }
-bool stop(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->stop(work, 0); }
-bool force_stop(work_core& work) noexcept {
-  return work.pool->is_own_process() && work.pool->stop(work, force_asked);
+namespace {
+
+constexpr auto by_cancel = [](work_core& w) { return w.pool->cancel(w, 0); };
+constexpr auto by_stop = [](work_core& w) { return w.pool->stop(w, 0); };
+constexpr auto by_force = [](work_core& w) { return w.pool->stop(w, force_asked); };
+constexpr auto by_pause = [](work_core& w) { return w.pool->pause(w); };
+constexpr auto by_resume = [](work_core& w) { return w.pool->resume(w); };
+
+/// Gives an order to a work. Returns false in a forked child, where the work's pool has no threads.
+template <class F>
+bool order(work_core& work, F f) noexcept {
+  return work.pool->is_own_process() && f(work);
 }
-bool pause(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->pause(work); }
-bool resume(work_core& work) noexcept { return work.pool->is_own_process() && work.pool->resume(work); }
+
+}  // namespace
+
+bool cancel(work_core& work) noexcept { return order(work, by_cancel); }
+bool stop(work_core& work) noexcept { return order(work, by_stop); }
+bool force_stop(work_core& work) noexcept { return order(work, by_force); }
+bool pause(work_core& work) noexcept { return order(work, by_pause); }
+bool resume(work_core& work) noexcept { return order(work, by_resume); }
 bool join_group(work_core& work, std::string_view group) { return work.pool->join_group(work, group); }
 bool leave_group(work_core& work, std::string_view group) { return work.pool->leave_group(work, group); }
 bool wait(work_core& work, std::chrono::steady_clock::time_point deadline) {
@@ -131,12 +145,6 @@ std::size_t with_all(pool_core& pool, F f) {
   });
   return done;
 }
-
-constexpr auto by_cancel = [](work_core& w) { return w.pool->cancel(w, 0); };
-constexpr auto by_stop = [](work_core& w) { return w.pool->stop(w, 0); };
-constexpr auto by_force = [](work_core& w) { return w.pool->stop(w, force_asked); };
-constexpr auto by_pause = [](work_core& w) { return w.pool->pause(w); };
-constexpr auto by_resume = [](work_core& w) { return w.pool->resume(w); };
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 // Scenario 35: a process with a runtime forks, and the child uses it. What it calls is refused, the parent's tasks, sockets and operations are left
 // alone, and a runtime of its own works. So it is with executors, mailboxes and actors.
+#include "api/fork_support.hpp"
 #include "api/scenario_support.hpp"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rota/fs/file.hpp>
@@ -20,7 +20,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdio>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -67,17 +66,6 @@ task<> say(net::tcp_stream& to) {
   EXPECT_TRUE(sent.has_value());
 }
 
-template <class F>
-bool is_refused(F call) {
-  try {
-    call();
-  } catch (const error& e) {
-    return e.code() == errc::forked;
-  } catch (...) {
-  }
-  return false;
-}
-
 /// A bit for each call that was not refused.
 int calls_in_a_child(runtime& rt, runtime_handle& handle) {
   int wrong = 0;
@@ -89,13 +77,6 @@ int calls_in_a_child(runtime& rt, runtime_handle& handle) {
   if (!is_refused([&] { static_cast<void>(rt.dump()); })) wrong |= 32;
   if (!is_refused([&] { static_cast<void>(rt.shutdown(std::chrono::seconds(0))); })) wrong |= 64;
   return wrong;
-}
-
-int code_of(pid_t child) {
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /// What is under way while the process forks: a read that waits, and a socket that somebody listens to.
@@ -237,38 +218,6 @@ TEST(scenario, no_35_a_pool_is_destroyed_in_a_child_without_its_threads) {
 
 // ---- executors ------------------------------------------------------------------------------------------------------
 
-/// What a child says of itself: each claim that does not hold is printed, and then the child's code is 1.
-class claims {
- public:
-  void expect(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "in the child: %s\n", what);
-    code_ = 1;
-  }
-  template <class F>
-  void expect_refused(F call, const char* what) {
-    expect(is_refused(std::move(call)), what);
-  }
-  [[nodiscard]] int code() const noexcept { return code_; }
-
- private:
-  int code_ = 0;
-};
-
-/// Runs `body(claims&)` in a child, and leaves that before its other destructors. Returns its code.
-template <class F>
-int in_a_child(F body) {
-  const pid_t child = ::fork();
-  EXPECT_NE(child, -1);
-  if (child == 0) {
-    ::alarm(20);
-    claims all;
-    body(all);
-    ::_exit(all.code());
-  }
-  return code_of(child);
-}
-
 // ---- waits ----------------------------------------------------------------------------------------------------------
 
 task<> waits_for(sync::event& end) { co_await end.wait(); }
@@ -336,6 +285,7 @@ task<pid_t> forks_and_joins() {
       runtime rt(with_workers(1));
       all.expect(rt.spawn(number(5)).join() == 5, "a task of the child's is waited for");
     }
+    all.expect(!has_begun, "no task of the parent's runs meanwhile");
     ::_exit(all.code());
   }
   end.set();
@@ -353,105 +303,6 @@ TEST(scenario, no_35_a_task_that_goes_on_in_a_child_waits_for_no_task) {
     EXPECT_EQ(code_of(rt.spawn(forks_and_joins()).join()), 0);
     EXPECT_EQ(rt.spawn(number(3)).join(), 3) << "the parent goes on";
   }
-}
-
-/// A job that is over at the fork, and one that runs until the parent lets it go.
-struct jobs {
-  explicit jobs(pool::thread_pool& in) : works(in) {}
-  std::latch begun{1};
-  std::latch end{1};
-  pool::thread_pool& works;
-  pool::work<int> over = works.submit([] { return 3; });
-  pool::work<int> open = works.submit(
-      [this] {
-        begun.count_down();
-        end.wait();
-        return 4;
-      },
-      {.group = "group"});
-};
-
-void expect_pool_waits_refused(claims& all, jobs& of) {
-  using std::chrono::hours;
-  const pool::work_id id = of.open.id();
-  const std::array ids{id};
-  pool::thread_pool& works = of.works;
-  all.expect_refused([&] { of.open.wait(); }, "wait of a handle fails");
-  all.expect_refused([&] { static_cast<void>(of.open.wait_for(hours(1))); }, "wait_for of a handle fails");
-  all.expect_refused([&] { of.open.wait(help); }, "wait(help) of a handle fails");
-  all.expect_refused([&] { static_cast<void>(of.open.fetch()); }, "fetch of a handle fails");
-  all.expect_refused([&] { works.wait(id); }, "wait for an id fails");
-  all.expect_refused([&] { works.wait(ids); }, "wait for a list fails");
-  all.expect_refused([&] { works.wait("group"); }, "wait for a group fails");
-  all.expect_refused([&] { static_cast<void>(works.wait_for("group", hours(1))); }, "wait_for a group fails");
-  all.expect_refused([&] { static_cast<void>(works.wait_any(ids)); }, "wait_any fails");
-  all.expect_refused([&] { works.wait_idle(); }, "wait_idle fails");
-  all.expect_refused([&] { static_cast<void>(works.wait_idle(hours(1))); }, "wait_idle with a limit fails");
-  all.expect_refused([&] { works.wait_idle(help); }, "wait_idle(help) fails");
-  all.expect_refused([&] { static_cast<void>(works.fetch<int>(id)); }, "fetch by id fails");
-  all.expect_refused([&] { static_cast<void>(works.fetch<int>(ids)); }, "fetch of a list fails");
-  all.expect_refused([&] { static_cast<void>(works.fetch<int>("group")); }, "fetch of a group fails");
-  all.expect_refused([&] { const pool::thread_pool::busy_guard busy(works); }, "a busy_guard fails");
-  all.expect_refused([&] { static_cast<void>(works.shutdown(hours(1))); }, "shutdown fails");
-  all.expect(!of.open.cancel() && !of.open.stop() && !works.cancel(id) && works.stop_all() == 0,
-             "nothing is cancelled");
-}
-
-task<> expect_pool_awaits_refused(claims& all, jobs& of) {
-  bool refused = false;
-  try {
-    static_cast<void>(co_await of.open);
-  } catch (const error& e) {
-    refused = e.code() == errc::forked;
-  }
-  all.expect(refused, "co_await of a work fails");
-  const std::array ids{of.open.id()};
-  pool::thread_pool& works = of.works;
-  all.expect_refused([&] { static_cast<void>(works.async_wait(ids[0])); }, "async_wait for an id fails");
-  all.expect_refused([&] { static_cast<void>(works.async_wait(ids)); }, "async_wait for a list fails");
-  all.expect_refused([&] { static_cast<void>(works.async_wait("group")); }, "async_wait for a group fails");
-  all.expect_refused([&] { static_cast<void>(works.async_wait_any(ids)); }, "async_wait_any fails");
-  all.expect_refused([&] { static_cast<void>(works.async_wait_idle()); }, "async_wait_idle fails");
-  all.expect_refused([&] { static_cast<void>(works.async_fetch<int>(ids[0])); }, "async_fetch fails");
-}
-
-/// A job that is a coroutine, on a thread of the pool.
-task<pid_t> forks_in_a_job() {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    claims all;
-    all.expect_refused([] { spawn(number(1)).detach(); }, "spawn in a job fails");
-    if (may_start_threads) {
-      pool::thread_pool own;
-      all.expect(own.submit([] { return 4; }).fetch().value() == 4, "a pool of the child's is waited for");
-    }
-    ::_exit(all.code());
-  }
-  co_return child;
-}
-
-TEST(scenario, no_35_a_job_that_goes_on_in_a_child_starts_nothing) {
-  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
-  pool::thread_pool works;
-  EXPECT_EQ(code_of(works.submit(forks_in_a_job).fetch().value()), 0);
-  EXPECT_EQ(works.submit([] { return 4; }).fetch().value(), 4) << "the parent's pool goes on";
-}
-
-TEST(scenario, no_35_a_child_waits_for_no_work_of_its_parent) {
-  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
-  pool::thread_pool works(pool::pool_options{.max_threads = 1});
-  jobs of(works);
-  of.begun.wait();
-  const auto body = [&](claims& all) {
-    expect_pool_waits_refused(all, of);
-    testing::runtime tasks;
-    tasks.block_on(expect_pool_awaits_refused(all, of));
-    all.expect(of.over.fetch().value() == 3, "what was over at the fork has its value");
-  };
-  EXPECT_EQ(in_a_child(body), 0);
-  of.end.count_down();
-  EXPECT_EQ(of.open.fetch().value(), 4) << "the parent's pool goes on";
 }
 
 /// Holds the handler of a mailbox, so that its visit is under way.
