@@ -227,7 +227,7 @@ void executor_core::enrol(mailbox_core& made) noexcept {
 void executor_core::strike_off(mailbox_core& ended) noexcept {
   const base::lock_guard guard(lock_);
   ended.parts_->registered.unlink();
-  ended.parts_->resting.unlink();
+  remove_rest(ended);
   add(of_ended_, ended.stats());
   // relaxed. Under the lock. Only an executor that is about to go waits for them.
   struck_off_.fetch_add(1, base::order::relaxed);
@@ -320,10 +320,7 @@ void executor_core::end_rest_later(mailbox_core& box, base::time_point when) noe
     const base::lock_guard guard(lock_);
     // relaxed. Under the lock, under which it is written.
     is_first = when.time_since_epoch().count() < next_rest_.load(base::order::relaxed);
-    box.parts_->resting.whose = &box;
-    box.parts_->resting.until = when;
-    box.parts_->resting.insert_after(resting_);
-    set_next_rest();
+    insert_rest(box, when);
   }
   if (is_first) call_sleepers();
 }
@@ -336,11 +333,26 @@ void executor_core::call_sleepers() noexcept {
   }
 }
 
-/// Under the lock.
+/// Under the lock, as the next two.
+void executor_core::insert_rest(mailbox_core& box, base::time_point until) noexcept {
+  resting_mailbox& rest = box.parts_->resting;
+  rest.whose = &box;
+  rest.until = until;
+  resting_.insert(rest);
+  set_next_rest();
+}
+
+/// Does nothing for a mailbox that does not rest.
+void executor_core::remove_rest(mailbox_core& box) noexcept {
+  resting_mailbox& rest = box.parts_->resting;
+  if (std::exchange(rest.whose, nullptr) == nullptr) return;
+  resting_.remove(rest);
+  set_next_rest();
+}
+
 void executor_core::set_next_rest() noexcept {
-  base::time_point first = base::never;
-  for (const auto* each = resting_.next; each != &resting_; each = each->next)
-    first = std::min(first, each->until);
+  const resting_mailbox* const earliest = resting_.top();
+  const base::time_point first = earliest == nullptr ? base::never : earliest->until;
   // seq_cst. Before claim_parked(), against the load after a sleeper's announcement.
   next_rest_.store(first.time_since_epoch().count(), base::order::seq_cst);
 }
@@ -352,14 +364,12 @@ void executor_core::end_rests() noexcept {
     mailbox_core* due = nullptr;
     {
       const base::lock_guard guard(lock_);
-      auto* each = resting_.next;
-      while (each != &resting_ && each->until > now) each = each->next;
-      if (each != &resting_) {
-        each->unlink();
-        due = each->whose;
+      const resting_mailbox* const earliest = resting_.top();
+      if (earliest != nullptr && earliest->until <= now) {
+        due = earliest->whose;
         due->add_reference();
+        remove_rest(*due);
       }
-      set_next_rest();
     }
     if (due == nullptr) return;
     due->end_rest();

@@ -220,6 +220,8 @@ class executor_core {
   static void add(executor_stats& sum, const mailbox_stats& one) noexcept;
   static task<void> end_rest_at(kept_mailbox box, base::time_point when);
   void end_rests() noexcept;
+  void insert_rest(mailbox_core& box, base::time_point until) noexcept;
+  void remove_rest(mailbox_core& box) noexcept;
   void set_next_rest() noexcept;
   [[nodiscard]] bool is_stopping() const noexcept;
   [[nodiscard]] bool is_paused() const noexcept;
@@ -240,7 +242,7 @@ class executor_core {
   base::mutex lock_;
   registry_links alive_;                       // under the lock
   registry_links told_;                        // under the lock: to end
-  resting_links resting_;                      // under the lock
+  resting_mailboxes resting_;                  // under the lock
   executor_stats of_ended_;                    // under the lock
   base::atomic<std::uint32_t> struck_off_{0};  // under the lock: mailboxes that have ended
 };

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/counter.hpp"
 #include "base/mutex.hpp"
+#include "queue/pairing_heap.hpp"
 
 #include <rota/detail/mailbox_core.hpp>
 #include <rota/detail/mailbox_waits.hpp>
@@ -21,11 +22,20 @@ struct registry_links : ring_links<registry_links> {
   mailbox_core* whose = nullptr;
 };
 
-/// In the ring of those whose handlers rest, of an executor with threads.
-struct resting_links : ring_links<resting_links> {
-  mailbox_core* whose = nullptr;
+/// A mailbox whose handler rests, in the heap of its executor if that has threads.
+struct resting_mailbox {
+  mailbox_core* whose = nullptr;  // null: in no heap
   base::time_point until{};
+  resting_mailbox* next_ = nullptr;
+  resting_mailbox* prev_ = nullptr;
+  resting_mailbox* child_ = nullptr;
 };
+struct ends_rest_before {
+  [[nodiscard]] bool operator()(const resting_mailbox& a, const resting_mailbox& b) const noexcept {
+    return a.until < b.until;
+  }
+};
+using resting_mailboxes = queue::pairing_heap<resting_mailbox, ends_rest_before>;
 
 /// Only rounds add; who reads it sees what was done before.
 class served_counter {
@@ -89,7 +99,7 @@ struct mailbox_core::parts {
   base::atomic<std::uint32_t> emptied{0};  // how often a round that somebody waited for left it empty
 
   registry_links registered;  // the executor's, under its lock
-  resting_links resting;      // the same
+  resting_mailbox resting;    // the same
 };
 
 /// Keeps it while it lives.

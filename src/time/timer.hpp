@@ -7,6 +7,7 @@
 
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
+#include "queue/pairing_heap.hpp"
 
 namespace rota::timing {
 
@@ -66,12 +67,15 @@ class timer_node {
   }
 
  private:
-  friend class near_heap;
+  template <class, class>
+  friend class queue::pairing_heap;
+  friend struct fires_before;
   friend class wheel;
   friend class shard;
 
-  timer_node* next_ = nullptr;   // in a slot: the next one; in the heap: the next sibling
-  timer_node* prev_ = nullptr;   // in a slot: the one before, null for the first; in the heap: see near_heap
+  timer_node* next_ = nullptr;  // in a slot: the next one; in the heap: the next sibling
+  timer_node* prev_ =
+      nullptr;  // in a slot: the one before, null for the first; in the heap: see queue::pairing_heap
   timer_node* child_ = nullptr;  // in the heap: the first child
   base::time_point deadline_{};
   waker waker_;
@@ -82,5 +86,16 @@ class timer_node {
 };
 
 static_assert(sizeof(timer_node) == 64, "a sleeping task pays for this");
+
+/// By deadline; among equals the one that was armed first.
+struct fires_before {
+  [[nodiscard]] bool operator()(const timer_node& a, const timer_node& b) const noexcept {
+    if (a.deadline_ != b.deadline_) return a.deadline_ < b.deadline_;
+    return static_cast<std::int32_t>(a.sequence_ - b.sequence_) < 0;
+  }
+};
+
+/// The timers of the running millisecond, and those that are overdue.
+using near_heap = queue::pairing_heap<timer_node, fires_before>;
 
 }  // namespace rota::timing

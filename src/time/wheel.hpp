@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "time/near_heap.hpp"
 #include "time/timer.hpp"
 
 namespace rota::timing {

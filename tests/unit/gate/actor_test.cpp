@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <future>
 #include <memory>
 #include <optional>
@@ -299,6 +300,28 @@ TEST(actors, rest_before_they_are_made_anew) {
     EXPECT_EQ(executor_for->stats().restarts, 20U);
     // It goes while it rests.
     EXPECT_EQ(a.tell(fail), send_status::sent);
+  }
+}
+
+/// Each fails with its first message, and rests for another time than its neighbours. Some end meanwhile.
+TEST(actors, rest_beside_many_others) {
+  executor threads(2U);
+  std::atomic<int> made{0};
+  std::vector<actor<counted>> all;
+  for (int i = 0; i < 1000; ++i) {
+    const auto pause = std::chrono::microseconds(1 + i * 7919 % 1000);
+    all.emplace_back(
+        threads,
+        [&made] { return counted(made); },
+        mailbox_options{.error_policy = on_error::restart,
+                        .restarts = {.limit = 2, .pause = pause, .longest_pause = pause}});
+  }
+  for (actor<counted>& each : all) EXPECT_EQ(each.tell(fail), send_status::sent);
+  for (std::size_t i = 0; i < all.size(); i += 3) all[i] = actor<counted>();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 3 == 0) continue;
+    EXPECT_GT(all[i].call([](const counted& it) { return it.number; }), 0);
+    EXPECT_EQ(all[i].stats().restarts, 1U);
   }
 }
 
