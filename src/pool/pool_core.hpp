@@ -235,7 +235,10 @@ class pool_core final : public crew_client {
   groups circles{*this};
   core::registry tasks{1};  // of coroutines
 #if ROTA_MODEL
-  core::passed_deadlines passed;  // a run must not know of the times of the run before
+  // A run must not know of the times of the run before. A pool that a task has made shares the times of the task's runtime, as all do in a program.
+  core::passed_deadlines own_passed;
+  core::passed_deadlines& passed =
+      core::task_in_sight() != nullptr ? *core::task_in_sight()->owner->passed : own_passed;
 #else
   static constexpr core::passed_deadlines& passed = core::passed_on_steady_clock;
 #endif
