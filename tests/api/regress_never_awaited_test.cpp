@@ -210,7 +210,7 @@ TEST(a_task_that_is_never_awaited, is_not_reported_while_an_exception_unwinds) {
 }
 
 TEST(a_task_that_is_never_awaited, is_not_reported_while_a_cancellation_unwinds) {
-  bool has_begun = false;
+  std::atomic<bool> has_begun = false;
   const auto waits = [&has_begun]() -> task<> {
     [[maybe_unused]] const auto work = takes(child());
     has_begun = true;
