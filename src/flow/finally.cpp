@@ -3,9 +3,27 @@
 #include "task/header.hpp"
 #include "task/unwinder.hpp"
 
+#include <rota/error.hpp>
+
+#include <exception>
 #include <utility>
 
 namespace rota::core {
+
+namespace {
+
+/// Returns the reason of a cancelled_error, none for another exception.
+cancel_reason reason_in(const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const cancelled_error& cancelled) {
+    return cancelled.reason();
+  } catch (...) {
+    return cancel_reason::none;
+  }
+}
+
+}  // namespace
 
 cleanup_region::~cleanup_region() {
   if (holds_shield_) static_cast<void>(header_of(task()).word.shield_down());
@@ -30,7 +48,13 @@ bool cleanup_region::end(std::exception_ptr failure, bool late, bool body_has_va
   if (std::exchange(holds_shield_, false)) static_cast<void>(me.word.shield_down());
   if (body_has_value) return late || failure != nullptr;
   if (late) me.owner->ops->shield_overridden(*me.owner, me);
-  if (failure != nullptr) me.owner->ops->unhandled(*me.owner, me, std::move(failure));
+  if (failure == nullptr) return false;
+  // The clean-up has awaited a task that the cause of this unwinding has cancelled, too. A cancellation is counted, and not reported.
+  if (stopped_here() && reason_in(failure) == reason()) {
+    me.owner->ops->suppressed(*me.owner);
+  } else {
+    me.owner->ops->unhandled(*me.owner, me, std::move(failure));
+  }
   return false;
 }
 

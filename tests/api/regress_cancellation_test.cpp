@@ -9,6 +9,7 @@
 #include <rota/pool/thread_pool.hpp>
 #include <rota/scope.hpp>
 #include <rota/time.hpp>
+#include <rota/timeout.hpp>
 #include <rota/when.hpp>
 
 #include <atomic>
@@ -514,6 +515,68 @@ TEST(regress, a_job_of_a_pool_says_for_what_cause_it_was_stopped) {
     wait_until([&begun] { return begun.load(); });
     static_cast<void>(rt.shutdown(std::chrono::seconds(10)));
     EXPECT_EQ(shut_down.fetch().reason(), cancel_reason::shutdown);
+  }
+}
+
+// ---- a clean-up awaits what the cause of the cancellation has cancelled, too ----
+
+task<> for_an_hour() { co_await sleep_for(std::chrono::hours(1)); }
+
+/// The writer is a child of the scope, and the clean-up awaits its end.
+task<> cleans_up_after_its_writer(std::atomic<bool>& has_begun) {
+  const auto body = [&has_begun](scope& s) -> task<> {
+    auto writer = s.spawn(for_an_hour());
+    const auto reads = [&has_begun]() -> task<> {
+      has_begun = true;
+      co_await for_an_hour();
+    };
+    const auto joins = [&writer]() -> task<> { co_await writer; };
+    co_await finally(reads, joins, std::chrono::seconds(10));
+  };
+  co_await with_scope(body);
+}
+task<> cancels_its_scope(std::atomic<bool>& has_begun) {
+  const auto body = [&has_begun](scope& s) -> task<> {
+    s.spawn(cleans_up_after_its_writer(has_begun)).detach();
+    while (!has_begun) co_await yield();
+    s.cancel();
+  };
+  co_await with_scope(body);
+}
+task<> is_late(std::atomic<bool>& has_begun) {
+  const auto end = co_await timeout(std::chrono::milliseconds(5), cleans_up_after_its_writer(has_begun));
+  EXPECT_FALSE(end.has_value());
+}
+task<int> wins(std::atomic<bool>& has_begun) {
+  while (!has_begun) co_await yield();
+  co_return 1;
+}
+task<int> loses(std::atomic<bool>& has_begun) {
+  co_await cleans_up_after_its_writer(has_begun);
+  co_return 2;
+}
+task<> has_a_winner(std::atomic<bool>& has_begun) {
+  const auto won = co_await when_any(wins(has_begun), loses(has_begun));
+  EXPECT_EQ(won.index(), 0U);
+}
+
+TEST(regress, a_clean_up_may_await_a_task_that_was_cancelled_with_its_own) {
+  using way = task<> (*)(std::atomic<bool>&);
+  for (const unsigned workers : {1U, 2U}) {
+    for (const way each : {way(cancels_its_scope), way(is_late), way(has_a_winner)}) {
+      runtime rt(with_workers(workers));  // an unhandled exception would end the program
+      std::atomic<bool> has_begun = false;
+      rt.spawn(each(has_begun)).join();
+      EXPECT_EQ(rt.stats().total_unhandled, 0U);
+      EXPECT_EQ(rt.stats().total_suppressed, 1U);
+    }
+    runtime rt(with_workers(workers));
+    std::atomic<bool> has_begun = false;
+    auto cancelled = rt.spawn(cleans_up_after_its_writer(has_begun));
+    while (!has_begun) std::this_thread::yield();
+    cancelled.cancel();
+    EXPECT_THROW(cancelled.join(), cancelled_error);
+    EXPECT_EQ(rt.stats().total_unhandled, 0U);
   }
 }
 

@@ -269,6 +269,42 @@ TEST_P(finally_in_order, during_a_cancellation_too) {
   EXPECT_EQ(s.unhandled_count, 1);
 }
 
+struct joining_cleanup {
+  join_handle<int>* other;
+  task<void> operator()() const { static_cast<void>(co_await *other); }
+};
+
+TEST_P(finally_in_order, during_a_cancellation_the_end_of_a_task_that_was_cancelled_too_is_no_failure) {
+  auto other = s.spawn(waits());
+  auto h = s.spawn(finally_with(waits(), joining_cleanup{&other}));
+  s.run_until_idle();
+  other.cancel();
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(s.unhandled_count, 0);
+}
+
+TEST_P(finally_in_order, during_a_cancellation_the_end_of_a_task_that_was_cancelled_for_another_reason_is) {
+  auto other = s.spawn(waits());
+  auto h = s.spawn(finally_with(waits(), joining_cleanup{&other}));
+  s.run_until_idle();
+  other.cancel(cancel_reason::sibling_failed);
+  h.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "cancelled user");
+  EXPECT_EQ(s.unhandled_count, 1);
+}
+
+TEST_P(finally_in_order, after_an_exception_the_end_of_a_task_that_was_cancelled_is_a_failure) {
+  auto other = s.spawn(waits());
+  auto h = s.spawn(finally_with(throws(1), joining_cleanup{&other}));
+  other.cancel();
+  s.run_with_time();
+  EXPECT_EQ(end_of(h), "failure 1");
+  EXPECT_EQ(s.unhandled_count, 1);
+}
+
 TEST_P(finally_in_order, a_clean_up_that_cannot_be_made_has_thrown) {
   auto cannot = []() -> task<void> { throw failure(98); };
   auto h = s.spawn(finally_with(gives(1), +cannot));
