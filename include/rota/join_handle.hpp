@@ -97,8 +97,9 @@ class abort_handle;
 /// Ownership     Keeps the task's memory. Dropping the handle detaches the task; it does not stop it.
 /// Ordering      The task's last line happens before whatever follows the join.
 /// Failure       Awaiting rethrows what the task threw; `cancelled_error` if it was cancelled; `errc::already_joined` for
-///               an empty handle; `errc::would_deadlock` for a task that awaits itself. A cancelled awaiter cancels the
-///               awaited task and unwinds when that has ended.
+///               an empty handle; `errc::would_deadlock` for a task that awaits itself, or that runs in place of a co_await of the
+///               task that it awaits. Tasks that await each other otherwise wait for ever: dump() names them. A cancelled awaiter
+///               cancels the awaited task and unwinds when that has ended.
 /// Cost          If the task has not started and would run here, awaiting it runs it at once: no queue, no sleep.
 /// Example       examples/spawn.cpp
 template <class T>

@@ -99,7 +99,7 @@ void chain::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
 void chain::close() noexcept {
   // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
   tail_.fetch_or(closed, base::order::acq_rel);
-  {
+  if (!halves_.may_miss_the_holder(receivers_)) {
     wait_section section(receivers_);
     // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (B4).
     if (has_ended_at(head_.load(base::order::relaxed))) line_.close(section);
@@ -158,8 +158,10 @@ void chain::free_rooms(chain_room* first) const noexcept {
 
 void chain::throw_no_memory() { throw std::bad_alloc(); }
 
-/// By a sender that has found this block at the tail, before it claims the first place. Returns false if there is no memory.
-bool chain::enter(std::uint64_t number) noexcept {
+/// By a sender that has found this block at the tail, before it claims the first place. Returns `sent` if the block was entered, `no_memory`, or `forked`
+/// if the lock of the blocks may never be free in this process.
+send_status chain::enter(std::uint64_t number) noexcept {
+  if (halves_.may_miss_the_holder(blocks_)) return send_status::forked;
   spare with;
   while (!try_enter(number, with)) {  // once or twice: then there is enough
     try {
@@ -167,11 +169,11 @@ bool chain::enter(std::uint64_t number) noexcept {
       if (with.room == nullptr) with.room = make_room();
     } catch (const std::bad_alloc&) {
       keep_spare(with);
-      return false;
+      return no_memory;
     }
   }
   if (with.block != nullptr || with.room != nullptr) keep_spare(with);
-  return true;
+  return send_status::sent;
 }
 
 /// Takes what it has from `with`, else what there is. False: that is not enough. True: this one or another sender has entered it.
@@ -225,8 +227,9 @@ void chain::keep_room(chain_room& room, chain_room*& gone) noexcept {
   room.next_spare = std::exchange(list, &room);
 }
 
-/// Null: the head has left it.
+/// Returns null if the head has left it, or if the lock may never be free in this process.
 chain_block* chain::find_slowly(std::uint64_t number) noexcept {
+  if (halves_.may_miss_the_holder(blocks_)) return nullptr;
   const base::lock_guard lock(blocks_);
   // relaxed. Under the lock, all of it; the blocks up to the head's are linked there.
   chain_block* at = head_block_.load(base::order::relaxed);
@@ -256,6 +259,7 @@ bool chain::was_emptied(chain_room& room) const noexcept {
 void chain::sweep() noexcept {
   // relaxed. The caller has taken an item, and sees its own claim at least. Where the head is further, so is its block.
   static_cast<void>(find(head_.load(base::order::relaxed) >> index_bits_));
+  if (halves_.may_miss_the_holder(blocks_)) return;
   chain_room* gone = nullptr;
   {
     const base::lock_guard lock(blocks_);
@@ -306,6 +310,7 @@ look chain::mark_head() noexcept {
     // relaxed. A guess; the block says whether it was right.
     const std::uint64_t head = head_.load(base::order::relaxed);
     chain_block* const at = find(head >> index_bits_);
+    if (at == nullptr && halves_.may_miss_the_holder(blocks_)) return look::forked;
     if (at == nullptr) continue;
     // acquire. Pairs with publish(), which moved the head on. Same word: of {item, who waits} at least one side sees the other. And with
     // try_enter(): see below.
@@ -341,6 +346,10 @@ on_join chain::join(wait_section& section, wait_node& me) noexcept {
     }
     if (did == look::got) did = claim_item(place);
   }
+  if (did == look::forked) {
+    line_.join(section, me);
+    return on_join::linked;
+  }
   if (was_called) arm(section);
   if (did == look::ended) return on_join::closed;
   keep(me, *place);
@@ -351,6 +360,7 @@ on_join chain::join(wait_section& section, wait_node& me) noexcept {
 void chain::call_receiver(chain_block& at, std::uint64_t before, std::uint64_t bit) noexcept {
   // The head cannot pass one that is missing: who publishes that sees the bit.
   if ((before & (bit - 1)) != bit - 1) return;
+  if (halves_.may_miss_the_holder(receivers_)) return;
   {
     wait_section section(receivers_);
     // relaxed. It is set and cleared under the lock.

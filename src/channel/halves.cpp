@@ -25,6 +25,24 @@ bool halves::may_miss_the_mover(unsigned looks) const noexcept {
   return looks >= base::looks_before_sleep && process_ != base::this_process_id();
 }
 
+template <class IsHeld>
+bool halves::is_held_in_a_fork(IsHeld is_held) const noexcept {
+  if (base::is_this_process(process_) || process_ == base::this_process_id()) return false;
+  for (unsigned looks = 0; is_held(); ++looks) {
+    if (looks >= base::looks_before_sleep) return true;
+    base::back_off(looks);
+  }
+  return false;
+}
+
+bool halves::may_miss_the_holder(const base::mutex& lock) const noexcept {
+  return is_held_in_a_fork([&lock] { return !lock.is_free(); });
+}
+
+bool halves::may_miss_the_holder(const core::wait_list& of) const noexcept {
+  return is_held_in_a_fork([&of] { return of.is_locked(); });
+}
+
 const core::wait_rules halves::close_rules{
     .what = "channel close",
     .try_now = [](void* of, wait_node&) noexcept { return self(of).is_told(); },
@@ -43,6 +61,7 @@ const core::wait_rules halves::close_rules{
 void halves::tell_closed() noexcept {
   // release. Pairs with is_told() and the join: what was done before the close is seen.
   if ((close_.fetch_or(told, base::order::release) & awaited) == 0) return;
+  if (may_miss_the_holder(closers_)) return;
   wait_section section(closers_);
   section.grant_all();
 }

@@ -116,11 +116,11 @@ void ring::close() noexcept {
   // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
   tail_.fetch_or(closed, base::order::acq_rel);
   await_drop_under_way();
-  {
+  if (!halves_.may_miss_the_holder(senders_)) {
     wait_section section(senders_);
     senders_line_.close(section);
   }
-  {
+  if (!halves_.may_miss_the_holder(receivers_)) {
     wait_section section(receivers_);
     // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (C1).
     if (has_ended_at(head_.load(base::order::relaxed))) receivers_line_.close(section);
@@ -593,6 +593,7 @@ on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
 
 /// The bit goes before the first is called: the others are its care then.
 void ring::call_receiver(slot& place) noexcept {
+  if (halves_.may_miss_the_holder(receivers_)) return;
   {
     wait_section section(receivers_);
     // relaxed. It is set and cleared under the lock.
@@ -604,6 +605,7 @@ void ring::call_receiver(slot& place) noexcept {
 }
 
 void ring::call_sender(slot& place) noexcept {
+  if (halves_.may_miss_the_holder(senders_)) return;
   wait_section section(senders_);
   // relaxed. As in call_receiver().
   place.turn.fetch_and(~sender_waits, base::order::relaxed);

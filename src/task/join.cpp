@@ -180,10 +180,18 @@ void note_target(activation& task, header& target) noexcept {
   throw error(errc::already_joined, words);
 }
 
+[[noreturn, gnu::cold]] void throw_circle(const header& me, const header& task) {
+  if (&me == &task) throw error(errc::would_deadlock);
+  char words[64];
+  std::snprintf(
+      words, sizeof words, "task %llu waits for this one", static_cast<unsigned long long>(task.id));
+  throw error(errc::would_deadlock, words);
+}
+
 void demand(header* task) {
   if (task == nullptr) throw error(errc::already_joined);
   const header* const me = current_task();
-  if (me != nullptr && waits_for_me(*me, *task)) throw error(errc::would_deadlock);
+  if (me != nullptr && waits_for_me(*me, *task)) throw_circle(*me, *task);
   // A second waker in the slot would rob the first joiner of its wake.
   const snapshot now = task->word.load();
   if (now.has(join_interest) && !now.is(lifecycle::complete)) throw_joined(*task);

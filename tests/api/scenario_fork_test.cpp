@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <rota/channel/bounded.hpp>
+#include <rota/channel/unbounded.hpp>
 #include <rota/fs/file.hpp>
 #include <rota/gate/actor.hpp>
 #include <rota/gate/fan_in.hpp>
@@ -19,6 +21,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <latch>
 #include <memory>
@@ -514,6 +517,54 @@ TEST(scenario, no_35_a_child_sends_nothing_to_an_executor_on_a_testing_runtime_o
   EXPECT_EQ(box.send(1), gate::send_status::sent);
   on_tasks->drain();
   EXPECT_EQ(handled, 1);
+}
+
+// ---- channels, whose lines of waiters have locks ---------------------------------------------------------------------
+
+template <class Sender>
+task<> sends_for_ever(Sender to) {
+  channel::send_status did = channel::send_status::sent;
+  while (did == channel::send_status::sent) did = co_await to.send(1);
+}
+template <class Receiver>
+task<> receives_for_ever(Receiver from) {
+  for (;;) {
+    const auto got = co_await from.recv();
+    if (!got.has_value()) co_return;
+  }
+}
+
+/// The tasks wait for each other all the time. So at a fork one of them is often in the line of the channel.
+template <class Channel>
+void fork_beside_a_busy_channel(Channel made) {
+  auto& [to, from] = made;
+  runtime rt(with_workers(2));
+  auto sends = rt.spawn(sends_for_ever(to));
+  auto receives = rt.spawn(receives_for_ever(from));
+  for (int i = 0; i < 150; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    const auto tries = [&](claims& all) {
+      for (int k = 0; k < 40; ++k) {
+        const auto sent = to.try_send(2);
+        all.expect(sent != channel::send_status::closed, "a try to send says sent, full or forked");
+        const auto got = from.try_recv();
+        all.expect(got.has_value() || got.error() != channel::recv_status::closed,
+                   "a try to receive says an item, empty or forked");
+      }
+      from.close();
+    };
+    ASSERT_EQ(in_a_child(tries), 0) << "14: it hung";
+  }
+  from.close();
+  sends.join();
+  receives.join();
+}
+
+TEST(scenario, no_35_a_child_tries_a_channel_whose_lock_its_parent_held) {
+  if (!may_fork_beside_allocations) GTEST_SKIP() << "the child may find this allocator locked";
+  fork_beside_a_busy_channel(channel::bounded<int>(8));
+  fork_beside_a_busy_channel(channel::bounded<int>(64));
+  fork_beside_a_busy_channel(channel::unbounded<int>());
 }
 
 // ---- a fan-in, which has no threads of its own ------------------------------------------------------------------------

@@ -225,7 +225,7 @@ class ROTA_API chain {
   send_status claim_place(slot*& place) noexcept;
   /// Out of line: an exception in the code of each send would keep that from being inlined.
   [[noreturn, gnu::cold]] static void throw_no_memory();
-  [[nodiscard]] bool enter(std::uint64_t number) noexcept;
+  [[nodiscard]] send_status enter(std::uint64_t number) noexcept;
   [[nodiscard]] bool try_enter(std::uint64_t number, spare& with) noexcept;
   void keep_spare(const spare& what) noexcept;
   void keep_room(chain_room& room, chain_room*& gone) noexcept;
@@ -272,7 +272,7 @@ class ROTA_API chain {
   [[maybe_unused]] std::byte after_head_[apart];
 };
 
-/// `sent`, `closed` or `no_memory`.
+/// `sent`, `closed`, `forked` or `no_memory`.
 inline send_status chain::claim_place(slot*& place) noexcept {
   // relaxed. A guess; the exchange decides.
   std::uint64_t seen = tail_.load(base::order::relaxed);
@@ -283,7 +283,7 @@ inline send_status chain::claim_place(slot*& place) noexcept {
     chain_block& at = *tail_block_.load(base::order::acquire);
     // acquire. Pairs with try_enter(): so is its room, and the next block.
     if (at.turn.load(base::order::acquire) != ((seen >> index_bits_) << 1U | entered)) [[unlikely]] {
-      if (!enter(seen >> index_bits_)) return no_memory;
+      if (const send_status did = enter(seen >> index_bits_); did != send_status::sent) return did;
       // relaxed. Again a guess.
       seen = tail_.load(base::order::relaxed);
       continue;
@@ -320,6 +320,7 @@ inline look chain::claim_item(slot*& place) noexcept {
     // relaxed. A guess: the head as it was means that there is no item.
     const std::uint64_t now = head_.load(base::order::relaxed);
     if (now == seen && at != nullptr) return has_ended_at(seen) ? look::ended : look::not_now;
+    if (now == seen && halves_.may_miss_the_holder(blocks_)) return look::forked;
     seen = now;
   }
 }

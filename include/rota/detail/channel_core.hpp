@@ -99,7 +99,8 @@ inline constexpr send_status sent_over_oldest{0x80};
 //   close_                 1: it is closed, set last of all by each who closes. 2: somebody waits, or waited, for that: set under the lock of
 //                          closers_. Both are set by read-modify-writes, so one of {who closes, who waits} sees the other
 //   process_               the process that made the channel; never changes. In a fork of it, a thread that was moving an item has stayed in the
-//                          parent, and its move never ends there. A try that has waited for a move until it would sleep reads this
+//                          parent, and its move never ends there. A try that has waited for a move until it would sleep reads this. So do those that
+//                          are about to take a lock: a thread of the parent may have held it at the fork
 
 /// How many hold a channel.
 class ROTA_API halves {
@@ -110,6 +111,10 @@ class ROTA_API halves {
   /// Returns true if a try must not wait any longer for a move under way: it has looked so often, and the calling process is a fork of the one
   /// that made the channel.
   [[nodiscard]] bool may_miss_the_mover(unsigned looks) const noexcept;
+  /// Returns true if a lock must not be waited for: the calling process is a fork of the one that made the channel, and the lock was held at each of as many
+  /// looks. A thread that has stayed in the parent may hold it. In the process that made the channel: returns false at once.
+  [[nodiscard]] bool may_miss_the_holder(const base::mutex& lock) const noexcept;
+  [[nodiscard]] bool may_miss_the_holder(const core::wait_list& of) const noexcept;
 
   void add_sender() noexcept { add(senders_); }
   void add_receiver() noexcept { add(receivers_); }
@@ -136,12 +141,13 @@ class ROTA_API halves {
     typename Channel::slot* oldest = nullptr;
     for (;;) {
       const look did = of.claim_item(oldest);
-      if (did == look::ended) return;
+      if (did == look::ended || did == look::forked) return;
       if (did == look::got) {
         of.destroy_item_(of.item_in(*oldest));
         of.free(*oldest);
         continue;
       }
+      if (of.halves_.may_miss_the_holder(of.receivers_)) return;
       const core::wait_section section(of.receivers_);
       of.nobody_receives_ = true;
       if (of.mark_head() != look::got) return;
@@ -179,6 +185,9 @@ class ROTA_API halves {
   static constexpr std::uint32_t told = 1;
   static constexpr std::uint32_t awaited = 2;
   static constexpr std::uint32_t most = std::uint32_t{1} << 31U;
+
+  template <class IsHeld>
+  [[nodiscard]] bool is_held_in_a_fork(IsHeld is_held) const noexcept;
 
   static void add(base::atomic<std::uint32_t>& count) noexcept {
     // relaxed. The caller holds one.

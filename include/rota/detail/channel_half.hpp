@@ -133,7 +133,9 @@ class basic_weak_sender;
 ///               In a fork of the process that made the channel, the move of a thread that stayed in the parent never ends. A try, and a send
 ///               that does not wait for room, says `forked` after some spinning if such a move is in its way. It says so, too, of a thread of
 ///               the fork itself whose move takes longer. The parent's channel goes on. Forms that wait are not told: send(), recv() and
-///               the blocking forms wait until the task is cancelled, or their limit ends; a close ends the sends, and no receive.
+///               the blocking forms wait until the task is cancelled, or their limit ends; a close ends the sends, and no receive. A thread of
+///               the parent may have been in the line of waiters when it forked. Tries, closes and destructors notice that. Forms that wait do not,
+///               and then nothing ends them: in a fork use tries.
 /// Locks         A call moves the item while it has claimed a place, and other threads' tries wait until that place is given on. For their
 ///               lock order each call on either half is therefore a lock, held while T's move constructor, and the destructor of the item
 ///               that was moved from, run. Neither may wait for a mutex that another caller of the channel holds while it calls. Example

@@ -125,6 +125,8 @@ class ROTA_API wait_list {
       end_slowly(words);
   }
 
+  /// Returns true if a thread is in a section of this list. A snapshot.
+  [[nodiscard]] bool is_locked() const noexcept { return !lock_.is_free(); }
   /// How many are in a ring. A snapshot, taken under the lock.
   [[nodiscard]] std::size_t size() noexcept;
 
