@@ -21,7 +21,8 @@ class ROTA_API endpoint {
   /// 0.0.0.0:0
   endpoint() noexcept = default;
 
-  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%2]:80". Numbers only: for names see resolve(). The error is
+  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%2]:80". Numbers only, but that the interface behind the % may
+  /// have its name: "[fe80::1%eth0]:80". For names of hosts see resolve(). The error is
   /// std::errc::invalid_argument, also for a NUL anywhere in `text`. A listener at "[::]:80" takes IPv4 as well, as ::ffff:a.b.c.d (unless the system's
   /// net.ipv6.bindv6only is set); one at "0.0.0.0:80" takes IPv4 alone.
   [[nodiscard]] static std::expected<endpoint, std::error_code> parse(std::string_view text) noexcept;
