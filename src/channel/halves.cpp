@@ -29,7 +29,9 @@ template <class IsHeld>
 bool halves::is_held_in_a_fork(IsHeld is_held) const noexcept {
   if (base::is_this_process(process_) || process_ == base::this_process_id()) return false;
   for (unsigned looks = 0; is_held(); ++looks) {
-    if (looks >= base::looks_before_sleep) return true;
+    // relaxed, both. A thread that does not see it looks as often itself.
+    if (looks >= base::looks_before_sleep) misses_a_holder_.store(true, base::order::relaxed);
+    if (misses_a_holder_.load(base::order::relaxed)) return true;
     base::back_off(looks);
   }
   return false;

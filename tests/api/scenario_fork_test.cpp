@@ -541,10 +541,10 @@ void fork_beside_a_busy_channel(Channel made) {
   runtime rt(with_workers(2));
   auto sends = rt.spawn(sends_for_ever(to));
   auto receives = rt.spawn(receives_for_ever(from));
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 40; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(300));
     const auto tries = [&](claims& all) {
-      for (int k = 0; k < 40; ++k) {
+      for (int k = 0; k < 4; ++k) {
         const auto sent = to.try_send(2);
         all.expect(sent != channel::send_status::closed, "a try to send says sent, full or forked");
         const auto got = from.try_recv();

@@ -204,6 +204,8 @@ class ROTA_API halves {
   base::atomic<std::uint32_t> close_{0};
   core::wait_list closers_;
   const std::uint64_t process_;
+  mutable base::atomic<bool> misses_a_holder_{
+      false};  // in a fork: a lock was held at each look, so no other call looks as often
 };
 
 }  // namespace rota::channel::detail

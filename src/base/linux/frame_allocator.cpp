@@ -49,20 +49,33 @@ void give_to_heap(free_frame_block* first) noexcept {
 
 class depot {
  public:
-  /// False: it is full.
+  /// Returns false if it is full, or if its lock cannot be had soon.
   [[nodiscard]] bool put(batch b) noexcept {
-    const lock_guard lock(mutex_);
-    if (count_ == depot_batches) return false;
-    batches_[count_++] = b;
-    return true;
+    if (!lock_soon()) return false;
+    const bool has_room = count_ != depot_batches;
+    if (has_room) batches_[count_++] = b;
+    mutex_.unlock();
+    return has_room;
   }
-  /// Nothing in it: there was none.
+  /// Returns an empty batch if there is none, or if the lock cannot be had soon.
   [[nodiscard]] batch take() noexcept {
-    const lock_guard lock(mutex_);
-    return count_ == 0 ? batch{} : batches_[--count_];
+    if (!lock_soon()) return {};
+    const batch taken = count_ == 0 ? batch{} : batches_[--count_];
+    mutex_.unlock();
+    return taken;
   }
 
  private:
+  /// Longer than another thread's section. In a child of fork() a thread that stayed in the parent may hold the lock for ever; then the heap serves.
+  [[nodiscard]] bool lock_soon() noexcept {
+    constexpr int most_looks = 100;
+    for (int i = 0; i < most_looks; ++i) {
+      if (mutex_.try_lock()) return true;
+      cpu_relax();
+    }
+    return false;
+  }
+
   mutex mutex_;
   std::size_t count_ = 0;
   std::array<batch, depot_batches> batches_{};
