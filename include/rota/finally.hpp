@@ -108,8 +108,10 @@ struct start_cleanup {
 /// Failure       If the body ended with a value, an exception of `cleanup` is thrown instead, and `errc::timed_out` if the
 ///               limit passed. Otherwise the body's own end stands: an exception of `cleanup` goes to
 ///               `runtime_options::on_unhandled`, since no caller will see it, and a limit that passed is counted as an
-///               overridden shield. After a cancellation a `cancelled_error` of `cleanup` with the same reason is only counted
-///               (`total_suppressed`): `cleanup` has awaited a task that was cancelled with this one. If the body never starts, because the task is cancelled before, `cleanup` is not called.
+///               overridden shield. After a cancellation a `cancelled_error` of `cleanup` that has the reason of that cancellation is
+///               only counted (`total_suppressed`): `cleanup` awaits a task that was cancelled with this one. A task that another
+///               cause with the same reason has cancelled is not told apart. If the body never starts, because the task is
+///               cancelled before, `cleanup` is not called.
 ///               The end of a shutdown's grace unwinds a `cleanup` that runs. One that begins after it has its `limit`, and the
 ///               shutdown waits: choose one that you would wait for. With the default grace of 0 every `cleanup` does that the
 ///               shutdown's own cancellation begins.
