@@ -1,4 +1,5 @@
-// A vector whose room is a part of it: for as many children as a search may have at each node, without a list on the heap.
+// A vector that contains the memory of its elements: for the children of a node in a search, without a list
+// on the heap.
 #pragma once
 
 #include <version>
@@ -18,14 +19,17 @@ using std::inplace_vector;
 
 namespace rota {
 
-/// What C++26 calls so, for compilers that have none: the part of it that lists of tasks and of their values need. Where the
-/// standard library has one, this is that.
+/// A vector with a fixed capacity and without an allocation: std::inplace_vector of C++26, for compilers
+/// without it, as far as lists of tasks and of their values need. If the standard library has one, this name
+/// is that one.
 ///
 /// Threads       As std::vector.
-/// Ownership     Owns its elements. Moved from, it may still have as many, all moved from, or none.
-/// Failure       What does not fit is refused: `std::bad_alloc`. `at` throws `std::out_of_range`. When an element's constructor
-///               throws, push_back and emplace_back have changed nothing, and an assignment leaves those before it.
-/// Cost          N * sizeof(T) and one word, wherever it stands: in a coroutine's frame, if it is its local. No allocation.
+/// Ownership     Owns its elements. Moved from, it has as many elements as before, all moved from, or none.
+/// Failure       An element that does not fit is refused: `std::bad_alloc`. `at` throws `std::out_of_range`.
+///               If an element's constructor throws, push_back and emplace_back have changed nothing, and an
+///               assignment keeps the elements before it.
+/// Cost          N * sizeof(T) and one word, in the object itself: a local of a coroutine lies in its frame.
+///               No allocation.
 /// Example       examples/queens.cpp
 template <class T, std::size_t N>
 class inplace_vector {
@@ -49,7 +53,8 @@ class inplace_vector {
   inplace_vector(Iterator first, Iterator last) : inplace_vector() {
     for (; first != last; ++first) emplace_back(*first);
   }
-  // (The delegated constructor is done: if an element's throws, the destructor sees to the others.)
+  // (The delegated constructor is complete: if an element's constructor throws, the destructor destroys the
+  // other elements.)
   inplace_vector(const inplace_vector& other)
     requires std::is_copy_constructible_v<T>
       : inplace_vector(other.begin(), other.end()) {}
@@ -128,7 +133,7 @@ class inplace_vector {
  private:
   void take(inplace_vector&& other) {
 #if defined(__clang__)
-    // As bytes, all of them if that is a few instructions.
+    // Relocates the elements as bytes, the whole array, if that is a few instructions.
     if constexpr (__is_trivially_relocatable(T) && sizeof(room_) <= 256) {
       size_ = std::exchange(other.size_, 0);
       __builtin_memcpy(static_cast<void*>(room_), static_cast<const void*>(other.room_), sizeof(room_));
@@ -144,7 +149,7 @@ class inplace_vector {
 
   size_type size_ = 0;
   union {
-    T room_[N];  // the first size_ of them live
+    T room_[N];  // the first size_ elements are alive
   };
 };
 

@@ -1,4 +1,4 @@
-// Waiting for time to pass. timeout.hpp, which limits how long something may take, comes with it.
+// Waiting for time to pass. This header includes timeout.hpp, which limits how long something may take.
 #pragma once
 
 #include <coroutine>
@@ -49,7 +49,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API sleep_leaf final : public timer_leaf {
   explicit sleep_leaf(time_point until) noexcept : when_(until.time_since_epoch()) {}
   explicit sleep_leaf(std::chrono::nanoseconds span) noexcept : is_relative_(true), when_(span) {}
 
-  /// For the next co_await of this object. Not while the task sleeps in it.
+  /// Sets the time for the next co_await of this object. Do not call it while the task sleeps in it.
   template <core::span_of_time Span>
   void reset(Span span) noexcept {
     when_ = detail::saturating_span(span);
@@ -81,10 +81,10 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API sleep_leaf final : public timer_leaf {
 ///               another time with `reset` in between.
 /// Ordering      Sleeps of one worker end in the order of their times; equal ones in the order in which they
 ///               began.
-/// Failure       Never. Zero and less: others run first, once. Longer than the clock can say, as
-///               hours::max(): until the task is cancelled. Fractions of a nanosecond are rounded up. Never
-///               early.
-/// Cost          No allocation. One timer armed and one fired, or taken back in O(1) if the task is
+/// Failure       Never fails, and never ends early. A span of zero or less yields to the other tasks once. A
+///               span that the clock cannot represent, such as hours::max(), lasts until the task is
+///               cancelled. Fractions of a nanosecond are rounded up.
+/// Cost          No allocation. One timer is armed. It fires, or is disarmed in O(1) if the task is
 ///               cancelled.
 /// Example       examples/timeout.cpp
 template <core::span_of_time Span>
@@ -92,22 +92,22 @@ core::sleep_leaf sleep_for(Span span) noexcept {
   return core::sleep_leaf(detail::saturating_span(span));
 }
 
-/// Suspends the task until `time` of the steady clock; time_point::max(): until it is cancelled. Else as
-/// sleep_for.
+/// Suspends the task until `time` of the steady clock. With time_point::max() it lasts until the task is
+/// cancelled. In all else like sleep_for.
 template <class Duration>
 core::sleep_leaf sleep_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept {
   return core::sleep_leaf(detail::saturating_deadline(time));
 }
 
-/// What an interval does about ticks that nobody waited for in time.
+/// What an interval does about ticks that were due while no task awaited them.
 enum class missed_tick : unsigned char {
-  burst,  // they all come, one after the other without a pause
-  skip,   // they do not come; the next one is the first of the original schedule that lies in the future
-  delay,  // they do not come; the next one is a full period from now, and the schedule moves
+  burst,  // all of them come, one after the other without a pause
+  skip,   // none of them comes; the next tick is the first one of the original schedule in the future
+  delay,  // none of them comes; the next tick is a full period from now: the schedule moves
 };
 
-/// Ticks in even distances: the first one period after the first call of `tick` or `try_tick`, or at the time that the constructor or
-/// `reset_at` names.
+/// Ticks at regular distances. The first tick comes one period after the first call of `tick` or `try_tick`,
+/// or at the time that the constructor or `reset_at` names.
 ///
 ///   rota::interval every(100ms, rota::missed_tick::skip);
 ///   for (;;) {
@@ -118,8 +118,8 @@ enum class missed_tick : unsigned char {
 /// Threads       One task at a time; `try_tick` also on a plain thread.
 /// Ownership     Plain data; it must stay where it is while a tick is awaited.
 /// Failure       The constructor throws `std::invalid_argument` unless the period is above zero.
-/// Cost          No allocation. A tick that waits: as a sleep. One that is due already: two looks at the
-///               clock.
+/// Cost          No allocation. A tick that waits costs as much as a sleep. A tick that is due already costs
+///               two reads of the clock.
 /// Example       examples/timeout.cpp
 class ROTA_API interval {
  public:
@@ -129,8 +129,8 @@ class ROTA_API interval {
   explicit interval(Span period, missed_tick policy = missed_tick::burst)
       : interval(checked, detail::saturating_span(period), policy) {}
 
-  /// The first tick comes at `first`. If that has passed, the first tick is due at once, and the policy decides about those that were
-  /// due since then. time_point::max(): no tick ever comes.
+  /// The first tick comes at `first`. If that time has passed, the first tick is due at once, and the policy
+  /// decides about the ticks that were due since then. With time_point::max() no tick ever comes.
   template <class Duration, core::span_of_time Span>
   interval(std::chrono::time_point<std::chrono::steady_clock, Duration> first,
            Span period,
@@ -144,7 +144,7 @@ class ROTA_API interval {
     explicit tick_leaf(interval& owner) noexcept : owner_(&owner) {}
 
     [[nodiscard]] const char* what() const noexcept override { return "interval"; }
-    /// The time for which this tick was scheduled.
+    /// Returns the time for which this tick was scheduled.
     time_point await_resume() noexcept;
 
    protected:
@@ -154,13 +154,14 @@ class ROTA_API interval {
     interval* owner_;
   };
 
-  /// Awaits the next tick, and gives the time for which it was scheduled: never later than now. A tick that
-  /// is cancelled while it is awaited is not used up.
+  /// Awaits the next tick, and returns the time for which it was scheduled: never later than now. If the wait
+  /// is cancelled, the tick is not used up.
   tick_leaf tick() noexcept { return tick_leaf(*this); }
 
-  /// Takes the next tick if it is due now, and returns the time for which it was scheduled. Otherwise no tick is used up, and the error
-  /// says how long it is until the next one. The first call begins the schedule, as `tick` does. Reads the clock of the task that calls it, which a test may have
-  /// replaced; outside of tasks the steady clock.
+  /// Takes the next tick if it is due now, and returns the time for which it was scheduled. Otherwise no tick
+  /// is used up, and the error says how long it is until the next one. The first call begins the schedule, as
+  /// `tick` does. Reads the clock of the calling task, which a test may have replaced; outside of tasks the
+  /// steady clock.
   [[nodiscard]] std::expected<time_point, std::chrono::nanoseconds> try_tick() noexcept;
 
   [[nodiscard]] std::chrono::nanoseconds period() const noexcept { return period_; }
@@ -185,14 +186,14 @@ class ROTA_API interval {
   interval(check, std::chrono::nanoseconds period, missed_tick policy);
   /// Begins the schedule if it has not begun. Returns true if a tick is due at `now`.
   [[nodiscard]] bool is_due_at(time_point now) noexcept;
-  /// The tick that is due at `now` is taken: returns the time for which it was scheduled.
+  /// Takes the tick that is due at `now`. Returns the time for which it was scheduled.
   time_point take_tick(time_point now) noexcept;
 
   std::chrono::nanoseconds period_;
   time_point next_{};
   missed_tick policy_;
   bool has_begun_ = false;
-  bool is_due_ = false;  // the next tick, whenever that is
+  bool is_due_ = false;  // the next tick, regardless of next_
 };
 
 }  // namespace rota

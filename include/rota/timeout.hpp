@@ -22,7 +22,7 @@ struct timed_out {
 
 namespace core {
 
-/// What timeout makes of a T.
+/// The result of a timeout around work that yields a T.
 template <class T>
 struct timed_result {
   using type = std::expected<T, timed_out>;
@@ -38,7 +38,7 @@ struct timed_result {
   }
 };
 
-/// A reference: a pointer to it.
+/// For a reference the result holds a pointer.
 template <class T>
 struct timed_result<T&> {
   using type = std::expected<T*, timed_out>;
@@ -59,7 +59,7 @@ struct timed_result<std::expected<U, std::error_code>> {
   }
 };
 
-/// One co_await under a deadline, or under what `Region` is.
+/// One co_await under a deadline, or under another `Region`.
 template <class A, class Region = deadline_region>
 class ROTA_DETAIL_AWAIT_IT with_limit final : public Region {
   using shape = timed_result<await_result<A>>;
@@ -83,19 +83,20 @@ class ROTA_DETAIL_AWAIT_IT with_limit final : public Region {
   }
   typename shape::type await_resume() {
     bool in_time = this->end() == deadline_end::in_time;
-    // What happened in the moment in which it was given up, and cannot be passed on to another waiter.
+    // An event that came in the moment in which the work was given up, and that cannot be passed on to
+    // another waiter.
     if constexpr (requires { inner_.has_passed(); }) in_time = in_time || inner_.has_passed();
     if (in_time) return shape::in_time(inner_);
     inner_.abandon();
     return shape::late();
   }
-  /// For a limit around this one.
+  /// For a limit around this one: returns true if such an event came.
   [[nodiscard]] bool has_passed() noexcept
     requires requires(awaited<A>& a) { a.has_passed(); }
   {
     return inner_.has_passed();
   }
-  /// A deadline around this one passed.
+  /// Called when a deadline around this one has passed.
   void abandon() noexcept {
     static_cast<void>(this->end());
     inner_.abandon();
@@ -107,21 +108,21 @@ class ROTA_DETAIL_AWAIT_IT with_limit final : public Region {
 
 }  // namespace core
 
-/// Awaits `work`, but no longer than until `time`: it is then unwound, as by a cancellation, and the result
-/// is `timed_out`. What `work` is: a task, a handle by its name, a leaf such as `mutex.lock()`, or another
-/// timeout. If it yields an `expected<U, std::error_code>`, so does this, with `errc::timed_out`; if it yields a reference, this yields
-/// a pointer.
+/// Awaits `work`, but no longer than until `time`. At that time `work` is unwound, as by a cancellation, and
+/// the result is `timed_out`. `work` is a task, a handle by its name, a leaf such as `mutex.lock()`, or
+/// another timeout. If it yields an `expected<U, std::error_code>`, this yields the same type, with
+/// `errc::timed_out`. If it yields a reference, this yields a pointer.
 ///
 /// Threads       Any task of a runtime.
-/// Ownership     Keeps a task; everything else is referred to and must live until the co_await is done. An
-///               awaited handle's task is cancelled for `timeout`, and has ended before this returns; its
+/// Ownership     Keeps a task. Everything else is referred to and must live until the co_await is done. The
+///               task of an awaited handle is cancelled for `timeout`, and has ended before this returns; its
 ///               handle keeps the outcome.
 /// Ordering      A result that is there when the deadline passes wins. The work's destructors have run when
 ///               this returns, innermost first.
-/// Failure       What `work` throws is rethrown. A deadline that has passed is delivered at the next
-///               suspension or checkpoint inside; under a shield inside, when the shield has gone or its
+/// Failure       Rethrows what `work` throws. A deadline that has passed is delivered at the next suspension
+///               or checkpoint inside. Under a shield inside it is delivered when the shield has ended or its
 ///               limit has passed.
-/// Cost          No allocation. A timer is armed only if the work has to wait, and is taken back in O(1).
+/// Cost          No allocation. A timer is armed only if the work has to wait, and is disarmed in O(1).
 /// Example       examples/timeout.cpp
 ///
 /// Inside, `this_task::deadline()` is the earlier of `time` and the deadline around it. Tasks that are
@@ -132,7 +133,8 @@ core::with_limit<A> with_deadline(std::chrono::time_point<std::chrono::steady_cl
   return core::with_limit<A>(detail::saturating_deadline(time), std::forward<A>(work));
 }
 
-/// with_deadline, `span` from the co_await on. Zero and less: `work` must be done without waiting.
+/// with_deadline, with a deadline `span` from the co_await. With zero or less `work` must complete without
+/// waiting.
 template <core::span_of_time Span, class A>
 core::with_limit<A> timeout(Span span, A&& work) {
   return core::with_limit<A>(detail::saturating_span(span), std::forward<A>(work));

@@ -1,4 +1,4 @@
-// The room's door to atomics; see rota/detail/base.hpp.
+// Atomics, for the library's own files; see rota/detail/base.hpp.
 #pragma once
 
 #include <rota/detail/base.hpp>

@@ -5,7 +5,7 @@
 
 namespace rota::base {
 
-/// Index of the lowest set bit; `word` is not 0.
+/// Returns the index of the lowest set bit. `word` is not 0.
 [[nodiscard]] constexpr unsigned lowest_bit(std::uint64_t word) noexcept {
   return static_cast<unsigned>(std::countr_zero(word));
 }

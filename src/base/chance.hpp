@@ -1,9 +1,10 @@
-// Decisions that are right either way.
+// Decisions that are correct either way.
 #pragma once
 
 namespace rota::base {
 
-/// Shall this be done in the way that is not usual? An exploration tries both (options::variations); otherwise: no.
+/// Returns true if the caller shall take the unusual way. An exploration tries both (options::variations);
+/// other builds return false.
 #if ROTA_MODEL
 [[nodiscard]] bool chance() noexcept;
 #else

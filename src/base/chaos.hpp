@@ -1,4 +1,5 @@
-// When a thread is to wait, so that others overtake it where they seldom do: the decisions of the chaos build.
+// The decisions of the chaos build: when a thread waits, so that other threads overtake it where they seldom
+// do.
 #pragma once
 
 #include "base/random.hpp"
@@ -8,11 +9,13 @@
 
 namespace rota::base {
 
-/// The decisions of one thread: a function of the seed, the thread's number and how often it has asked. No clock is read.
+/// The decisions of one thread: a function of the seed, the thread's number and the number of calls. It reads
+/// no clock.
 ///
-/// A tenth of a thread's stretches are those of a victim, who waits once, for one of twelve times from 1 us to 2 s, short ones
-/// more often than long ones. A thread earns the time that it may wait, 2 ns for each decision: the twelve are affordable one
-/// after the other, and a thread that takes at least 8 ns from one point to the next waits at most a fifth of its time.
+/// A thread is a victim in a tenth of its stretches. A victim waits once, for one of twelve times from 1 us
+/// to 2 s, for short ones more often than for long ones. A thread earns the time that it may wait, 2 ns for
+/// each decision. So it can afford the longer times later, one after the other. A thread that takes at least
+/// 8 ns from one point to the next waits at most a fifth of its time.
 class chaos {
  public:
   static constexpr std::uint64_t go_on = 0;
@@ -31,14 +34,14 @@ class chaos {
                                                        535'000'000,
                                                        2'000'000'000};
 
-  /// Waits are at most `longest` nanoseconds.
+  /// A wait lasts at most `longest` nanoseconds.
   chaos(std::uint64_t seed, std::uint64_t thread, std::uint64_t longest) noexcept
       : random_(seed * 0x9E37'79B9'7F4A'7C15U + thread), longest_(longest) {
     wish();
     credit_ = waits[below(8)];
   }
 
-  /// go_on, give_way, or for how many nanoseconds to wait.
+  /// Returns go_on, give_way, or the number of nanoseconds to wait.
   [[nodiscard]] std::uint64_t next() noexcept {
     credit_ += earned;
     if (left_ == 0) begin_stretch();

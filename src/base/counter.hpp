@@ -1,4 +1,4 @@
-// A sum that one thread at a time adds to and anybody reads: never a read-modify-write.
+// A sum that one thread at a time adds to and any thread reads. It needs no read-modify-write.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -7,15 +7,16 @@
 
 namespace rota::base {
 
-/// Who adds sees what was added before: one thread, or several whose turns something else orders.
+/// Each add() must happen after the one before: there is one adding thread, or something else orders the
+/// turns of several.
 class counter {
  public:
   void add(std::uint64_t n) noexcept {
-    // relaxed, both. One writer at a time; a reader may be a little late.
+    // relaxed, both: one writer at a time. A reader may see a slightly old value.
     value_.store(value_.load(base::order::relaxed) + n, base::order::relaxed);
   }
   [[nodiscard]] std::uint64_t read() const noexcept {
-    // relaxed. A sum for a report.
+    // relaxed: a sum for a report.
     return value_.load(base::order::relaxed);
   }
 

@@ -1,4 +1,4 @@
-// A few numbers in an order that is drawn.
+// A few numbers in a random order.
 #pragma once
 
 #include "base/random.hpp"
@@ -9,12 +9,13 @@
 
 namespace rota::base {
 
-/// Yields the numbers below `count`, each once, in an order that depends on `draw` alone. If draws are uniform, each order is equally
-/// likely: so of several that are wanted each is equally likely the first. A start that is drawn, followed by a circle, is not fair: of 0
-/// and 7 in a circle of eight, 7 comes first for seven of the eight starts.
+/// Yields the numbers below `count`, each once, in an order that depends on `draw` alone. If draws are
+/// uniform, each order is equally likely. So of several numbers that the caller may use, each is equally
+/// likely to be the first. A random start followed by a circle is not fair: of 0 and 7 in a circle of eight,
+/// 7 comes first for seven of the eight starts.
 ///
-/// R. Durstenfeld's shuffle (1964), made as far as it is asked for. A number of 64 bits has eight drawn positions of up to 64; then it is
-/// mixed anew.
+/// R. Durstenfeld's shuffle (1964), done one step per call. A number of 64 bits gives eight random positions
+/// of up to 64; then it is mixed anew.
 class drawn_order {
  public:
   static constexpr std::size_t most = 64;
@@ -23,7 +24,7 @@ class drawn_order {
     for (std::size_t i = 0; i < count; ++i) at_[i] = static_cast<unsigned char>(i);
   }
 
-  /// Call it `count` times at most.
+  /// Returns the next number. Call it `count` times at most.
   [[nodiscard]] std::size_t next() noexcept {
     constexpr std::size_t per_draw = 8;
     if (given_ != 0 && given_ % per_draw == 0) left_ = random(draw_ + given_).next();
@@ -36,7 +37,7 @@ class drawn_order {
 
  private:
   std::uint64_t draw_;
-  std::uint64_t left_;  // of the draw
+  std::uint64_t left_;  // the unused part of the draw
   std::size_t count_;
   std::size_t given_ = 0;
   unsigned char at_[most];

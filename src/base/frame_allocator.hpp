@@ -5,10 +5,11 @@
 
 namespace rota::base {
 
-/// This thread's frames come from operator new from now on, each of them, and go back there.
+/// Closes the lists of this thread: from now on each of its frames comes from operator new and goes back to
+/// it.
 void forgo_frame_lists() noexcept;
 
-/// Gives back what no thread's own list holds. Any thread.
+/// Frees the frames of the depot, which belong to no thread's list. Any thread may call it.
 void trim_frames() noexcept;
 
 }  // namespace rota::base

@@ -1,5 +1,5 @@
-// Whether this thread has a lock: a base::lock_guard, or a section of a wait list. Nothing of a user's runs there, and nobody is woken.
-// Asked in builds with asserts; in others it is not even counted.
+// Counts the locks that this thread holds: a base::lock_guard, or a critical section of a wait list. Under a
+// lock no user code runs and no task is woken. Builds with asserts check that. Other builds do not count.
 #pragma once
 
 #include "base/tls_slot.hpp"

@@ -8,7 +8,7 @@
 
 namespace rota::base {
 
-/// Counted: see base/guarded.hpp.
+/// Holds the mutex while it lives. Counted as a lock: see base/guarded.hpp.
 class [[nodiscard]] lock_guard {
  public:
   explicit lock_guard(mutex& m) noexcept : mutex_(m) {
@@ -26,7 +26,8 @@ class [[nodiscard]] lock_guard {
   mutex& mutex_;
 };
 
-/// For what only one may do at a time, and in which everything is allowed. Not counted.
+/// Holds the mutex for an operation that only one thread may do at a time. Everything is allowed inside, so
+/// it is not counted as a lock.
 class [[nodiscard]] turn_guard {
  public:
   explicit turn_guard(mutex& m) noexcept : mutex_(m) { mutex_.lock(); }

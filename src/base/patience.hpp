@@ -1,4 +1,4 @@
-// How long a thread looks at a word before it sleeps on it.
+// How long a thread spins on a word before it sleeps on it.
 #pragma once
 
 #include "base/futex.hpp"
@@ -8,16 +8,17 @@
 
 namespace rota::base {
 
-/// What one thread has learnt of its waits, and the rule by which it learns. Waits that others end within less time than a sleep and
-/// a wake cost are worth a look first; after one that was longer the next is not. And who has looked in vain does not for a
-/// while, twice as long each time: whom it waits for may need this very processor.
+/// The history of one thread's waits, and the rule for its next one. A wait that other threads end within
+/// less time than a sleep and a wake cost is worth spinning for. After a wait that was longer, the next one
+/// does not spin. After spinning in vain a thread does not spin for a number of waits, which doubles each
+/// time: the thread that it waits for may need this very processor.
 class habit {
  public:
-  /// A sleep that short was mostly the way to it and back.
+  /// A sleep of less than this was mostly the cost of falling asleep and of waking up.
   static constexpr nanoseconds short_sleep = std::chrono::microseconds(80);
   static constexpr unsigned most_skipped = 1023;
 
-  /// Before a wait. False: sleep at once.
+  /// Called before a wait. Returns true if the thread shall spin first, and false if it shall sleep at once.
   [[nodiscard]] constexpr bool looks_first() noexcept {
     if (!waits_are_short_) return false;
     if (to_skip_ == 0) return true;
@@ -29,28 +30,32 @@ class habit {
     to_skip_ = skipped_;
   }
   constexpr void slept(nanoseconds how_long) noexcept { waits_are_short_ = how_long < short_sleep; }
-  /// It was ended by what no look would have seen.
+  /// Notes that the wait was ended by something that spinning would not have seen.
   constexpr void forget() noexcept { waits_are_short_ = false; }
 
  private:
-  unsigned to_skip_ = 0;  // so many waits
-  unsigned skipped_ = 0;  // after the last look
+  unsigned to_skip_ = 0;  // so many waits from now on do not spin
+  unsigned skipped_ = 0;  // the number of waits to skip that was set after the last spin
   bool waits_are_short_ = false;
 };
 
-/// The waits of one thread, which alone may touch it. Nothing but a guess: whoever looked goes on as if it had not.
+/// Spins before the waits of one thread, which alone may touch this object. Its results are only hints: a
+/// caller that has spun must check the word again as if it had not.
 ///
-/// So a thread whose waits are long never spins, however many they are, and an idle program uses no processor. In the model
-/// nobody looks: what a thread sees of a word is a choice, and a sleep is as good as a look that lasts.
+/// A thread with long waits never spins, however many they are, and an idle program uses no processor. In the
+/// model no thread spins: what a thread sees of a word is a choice there, and a sleep is as good as a long
+/// spin.
 class patience {
  public:
-  /// futex_wait(), after a look.
+  /// Does a futex_wait(), after a spin if that is likely to help.
   wait_result wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline) noexcept;
 
-  /// For who says in the word that it sleeps, and is woken by a system call then. Before that: returns once the word is not
-  /// `expected`, or is likely not to change soon, or at `deadline`.
+  /// For a thread that announces its sleep in the word and is then woken by a system call; called before the
+  /// announcement. Returns once the word is not `expected`, or is not likely to change soon, or at
+  /// `deadline`.
   void watch(const atomic<std::uint32_t>& word, std::uint32_t expected, time_point deadline = never) noexcept;
-  /// Around that sleep. `wakes_up`: somebody changed the word. `forget`: it was something else.
+  /// Called around that sleep. `wakes_up`: another thread changed the word. `forget`: something else ended
+  /// the sleep.
   void falls_asleep() noexcept;
   void wakes_up() noexcept;
   void forget() noexcept { learnt_.forget(); }

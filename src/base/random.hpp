@@ -1,4 +1,4 @@
-// xorshift64+: victims and shuffles. Not for secrets.
+// xorshift128+: for victims and shuffles. Not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class random {
     return b_ + y;
   }
 
-  /// Uniform enough in [0, bound); bound > 0. Multiplication instead of division (Lemire).
+  /// Returns a number in [0, bound), uniform enough; bound > 0. Multiplication instead of division (Lemire).
   [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept {
     return static_cast<std::uint32_t>(((next() >> 32U) * bound) >> 32U);
   }
 
  private:
-  /// splitmix64's finaliser: a seed of 0 or 1 must not give a poor start.
+  /// The finaliser of splitmix64: a seed of 0 or 1 must not give a poor start.
   static constexpr std::uint64_t mix(std::uint64_t z) noexcept {
     z += 0x9E37'79B9'7F4A'7C15U;
     z = (z ^ (z >> 30U)) * 0xBF58'476D'1CE4'E5B9U;
@@ -37,7 +37,7 @@ class random {
   std::uint64_t b_;
 };
 
-/// A seed from the kernel, for `runtime_options::seed == 0`. In the model build: a constant.
+/// Returns a seed from the kernel, for `runtime_options::seed == 0`. In the model build: a constant.
 [[nodiscard]] std::uint64_t entropy() noexcept;
 
 }  // namespace rota::base

@@ -1,4 +1,4 @@
-// What a thread's handle demands, on whatever a thread is.
+// The checks of a thread's handle, for every implementation of threads.
 #include "base/thread.hpp"
 
 #include <rota/detail/config.hpp>

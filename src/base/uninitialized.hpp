@@ -1,7 +1,7 @@
 // ROTA_UNINITIALIZED: a local array that is written before it is read.
 //
-// Hardened builds fill every local variable with zeros (-ftrivial-auto-var-init); for a buffer of a kilobyte that nobody may
-// ever use, that costs more than the function around it.
+// Hardened builds fill every local variable with zeros (-ftrivial-auto-var-init). For a buffer of a kilobyte
+// that may stay unused, that costs more than the function around it.
 #pragma once
 
 #if defined(__clang__)

@@ -6,7 +6,8 @@ namespace rota::queue {
 
 namespace {
 
-/// More make finding no faster, but each of their looks takes the lines from those who work: ../sched/README.md, "Why not".
+/// More searchers do not find work faster, but each of their scans takes cache lines from the working
+/// threads: ../sched/README.md, "Why not".
 constexpr unsigned most_searchers = 8;
 
 }  // namespace
@@ -15,7 +16,8 @@ idle::idle(unsigned workers)
     : workers_(workers), cap_(std::min(workers, 2 * most_searchers)), bits_(workers) {}
 
 std::optional<idle::claim> idle::after_injector() noexcept {
-  // seq_cst. Same word as announce_park(): of {task published, worker asleep} at least one side sees the other.
+  // seq_cst: the same word as in announce_park(): of {task published, worker asleep} at least one side sees
+  // the other.
   return claim_one(word_.fetch_add(0, base::order::seq_cst));
 }
 
@@ -26,45 +28,50 @@ std::optional<idle::claim> idle::claim_lowest() noexcept {
 }
 
 std::optional<idle::claim> idle::claim_parked(unsigned worker) noexcept {
-  // seq_cst. Same word as announce_park(): if this worker announces later, it sees what was published; if it has, its bit
-  //          is there. Asked by number: a search through the bitmap may miss bits next to one that changes.
+  // seq_cst: the same word as in announce_park(): if this worker announces later, it sees what was published;
+  //          if it has announced, its bit is there. Cleared by number: a search through the bitmap may miss
+  //          bits next to one that changes.
   word_.fetch_add(0, base::order::seq_cst);
   if (!bits_.clear(worker)) return std::nullopt;
   return counted(worker);
 }
 
 idle::claim idle::counted(unsigned worker) noexcept {
-  // seq_cst. In one order with the looks and the parks: from here on a look finds a searcher.
+  // seq_cst: in one order with the producers' reads and the parks: from here on a producer's read finds a
+  // searcher.
   const std::uint64_t before = word_.fetch_add(one_searching - one_parked, base::order::seq_cst);
   return {worker, parked_of(before) >= static_cast<int>(workers_)};
 }
 
 bool idle::try_search() noexcept {
-  // relaxed. A guess; the compare-exchange decides.
+  // relaxed: a guess; the compare-exchange decides.
   std::uint64_t seen = word_.load(base::order::relaxed);
   do {
     if (2 * searching_of(seen) >= cap_) return false;
-    // seq_cst. In one order with the looks. failure: relaxed. Again a guess. Somebody's exchange succeeds each round.
+    // seq_cst: in one order with the producers' reads. failure: relaxed: again a guess. In each round one
+    // thread's exchange succeeds.
   } while (
       !word_.compare_exchange_weak(seen, seen + one_searching, base::order::seq_cst, base::order::relaxed));
   return true;
 }
 
 bool idle::leave_with_work() noexcept {
-  // seq_cst. In one order with the looks: a look that found us searching comes before, and we look after it.
+  // seq_cst: in one order with the producers' reads: a read that found this searcher comes before, and this
+  // worker scans after it.
   const std::uint64_t before = word_.fetch_sub(one_searching, base::order::seq_cst);
   ROTA_ASSERT(searching_of(before) > 0);
   return searching_of(before) == 1 && parked_of(before) > 0;
 }
 
 void idle::force_search() noexcept {
-  // seq_cst. In one order with the looks.
+  // seq_cst: in one order with the producers' reads.
   word_.fetch_add(one_searching, base::order::seq_cst);
 }
 
 void idle::announce_park(unsigned worker, bool searching) noexcept {
   bits_.set(worker);
-  // seq_cst. Same word as the looks, and the third of the four seq_cst accesses; the re-scan follows.
+  // seq_cst: the same word as the producers' reads, and the third of the four seq_cst accesses; the re-scan
+  // follows.
   word_.fetch_add(one_parked - (searching ? one_searching : 0), base::order::seq_cst);
 }
 
@@ -73,20 +80,21 @@ idle::on_rise idle::rise(unsigned worker, bool& first_awake) noexcept {
     first_awake = false;
     return on_rise::claimed;
   }
-  // seq_cst. In one order with the looks.
+  // seq_cst: in one order with the producers' reads.
   const std::uint64_t before = word_.fetch_add(one_searching - one_parked, base::order::seq_cst);
   first_awake = parked_of(before) >= static_cast<int>(workers_);
   return on_rise::alone;
 }
 
 idle::counts idle::guess() const noexcept {
-  // relaxed. For reports.
+  // relaxed: for reports.
   const std::uint64_t seen = word_.load(base::order::relaxed);
   return {parked_of(seen), searching_of(seen)};
 }
 
 bool idle::all_parked() const noexcept {
-  // seq_cst. After the watchdog's announcement that it sleeps, against the claim that takes the first worker out.
+  // seq_cst: after the watchdog's announcement that it sleeps, against the claim that takes the first worker
+  // out.
   return parked_of(word_.load(base::order::seq_cst)) >= static_cast<int>(workers_);
 }
 

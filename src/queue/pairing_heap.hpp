@@ -4,15 +4,17 @@
 
 namespace rota::queue {
 
-/// A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, Algorithmica 1, 1986) through the nodes themselves: allocates nothing.
-/// `insert` and `top` are O(1), `remove` is O(log n) amortised. One thread at a time. A node is in at most one heap, and stays where it is.
+/// A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, Algorithmica 1, 1986) of intrusive nodes: it
+/// allocates nothing. `insert` and `top` are O(1), `remove` is O(log n) amortised. One thread at a time. A
+/// node is in at most one heap, and must not move while it is.
 ///
-/// `Node` has three pointers to Node that the heap may touch while the node is in it: `next_`, `prev_`, `child_`. `prev_` is the left sibling, or
-/// the parent of a first child; the root has none. `Before{}(a, b)` returns true if `a` comes before `b`.
+/// `Node` has three pointers to Node that the heap may change while the node is in it: `next_`, `prev_`,
+/// `child_`. `prev_` is the left sibling, or the parent of a first child; the root has none. `Before{}(a, b)`
+/// returns true if `a` comes before `b`.
 template <class Node, class Before>
 class pairing_heap {
  public:
-  /// Returns the node that comes before all others, null if the heap is empty.
+  /// Returns the node that comes before all others, or null if the heap is empty.
   [[nodiscard]] Node* top() const noexcept { return root_; }
 
   void insert(Node& node) noexcept {
@@ -20,7 +22,7 @@ class pairing_heap {
     root_ = root_ == nullptr ? &node : meld(root_, &node);
   }
 
-  /// Takes out a node that is in the heap.
+  /// Removes a node that is in the heap.
   void remove(Node& node) noexcept {
     Node* orphans = meld_siblings(std::exchange(node.child_, nullptr));
     if (&node == root_) {
@@ -42,7 +44,8 @@ class pairing_heap {
     return a;
   }
 
-  /// Two passes: pairs from left to right, then all of them from right to left. Loops, since a recursion could be deep.
+  /// Melds in two passes: pairs from left to right, then all of them from right to left. Loops, since a
+  /// recursion could be deep.
   static Node* meld_siblings(Node* first) noexcept {
     Node* pairs = nullptr;
     while (first != nullptr) {

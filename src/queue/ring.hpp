@@ -1,4 +1,4 @@
-// The stealable ring of one worker: a bounded FIFO that its owner fills, and of which anybody may take half.
+// The stealable ring of one worker: a bounded FIFO that its owner fills and that any thief may take half of.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -13,18 +13,18 @@
 
 namespace rota::queue {
 
-/// What became of an item that the owner pushed.
+/// The result of a push by the owner.
 enum class [[nodiscard]] on_push {
   stored,      // it is in the ring, and published
-  refused,     // full, and a thief is copying: the caller still has the item, and puts it into the injector
+  refused,     // full, and a thief is copying: the caller keeps the item, and puts it into the injector
   moved_half,  // full: the older half and the item are in the caller's batch, for the injector
 };
 
-/// How an attempt to steal ended.
+/// The result of an attempt to steal.
 enum class [[nodiscard]] on_steal {
   stolen,
   empty,
-  busy,  // another thief is copying, or the owner went on while we looked
+  busy,  // another thief is copying, or the owner went on between the two loads
 };
 
 // PROTOCOL: stealable ring
@@ -41,20 +41,23 @@ enum class [[nodiscard]] on_steal {
 //
 // head = {steal, real} is one word (ring_head.hpp); only a CAS changes it. tail is a word of its own.
 //
-// Who may write a slot: the owner, when its index is free. Who may read it: the owner, for an index that it
-// took from the front; the thief that claimed the index, until its release(). Slots are plain data: a thief
-// reads only after its claim, and the owner writes only what lies outside [steal, steal + Capacity), so no
-// slot is read while it is written. Who frees the items: nobody here; the ring holds pointers.
+// The owner may write a slot when its index is free. The owner may read a slot with an index that it took
+// from the front. The thief that claimed an index may read its slot until its release(). Slots are plain
+// data: a thief reads only after its claim, and the owner writes only indices in [tail, steal + Capacity), so
+// no slot is read while it is written. The ring holds pointers: it does not own the items, and does not free
+// them.
 //
 // Invariants (tests/unit/queue/ring_test.cpp, tests/model/ring_model.cpp):
 //   I1  steal <= real <= tail <= steal + Capacity, modulo 2^32.
 //   I2  every item that was stored is handed out exactly once: by pop, by a batch, or by one steal.
-//   I3  at most one thief between claim() and release(); then steal != real, and the owner moves only real.
-//   I4  a thief that claimed releases: there is no way out of steal_into() between the two.
+//   I3  at most one thief is between claim() and release(). Then steal != real, and the owner moves only
+//       real.
+//   I4  a thief that has claimed releases: steal_into() has no exit between the two.
 //
-// Why the orders suffice: publish() releases slots to the thief's load of the tail; release() releases them
-// back to the owner's load of the head (every change of the head is an RMW, so later ones hand it on). The
-// re-scan of a parker is form (b) of the parking rule: publish() and has_items() are seq_cst on the tail.
+// Why the orders suffice: publish() releases slots to the thief's load of the tail. release() releases them
+// back to the owner's load of the head: every change of the head is an RMW, so later changes continue the
+// release sequence. The re-scan of a parking worker is form (b) of the parking rule: publish() and
+// has_items() are seq_cst on the tail.
 template <class T, std::uint32_t Capacity = 256>
 class ring {
   static_assert(Capacity >= 2 && Capacity <= (1U << 16U) && (Capacity & (Capacity - 1)) == 0,
@@ -66,29 +69,29 @@ class ring {
   class owner;
   class thief;
 
-  /// Where push() puts what a full ring gives up: the older half, oldest first, then the pushed item.
+  /// The output of push() on a full ring: the older half, oldest first, then the pushed item.
   using batch = std::array<T*, Capacity / 2 + 1>;
 
   struct steal_result {
     on_steal status;
-    T* first = nullptr;       // to be run at once
+    T* first = nullptr;       // the caller runs it at once
     std::uint32_t count = 0;  // with `first`; the others are in the thief's ring
   };
 
-  /// `start`: the first index. Tests start short of 2^32.
+  /// `start`: the first index. Tests start a little below 2^32.
   explicit ring(std::uint32_t start = 0) noexcept : head_(ring_head{start, start}.word()), tail_(start) {}
   ring(const ring&) = delete;
   ring& operator=(const ring&) = delete;
   ~ring() = default;
 
-  /// The owner's end. There is one: the worker takes it when it is made, and keeps it private.
+  /// Gives out the owner's end. There is one: the worker takes it when it is made, and keeps it private.
   [[nodiscard]] owner take_owner_end() noexcept {
     if (owner_taken_) ROTA_FATAL("the owner's end of a ring was taken twice", capacity);
     owner_taken_ = true;
     return owner{*this};
   }
 
-  /// The other end, for everybody.
+  /// Returns the other end, for any thread.
   [[nodiscard]] thief thief_end() noexcept { return thief{*this}; }
 
  private:
@@ -96,12 +99,12 @@ class ring {
 
   [[nodiscard]] base::cell<T*>& slot(std::uint32_t index) noexcept { return slots_[index % Capacity]; }
 
-  /// How many are queued, as far as one can say while others run.
+  /// Returns how many items are queued, as a guess: other threads may change that at the same time.
   // NOT IN A MODEL: nothing is decided by it
   [[nodiscard]] std::uint32_t guess_length() const noexcept {
-    // relaxed. A guess, for reports.
+    // relaxed: a guess, for reports.
     const ring_head head = ring_head::of(head_.load(base::order::relaxed));
-    // relaxed. The same; the two were not read at one moment.
+    // relaxed: same reason as above; the two were not read at one moment.
     const std::uint32_t queued = head.queued(tail_.load(base::order::relaxed));
     return queued <= Capacity ? queued : 0;
   }
@@ -112,8 +115,8 @@ class ring {
   alignas(base::cache_line) base::cell<T*> slots_[Capacity];
 };
 
-/// What the worker may do with its own ring. Not copyable: it moves with the worker's role; whatever hands
-/// the role on orders what the two threads did.
+/// The owner's end of a ring. It cannot be copied. It moves with the worker's role, and the hand-off of the
+/// role orders the accesses of the two threads.
 template <class T, std::uint32_t Capacity>
 class ring<T, Capacity>::owner {
  public:
@@ -128,7 +131,7 @@ class ring<T, Capacity>::owner {
 
   /// Appends `item`. `out` is written only for `moved_half`, and then whole.
   on_push push(T& item, batch& out) noexcept {
-    for (;;) {  // another round only when a thief claimed or released meanwhile
+    for (;;) {  // another round only if a thief claimed or released in between
       const ring_head head = load_head();
       if (append(item, head)) return on_push::stored;
       if (head.is_stealing()) return on_push::refused;
@@ -139,10 +142,11 @@ class ring<T, Capacity>::owner {
     }
   }
 
-  /// Returns false if the ring is full. Short, for the code of each push: push() needs a batch.
+  /// Appends `item`. Returns false if the ring is full. Short, so that it is inlined into each push: push()
+  /// needs a batch.
   [[nodiscard]] bool push_if_room(T& item) noexcept { return append(item, load_head()); }
 
-  /// Appends all of `items`, with one publish; at most free_space() of them.
+  /// Appends all of `items` with one publish. There must be at most free_space() of them.
   void push_batch(std::span<T* const> items) noexcept {
     if (items.empty()) return;  // NOT IN A MODEL: nothing is done
     if (items.size() > free_space()) ROTA_FATAL("a batch does not fit into the ring", items.size());
@@ -151,12 +155,12 @@ class ring<T, Capacity>::owner {
     publish(tail);
   }
 
-  /// The oldest item, or null when there is none.
+  /// Takes the oldest item. Returns null if there is none.
   [[nodiscard]] T* pop() noexcept {
     const std::uint32_t tail = load_tail();
-    // relaxed. A guess; the CAS below decides. A stale real that equals the tail is the newest.
+    // relaxed: a guess; the CAS below decides. A stale real that equals the tail is the newest one.
     std::uint64_t seen = ring_->head_.load(base::order::relaxed);
-    for (;;) {  // another round only when a thief claimed or released meanwhile
+    for (;;) {  // another round only if a thief claimed or released in between
       const ring_head head = ring_head::of(seen);
       ROTA_ASSERT(head.queued(tail) <= Capacity);
       if (head.queued(tail) == 0) return nullptr;
@@ -164,13 +168,13 @@ class ring<T, Capacity>::owner {
     }
   }
 
-  /// Slots that may be filled. Until the owner fills them it can only grow.
+  /// Returns the number of free slots. It can only grow until the owner fills them.
   [[nodiscard]] std::uint32_t free_space() const noexcept { return Capacity - load_head().used(load_tail()); }
 
   [[nodiscard]] std::uint32_t length_guess() const noexcept { return ring_->guess_length(); }
-  /// Exact when it says yes: only the owner appends.
+  /// Returns true only if the ring is empty: only the owner appends.
   [[nodiscard]] bool is_empty() const noexcept {
-    // relaxed. What others took meanwhile may still be counted.
+    // relaxed: items that thieves took in between may still be counted.
     return ring_head::of(ring_->head_.load(base::order::relaxed)).queued(load_tail()) == 0;
   }
 
@@ -180,12 +184,12 @@ class ring<T, Capacity>::owner {
   explicit owner(ring& r) noexcept : ring_(&r) {}
 
   [[nodiscard]] ring_head load_head() const noexcept {
-    // acquire. Pairs with release(): a thief has read its slots before we write over them.
+    // acquire: pairs with release(): a thief has read its slots before the owner overwrites them.
     return ring_head::of(ring_->head_.load(base::order::acquire));
   }
 
   [[nodiscard]] std::uint32_t load_tail() const noexcept {
-    // relaxed. Only the owner writes the tail.
+    // relaxed: only the owner writes the tail.
     return ring_->tail_.load(base::order::relaxed);
   }
 
@@ -201,20 +205,22 @@ class ring<T, Capacity>::owner {
   }
 
   void publish(std::uint32_t tail) noexcept {
-    // seq_cst. As a release it pairs with the acquire in claim(): slots are written before the tail passes.
-    //          And it is the first of the four seq_cst accesses of parking: after it the producer looks at
-    //          the packed word, the parker reads the tail after its RMW of that word; one sees the other.
+    // seq_cst: as a release it pairs with the acquire in claim(): slots are written before the tail passes
+    //          them. And it is the first of the four seq_cst accesses of parking: after it the producer reads
+    //          the packed word; the parking worker reads the tail after its RMW of that word. At least one of
+    //          the two sees the other.
     ring_->tail_.store(tail, base::order::seq_cst);
   }
 
   [[nodiscard]] bool change_head(std::uint64_t& seen, ring_head next) noexcept {
-    // release. Pairs with the acquire in claim(): who sees the new real sees a tail that is not behind it.
-    //          Not acquire: the owner wrote every slot itself.
-    // failure: relaxed. The reloaded word is again only a guess.
+    // release: pairs with the acquire in claim(): a thief that sees the new real sees a tail that is not
+    //          behind it. Not acquire: the owner wrote every slot itself.
+    // failure: relaxed: the reloaded word is again only a guess.
     return ring_->head_.compare_exchange_weak(seen, next.word(), base::order::release, base::order::relaxed);
   }
 
-  /// A full ring, nobody steals: takes the older half out of it. False: the head has changed.
+  /// Takes the older half out of a full ring that no thief copies from. Returns false if the head has
+  /// changed.
   [[nodiscard]] bool move_half(ring_head head, batch& out) noexcept {
     std::uint64_t seen = head.word();
     if (!change_head(seen, head.taken(Capacity / 2))) return false;
@@ -225,13 +231,13 @@ class ring<T, Capacity>::owner {
   ring* ring_;
 };
 
-/// What everybody may do with a ring: look, and steal. Freely copied; must not outlive the ring.
+/// The end of a ring for all threads: checks and steals. It may be copied, and must not outlive the ring.
 template <class T, std::uint32_t Capacity>
 class ring<T, Capacity>::thief {
  public:
-  /// Takes half (rounded up) of what is queued here: the oldest is returned to be run, the others are
-  /// published in `mine`, the ring of the worker that steals. With no room there, it takes only the one to be
-  /// run. The caller is a searching worker, and stays one until this returns.
+  /// Steals half (rounded up) of the queued items. It returns the oldest one, to be run, and publishes the
+  /// others in `mine`, the ring of the stealing worker. If `mine` is full, it takes only the one to be run.
+  /// The caller is a searching worker, and stays one until this returns.
   steal_result steal_into(owner& mine) noexcept {
     ROTA_ASSERT(mine.ring_ != ring_);
     const claimed got = claim(mine.free_space() + 1);
@@ -242,12 +248,13 @@ class ring<T, Capacity>::thief {
     return {on_steal::stolen, first, got.count};
   }
 
-  /// The re-scan of a worker that is about to park: anything to take? May say yes wrongly, and no only when
-  /// everything published before is taken.
+  /// The re-scan of a worker that is about to park. It may return true wrongly. It returns false only if
+  /// everything that was published before is taken.
   [[nodiscard]] bool has_items() const noexcept {
-    // acquire. Pairs with the release in pop() and release(): the tail read next is not behind this real.
+    // acquire: pairs with the release in pop() and release(): the tail that is read next is not behind this
+    // real.
     const ring_head head = ring_head::of(ring_->head_.load(base::order::acquire));
-    // seq_cst. The fourth of the four seq_cst accesses of parking; see publish().
+    // seq_cst: the fourth of the four seq_cst accesses of parking; see publish().
     return head.queued(ring_->tail_.load(base::order::seq_cst)) != 0;
   }
 
@@ -264,19 +271,22 @@ class ring<T, Capacity>::thief {
     std::uint32_t count = 0;
   };
 
-  /// Phase 1: from now on the first `count` indices are ours, and their slots stay as they are.
+  /// Phase 1: claims the first `count` indices. From now on they belong to this thief, and their slots do not
+  /// change.
   [[nodiscard]] claimed claim(std::uint32_t most) noexcept {
-    for (;;) {  // another round only when the owner or another thief took something meanwhile
-      // acquire. Pairs with the release in pop() and release(): the tail read next is not behind this real.
+    for (;;) {  // another round only if the owner or another thief took something in between
+      // acquire: pairs with the release in pop() and release(): the tail that is read next is not behind this
+      // real.
       std::uint64_t seen = ring_->head_.load(base::order::acquire);
       const ring_head head = ring_head::of(seen);
       if (head.is_stealing()) return {on_steal::busy};
-      // acquire. Pairs with publish(): the slots below this tail are written.
+      // acquire: pairs with publish(): the slots below this tail are written.
       const std::uint32_t half = head.half(ring_->tail_.load(base::order::acquire));
       if (half == 0) return {on_steal::empty};
       if (half > Capacity / 2) return {on_steal::busy};  // the tail is younger than the head by a whole ring
       const std::uint32_t count = std::min(half, most);
-      // relaxed. The slots came with the tail, and go back with release(). failure: relaxed. We start over.
+      // relaxed: the slots came with the tail, and go back with release(). failure: relaxed: the loop starts
+      // over.
       const std::uint64_t next = head.claimed(count).word();
       if (ring_->head_.compare_exchange_weak(seen, next, base::order::relaxed, base::order::relaxed)) {
         return {on_steal::stolen, head.real, count};
@@ -284,7 +294,7 @@ class ring<T, Capacity>::thief {
     }
   }
 
-  /// Phase 2: all but the first go into free slots of `mine`, not published yet.
+  /// Phase 2: copies all but the first item into free slots of `mine`, not published yet. Returns the first.
   [[nodiscard]] T* copy(claimed got, owner& mine) noexcept {
     const std::uint32_t tail = mine.load_tail();
     for (std::uint32_t i = 1; i < got.count; ++i) {
@@ -293,17 +303,17 @@ class ring<T, Capacity>::thief {
     return ring_->slot(got.first).get();
   }
 
-  /// Phase 3: the slots are the owner's again. Loops until it succeeds: a steal that is given up here loses
-  /// what it claimed, and blocks the ring for ever. Each failure is a pop of the owner.
+  /// Phase 3: gives the slots back to the owner. It loops until it succeeds: a steal that gave up here would
+  /// lose what it claimed, and block the ring for ever. Each failure is a pop of the owner.
   void release() noexcept {
-    // relaxed. A guess; the CAS below decides.
+    // relaxed: a guess; the CAS below decides.
     std::uint64_t seen = ring_->head_.load(base::order::relaxed);
     for (;;) {
       ROTA_ASSERT(ring_head::of(seen).is_stealing());
       const std::uint64_t next = ring_head::of(seen).released().word();
-      // release. Pairs with the acquire in owner::load_head(): our reads of the slots happen before they are
-      //          overwritten.
-      // failure: relaxed. The reloaded word is again only a guess.
+      // release: pairs with the acquire in owner::load_head(): the thief's reads of the slots happen before
+      // they are overwritten.
+      // failure: relaxed: the reloaded word is again only a guess.
       if (ring_->head_.compare_exchange_weak(seen, next, base::order::release, base::order::relaxed)) return;
     }
   }

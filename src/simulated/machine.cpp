@@ -35,7 +35,7 @@ base::time_point machine::now() const noexcept {
   return first_moment + base::nanoseconds(threads_[current_]->clock);
 }
 
-// ---- threads -------------------------------------------------------------------------------------------------------
+// ---- threads ---------------------------------------------------------------------------------------------
 
 base::nanoseconds machine::run(std::function<void()> body) {
   if (active != nullptr) fail("one machine at a time");
@@ -65,7 +65,7 @@ void machine::run_thread() {
   m.me().job();
   m.me().ended = true;
   m.me().stack.come_to_end();
-  // The first one's end is the end of all: what it has not joined sleeps for ever.
+  // The end of the first thread ends the run: a thread that it has not joined sleeps for ever.
   if (m.current_ == 0) return testing::detail::context::switch_between(m.me().stack, m.host_);
   for (const unsigned joiner : m.me().joiners) m.make_ready(joiner, m.me().clock + m.costs_.wake_latency);
   m.leave_to_the_earliest();
@@ -77,7 +77,7 @@ void machine::make_ready(unsigned index, std::int64_t at) {
   ready_.emplace(t.clock, index);
 }
 
-/// Returns when this thread is ready again and the earliest.
+/// Runs the earliest other thread. Returns when this thread is ready again and the earliest.
 void machine::leave_to_the_earliest() {
   const bool sleeps_longer =
       ready_.empty() || (!timed_.empty() && timed_.begin()->first < ready_.begin()->first);
@@ -131,7 +131,7 @@ void machine::join_thread(unsigned index) {
   leave_to_the_earliest();
 }
 
-// ---- words ---------------------------------------------------------------------------------------------------------
+// ---- words -----------------------------------------------------------------------------------------------
 
 void machine::operate(const void* address, use how) {
   let_others_catch_up();
@@ -145,17 +145,18 @@ void machine::operate(const void* address, use how) {
   }
   if (how != use::read) there.with.reset();
   there.with.set(current_);
-  // Then the operation itself follows, before anything else: it happens at the moment when the thread asked for the line.
+  // The operation itself follows before anything else: it happens at the moment when the thread requested the
+  // line.
 }
 
-// ---- waits ---------------------------------------------------------------------------------------------------------
+// ---- waits -----------------------------------------------------------------------------------------------
 
 void machine::lock(const void* word) {
   operate(word, use::modify);
   held_lock& l = locks_[word];
   if (!std::exchange(l.held, true)) return;
   l.waiters.push_back(current_);
-  leave_to_the_earliest();  // whoever unlocks hands it over
+  leave_to_the_earliest();  // the unlocking thread hands the lock over
 }
 
 bool machine::try_lock(const void* word) {
@@ -172,7 +173,7 @@ void machine::unlock(const void* word) {
   }
   const unsigned next = l.waiters.front();
   l.waiters.pop_front();
-  make_ready(next, me().clock + costs_.transfer);  // locks are short: who waits spins
+  make_ready(next, me().clock + costs_.transfer);  // critical sections are short: the waiter spins
 }
 
 machine::wake_reason machine::futex_wait(const std::uint32_t* word,

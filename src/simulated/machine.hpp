@@ -1,4 +1,5 @@
-// A machine with as many processors as one likes, and a clock in each: how long the library's own source would take there.
+// A simulated machine with any number of processors and a clock in each: how long the library's own source
+// would take there.
 #pragma once
 
 #include "base/clock.hpp"
@@ -23,27 +24,28 @@
 
 namespace rota::simulated {
 
-/// Nanoseconds. What they were taken from: src/simulated/README.md.
+/// Nanoseconds. Their origin: src/simulated/README.md.
 struct costs {
-  std::int64_t operation = 1;     // and the ordinary code up to the next one
-  std::int64_t modification = 6;  // more, of a read-modify-write
-  std::int64_t transfer = 60;     // more, if another processor has the line; they get it one after the other
-  std::int64_t barrier = 2'000;   // the heavy half
-  std::int64_t sleep = 600;       // to fall asleep
-  std::int64_t wake = 1'200;      // to wake somebody
+  std::int64_t operation = 1;          // an operation and the ordinary code up to the next one
+  std::int64_t modification = 6;       // added for a read-modify-write
+  std::int64_t transfer = 60;          // added if another processor has the line; one gets it after the other
+  std::int64_t barrier = 2'000;        // the heavy half
+  std::int64_t sleep = 600;            // to fall asleep
+  std::int64_t wake = 1'200;           // to wake a thread
   std::int64_t wake_latency = 5'000;   // from there until the sleeper runs
   std::int64_t thread_start = 20'000;  // from the call until the thread runs
 };
 
 // PROTOCOL: the simulation
 //
-// Each thread has a processor to itself, and each processor a clock. Before an operation of the seam a thread lets all those run
-// whose clocks are behind its own; so operations happen in the order of simulated time, and two programs that do the same
-// take the same time, to the nanosecond. What lies between two operations costs nothing by itself: `operation` stands for it,
-// and spend() for the program's own work.
+// Each thread has a processor to itself, and each processor a clock. Before an operation of the seam a thread
+// lets all threads run that have clocks behind its own. So operations happen in the order of simulated time,
+// and two runs of the same program take the same time, to the nanosecond. The code between two operations
+// costs nothing by itself: `operation` stands for it, and spend() for the program's own work.
 //
-// A cache line is where its last writer is, and where those are who have read it since. Whoever needs it from elsewhere waits
-// until it is free, pays for the transfer, and holds it for that long: a word that all of them modify is a queue.
+// A cache line is at the processor of its last writer, and at those that have read it since. A thread that
+// needs it from elsewhere waits until the line is free, pays for the transfer, and holds the line for that
+// long: a word that all threads modify is a queue.
 class machine {
  public:
   static constexpr unsigned most_threads = 600;
@@ -53,10 +55,11 @@ class machine {
   machine& operator=(const machine&) = delete;
   ~machine();
 
-  /// Once: runs `body` on the first processor, and all that it starts. Returns what its clock said at the end.
+  /// Runs `body` on the first processor, and all threads that it starts. Call it once. Returns the time of
+  /// the first processor's clock at the end.
   base::nanoseconds run(std::function<void()> body);
 
-  // The seam; called by the running thread.
+  // The seam. The running thread calls these.
   enum class use : std::uint8_t { read, write, modify };
   void operate(const void* address, use how);
   void spend(std::int64_t nanoseconds);
@@ -108,18 +111,18 @@ class machine {
   testing::detail::exception_state* exceptions_ = nullptr;
   std::vector<std::unique_ptr<thread>> threads_;
   unsigned current_ = 0;
-  std::set<std::pair<std::int64_t, unsigned>> ready_;  // by their clocks; the running one is none of them
+  std::set<std::pair<std::int64_t, unsigned>> ready_;  // by their clocks; without the running thread
   std::set<std::pair<std::int64_t, unsigned>> timed_;  // sleepers by their deadlines
-  // A hash table frees its nodes in an order that its keys decide, and addresses differ from one process to the next: then the
-  // heap would look different for the next machine, and so would its lines. These maps have an order; the lines, which are asked
-  // for at each operation, have a heap of their own.
+  // A hash table frees its nodes in an order that its keys decide, and addresses differ from one process to
+  // the next. Then the heap, and so the lines, would differ for the next machine. So these maps are ordered.
+  // The lines, which are read at each operation, are in a hash table with a heap of its own.
   std::map<const void*, held_lock> locks_;
   std::map<const void*, std::deque<unsigned>> sleepers_;
   std::pmr::monotonic_buffer_resource heap_of_lines_;
   std::pmr::unordered_map<std::uintptr_t, line> lines_{&heap_of_lines_};
 };
 
-/// The machine that this thread runs; null outside of run().
+/// The machine that runs on this thread; null outside of run().
 extern constinit machine* active;
 
 }  // namespace rota::simulated

@@ -1,4 +1,5 @@
-// The seam of src/base, on the simulated machine. Outside of one every operation is the plain one, and time stands still.
+// The seam of src/base, on the simulated machine. Outside of a simulation every operation is the plain one,
+// and time stands still.
 #include "base/barrier.hpp"
 #include "base/chance.hpp"
 #include "base/clock.hpp"
@@ -164,7 +165,7 @@ wait_result futex_watch(atomic<std::uint32_t>& word, std::uint32_t expected, tim
   return futex_wait(word, expected, deadline);
 }
 
-// A look that lasts would be simulated look by look: who waits sleeps.
+// A spin would be simulated read by read, so a waiter sleeps at once.
 wait_result patience::wait(atomic<std::uint32_t>& word,
                            std::uint32_t expected,
                            time_point deadline) noexcept {

@@ -56,7 +56,7 @@ const core::scheduler_ops scheduler::ops_table{
     .now = [](const core::scheduler& s) noexcept { return of(s).now(); },
     .timer_shard = [](core::scheduler& s) noexcept -> timing::shard& { return of(s).shard_; },
     .deadline_moved = [](core::scheduler&, base::time_point) noexcept {},
-    .blocking = [](core::scheduler& s) noexcept { return &s; },  // it has one thread, and that may block
+    .blocking = [](core::scheduler& s) noexcept { return &s; },  // the one thread may block
     .is_open = [](const core::scheduler& s) noexcept { return !of(s).closing_; },
     .run_another =
         [](core::scheduler& s, base::time_point limit) noexcept {
@@ -120,7 +120,7 @@ void scheduler::fire_timers() {
   }
 }
 
-/// If its outcome is still there, block_on() has thrown something else.
+/// If the outcome of the root is still there, block_on() has thrown another exception.
 void scheduler::drop_root(core::header& root) noexcept {
   dropping_root_ = true;
   core::drop(&root);
@@ -129,7 +129,8 @@ void scheduler::drop_root(core::header& root) noexcept {
 
 void scheduler::note_unhandled(std::exception_ptr what) noexcept {
   if (dropping_root_) return;
-  // While it closes: a task that hears of another one's cancellation before its own has nothing to report.
+  // While it closes: a task that gets another task's cancellation as an outcome before its own has nothing to
+  // report.
   if (unhandled_ == nullptr && !(closing_ && core::is_cancellation(what))) unhandled_ = std::move(what);
 }
 
@@ -145,7 +146,9 @@ void scheduler::force_end(core::header& task) noexcept {
   if (!runs_out([&] { return has_ended(); })) ROTA_FATAL("a cancelled task does not end", task.id);
 }
 
-/// Clean-ups and shields have their time, which costs none; but not one that waits again and again.
+/// Runs tasks and moves the time until `is_over` returns true. Clean-ups and shields get the time that they
+/// need, which costs none. Returns false if nothing can run, or after 100 000 timers: a clean-up may wait
+/// again and again.
 template <class Over>
 bool scheduler::runs_out(Over is_over) noexcept {
   constexpr int timers = 100'000;
@@ -168,7 +171,7 @@ void scheduler::close() noexcept {
   }
   if (unhandled_ != nullptr) {
     std::fputs("rota: an exception of a task of a testing::runtime reaches nobody\n", stderr);
-    std::rethrow_exception(unhandled_);  // out of noexcept: the end, with its name
+    std::rethrow_exception(unhandled_);  // out of noexcept: std::terminate, with the name of the exception
   }
   gone_ = true;
   if (memories_ == 0) delete this;

@@ -1,4 +1,4 @@
-// A scheduler on one thread, for tests. Nothing here is atomic: nobody else is there.
+// A scheduler on one thread, for tests. Nothing here is atomic: there is no other thread.
 #pragma once
 
 #include "base/random.hpp"
@@ -15,9 +15,10 @@
 namespace rota::solo {
 
 // PROTOCOL: life
-//   open     tasks come and go
+//   open     tasks start and end
 //   closing  admit() refuses; every task is cancelled, and run to its end
-//   gone     the runtime has let go; the last task's memory that a handle keeps frees this
+//   gone     the runtime is destroyed; this object is deleted with the last memory of a task, which a handle
+//            may keep
 class scheduler final : public core::scheduler {
  public:
   explicit scheduler(std::uint64_t seed);
@@ -25,19 +26,20 @@ class scheduler final : public core::scheduler {
   scheduler& operator=(const scheduler&) = delete;
   ~scheduler() = default;
 
-  /// Runs one of the tasks that can run. False: there is none.
+  /// Runs one of the runnable tasks. Returns false if there is none.
   bool run_one();
   std::size_t run_until_stalled();
-  /// Time goes to the next timer, if that is not after `limit`. False: it is not there.
+  /// Moves the time to the next timer. Returns false if there is no timer, or if it is after `limit`.
   bool move_to_next_timer(base::time_point limit);
   void move_to(base::time_point time);
 
-  /// Cancels what is left, runs it to its end, and goes when the last memory of a task has.
+  /// Cancels the remaining tasks and runs them to their end. Deletes this object when the last memory of a
+  /// task is freed.
   void close() noexcept;
 
-  /// Throws the exception that nobody took, if there is one.
+  /// Throws the exception that no handle has taken, if there is one.
   void rethrow_unhandled();
-  /// The task, and what waits behind its shields, ends. It then has.
+  /// Cancels the task and runs until it has ended, if necessary without waiting for its shields.
   void force_end(core::header& task) noexcept;
   void drop_root(core::header& root) noexcept;
 
@@ -64,7 +66,7 @@ class scheduler final : public core::scheduler {
   std::vector<core::header*> ready_;
   std::exception_ptr unhandled_;
   std::size_t alive_ = 0;     // tasks that have not ended
-  std::size_t memories_ = 0;  // tasks whose memory is not back
+  std::size_t memories_ = 0;  // tasks that still have memory
   bool running_ = false;
   bool closing_ = false;
   bool dropping_root_ = false;

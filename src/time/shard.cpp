@@ -8,10 +8,10 @@ namespace rota::timing {
 
 namespace {
 constexpr unsigned batch_size = 32;
-constexpr unsigned moves_per_lock = 256;  // a few microseconds: others may want to cancel
+constexpr unsigned moves_per_lock = 256;  // a few microseconds: other threads may want to cancel
 }  // namespace
 
-/// Wakers on their way out: filled under the lock, woken after it.
+/// The wakers of due timers: filled under the lock, woken after it.
 struct shard::batch {
   std::array<waker, batch_size> wakers;
   unsigned size = 0;
@@ -29,22 +29,22 @@ shard::~shard() {
 }
 
 arm_result shard::arm(timer_node& node, base::time_point deadline, waker wake) noexcept {
-  // relaxed. Only the owner, which calls this, brings a node to a shard.
+  // relaxed: only the owner, which calls this, brings a node to a shard.
   shard* const holder = node.shard_.load(base::order::relaxed);
   if (holder != nullptr && holder != this) static_cast<void>(cancel(node));
 
   const base::lock_guard held(mutex_);
-  // relaxed. Another thread may have fired or cancelled the node, but under this lock.
+  // relaxed: another thread may have fired or cancelled the node, but under this lock.
   if (node.state_.load(base::order::relaxed) == node_state::armed) {
     wheel_.remove(node);
     count(cancelled_, 1);
   }
-  // The old one is dropped with the argument: after the lock.
+  // The old waker is dropped with the argument: after the lock.
   wake = std::exchange(node.waker_, std::move(wake));
-  // relaxed. The store of `armed` publishes it.
+  // relaxed: the store of `armed` publishes it.
   node.shard_.store(this, base::order::relaxed);
   wheel_.insert(node, deadline);
-  // release. Pairs with the acquire in state(): a cancel() that sees `armed` sees the shard.
+  // release: pairs with the acquire in state(): a cancel() that sees `armed` sees the shard.
   node.state_.store(node_state::armed, base::order::release);
   count(armed_, 1);
   const base::time_point before = earliest();
@@ -58,13 +58,13 @@ cancel_result shard::cancel(timer_node& node) noexcept {
     const node_state seen = node.state();
     if (seen == node_state::fired) return cancel_result::already_fired;
     if (seen != node_state::armed) return cancel_result::was_not_armed;
-    // relaxed. Whoever sees `armed` sees the shard, and below we look again.
+    // relaxed: a thread that sees `armed` sees the shard, and it is checked again below.
     shard* const holder = node.shard_.load(base::order::relaxed);
     const base::lock_guard held(holder->mutex_);
     // The state first: a node that was fired here and is being armed elsewhere gets its new shard before it
-    // gets `armed`. The other way round, the two looks could see the old shard and the new `armed`.
+    // gets `armed`. In the other order, the two loads could see the old shard and the new `armed`.
     if (node.state() != node_state::armed) continue;
-    // relaxed. Ordered by the acquire in state(). Another shard: the node was moved; look again.
+    // relaxed: ordered by the acquire in state(). Another shard: the node was moved; try again.
     if (node.shard_.load(base::order::relaxed) != holder) continue;
     holder->take_out(node, dropped);
     return cancel_result::cancelled;
@@ -76,7 +76,7 @@ void shard::take_out(timer_node& node, waker& into) noexcept {
   into = std::move(node.waker_);
   count(cancelled_, 1);
   publish();
-  // release. Pairs with the acquire in state(): the owner may free the node now.
+  // release: pairs with the acquire in state(): the owner may free the node now.
   node.state_.store(node_state::cancelled, base::order::release);
 }
 
@@ -104,7 +104,8 @@ shard::on_collect shard::collect(batch& due, unsigned limit) noexcept {
   while (due.size < limit && (node = wheel_.pop(effort)) != nullptr) {
     base::note_write(node);
     due.wakers[due.size++] = std::move(node->waker_);
-    // release. Pairs with the acquire in state(): the owner may free the node now, so this is our last touch.
+    // release: pairs with the acquire in state(): the owner may free the node now, so this is the poll's last
+    // touch.
     node->state_.store(node_state::fired, base::order::release);
   }
   count(fired_, due.size);
@@ -115,20 +116,20 @@ shard::on_collect shard::collect(batch& due, unsigned limit) noexcept {
 
 void shard::publish() noexcept {
   const std::int64_t next = wheel_.next_deadline().time_since_epoch().count();
-  // relaxed. Only the holder of the lock writes it.
+  // relaxed: only the holder of the lock writes it.
   if (next == earliest_.load(base::order::relaxed)) return;
-  // release. Pairs with the acquire in earliest(): whoever sees the deadline sees what was armed.
+  // release: pairs with the acquire in earliest(): a thread that sees the deadline sees what was armed.
   earliest_.store(next, base::order::release);
 }
 
 void shard::count(counter& which, std::uint64_t n) noexcept {
-  // relaxed, both. Only the holder of the lock writes; readers want a sum, not an order.
+  // relaxed, both: only the holder of the lock writes; readers need a sum, not an order.
   which.store(which.load(base::order::relaxed) + n, base::order::relaxed);
 }
 
 timer_counts shard::counts() const noexcept {
   timer_counts seen;
-  // relaxed, all three. Exact when the shard is at rest; before that, a guess.
+  // relaxed, all three: exact when the shard is idle; before that, a guess.
   seen.armed = armed_.load(base::order::relaxed);
   seen.fired = fired_.load(base::order::relaxed);
   seen.cancelled = cancelled_.load(base::order::relaxed);

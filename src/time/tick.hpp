@@ -1,4 +1,4 @@
-// The schedule of an interval: pure, so that a test can try every case.
+// The schedule of an interval, as a pure function, so that a test can try every case.
 #pragma once
 
 #include "base/clock.hpp"
@@ -10,8 +10,8 @@
 
 namespace rota::timing {
 
-/// When the tick after `scheduled` is due, if that one was taken at `now`. `scheduled` is not later than
-/// `now`, and `period` is above zero.
+/// Returns the time at which the tick after `scheduled` is due, if that one was taken at `now`. `scheduled`
+/// is not later than `now`, and `period` is above zero.
 [[nodiscard]] constexpr base::time_point next_tick(base::time_point scheduled,
                                                    base::time_point now,
                                                    base::nanoseconds period,

@@ -108,8 +108,9 @@ void wheel::emptied(unsigned where) noexcept {
   if (where < overflow_a) occupied_[where / slots_per_level] &= ~base::bit(where % slots_per_level);
 }
 
-/// The timer that the bound stood for is gone. Finds the new bound if few are left; else the old one stays,
-/// too early, until it comes and the slot is opened, or the slot runs empty.
+/// Called when the timer that the bound stood for is gone. Finds the new bound if few timers are left.
+/// Otherwise the old bound stays, too early, until it comes and the slot is opened, or until the slot is
+/// empty.
 void wheel::tighten(slot& list) noexcept {
   base::time_point least = base::never;
   unsigned seen = 0;
@@ -120,8 +121,8 @@ void wheel::tighten(slot& list) noexcept {
   list.bound = least;
 }
 
-/// Moves the timers of the list with the least bound on, as many as `effort` allows. A list that keeps some
-/// keeps its bound, and is the earliest still.
+/// Moves on the timers of the list with the least bound, as many as `effort` allows. A list that keeps some
+/// keeps its bound, and remains the earliest one.
 void wheel::open(unsigned where, unsigned& effort) noexcept {
   slot& list = lists_[where];
   current_ = std::max(current_, tick_of(list.bound));
@@ -137,8 +138,8 @@ void wheel::open(unsigned where, unsigned& effort) noexcept {
   far_ = lists_[earliest_list()].bound;
 }
 
-/// On one level the spans follow each other from current_ on, so the first occupied slot has the least bound.
-/// The levels overlap.
+/// Returns the list with the least bound. On one level the spans follow each other from current_ on, so the
+/// first occupied slot has the least bound of the level. The levels overlap.
 unsigned wheel::earliest_list() const noexcept {
   unsigned best = overdue_ ^ 1U;
   const auto consider = [&](unsigned where) {

@@ -1,8 +1,8 @@
 // The seam, on the model: each name is a step of the deterministic scheduler in src/testing.
 //
 // Outside an execution (static initialisation, ordinary tests, the checker itself) every operation is the
-// plain one. Objects have the size and the alignment that they have on the real machine: what the model knows
-// about a word, it keeps in a table by address.
+// plain one. Objects have the size and the alignment that they have on the real machine: the model keeps its
+// own data about a word in a table, by address.
 #pragma once
 
 #include <bit>
@@ -52,7 +52,7 @@ ROTA_API void end_lifetime(const void* address) noexcept;
 
 ROTA_API std::uint64_t load(word w, base::order o, place where) noexcept;
 ROTA_API void store(word w, std::uint64_t bits, base::order o, place where) noexcept;
-/// Returns the bits before.
+/// Returns the bits that the word held before.
 ROTA_API std::uint64_t modify(
     word w, modification how, std::uint64_t operand, base::order o, place where) noexcept;
 ROTA_API bool compare_exchange(word w, exchange_request& request, place where) noexcept;
@@ -62,7 +62,7 @@ ROTA_API void touch(const void* address, access how, std::uint64_t bits, place w
 ROTA_API void forget(const void* address, std::size_t size, place where) noexcept;
 ROTA_API void relax(place where) noexcept;
 
-/// For the trace, and for words of any type: the object as a number.
+/// Returns the object as a number, for the trace and for words of any type.
 template <class T>
 [[nodiscard]] std::uint64_t to_bits(const T& value) noexcept {
   std::uint64_t bits = 0;
@@ -82,7 +82,7 @@ template <class T>
 
 namespace rota::base {
 
-/// An atomic word of at most 8 bytes. A scheduling point before every operation.
+/// An atomic word of at most 8 bytes. Before every operation there is a scheduling point.
 template <class T>
 class atomic {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "an atomic is one machine word");
@@ -121,7 +121,7 @@ class atomic {
     return modify(modification::bit_and, testing::detail::to_bits(bits), o, where);
   }
 
-  /// On failure `expected` holds the value found. `weak` may fail without a reason: for loops.
+  /// On failure `expected` holds the value found. The weak form may fail spuriously: use it in loops.
   bool compare_exchange_weak(
       T& expected, T desired, order success, order failure, place where = place::current()) noexcept {
     return compare_exchange(expected, {0, testing::detail::to_bits(desired), success, failure, true}, where);
@@ -150,7 +150,8 @@ class atomic {
   alignas(sizeof(T)) T value_;
 };
 
-/// Plain data whose owner a protocol decides. Every access, and the end of its life, is checked for races.
+/// Plain data. A protocol decides which thread owns it at a time. Every access, and the end of its lifetime,
+/// is checked for races.
 template <class T>
 class cell {
   using place = testing::detail::place;
@@ -192,20 +193,21 @@ inline void note_write(const void* address,
   testing::detail::touch(address, testing::detail::access::plain_write, 0, where);
 }
 
-/// Tells the model that memory goes back to the heap here: a race with every earlier access that is not
-/// ordered before it, and what is allocated at this address next is something new.
+/// Tells the model that memory goes back to the heap here. That is a race with every earlier access that is
+/// not ordered before it. The next allocation at this address is a new object.
 inline void note_free(const void* address,
                       std::size_t size,
                       std::source_location where = std::source_location::current()) noexcept {
   testing::detail::forget(address, size, where);
 }
 
-/// A pause in a spin loop: lets another thread step first.
+/// Pauses in a spin loop: lets another thread step first.
 inline void cpu_relax(std::source_location where = std::source_location::current()) noexcept {
   testing::detail::relax(where);
 }
 
-/// The cheap half of a barrier that only `barrier_heavy()` completes. The model's compiler moves nothing.
+/// The cheap half of a barrier that only `barrier_heavy()` completes. Empty: the model's compiler moves no
+/// access.
 inline void barrier_light() noexcept {}
 
 }  // namespace rota::base

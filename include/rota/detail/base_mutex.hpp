@@ -8,10 +8,12 @@
 namespace rota::base {
 
 // PROTOCOL: mutex word (Drepper, "Futexes Are Tricky", mutex 2)
-//   0 free · 1 held, nobody waits · 2 held, somebody may wait
-// lock() moves 0 -> 1, or exchanges 2 and sleeps while it was not 0; unlock() exchanges 0 and wakes one if it was 2.
-// The lock's word orders what it guards: acquire on taking, release on giving.
-// unlock() touches the word for the last time when it exchanges: whoever has taken the lock after it may free the memory.
+//   0 free · 1 held, no waiter · 2 held, there may be a waiter
+// lock() moves 0 -> 1. Otherwise it exchanges 2, and sleeps as long as the exchange returns a value other
+// than 0. unlock() exchanges 0, and wakes one waiter if the old value was 2.
+// The word of the lock orders the data that it guards: lock() acquires, unlock() releases.
+// The exchange is the last access of unlock() to the word: a thread that takes the lock after it may free the
+// memory.
 class mutex {
  public:
   mutex() = default;
@@ -30,18 +32,19 @@ class mutex {
   }
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t seen = free;
-    // acquire. Pairs with the release in unlock(). failure: relaxed. Nothing is read under a lock that was not taken.
+    // acquire: pairs with the release in unlock(). failure: relaxed: without the lock the caller reads
+    // nothing.
     return word_.compare_exchange_strong(seen, held, order::acquire, order::relaxed);
   }
   void unlock() noexcept {
-    // release. Pairs with the acquire of the next owner.
+    // release: pairs with the acquire of the next owner.
     if (word_.exchange(free, order::release) == contended) [[unlikely]]
       wake_one();
   }
 #endif
-  /// Nobody is inside; and what was done there is seen.
+  /// Returns true if no thread holds the lock. The caller then sees what was done under it.
   [[nodiscard]] bool is_free() const noexcept {
-    // acquire. Pairs with unlock().
+    // acquire: pairs with the release in unlock().
     return word_.load(order::acquire) == 0;
   }
 

@@ -19,7 +19,7 @@ enum class order : int {
 };
 
 #if defined(ROTA_COUNT_OPERATIONS)
-/// What all threads have asked of the machine so far: only in the build that `./dev bench --count` makes.
+/// How many operations all threads have done so far: only in the build that `./dev bench --count` makes.
 struct operation_counts {
   unsigned long long read_modify_writes = 0;
   unsigned long long seq_cst_stores = 0;
@@ -39,7 +39,7 @@ inline void count_system_call() noexcept {}
 #endif
 
 #if defined(ROTA_CHAOS)
-/// Now and then lets other threads go first, or waits: only in the build that `./dev stress --build chaos` makes.
+/// Sometimes yields to other threads, or waits: only in the build that `./dev stress --build chaos` makes.
 ROTA_API void chaos_point() noexcept;
 #else
 inline void chaos_point() noexcept {}
@@ -58,7 +58,8 @@ inline void before_system_call() noexcept {
   count_system_call();
 }
 
-/// An atomic word of at most 8 bytes. `std::atomic` without its header, which alone costs a tenth of a translation unit.
+/// An atomic word of at most 8 bytes. It is `std::atomic` without its header, which alone costs a tenth of a
+/// translation unit.
 template <class T>
 class atomic {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "an atomic is one machine word");
@@ -104,7 +105,7 @@ class atomic {
     return __atomic_fetch_and(&value_, bits, static_cast<int>(o));
   }
 
-  /// On failure `expected` holds the value found. `weak` may fail without a reason: for loops.
+  /// On failure `expected` holds the value found. The weak form may fail spuriously: use it in loops.
   bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
     before_rmw();
     return __atomic_compare_exchange(
@@ -120,7 +121,8 @@ class atomic {
   alignas(sizeof(T)) T value_;
 };
 
-/// Plain data whose owner a protocol decides. Costs nothing here; in the model build every access is checked for races.
+/// Plain data. A protocol decides which thread owns it at a time. It costs nothing here; in the model build
+/// every access is checked for races.
 template <class T>
 class cell {
  public:
@@ -143,14 +145,15 @@ class cell {
   T value_;
 };
 
-/// Tells the model that plain memory at `address` is read or written here. Nothing in the ordinary build.
+/// Tells the model that plain memory at `address` is read or written here. Does nothing in the ordinary
+/// build.
 inline void note_read(const void* /*address*/) noexcept {}
 inline void note_write(const void* /*address*/) noexcept {}
 
-/// Tells the model that memory goes back to the heap here. Nothing in the ordinary build.
+/// Tells the model that memory goes back to the heap here. Does nothing in the ordinary build.
 inline void note_free(const void* /*address*/, std::size_t /*size*/) noexcept {}
 
-/// A pause in a spin loop. In the model build: let another thread step first.
+/// Pauses in a spin loop. In the model build it lets another thread step first.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -159,8 +162,7 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// The cheap half of a barrier that only `barrier_heavy()` completes: the compiler keeps the accesses before it before those
-/// after it.
+/// The cheap half of a barrier that only `barrier_heavy()` completes: the compiler moves no access across it.
 inline void barrier_light() noexcept { asm volatile("" ::: "memory"); }
 
 }  // namespace rota::base

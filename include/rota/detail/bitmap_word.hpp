@@ -1,4 +1,4 @@
-// A word of a set, and the steps over two levels of such words.
+// A word of a set, and the operations on two levels of such words.
 #pragma once
 
 #include <cstdint>
@@ -18,50 +18,60 @@ namespace rota::queue {
 //                                                             summary bit again
 //   take_word       clear the summary bit                     leaf: exchange with 0
 //
-// Anybody may do anything at any time. A bit is taken by exactly one: the RMW on its leaf says by whom.
+// Any thread may do any operation at any time. Exactly one thread takes a bit: the RMW on the leaf decides
+// which.
 //
 // Invariants (tests/unit/queue/bitmap_test.cpp, tests/model/bitmap_model.cpp, tests/model/gate_model.cpp):
-//   I1  as many bits were taken or cleared as were set, plus those that are still set; no bit is taken twice.
-//   I2  leaf != 0 implies its summary bit, or somebody is between his first and last step on that leaf.
-//       So a bit is found, if it was set before the look (in happens-before), and if whatever else was done
-//       to its leaf was finished before the look, or has not begun.
-//   I3  a summary bit without a leaf bit is harmless: a look that finds the leaf empty goes on with the next.
+//   I1  The number of bits that were set equals the number that were taken or cleared plus the number that
+//       are still set. No bit is taken twice.
+//   I2  leaf != 0 implies its summary bit, or a thread is between the first and the last step of an operation
+//       on that leaf. So a scan finds a bit if it was set before the scan (in happens-before), and if every
+//       other operation on its leaf was finished before the scan or has not begun.
+//   I3  A summary bit without a leaf bit is harmless: a scan that finds the leaf empty goes on with the next
+//       leaf.
 //
-// While somebody is between the steps, a take may miss bits of that leaf, also bits of others who are long
-// done. He who is between the steps is then responsible, and he is awake. Of the scheduler's idle workers: a
-// setter (a worker that parks) re-scans after set() has returned, a clearer (who took somebody, or himself,
-// out) goes on as, or wakes, a searcher that looks everywhere. That is the scheduler's rule "the bitmap only
-// finds a candidate"; who finds none relies on it, and on nothing else. Of gates: nobody clears single bits,
-// so he who is between the steps is a setter, and his second step is what wakes the consumer.
+// While a thread is between the steps, a take may miss bits of that leaf, also bits that other threads set
+// long before. The thread between the steps is awake, and it is then responsible for these bits:
+//   - Idle workers of the scheduler. A setter is a worker that parks: it scans again after set() has
+//     returned. A clearer is a thread that has taken a worker out of the set, or a worker that has taken
+//     itself out: it becomes a searcher that scans everything, or wakes one. That is the scheduler's rule
+//     "the bitmap only finds a candidate". A thread that finds no candidate relies on this rule and on
+//     nothing else.
+//   - Gates. No thread clears single bits, so a thread between the steps is a setter, and its second step
+//     wakes the consumer.
 //
-// Why the orders suffice: whoever makes a leaf other than 0 marks it, and all changes of the summary have one
-// order. If the setter's mark comes after the clearer's unmark, the summary bit stays. If it comes before,
-// unmark acquires the setter's leaf, and the second look, or the exchange, finds it. A taker acquires with the
-// leaf bit what its setter did before.
+// Why the orders suffice: a thread that makes a leaf nonzero marks it, and all changes of the summary have
+// one modification order.
+//   - If the setter's mark comes after the clearer's unmark, the summary bit stays set.
+//   - If it comes before, unmark acquires the setter's change of the leaf, and the second read, or the
+//     exchange, finds it.
+// A taker acquires, with the leaf bit, what the setter of the bit did before.
 
 /// Threads       Any.
 /// Ordering      What was done before a bit was set happens before what is done after it was taken.
 /// Cost          One read-modify-write each.
 class bitmap_word {
  public:
-  /// Returns what the word held before.
+  /// Sets the bits. Returns what the word held before.
   std::uint64_t set(std::uint64_t bits) noexcept {
-    // release. Pairs with clear() and take(): who takes these bits sees what we did before.
+    // release: pairs with the acquire in clear() and take(): a thread that takes these bits sees what this
+    // thread did before.
     return bits_.fetch_or(bits, base::order::release);
   }
-  /// The same: what it held before.
+  /// Clears the bits. Returns what the word held before.
   std::uint64_t clear(std::uint64_t bits) noexcept {
-    // acquire. Pairs with set(): who takes a bit sees what its setter did before.
+    // acquire: pairs with the release in set(): a thread that takes a bit sees what its setter did before.
     return bits_.fetch_and(~bits, base::order::acquire);
   }
-  /// All of it.
+  /// Clears all bits. Returns what the word held before.
   std::uint64_t take() noexcept {
-    // acquire. Pairs with set(): who takes the bits sees what their setters did before.
+    // acquire: pairs with the release in set(): a thread that takes the bits sees what their setters did
+    // before.
     return bits_.exchange(0, base::order::acquire);
   }
-  /// A guess; what happened before the caller's last acquire is in it.
+  /// Returns a guess of the bits. It includes what happened before the caller's last acquire.
   [[nodiscard]] std::uint64_t guess() const noexcept {
-    // relaxed. A guess, or a second look: unmark() has acquired what that must see.
+    // relaxed: a guess, or the second read after an unmark(), which has acquired what that read must see.
     return bits_.load(base::order::relaxed);
   }
 
@@ -69,7 +79,8 @@ class bitmap_word {
   base::atomic<std::uint64_t> bits_{0};
 };
 
-/// The steps. `Summary` has mark(w), which releases, and unmark(w), which acquires. Each returns what the leaf held before.
+/// The operations on two levels. `Summary` has mark(w), which releases, and unmark(w), which acquires. Each
+/// returns what the leaf held before.
 template <class Summary>
 std::uint64_t set_in_two_levels(bitmap_word& leaf,
                                 std::uint64_t bits,
@@ -79,7 +90,7 @@ std::uint64_t set_in_two_levels(bitmap_word& leaf,
   if (before == 0) summary.mark(w);
   return before;
 }
-/// One bit.
+/// Clears one bit.
 template <class Summary>
 std::uint64_t clear_in_two_levels(bitmap_word& leaf,
                                   std::uint64_t bit,
@@ -87,13 +98,13 @@ std::uint64_t clear_in_two_levels(bitmap_word& leaf,
                                   unsigned w) noexcept {
   const std::uint64_t before = leaf.clear(bit);
   if (before == bit) {
-    // The leaf became 0 by our hand. Without the second look, a setter faster than unmark() is hidden.
+    // This call made the leaf 0. Without the second read, unmark() hides the bit of a setter that was faster.
     summary.unmark(w);
     if (leaf.guess() != 0) summary.mark(w);
   }
   return before;
 }
-/// The summary bit goes first, so nothing has to be looked at again.
+/// Takes all bits of a leaf. It clears the summary bit first, so it need not read the leaf a second time.
 template <class Summary>
 std::uint64_t take_in_two_levels(bitmap_word& leaf, Summary& summary, unsigned w) noexcept {
   summary.unmark(w);

@@ -1,5 +1,4 @@
-// A function object of any type, kept where it was put. What std::function would be without its header and
-// its copies.
+// A function object of any type that never moves: std::function without its header and its copies.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,8 @@
 
 namespace rota::testing {
 
-/// Holds one function object; small ones in place. Called with the argument type that it was put in for.
+/// Holds one function object; small ones in place. It is called with the argument type that it was stored
+/// for.
 template <class Argument>
 class callable {
  public:
@@ -41,7 +41,7 @@ class callable {
     if (destroy_ != nullptr) destroy_(object_);
     abandon();
   }
-  /// Forgets the object without destroying it: its owner was cut off in the middle of something.
+  /// Forgets the object without destroying it, for an object that was cut off in the middle of its execution.
   void abandon() noexcept {
     call_ = nullptr;
     destroy_ = nullptr;

@@ -1,5 +1,5 @@
-// Durations, time points and clocks, without calendars and formatting: <chrono> whole is four times as much text as this,
-// and would be most of every rota header. Who needs the rest includes <chrono>.
+// Durations, time points and clocks, without calendars and formatting: the whole of <chrono> is four times as
+// much text as this, and would be most of every rota header. Code that needs the rest includes <chrono>.
 #pragma once
 
 #if __has_include(<bits/chrono.h>)

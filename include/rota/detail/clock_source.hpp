@@ -6,13 +6,13 @@
 
 namespace rota::core {
 
-/// What a runtime asks instead of the monotonic clock, for everything that tasks wait for. Must outlive the
-/// runtime.
+/// The clock that a runtime reads instead of the monotonic clock, for everything that tasks wait for. It must
+/// outlive the runtime.
 class ROTA_API clock_source {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Told when time has moved, on the thread that moved it: timers may be due.
+  /// Called when time has moved, on the thread that moved it: timers may be due.
   struct listener {
     void (*moved)(void* self) noexcept = nullptr;
     void* self = nullptr;
@@ -21,13 +21,14 @@ class ROTA_API clock_source {
   clock_source(const clock_source&) = delete;
   clock_source& operator=(const clock_source&) = delete;
 
-  /// Any thread. Never goes back.
+  /// Returns the time. Any thread may call it. Time never goes back.
   [[nodiscard]] virtual time_point now() noexcept = 0;
-  /// The runtime says that no task runs, none is runnable, none is in the blocking pool, and `earliest` is
-  /// the first timer: time_point::max() if there is none. True: time has moved, so look at the timers. False:
-  /// wait until told.
+  /// Called by the runtime when no task runs, none is runnable, none is in the blocking pool, and `earliest`
+  /// is the first timer, or time_point::max() if there is none. Returns true if time has moved: the runtime
+  /// then polls its timers. Returns false if the runtime shall wait until the listener is called.
   [[nodiscard]] virtual bool all_blocked(time_point earliest) noexcept = 0;
-  /// Before the runtime's first thread starts; a default one after its last has ended.
+  /// Sets the listener, before the first thread of the runtime starts. Called with a default one after the
+  /// last thread has ended.
   virtual void listen(const listener& to) noexcept = 0;
 
  protected:

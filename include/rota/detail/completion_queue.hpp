@@ -1,4 +1,4 @@
-// The tasks of a join_set: the part that knows no types.
+// The tasks of a join_set: the part that does not depend on types.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace rota::core {
 struct header;
 class completion_queue;
 
-/// Owns the queue of a set; what that is is known to src/flow alone.
+/// Owns the queue of a set. Only src/flow knows the type of the queue.
 class ROTA_API completion_queue_owner {
  public:
   /// Throws std::bad_alloc.
@@ -22,10 +22,10 @@ class ROTA_API completion_queue_owner {
   completion_queue_owner& operator=(completion_queue_owner&& other) noexcept;
   completion_queue_owner(const completion_queue_owner&) = delete;
   completion_queue_owner& operator=(const completion_queue_owner&) = delete;
-  /// Cancels what runs, and throws away what has ended.
+  /// Cancels the tasks that still run, and discards the outcomes of those that have ended.
   ~completion_queue_owner();
 
-  /// The caller owns one reference to the task that it returns.
+  /// Starts a task of the set. The caller owns one reference to the task that is returned.
   [[nodiscard]] header& launch(promise_base& root, const result_vtable& type, std::source_location site);
   void cancel_all() noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
@@ -40,7 +40,7 @@ class ROTA_API completion_queue_owner {
   completion_queue* queue_;
 };
 
-/// Waits until a task of the set has ended, or none is left. Cancelled, it leaves the tasks alone.
+/// Waits until a task of the set has ended, or none is left. If this wait is cancelled, the tasks are not.
 class ROTA_API next_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
@@ -54,17 +54,19 @@ class ROTA_API next_leaf : public leaf {
   explicit next_leaf(completion_queue& queue) noexcept : queue_(&queue) {}
   ~next_leaf() = default;
 
-  /// Throws `errc::already_joined` if somebody waits already.
+  /// Throws `errc::already_joined` if another task waits already.
   bool start() final;
   const void* check_beside() final;
-  /// The task that ended first of those that nobody has taken, as its handle; null: none is left.
+  /// Takes the task that ended first of those that were not taken yet, as its handle. Returns null if none is
+  /// left.
   [[nodiscard]] header* take() noexcept;
 
  private:
   completion_queue* queue_;
 };
 
-/// Waits until all tasks of the set have ended, and throws their outcomes away. Cancelled, it cancels them, and still waits.
+/// Waits until all tasks of the set have ended, and discards their outcomes. If this wait is cancelled, it
+/// cancels the tasks and goes on waiting.
 class ROTA_DETAIL_AWAIT_IT ROTA_API drain_leaf final : public leaf {
  public:
   explicit drain_leaf(completion_queue& queue) noexcept : queue_(&queue) {}

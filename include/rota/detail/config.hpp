@@ -1,7 +1,7 @@
 // The few macros of rota: ROTA_API, ROTA_MODEL, ROTA_ASSERT, ROTA_FATAL.
 #pragma once
 
-// g++ 12 says 202100 of its -std=c++23.
+// g++ 12 defines __cplusplus as 202100 with -std=c++23.
 #if __cplusplus <= 202002L
 #error "rota needs C++23: compile with -std=c++23"
 #endif
@@ -17,16 +17,18 @@
 #ifndef ROTA_MODEL
 #define ROTA_MODEL 0
 #endif
-/// 1, beside ROTA_MODEL: the same seam on a machine that counts time, with queues as large as they really are.
+/// 1, beside ROTA_MODEL: the same seam on a machine that counts time, with queues of their real size.
 #ifndef ROTA_SIMULATED
 #define ROTA_SIMULATED 0
 #endif
 
-/// With -DROTA_CHECK_LIFETIMES clang warns (-Wdangling) where a coroutine keeps a reference to a temporary that is gone when it
-/// starts. It then wants [[clang::coro_wrapper]] at every function that returns a task and is no coroutine, which those of the C++
-/// library have not: std::function<task<>()> and std::invoke are errors. So it is for a look at the code, not for each build.
-/// ROTA_DETAIL_WRAPPER marks such a function; ROTA_DETAIL_PASSES_ON one whose arguments the task does not keep.
-/// ROTA_DETAIL_STARTED marks the parameter of a function that starts a task: the handle lives no longer than what the task refers to.
+/// With -DROTA_CHECK_LIFETIMES clang warns (-Wdangling) where a coroutine keeps a reference to a temporary
+/// that is gone when it starts. It then wants [[clang::coro_wrapper]] at every function that returns a task
+/// and is no coroutine. The functions of the C++ library lack it: std::function<task<>()> and std::invoke are
+/// errors. So the option is for an occasional check of the code, not for each build. ROTA_DETAIL_WRAPPER
+/// marks such a function. ROTA_DETAIL_PASSES_ON marks one with arguments that the task does not keep.
+/// ROTA_DETAIL_STARTED marks the parameter of a function that starts a task: the handle lives no longer than
+/// what the task refers to.
 #if defined(ROTA_CHECK_LIFETIMES) && defined(__clang__)
 #define ROTA_DETAIL_CHECKED [[clang::coro_return_type, clang::coro_lifetimebound]]
 #define ROTA_DETAIL_WRAPPER [[clang::coro_wrapper]]
@@ -39,20 +41,21 @@
 #define ROTA_DETAIL_PASSES_ON
 #endif
 
-/// A parameter that the result refers to: clang warns where a temporary is gone before the result is.
+/// Marks a parameter that the result refers to: clang warns if a temporary argument is destroyed before the
+/// result.
 #if defined(__clang__)
 #define ROTA_DETAIL_KEPT [[clang::lifetimebound]]
 #else
 #define ROTA_DETAIL_KEPT
 #endif
 
-/// Of a class whose objects do nothing by themselves. The compiler warns, and names the remedy, where a call drops such an object; and it
-/// warns of a variable that keeps one and is never used.
+/// Marks a class of objects that do nothing until they are awaited. The compiler warns, and names the remedy,
+/// if a call drops such an object. It also warns of a variable that keeps one and is never used.
 #define ROTA_DETAIL_AWAIT_IT [[gnu::warn_unused, nodiscard("does nothing without co_await")]]
 
 namespace rota::detail {
 
-/// For a static_assert in a function that must not be called: false when it is.
+/// For a static_assert in a function that must not be called: false if the function is instantiated.
 template <class...>
 inline constexpr bool never = false;
 
@@ -60,7 +63,8 @@ inline constexpr bool never = false;
 
 namespace rota::base {
 
-/// Says what broke, with the value that broke it, and aborts. In the model build: fails the execution, with its trace.
+/// Reports what is broken, with the value that shows it, and aborts. In the model build: fails the execution,
+/// with its trace.
 [[noreturn]] ROTA_API void fatal(const char* what,
                                  std::uint64_t value,
                                  const char* file,
@@ -68,11 +72,11 @@ namespace rota::base {
 
 }  // namespace rota::base
 
-/// A broken invariant of rota itself, checked in every build.
+/// Reports a broken invariant of rota itself. Active in every build.
 #define ROTA_FATAL(what, value) \
   ::rota::base::fatal((what), static_cast<std::uint64_t>(value), __FILE__, __LINE__)
 
-/// A cheap check of rota's own invariants: debug, sanitizer and model builds.
+/// Checks an invariant of rota at little cost, in debug, sanitizer and model builds.
 #if !defined(NDEBUG) || ROTA_MODEL
 #define ROTA_ASSERT(condition)  \
   (static_cast<bool>(condition) \

@@ -21,11 +21,11 @@ __extension__ using wide_int = __int128;
   return a;
 }
 
-/// Beyond every span between two time points.
+/// More than the distance of any two time points.
 inline constexpr wide_int endless = wide_int{1} << 66;
 
-/// `count` times `num`/`den`, rounded up; `endless` in place of what is longer. `num` and `den` are above
-/// zero.
+/// Returns `count` times `num`/`den`, rounded up, and `endless` (below zero `-endless`) if the product
+/// overflows. `num` and `den` are above zero.
 [[nodiscard]] constexpr wide_int scale(wide_int count, wide_int num, wide_int den) noexcept {
   wide_int product = 0;
   // A product beyond 127 bits is beyond 63 bits after the division too, since den has at most 63.
@@ -34,7 +34,8 @@ inline constexpr wide_int endless = wide_int{1} << 66;
   return product % den > 0 ? quotient + 1 : quotient;
 }
 
-/// `value` rounded up; `endless` in place of what is longer. Not a number counts as zero.
+/// Returns `value` rounded up, and `endless` (or `-endless`) if it is beyond that. Not a number counts as
+/// zero.
 [[nodiscard]] constexpr wide_int round_up(long double value) noexcept {
   if (!(value == value)) return 0;
   if (value >= static_cast<long double>(endless)) return endless;
@@ -60,7 +61,8 @@ template <class Rep, class Period>
   }
 }
 
-/// Any duration in nanoseconds, rounded up: the longest or the shortest that there is in place of what is beyond.
+/// Returns any duration in nanoseconds, rounded up. A duration out of range becomes the longest or the
+/// shortest that there is.
 template <class Rep, class Period>
 [[nodiscard]] constexpr std::chrono::nanoseconds saturating_span(
     const std::chrono::duration<Rep, Period>& span) noexcept {
@@ -70,7 +72,8 @@ template <class Rep, class Period>
   return std::chrono::nanoseconds(static_cast<std::int64_t>(length));
 }
 
-/// A number has no unit. `Use` is another type in each function that is given one, so each of them is reported.
+/// Refuses a number, which has no unit. `Use` is another type at each call, so that the compiler reports each
+/// of them.
 template <class Number, class Use>
 constexpr void refuse_number() noexcept {
   static_assert(never<Number, Use>,
@@ -83,8 +86,9 @@ template <class Number, class Use = decltype([] {})>
   return {};
 }
 
-/// `now + span`, for any duration: hours::max() gives time_point::max(), which never fires; a span below zero
-/// gives a deadline in the past, which fires at the next poll; 1.5 s is 1.5 s; not a number counts as zero.
+/// Returns `now + span`, for any duration. hours::max() gives time_point::max(), which never fires. A span
+/// below zero gives a deadline in the past, which fires at the next poll. 1.5 s is 1.5 s. Not a number counts
+/// as zero.
 template <class Rep, class Period>
 [[nodiscard]] constexpr std::chrono::steady_clock::time_point saturating_deadline(
     std::chrono::steady_clock::time_point now, const std::chrono::duration<Rep, Period>& span) noexcept {
@@ -106,7 +110,8 @@ template <class Number, class Use = decltype([] {})>
   return now;
 }
 
-/// A time point of the steady clock in any unit, as a deadline; rounds up and saturates like the above.
+/// Converts a time point of the steady clock in any unit to a deadline. It rounds up and saturates like the
+/// function above.
 template <class Duration>
 [[nodiscard]] constexpr std::chrono::steady_clock::time_point saturating_deadline(
     const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
@@ -117,7 +122,8 @@ template <class Duration>
 
 namespace rota::core {
 
-/// What a function takes that is told for how long: any duration. A number is taken, too, so that one sentence says what it lacks.
+/// The parameter type of a function that takes a span of time: any duration. A number is accepted, too, so
+/// that one error message says that the unit is missing.
 template <class T>
 concept span_of_time =
     std::is_arithmetic_v<T> || requires(const T& span) { rota::detail::whole_nanoseconds(span); };

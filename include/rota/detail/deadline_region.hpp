@@ -11,22 +11,22 @@ namespace rota::core {
 
 /// How a stretch with a deadline ended.
 enum class [[nodiscard]] deadline_end : unsigned char {
-  in_time,  // what it was set for is done
+  in_time,  // the awaited work is done
   late,     // the deadline passed first, and the work inside was unwound
 };
 
-/// A deadline around one co_await. Not linked, and free, where an earlier deadline of the same task ends it
-/// anyway.
+/// A deadline around one co_await. If an earlier deadline of the same task ends it anyway, it is not linked
+/// and costs nothing.
 class ROTA_API deadline_region : public timed_region {
  public:
   void bind(activation& task) noexcept {
     task_ = &task;
-    forget_past();  // what is done at once does not begin
+    forget_past();  // if the work completes at once, begin() is not called
   }
 
  protected:
   explicit deadline_region(time_point at) noexcept : timed_region(kind::deadline), goal_(at) {}
-  /// Counted from the co_await.
+  /// `span` is counted from the co_await.
   explicit deadline_region(std::chrono::nanoseconds span) noexcept
       : timed_region(kind::deadline), span_(span), goal_(time_point::max()), is_relative_(true) {}
   ~deadline_region() = default;

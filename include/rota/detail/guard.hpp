@@ -1,8 +1,10 @@
-// A link-time guard. clang and g++ mangle constrained templates differently and lay some classes out differently, and
-// the model build changes every atomic: mixing them builds a program that is silently wrong. So the library defines one
-// symbol named after the compiler it was built with, and every file that includes rota refers to the one it needs:
+// A link-time guard. clang and g++ mangle constrained templates differently and lay out some classes
+// differently. The model build changes every atomic. A program that mixes them links and is silently wrong.
+// So the library defines one symbol that is named after its compiler, and every file that includes rota
+// refers to the symbol that it needs:
 //   undefined reference to `rota_library_was_not_built_with_gcc_12_as_this_file_was'
-// means: rebuild rota with g++ 12, or your program with rota's compiler. find_package(rota) says so before.
+// means: rebuild rota with g++ 12, or your program with rota's compiler. find_package(rota) reports the
+// mismatch earlier.
 #pragma once
 
 #define ROTA_DETAIL_JOIN_(a, b) a##b

@@ -1,4 +1,4 @@
-// A leaf with a limit of its own: what mutex::lock_for() and its like return.
+// A leaf with a limit of its own: the return type of mutex::lock_for() and similar functions.
 #pragma once
 
 #include <coroutine>
@@ -8,7 +8,8 @@
 
 namespace rota::core {
 
-/// timeout(limit, leaf) in one object: the leaf lies in it, made from `args`. Yields what that does.
+/// timeout(limit, leaf) in one object, which contains the leaf, made from `args`. The result is that of the
+/// timeout.
 template <class Leaf>
 class ROTA_DETAIL_AWAIT_IT limited final : public deadline_region {
   using shape = timed_result<decltype(std::declval<Leaf&>().await_resume())>;
@@ -31,30 +32,31 @@ class ROTA_DETAIL_AWAIT_IT limited final : public deadline_region {
     begin(frame.promise());
     try {
       return leaf_.await_suspend(frame);
-    } catch (...) {  // it was not started
+    } catch (...) {  // the leaf was not started
       abandon();
       throw;
     }
   }
   typename shape::type await_resume() {
     bool in_time = end() == deadline_end::in_time;
-    // What happened in the moment in which the leaf gave up, and cannot be passed on to another waiter.
+    // An event that came in the moment in which the leaf gave up, and that cannot be passed on to another
+    // waiter.
     if constexpr (requires { leaf_.has_passed(); }) in_time = in_time || leaf_.has_passed();
     return in_time ? shape::in_time(leaf_) : shape::late();
   }
-  /// For a limit around this one.
+  /// For a limit around this one: returns true if such an event came.
   [[nodiscard]] bool has_passed() noexcept
     requires requires(Leaf& leaf) { leaf.has_passed(); }
   {
     return leaf_.has_passed();
   }
-  /// What a send that was late, or refused, still has.
+  /// Returns the item of a send that was late or was refused.
   [[nodiscard]] auto item() && noexcept
     requires requires(Leaf& leaf) { std::move(leaf).item(); }
   {
     return std::move(leaf_).item();
   }
-  /// A deadline around this one passed.
+  /// Called when a deadline around this one has passed.
   void abandon() noexcept { static_cast<void>(end()); }
 
  private:

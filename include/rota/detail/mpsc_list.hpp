@@ -1,4 +1,4 @@
-// A list that anybody appends to and one consumer takes from: unbounded, in order, without a lock.
+// A list that any thread appends to and one consumer takes from: unbounded, in order, without a lock.
 #pragma once
 
 #include <rota/detail/base.hpp>
@@ -11,21 +11,24 @@ namespace rota::queue {
 //     |                                              |
 //   [served] --> [item] --> [item] --> ... --> [newest] --> null
 //
-//   append   last.next = null; tail: exchange(last); the one before: next = first
+//   append   last.next = null; tail: exchange(last); the link that was the tail before: next = first
 //   front    head.next: the oldest item, or null
-//   pop      head = the item that front() gave; the link that head was is nobody's any more
+//   pop      head = the item that front() gave; neither side refers to the old head any more
 //
-// The link that was served last stays as the head, so the list is never without one, and neither side writes to a word of the
-// other's. Between the exchange and the store of `next` a producer leaves a gap: front() finds null there, although others have
-// appended behind it. He who stands in the gap makes the queue runnable afterwards (push, then schedule), so nothing is lost;
-// those behind him wait as long as he does.
+// The link that was served last stays as the head. So the list always has a link, and neither side writes to
+// a word of the other side. Between its exchange and its store of `next` a producer leaves a gap: front()
+// finds null there, although other producers have appended behind it. No item is lost: the producer of the
+// gap makes the queue runnable afterwards (push, then schedule). The items behind the gap wait until that
+// producer has stored `next`.
 //
-// Orders: the exchange releases the new link's `next` and acquires that of the one before, which the store then overwrites; the
-// store of `next` releases the item, and front() acquires it. A link that pop() gives back was left by its appender and by the one
-// after it: both stores to it came before front() saw the next item.
+// Orders: the exchange releases the `next` of the new link, and acquires that of the link before, which the
+// store then overwrites. The store of `next` releases the item, and front() acquires it. Two producers have
+// written to a link that pop() gives back: the one that appended it and the next one. Both stores came before
+// front() saw the next item.
 //
 // Invariants (tests/unit/gate/mpsc_list_test.cpp, tests/model/mpsc_list_model.cpp):
-//   L1  every item is given out once, in the order of the exchanges.     L2  a link that was given back is touched by nobody.
+//   L1  every item is given out once, in the order of the exchanges.
+//   L2  no thread touches a link that was given back.
 
 struct mpsc_link {
   base::atomic<mpsc_link*> next{nullptr};
@@ -39,20 +42,21 @@ class mpsc_taker {
   mpsc_taker& operator=(const mpsc_taker&) = delete;
   ~mpsc_taker() = default;
 
-  /// The oldest item, or null: there is none, or its predecessor's append is not done.
+  /// Returns the oldest item, or null if there is none or if the append of its predecessor is not complete.
   [[nodiscard]] mpsc_link* front() const noexcept {
-    // acquire. Pairs with append().
+    // acquire: pairs with the release in append().
     return head_.get()->next.load(base::order::acquire);
   }
 
-  /// `front` was served. Returns a link that is not needed any more, or null: it was the list's own.
+  /// Notes that `front` was served. Returns a link that the list needs no more, or null if that link was the
+  /// list's own.
   mpsc_link* pop(mpsc_link& front) noexcept {
     mpsc_link* const served = head_.get();
     head_.set(&front);
     return served == &own_ ? nullptr : served;
   }
 
-  /// At the end, when nobody appends: the last link that was served, or null.
+  /// For the end, when no thread appends: returns the last link that was served, or null.
   [[nodiscard]] mpsc_link* last_served() const noexcept {
     return head_.get() == &own_ ? nullptr : head_.get();
   }
@@ -63,7 +67,8 @@ class mpsc_taker {
   mpsc_link own_;
 };
 
-/// The producers' end, which lies where they touch other words as well: on a cache line that is not the consumer's.
+/// The producers' end. It lies beside other words that the producers touch, on a cache line that is not the
+/// consumer's.
 class mpsc_appender {
  public:
   explicit mpsc_appender(mpsc_taker& other_end) noexcept : tail_(&other_end.own_) {}
@@ -71,11 +76,12 @@ class mpsc_appender {
   mpsc_appender& operator=(const mpsc_appender&) = delete;
   ~mpsc_appender() = default;
 
-  /// Anybody: a chain, linked from first to last, whose last `next` is null.
+  /// Appends a chain that is linked from first to last and ends with a null `next`. Any thread may call it.
   void append(mpsc_link& first, mpsc_link& last) noexcept {
-    // acq_rel. release: the last one's null; acquire: that of the one before, which comes before the store below.
+    // acq_rel: release: the null in `last`. acquire: the null in the link before, so that it comes before the
+    // store below.
     mpsc_link* const before = tail_.exchange(&last, base::order::acq_rel);
-    // release. Pairs with front(): who sees the item sees what it holds.
+    // release: pairs with the acquire in front(): a consumer that sees the item sees its content.
     before->next.store(&first, base::order::release);
   }
 

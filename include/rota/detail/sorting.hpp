@@ -1,4 +1,4 @@
-// The parts of parallel_sort that are no tasks.
+// The parts of parallel_sort that do not use tasks.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 #if __has_include(<bits/stl_algo.h>)
-#include <bits/stl_algo.h>  // <algorithm> without the range forms, <iterator> without streams: half a translation unit less
+#include <bits/stl_algo.h>  // no ranges of <algorithm>, no streams of <iterator>: halves a translation unit
 #else
 #include <algorithm>
 #include <iterator>
@@ -23,8 +23,8 @@ template <class I, class Less>
   return less(*c, *a) ? a : c;
 }
 
-/// The median of some elements that are spread over the range; unevenly, so that no pattern in the range makes it a bad one
-/// again and again.
+/// Returns the median of some elements that are spread over the range. Their distances are uneven, so that no
+/// pattern in the range makes it a bad pivot again and again.
 template <class I, class Less>
 [[nodiscard, gnu::noinline]] I choose_pivot(I first, I last, Less& less) {
   using difference = std::iter_difference_t<I>;
@@ -47,18 +47,20 @@ template <class I, class Less>
   return chosen[static_cast<std::size_t>(count / 2)];
 }
 
-/// A partition that stops now and then. No branch depends on a comparison (S. Edelkamp, A. Weiss: BlockQuicksort, 2016): from
-/// either end the positions of those that are on the wrong side are noted, a block at a time, and then swapped.
+/// A partition that runs in steps. No branch depends on a comparison (S. Edelkamp, A. Weiss: BlockQuicksort,
+/// 2016): from either end, a block at a time, it notes the positions of the elements that are on the wrong
+/// side, and then swaps them.
 ///
-/// In between, and if a comparison throws, the range is a permutation of what it was.
+/// Between two steps, and if a comparison throws, the range is a permutation of what it was.
 template <class I, class GoesLeft>
 class partition_in_steps {
  public:
-  /// Around the element at `first`: of each other one `goes_left(element, pivot)` says where it belongs.
+  /// Partitions around the element at `first`. `goes_left(element, pivot)` tells for each other element
+  /// whether it belongs left of the pivot.
   partition_in_steps(I first, I last, GoesLeft goes_left)
       : pivot_(first), left_(first + 1), right_(last), goes_left_(std::move(goes_left)) {}
 
-  /// So many blocks, or a few less. True: it is done.
+  /// Handles `blocks` blocks, or a few less. Returns true if the partition is done.
   [[nodiscard, gnu::noinline]] bool step(unsigned blocks) {
     for (; left_ != right_; --blocks) {
       if (blocks == 0) return false;
@@ -70,7 +72,7 @@ class partition_in_steps {
       if (of_right != 0) note_right(std::min(of_right, block));
       swap_wrong_ones();
     }
-    // What is noted on one side has no partner: it goes to the middle, which moves.
+    // The noted positions of one side have no partners: their elements go to the middle, which moves.
     I middle = left_;
     while (wrong_left_.count != 0) std::iter_swap(left_base_ + wrong_left_.last(), --middle);
     for (; wrong_right_.count != 0; ++middle) std::iter_swap(right_base_ - 1 - wrong_right_.last(), middle);
@@ -78,7 +80,8 @@ class partition_in_steps {
     pivot_ = middle;
     return true;
   }
-  /// When it is done: those before it belong left of it, those behind it do not.
+  /// When it is done: the position of the pivot. The elements before it belong left of it; those behind it do
+  /// not.
   [[nodiscard]] I pivot() const noexcept { return pivot_; }
 
  private:
@@ -90,7 +93,7 @@ class partition_in_steps {
                                          value,
                                          const value&>;
 
-  /// From the outer end of a block on.
+  /// Positions in a block, counted from its outer end.
   struct positions {
     std::array<unsigned char, block> at;
     unsigned begin = 0;
@@ -117,7 +120,9 @@ class partition_in_steps {
     right_base_ = right;
     right_ = right - static_cast<difference>(size);
   }
-  /// What the question needs is no part of this object: a position is a byte, which may be a part of anything.
+  /// Notes the positions of a block that are wrong. The state of `is_wrong` is no part of this object: a
+  /// position is stored as a byte, and the compiler must assume that such a store may change any object that
+  /// it can reach.
   template <class IsWrong>
   [[gnu::always_inline]] static void note(positions& wrong, std::size_t size, IsWrong is_wrong) {
     unsigned char* const at = wrong.at.data();
@@ -142,7 +147,7 @@ class partition_in_steps {
   }
 
   I pivot_;
-  I left_;  // from here to right_ nobody has looked
+  I left_;  // the elements from here to right_ were not compared yet
   I right_;
   I left_base_{};
   I right_base_{};
@@ -151,7 +156,7 @@ class partition_in_steps {
   positions wrong_right_;
 };
 
-/// Into those that are less than a pivot, it, and the others.
+/// Cuts a range into the elements that are less than the pivot, the pivot, and the others.
 template <class Less>
 struct is_less {
   Less* less;
@@ -159,7 +164,8 @@ struct is_less {
     return (*less)(element, pivot);
   }
 };
-/// Of a range without lesser ones: into those that are equal to the pivot, it the last of them, and the others.
+/// Cuts a range without elements less than the pivot: into those that are equal to it, the pivot as the last
+/// of them, and the others.
 template <class Less>
 struct is_equal {
   Less* less;
@@ -168,31 +174,32 @@ struct is_equal {
   }
 };
 
-/// Of two elements or more.
+/// Cuts a range of two elements or more.
 template <class I, class Less>
 [[nodiscard]] auto cut_in_steps(I first, I last, Less& less) {
   std::iter_swap(first, choose_pivot(first, last, less));
   return partition_in_steps(first, last, is_less<Less>{&less});
 }
-/// The pivot is at `first`, and nothing is less.
+/// Cuts off the elements that are equal to the pivot. It is at `first`, and no element is less.
 template <class I, class Less>
 [[nodiscard]] auto cut_off_equal_in_steps(I first, I last, Less& less) {
   return partition_in_steps(first, last, is_equal<Less>{&less});
 }
 
-/// So often may a range be cut before it is a case that somebody has made up.
+/// Returns how often a range may be cut. A range that needs more cuts is an adversarial input and is
+/// heap-sorted.
 template <class I>
 [[nodiscard]] unsigned most_cuts(I first, I last) noexcept {
   return 2 * static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(last - first)));
 }
 
-/// n log n, whatever the elements are.
+/// Sorts in O(n log n) for any input.
 template <class I, class Less>
 class heap_sort_in_steps {
  public:
   heap_sort_in_steps(I first, I last, Less& less) : first_(first), heap_(first), last_(last), less_(&less) {}
 
-  /// So many elements go into the heap, or out of it. True: it is done.
+  /// Moves `elements` elements into the heap, or out of it. Returns true if the range is sorted.
   [[nodiscard]] bool step(unsigned elements) {
     const auto by_reference = [this](const auto& a, const auto& b) { return (*less_)(a, b); };
     for (; elements != 0 && !is_heap_ && heap_ != last_; --elements) {
@@ -215,7 +222,7 @@ class heap_sort_in_steps {
   bool is_heap_ = false;
 };
 
-/// All steps at once.
+/// Does all steps at once.
 template <class Work>
 [[nodiscard]] Work finished(Work work) {
   while (!work.step(1'000)) {
@@ -223,10 +230,10 @@ template <class Work>
   return work;
 }
 
-/// So many are left to std::sort, which inserts each, or cuts once more.
+/// Ranges of at most this size are left to std::sort, which inserts each element, or cuts once more.
 inline constexpr std::ptrdiff_t few = 24;
 
-/// At once.
+/// Sorts the range at once, without steps.
 template <class I, class Less>
 void sort_here(I first, I last, Less& less, unsigned cuts) {
   while (last - first > few) {

@@ -9,8 +9,8 @@
 
 namespace rota::timing {
 
-/// Room for a timer; what lies in it is known to src/time alone. Only the thread that runs the task touches
-/// it, and the shard that it is armed on.
+/// Memory for a timer, of which only src/time knows the type. Only the thread that runs the task, and the
+/// shard that the timer is armed on, touch it.
 class ROTA_API task_timer {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -22,13 +22,14 @@ class ROTA_API task_timer {
     if (is_used_) destroy();
   }
 
-  /// Wakes `due` when the time of the task's scheduler has come to `at`. An armed timer is replaced.
+  /// Arms the timer: it wakes `due` when the clock of the task's scheduler has reached `at`. An armed timer
+  /// is replaced.
   void arm(core::activation& task, time_point at, waker due) noexcept;
-  /// It was armed once.
+  /// Returns true if the timer was ever armed.
   [[nodiscard]] bool is_used() const noexcept { return is_used_; }
-  /// Its waker was woken, or is about to be; nobody touches the timer any more.
+  /// Returns true if its waker was woken, or is about to be. No other thread touches the timer any more.
   [[nodiscard]] bool has_fired() const noexcept;
-  /// Afterwards nobody touches it. A wake may still be on its way.
+  /// Disarms the timer. Afterwards no other thread touches it. A wake may still be in flight.
   void disarm() noexcept;
 
  private:
@@ -40,7 +41,7 @@ class ROTA_API task_timer {
   bool is_used_ = false;
 };
 
-/// The time as the task's scheduler sees it.
+/// Returns the time of the clock of the task's scheduler.
 [[nodiscard]] ROTA_API std::chrono::steady_clock::time_point now_for(core::activation& task) noexcept;
 
 }  // namespace rota::timing

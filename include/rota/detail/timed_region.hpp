@@ -1,4 +1,4 @@
-// What shields and deadlines have in common: a stretch of a task with a time at which it ends.
+// The common part of shields and deadlines: a stretch of a task with a time at which it ends.
 #pragma once
 
 #include <rota/detail/activation.hpp>
@@ -7,12 +7,12 @@
 
 namespace rota::core {
 
-/// Keeps the task's deadline (`header::deadline`) as it should be inside of this region: the earlier of the
-/// two inside of a deadline, the later inside of a shield, since a shield holds the deadlines around it off
-/// until its own limit.
+/// Maintains the task's deadline (`header::deadline`) inside of this region. Inside of a deadline it is the
+/// earlier of the two. Inside of a shield it is the later one, since a shield holds off the deadlines around
+/// it until its own limit.
 ///
-/// A timer is armed only when the task is about to wait and the region would have to end that wait: most
-/// stretches of code end before, and cost no timer.
+/// A timer is armed only when the task is about to wait and the region would have to end that wait. Most
+/// regions end without a wait and cost no timer.
 class ROTA_API timed_region : public region {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -21,17 +21,17 @@ class ROTA_API timed_region : public region {
   void watch() noexcept final;
   [[nodiscard]] timed_region* as_timed() noexcept final { return this; }
   [[nodiscard]] time_point at() const noexcept { return at_; }
-  /// Of what is around it.
+  /// The deadline of what is around this region.
   [[nodiscard]] time_point deadline_outside() const noexcept { return deadline_outside_; }
 
  protected:
   explicit timed_region(kind k) noexcept : region(k) {}
-  /// Ends it, if it is in force.
+  /// Ends the region if it is in force.
   ~timed_region();
 
   void enter(activation& task, promise_base* frame, time_point at) noexcept;
   void leave() noexcept;
-  /// Goes on in place of `from`.
+  /// Continues in place of `from`.
   void take_over(timed_region& from) noexcept;
 
  private:
@@ -40,7 +40,7 @@ class ROTA_API timed_region : public region {
   time_point at_{};
   time_point deadline_outside_{};
   timing::task_timer timer_;
-  bool armed_ = false;  // for the stretch that is in force now; the timer itself may be an older one's
+  bool armed_ = false;  // for the region in force now; the timer itself may be that of an earlier one
 };
 
 }  // namespace rota::core

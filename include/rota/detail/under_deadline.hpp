@@ -1,4 +1,4 @@
-// For those who spawn: a task inherits the deadline of the place where it is spawned.
+// For functions that spawn: a task inherits the deadline of the place where it is spawned.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,8 @@
 
 namespace rota::core {
 
-/// Cancels the task that it is made in, for `timeout`, when the time has come: at once, if it has.
+/// Cancels the task that it is constructed in, with the reason `timeout`, when the time has come: at once, if
+/// it has already.
 class ROTA_API expiry {
  public:
   explicit expiry(std::chrono::steady_clock::time_point at) noexcept;
@@ -22,7 +23,7 @@ class ROTA_API expiry {
   timing::task_timer timer_;
 };
 
-/// `work`, which ends as cancelled when `at` comes first. If it has come, `work` never starts.
+/// Runs `work`, which ends as cancelled if `at` comes first. If `at` has come already, `work` never starts.
 ///
 ///   const auto deadline = core::deadline_to_inherit();
 ///   if (deadline != time_point::max()) work = core::under_deadline(deadline, std::move(work));
@@ -33,10 +34,10 @@ task<T> under_deadline(std::chrono::steady_clock::time_point at, task<T> work) {
   co_return co_await std::move(work);
 }
 
-/// Of what is spawned here. A time_limit is not inherited: it may move.
+/// Returns the deadline of tasks that are spawned here. A time_limit is not inherited: it may move.
 [[nodiscard]] ROTA_API std::chrono::steady_clock::time_point deadline_to_inherit() noexcept;
 
-/// What a task that is spawned here must be wrapped in: nothing, mostly.
+/// Wraps `work` in what a task that is spawned here needs: in most cases nothing.
 template <class T>
 ROTA_DETAIL_WRAPPER task<T> inherit_deadline(task<T> work) {
   demand_work(work);

@@ -28,25 +28,27 @@ bool means_never(const std::error_code& why) noexcept {
 
 enum class answer : std::uint32_t { none, yes, no };
 
-/// Linux 5.12. Older kernels do not know the call, or the flag, and a filter may refuse it. Asked once, by whoever comes first, or by several: they
-/// hear the same.
+/// Returns true if the kernel has the call and the flag: Linux 5.12. Older kernels do not know them, and a
+/// filter may refuse them. The answer is computed by the first caller, or by several at once, which get the
+/// same answer.
 bool is_known() noexcept {
   static constinit atomic<answer> heard{answer::none};
-  // relaxed, both. It is the same for everybody.
+  // relaxed, both: every thread computes the same value.
   answer known = heard.load(order::relaxed);
   if (known == answer::none) {
     const result<int> root = open_if_cached("/", O_PATH);
     if (root.has_value()) close(*root);
     if (!root.has_value() && !means_never(root.error())) return false;
     known = root.has_value() ? answer::yes : answer::no;
-    // relaxed. See above.
+    // relaxed: same reason as above.
     heard.store(known, order::relaxed);
   }
   return known == answer::yes;
 }
 
-/// Nobody is asked when one of their files is opened or closed. A network's or a program's (FUSE) would wait for an answer, and an overlay does not
-/// say what is below it.
+/// Returns true for file systems that answer from memory, without asking another party, when one of their
+/// files is opened or closed. A network's or a program's (FUSE) would wait for an answer. An overlay does not
+/// tell what is below it.
 bool asks_nobody(int fd) noexcept {
   constexpr std::uint32_t xfs = 0x5846'5342;
   struct statfs on{};
@@ -63,7 +65,7 @@ bool asks_nobody(int fd) noexcept {
   }
 }
 
-/// To open a device may wait, or do something.
+/// Returns true for a regular file. To open a device may wait, or have an effect.
 bool is_regular(int fd, std::uint64_t& size) noexcept {
   struct statx found{};
   const result<void> asked = info(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, found);
@@ -81,7 +83,7 @@ result<int> open_cached(const char* path, std::uint64_t& size) noexcept {
   const bool is_good = is_regular(*place, size) && asks_nobody(*place);
   close(*place);
   if (!is_good) return otherwise;
-  // What has that name by now may be a FIFO: its other side is not waited for. And a lease is not.
+  // The name may lead to a FIFO by now: this call does not wait for the other side, nor for a lease.
   const result<int> opened = open_if_cached(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!opened.has_value()) return otherwise;
   return *opened;

@@ -1,4 +1,4 @@
-// How a system call is made, and what becomes of its value.
+// Makes system calls and converts their values.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -9,7 +9,7 @@
 
 namespace rota::base::sys {
 
-/// Calls again when a signal came in between.
+/// Makes the call, again each time that a signal interrupted it.
 template <class Call>
 auto uninterrupted(Call call) noexcept -> decltype(call()) {
   for (;;) {
@@ -19,7 +19,7 @@ auto uninterrupted(Call call) noexcept -> decltype(call()) {
   }
 }
 
-/// Of a call that is made once.
+/// Converts the value of a call that is made once.
 inline result<void> done(int value) noexcept {
   before_system_call();
   if (value == -1) return std::unexpected(last_error());

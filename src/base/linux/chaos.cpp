@@ -1,4 +1,4 @@
-// The chaos build's points. In every other build this file is empty.
+// The points of the chaos build. In every other build this file is empty.
 #if defined(ROTA_CHAOS)
 
 #include "base/chaos.hpp"
@@ -22,7 +22,8 @@ struct settings {
   std::uint64_t longest;
 };
 
-/// ROTA_CHAOS=seed[,longest wait in microseconds]. Said once, so that a failure can be tried again.
+/// Reads ROTA_CHAOS=seed[,longest wait in microseconds]. Prints the values once, so that a failure can be
+/// reproduced.
 const settings& whole() noexcept {
   static const settings read = [] {
     const char* const text = std::getenv("ROTA_CHAOS");
@@ -38,16 +39,17 @@ const settings& whole() noexcept {
   return read;
 }
 
-/// Threads that have passed a point.
+/// The number of threads that have passed a point.
 constinit atomic<std::uint64_t> threads{0};
 
 struct thread_state {
   std::optional<chaos> decisions;
-  bool is_inside = false;  // a signal's handler passes points, too
+  bool is_inside = false;  // the handler of a signal passes points, too
 };
 constinit thread_local thread_state mine;
 
-/// Too short to be worth a sleep of the kernel's: others run on other processors.
+/// Waits up to this length spin: they are too short for a sleep in the kernel, and other threads run on other
+/// processors.
 constexpr std::uint64_t spun = 50'000;
 
 void wait(std::uint64_t span) noexcept {
@@ -69,7 +71,7 @@ void chaos_point() noexcept {
   const int error = errno;
   if (!here.decisions) {
     const settings& all = whole();
-    // relaxed. A name.
+    // relaxed: only a distinct number for the thread.
     here.decisions.emplace(all.seed, threads.fetch_add(1, order::relaxed), all.longest);
   }
   const std::uint64_t what = here.decisions->next();

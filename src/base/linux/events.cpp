@@ -24,7 +24,7 @@ result<void> add_to_epoll(int epoll, int fd, std::uint64_t key, std::uint32_t ev
   return done(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
 }
 
-/// Before Linux 5.11: whole milliseconds, rounded up, so that no timer is early.
+/// Waits on kernels before Linux 5.11, which take whole milliseconds. Rounds up, so that no timer is early.
 int wait_in_milliseconds(int epoll, epoll_event* events, int most, const timespec* limit) noexcept {
   long long whole = -1;
   if (limit != nullptr)
@@ -68,14 +68,14 @@ result<unsigned> epoll_wait(int epoll, epoll_event* events, int most, time_point
     limit = &left;
   }
   before_system_call();
-  // Missing in old kernels; under a filter of system calls that does not know it, forbidden.
+  // Old kernels lack epoll_pwait2(); a filter that does not know it forbids it.
   static atomic<bool> has_exact_wait{true};
-  // relaxed. Who reads it late tries once more.
+  // relaxed: a thread that reads an old value tries once more.
   const bool exact = has_exact_wait.load(order::relaxed);
   int count = exact ? ::epoll_pwait2(epoll, events, most, limit, nullptr)
                     : wait_in_milliseconds(epoll, events, most, limit);
   if (exact && count == -1 && (errno == ENOSYS || errno == EPERM)) {
-    // relaxed. The same.
+    // relaxed: same reason as above.
     has_exact_wait.store(false, order::relaxed);
     count = wait_in_milliseconds(epoll, events, most, limit);
   }

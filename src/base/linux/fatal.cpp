@@ -16,7 +16,7 @@ constinit atomic<last_words> words{nullptr};
 }  // namespace
 
 void say_before_abort(last_words say) noexcept {
-  // release. Pairs with the exchange in fatal(): whatever `say` needs is there.
+  // release: pairs with the exchange in fatal(): what `say` needs is there.
   words.store(say, order::release);
 }
 
@@ -27,7 +27,7 @@ void fatal(const char* what, std::uint64_t value, const char* file, unsigned lin
                static_cast<unsigned long long>(value),
                file,
                line);
-  // acq_rel. Pairs with say_before_abort(). Of two calls one finds it.
+  // acq_rel: pairs with say_before_abort(). If two threads come here, one of them finds it.
   if (const last_words say = words.exchange(nullptr, order::acq_rel); say != nullptr) say();
   std::fflush(stderr);
   std::abort();

@@ -26,7 +26,7 @@ off_t signed_of(std::uint64_t offset) noexcept { return static_cast<off_t>(offse
 
 void close(int fd) noexcept {
   before_system_call();
-  // On Linux the descriptor is gone even when EINTR is returned: once, and never again.
+  // On Linux the descriptor is closed even if EINTR is returned: never call it a second time.
   ::close(fd);
 }
 

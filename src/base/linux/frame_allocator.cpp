@@ -9,13 +9,15 @@
 #include <utility>
 
 // PROTOCOL: free frames
-//   lists   of a thread, one for each class: only that thread. At most kept_bytes of a class.
-//   depot   of all, for each class a stack of batches, under its lock. A thread whose list is full gives half of it away as one
-//           batch; one whose list is empty takes a batch before it asks the heap. At most depot_batches of a class; what comes
-//           beyond goes to the heap.
-// So frames that one thread makes and another frees go round in batches: one lock for some hundred of them, whatever the
-// traffic between threads, and memory is bounded: classes x (threads x kept_bytes + depot_batches x kept_bytes / 2). A thread
-// that ends gives its lists to the heap, a runtime that ends the depot.
+//   lists   of a thread, one for each class. Only that thread touches them. Each holds at most kept_bytes.
+//   depot   of all threads: for each class a stack of batches, under its lock. A thread with a full list
+//           gives half of it to the depot as one batch. A thread with an empty list takes a batch before it
+//           asks the heap. The depot keeps at most depot_batches of a class; a batch beyond that goes to the
+//           heap.
+// So frames that one thread allocates and another frees circulate in batches: one lock for some hundred of
+// them, whatever the traffic between threads. Memory is bounded: classes x (threads x kept_bytes +
+// depot_batches x kept_bytes / 2). A thread that ends gives its lists to the heap. A runtime that ends gives
+// the depot to the heap.
 
 namespace rota::base {
 
@@ -28,7 +30,8 @@ constexpr std::size_t classes = frame_class(largest_kept_frame);
 constexpr std::size_t kept_bytes = 64 * 1024;
 constexpr std::size_t depot_batches = 4;
 
-/// What the list of each class may hold: a table, since a division costs more than all the rest.
+/// How many frames the list of each class may hold. A table, since a division would cost more than the rest
+/// of the operation.
 struct list_limits {
   std::array<std::uint32_t, classes + 1> of{};
   constexpr list_limits() noexcept {
@@ -49,7 +52,7 @@ void give_to_heap(free_frame_block* first) noexcept {
 
 class depot {
  public:
-  /// Returns false if it is full, or if its lock cannot be had soon.
+  /// Returns false if the depot is full, or if its lock cannot be taken soon.
   [[nodiscard]] bool put(batch b) noexcept {
     if (!lock_soon()) return false;
     const bool has_room = count_ != depot_batches;
@@ -57,7 +60,7 @@ class depot {
     mutex_.unlock();
     return has_room;
   }
-  /// Returns an empty batch if there is none, or if the lock cannot be had soon.
+  /// Returns an empty batch if there is none, or if the lock cannot be taken soon.
   [[nodiscard]] batch take() noexcept {
     if (!lock_soon()) return {};
     const batch taken = count_ == 0 ? batch{} : batches_[--count_];
@@ -66,7 +69,8 @@ class depot {
   }
 
  private:
-  /// Longer than another thread's section. In a child of fork() a thread that stayed in the parent may hold the lock for ever; then the heap serves.
+  /// Tries for longer than another thread's critical section lasts. In a child of fork() a thread that stayed
+  /// in the parent may hold the lock for ever; then the heap serves.
   [[nodiscard]] bool lock_soon() noexcept {
     constexpr int most_looks = 100;
     for (int i = 0; i < most_looks; ++i) {
@@ -86,7 +90,8 @@ struct alignas(cache_line) class_depot : depot {};
 // Never destroyed: threads end after static objects do.
 constinit std::array<class_depot, classes + 1> depots{};
 
-/// Frees what a thread kept when it ends. A frame freed after that, by another thread_local, goes straight to the heap.
+/// Frees the lists of a thread when it ends. A frame that another thread_local frees after that goes straight
+/// to the heap.
 struct list_owner {
   frame_lists lists;
   list_owner() noexcept {
@@ -108,7 +113,7 @@ frame_lists* open_lists() noexcept {
   return &owner.lists;
 }
 
-/// The list is full: half of it becomes a batch.
+/// Moves half of a full list to the depot, as a batch, or to the heap.
 void give_half(frame_list& list, std::size_t c) noexcept {
   batch b{list.first, (limits.of[c] + 1) / 2};
   free_frame_block* last = b.first;

@@ -24,14 +24,15 @@ namespace rota::base {
 namespace {
 
 #if defined(ROTA_DELAYS_SIGNALS)
-// ThreadSanitizer puts its own handler in the place of every handler of the program. Its handler notes the signal; the program's handler runs when
-// the interrupted thread next makes a libc call that ThreadSanitizer intercepts. It does not intercept syscall(), and a futex wait without a time
-// limit goes on after a handler with SA_RESTART. The lost signal:
+// ThreadSanitizer replaces every handler of the program by its own. Its handler notes the signal. The
+// program's handler runs when the interrupted thread next makes a libc call that ThreadSanitizer intercepts.
+// It does not intercept syscall(), and a futex wait without a time limit goes on after a handler with
+// SA_RESTART. The lost signal:
 //   1. T1, the only thread that takes signals, sleeps on a futex, or is about to.
 //   2. A signal arrives on T1, and is noted.
 //   3. T1 sleeps until another thread wakes it, and that thread waits for the signal.
-// Prevented: a thread that takes signals makes an intercepted call before each sleep, and sleeps for at most `longest_sleep`. Then its caller looks
-// at the word again, as after each spurious wakeup.
+// Prevented: a thread that takes signals makes an intercepted call before each sleep, and sleeps for at most
+// `longest_sleep`. Then its caller checks the word again, as after each spurious wakeup.
 
 /// Runs the handlers that ThreadSanitizer has delayed. Returns the signals that the calling thread blocks.
 sigset_t run_delayed_handlers() noexcept {
@@ -41,10 +42,10 @@ sigset_t run_delayed_handlers() noexcept {
   return blocked;
 }
 
-/// Returns false for the threads of a runtime, which block every signal but the synchronous ones.
+/// Returns false for the threads of a runtime, which block every signal except the synchronous ones.
 bool takes_signals(const sigset_t& blocked) noexcept {
   for (int n = 1; n <= SIGRTMAX; ++n) {
-    // libc keeps the numbers between the two ranges to itself.
+    // libc reserves the numbers between the two ranges.
     const bool can_be_blocked = n != SIGKILL && n != SIGSTOP && (n <= SIGSYS || n >= SIGRTMIN);
     const bool is_synchronous = std::ranges::find(synchronous_signals, n) != std::end(synchronous_signals);
     if (can_be_blocked && !is_synchronous && ::sigismember(&blocked, n) == 0) return true;
@@ -75,7 +76,8 @@ timespec to_timespec(time_point deadline) noexcept {
 }
 
 wait_result wait(const void* word, std::uint32_t expected, time_point deadline) noexcept {
-  // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which steady_clock is: a signal does not prolong the wait.
+  // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, the clock of steady_clock: a signal does not
+  // prolong the wait.
   const time_point end = end_of_sleep(deadline);
   const timespec until = end == never ? timespec{} : to_timespec(end);
   if (futex(word, FUTEX_WAIT_BITSET, expected, end == never ? nullptr : &until) == 0)
@@ -89,8 +91,9 @@ wait_result wait(const void* word, std::uint32_t expected, time_point deadline) 
 }
 
 int wake(const void* word, int count) noexcept {
-  // The word may be gone: its owner saw the store that preceded this wake, and went on. Then the kernel finds nobody,
-  // or wakes somebody else's sleeper, who looks again; EFAULT means that the page is gone too.
+  // The word may be gone: its owner saw the store that preceded this wake, and went on. Then the kernel finds
+  // no sleeper, or wakes a sleeper on another word at this address, which checks again. EFAULT means that the
+  // page is gone too.
   const long woken = futex(word, FUTEX_WAKE, static_cast<std::uint32_t>(count), nullptr);
   return woken < 0 ? 0 : static_cast<int>(woken);
 }

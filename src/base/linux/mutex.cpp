@@ -5,16 +5,17 @@
 namespace rota::base {
 
 namespace {
-constexpr int spins = 40;  // about half a microsecond: longer than any section that rota guards
+constexpr int spins = 40;  // about half a microsecond: longer than any critical section of rota
 }  // namespace
 
 void mutex::lock_slowly() noexcept {
   for (int i = 0; i < spins; ++i) {
     cpu_relax();
-    // relaxed. A guess; the compare-exchange decides.
+    // relaxed: a guess; the compare-exchange decides.
     if (word_.load(order::relaxed) == free && try_lock()) return;
   }
-  // acquire. Pairs with the release in unlock(). Who slept may not be the last sleeper, so it keeps saying "contended".
+  // acquire: pairs with the release in unlock(). There may be other sleepers, so the word keeps saying
+  // "contended".
   while (word_.exchange(contended, order::acquire) != free) {
     static_cast<void>(futex_wait(word_, contended, never));
   }

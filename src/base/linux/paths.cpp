@@ -24,7 +24,7 @@ struct frees {
   void operator()(char* text) const noexcept { std::free(text); }
 };
 
-/// As the kernel writes it.
+/// A directory entry as the kernel writes it.
 struct folder_record {
   std::uint64_t inode;
   std::int64_t next;
@@ -59,7 +59,8 @@ result<void> make_symlink(const char* target, int at, const char* path) noexcept
 }
 
 result<std::string> read_symlink(int at, const char* path) {
-  // It may be exchanged for a longer one between two looks: as long as it fills the buffer, it may go on.
+  // The link may be exchanged for a longer one between two calls: a text that fills the buffer may be
+  // incomplete.
   for (std::string text(256, '\0');; text.resize(text.size() * 2)) {
     const result<std::size_t> got =
         bytes(uninterrupted([&] { return ::readlinkat(at, path, text.data(), text.size()); }));

@@ -29,7 +29,7 @@ int read_signal_fd(int fd) noexcept {
 
 namespace {
 
-/// The same under a number above 2, if it has one of the three.
+/// Returns the same file under a descriptor above 2, if `fd` is one of 0, 1 and 2.
 result<int> moved_high(int fd) noexcept {
   if (fd > STDERR_FILENO) return fd;
   const result<int> high = duplicate_high(fd);
@@ -80,7 +80,8 @@ result<std::size_t> write(int fd, const void* from, std::size_t size) noexcept {
 
 namespace {
 
-/// What becomes of the descriptors, the signals and the group of a new process. Each step may lack memory: `error` is the first that did.
+/// Describes the descriptors, the signals and the group of a new process. Each step may lack memory: `error`
+/// is the first error.
 class start_settings {
  public:
   explicit start_settings(const process_start& what) noexcept {
@@ -114,7 +115,8 @@ class start_settings {
   void note(int error) noexcept {
     if (error_ == 0) error_ = error;
   }
-  /// What is given is above 2, so none of the three hides another that is still to be copied.
+  /// The descriptors of the caller are above 2, so none of 0, 1 and 2 overwrites another that is still to be
+  /// copied.
   void set_file(int number, int from) noexcept {
     if (from == process_start::null_device) {
       const int how = number == STDIN_FILENO ? O_RDONLY : O_WRONLY;
@@ -123,8 +125,10 @@ class start_settings {
       note(::posix_spawn_file_actions_adddup2(&files_, from, number));
     }
   }
-  /// rota's threads block signals, and what a program ignores for its own sake its children should not: a filter that ignores SIGPIPE
-  /// never ends, and who ignores SIGCHLD hears of no end. What else is ignored (by nohup, by a shell) was meant for them, too.
+  /// Unblocks all signals, which rota's threads block. Restores the default of the signals that a program
+  /// ignores for its own sake and its children should not: a filter that ignores SIGPIPE never ends, and a
+  /// process that ignores SIGCHLD is told of no end of a child. Other ignored signals stay ignored: whatever
+  /// ignored them (nohup, a shell) meant the children, too.
   void set_signals() noexcept {
     sigset_t set;
     ::sigemptyset(&set);
@@ -149,7 +153,7 @@ process_end end_in(const siginfo_t& info) noexcept {
   }
 }
 
-/// In headers since glibc 2.36.
+/// P_PIDFD. In headers since glibc 2.36.
 constexpr auto by_pidfd = static_cast<idtype_t>(3);
 
 result<process_end> wait_for(int pidfd, int how) noexcept {
@@ -187,7 +191,7 @@ void reap_process_blocking(int pidfd) noexcept { static_cast<void>(wait_for(pidf
 
 namespace {
 
-/// PIDFD_SIGNAL_PROCESS_GROUP. In headers since 6.9, as in the kernel.
+/// PIDFD_SIGNAL_PROCESS_GROUP. In the kernel, and in headers, since 6.9.
 constexpr unsigned to_group = 4;
 
 result<void> send_signal(int pidfd, int number, unsigned how) noexcept {
@@ -204,7 +208,8 @@ result<void> signal_group(int pidfd, int group, int number) noexcept {
   return signal_group_by_number(pidfd, group, number);
 }
 
-/// As long as the end of the one that leads it is there to be asked for, its id is nobody else's, and so is that of its group.
+/// As long as the end of the leading process was not taken, no other process gets its id, and no other group
+/// that of its group.
 result<void> signal_group_by_number(int pidfd, int group, int number) noexcept {
   const result<process_end> is_there = look_at_process(pidfd);
   if (!is_there.has_value()) return std::unexpected(is_there.error());

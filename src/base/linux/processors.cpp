@@ -12,7 +12,8 @@ namespace rota::base {
 
 namespace {
 
-/// cgroup v2's cpu.max is "quota period" or "max period". 0: no limit, or none that can be read.
+/// Reads cgroup v2's cpu.max, which is "quota period" or "max period". Returns 0 if there is no limit, or
+/// none that can be read.
 unsigned quota_processors() noexcept {
   std::FILE* const file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
   if (file == nullptr) return 0;

@@ -8,7 +8,8 @@ namespace rota::base {
 
 std::uint64_t entropy() noexcept {
   std::uint64_t value = 0;
-  // A kernel that has no randomness yet gives less than eight bytes: the clock serves, since this is not for secrets.
+  // A kernel that has no randomness yet gives less than eight bytes. Then the clock serves, since this is not
+  // for secrets.
   if (::getrandom(&value, sizeof value, GRND_NONBLOCK) != sizeof value) {
     value ^= static_cast<std::uint64_t>(now().time_since_epoch().count());
   }

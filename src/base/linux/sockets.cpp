@@ -64,7 +64,7 @@ result<int> accept(int fd, sockaddr_storage* address, socklen_t* length) noexcep
 
 result<void> connect(int fd, const sockaddr* address, socklen_t length) noexcept {
   before_system_call();
-  // Interrupted, the connect goes on all the same.
+  // An interrupted connect goes on all the same.
   if (::connect(fd, address, length) == 0 || errno == EINPROGRESS || errno == EINTR) return {};
   return std::unexpected(last_error());
 }
@@ -131,7 +131,7 @@ result<std::size_t> send_vector(int fd, const iovec* parts, std::size_t count) n
 
 result<std::size_t> send_file(int to, int from, std::int64_t offset, std::size_t size) noexcept {
   off_t at = offset;
-  const without_sigpipe quiet;  // it has no MSG_NOSIGNAL
+  const without_sigpipe quiet;  // sendfile() has no MSG_NOSIGNAL
   return bytes(uninterrupted([&] { return ::sendfile(to, from, &at, size); }));
 }
 

@@ -26,7 +26,8 @@ namespace {
 
 atomic<bool> exiting{false};
 
-/// exit() destroys the thread_locals of its own thread before anything that is static; a thread that just ends is in no task.
+/// exit() destroys the thread_locals of its own thread before it destroys static objects. A thread that only
+/// ends is in no task.
 struct exit_watch {
   bool armed = false;
   exit_watch() = default;
@@ -35,7 +36,7 @@ struct exit_watch {
   ~exit_watch() {
     const thread_locals& locals = this_thread_locals();
     if (!armed || (locals.task == nullptr && locals.in_place == nullptr)) return;
-    // relaxed. Read by the same thread, on its way through exit().
+    // relaxed: read by the same thread, on its way through exit().
     exiting.store(true, order::relaxed);
   }
 };
@@ -95,7 +96,7 @@ void thread::detach_native(std::uint64_t native) noexcept {
 
 namespace {
 
-/// Of the calling thread. 1: unknown.
+/// Returns the address of the middle of the calling thread's stack, or 1 if it is unknown.
 std::uintptr_t middle_of_stack() noexcept {
   pthread_attr_t attributes;
   if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 1;
@@ -120,8 +121,9 @@ bool set_niceness(int nice) noexcept {
 
 std::uint64_t this_thread_id() noexcept { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
 
-/// The kernel's name for the clock of a thread: its id, inverted, and three bits (a thread's, CPUCLOCK_SCHED). pthread_getcpuclockid()
-/// makes the same, but reads memory of the thread, which may have ended.
+/// Uses the kernel's name for the clock of a thread: the thread's id, inverted, and three bits (a thread's,
+/// CPUCLOCK_SCHED). pthread_getcpuclockid() computes the same, but reads memory of the thread, which may have
+/// ended.
 std::optional<nanoseconds> processor_time_of(std::uint64_t thread_id) noexcept {
   constexpr std::uint32_t of_a_thread = 4;
   constexpr std::uint32_t scheduled = 2;
@@ -132,7 +134,7 @@ std::optional<nanoseconds> processor_time_of(std::uint64_t thread_id) noexcept {
   return std::chrono::seconds(spent.tv_sec) + nanoseconds(spent.tv_nsec);
 }
 
-/// The letter behind the name, which stands in parentheses and has at most 15 characters.
+/// Reads the letter behind the name. The name stands in parentheses and has at most 15 characters.
 thread_state state_of_thread(std::uint64_t thread_id) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%llu/stat", static_cast<unsigned long long>(thread_id));
@@ -151,14 +153,15 @@ thread_state state_of_thread(std::uint64_t thread_id) noexcept {
 namespace {
 
 void count_fork() noexcept {
-  // relaxed, both. A child of fork() has one thread.
+  // relaxed, both: a child of fork() has one thread.
   process_generation.store(process_generation.load(order::relaxed) + 1, order::relaxed);
 }
 
-/// Returns false if the system has no memory for that.
+/// Returns false if the system has no memory for the handler.
 bool watch_forks() noexcept {
   if (::pthread_atfork(nullptr, nullptr, count_fork) != 0) return false;
-  // relaxed. A number and nothing more. A fork before this store has 1 in its own memory; no thread of its parent had asked by then.
+  // relaxed: a number that publishes nothing. A child of a fork before this store stores 1 in its own memory;
+  // no thread of its parent had called this_process_id() by then.
   process_generation.store(1, order::relaxed);
   return true;
 }
@@ -167,13 +170,13 @@ bool watch_forks() noexcept {
 
 constinit atomic<std::uint64_t> process_generation{0};
 
-/// Asked at every spawn from outside, so it must not be a system call.
+/// Called at every spawn from outside, so it must not make a system call.
 std::uint64_t this_process_id() noexcept {
-  // relaxed. It changes only in a child of fork(), and from 0.
+  // relaxed: it changes only in a child of fork(), and from 0.
   if (const std::uint64_t seen = process_generation.load(order::relaxed); seen != 0) [[likely]]
     return seen;
   static const bool watches = watch_forks();
-  // relaxed. As above.
+  // relaxed: same reason as above.
   return watches ? process_generation.load(order::relaxed) : static_cast<std::uint64_t>(::getpid());
 }
 
@@ -183,7 +186,7 @@ void watch_for_exit() noexcept {
 }
 
 bool exits_inside_a_task() noexcept {
-  // relaxed. See exit_watch.
+  // relaxed: see exit_watch.
   return exiting.load(order::relaxed);
 }
 

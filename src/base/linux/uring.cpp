@@ -1,4 +1,4 @@
-// The only file that knows liburing.
+// The only file that uses liburing.
 #include "base/sys/uring.hpp"
 
 #include "base/linux/call.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 static_assert(sizeof(ring_request) == sizeof(io_uring_sqe));
 
-/// The operation that the kernel knows it as.
+/// The kernel's operation for each ring_call.
 constexpr std::array<int, ring_calls> codes{
     IORING_OP_NOP,
     IORING_OP_READ,
@@ -37,7 +37,7 @@ constexpr std::array<int, ring_calls> codes{
     IORING_OP_ASYNC_CANCEL,
 };
 
-/// Lets `prepare` fill in an entry, and keeps a copy.
+/// Lets `prepare` fill in an entry, and stores a copy.
 template <class Prepare>
 void keep(ring_request& r, Prepare prepare) noexcept {
   io_uring_sqe entry{};
@@ -45,7 +45,7 @@ void keep(ring_request& r, Prepare prepare) noexcept {
   std::memcpy(r.bytes.data(), &entry, sizeof entry);
 }
 
-/// More than the kernel does at once; it says how much it has done.
+/// Limits a size to what the kernel does at once; the completion says how much that was.
 constexpr unsigned at_most(std::size_t size) noexcept {
   constexpr std::size_t most = 0x7FFF'F000;
   return static_cast<unsigned>(size < most ? size : most);
@@ -116,7 +116,7 @@ uring::~uring() {
   if (ring_->process == this_process_id()) {
     io_uring_queue_exit(&ring_->ring);
   } else {
-    close(ring_->ring.ring_fd);  // a child has the descriptor, and not the memory
+    close(ring_->ring.ring_fd);  // a child of fork() has the descriptor, but not the memory
   }
   delete ring_;
 }
@@ -124,8 +124,9 @@ uring::~uring() {
 std::error_code uring::open(unsigned entries, unsigned completions) noexcept {
   std::unique_ptr<native> made(new (std::nothrow) native);
   if (made == nullptr) return code_of(ENOMEM);
-  // From the newest kernel's to the oldest's: one bad entry does not keep the others back, sizes are cut to what there is.
-  // IORING_SETUP_SINGLE_ISSUER and DEFER_TASKRUN bind a ring to one thread; roles move between threads.
+  // First with the flag of newer kernels, then without it: SUBMIT_ALL: one bad entry does not keep the others
+  // back. CLAMP: sizes are cut to what the kernel has. IORING_SETUP_SINGLE_ISSUER and DEFER_TASKRUN would
+  // bind a ring to one thread, but roles move between threads.
   constexpr unsigned always = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
   int error = -EINVAL;
   for (const unsigned more : {unsigned{IORING_SETUP_SUBMIT_ALL}, 0U}) {
@@ -144,7 +145,7 @@ std::error_code uring::open(unsigned entries, unsigned completions) noexcept {
 std::error_code uring::probe() noexcept {
   constexpr unsigned features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE;
   if ((ring_->ring.features & features) != features) return code_of(ENOSYS);
-  // A child must not submit what its parent has prepared.
+  // A child of fork() must not submit what its parent has prepared.
   before_system_call();
   if (const int error = io_uring_ring_dontfork(&ring_->ring); error != 0) return code_of(-error);
   before_system_call();

@@ -7,10 +7,11 @@
 
 namespace rota::base::sys {
 
-/// While it lives no SIGPIPE reaches this thread, and none stays behind. rota's own threads block it for good; others do it for the call.
+/// While it lives no SIGPIPE reaches this thread, and none stays pending. rota's own threads block it for
+/// good; other threads do so for the call.
 class without_sigpipe {
  public:
-  /// For a thread that was started with SIGPIPE blocked: it has nothing to do from now on.
+  /// For a thread that was started with SIGPIPE blocked: these objects do nothing in it from now on.
   static void is_blocked_here_for_good() noexcept { blocked_for_good = true; }
 
   without_sigpipe() noexcept {
@@ -26,7 +27,7 @@ class without_sigpipe {
     if (!takes_) return;
     const int error = errno;
     const timespec at_once{};
-    // One that was raised here and is pending for this thread.
+    // Takes a signal that was raised here and is pending for this thread.
     while (::sigtimedwait(&pipe_, nullptr, &at_once) == -1 && errno == EINTR) {
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -34,7 +35,8 @@ class without_sigpipe {
   }
 
  private:
-  /// Somebody else's, who has blocked it and will ask for it.
+  /// Returns true if a SIGPIPE is pending already. It belongs to other code, which has blocked the signal and
+  /// will take it.
   [[nodiscard]] bool is_pending() const noexcept {
     sigset_t pending;
     return sigismember(&before_, SIGPIPE) == 1 && ::sigpending(&pending) == 0 &&

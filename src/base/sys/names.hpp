@@ -13,11 +13,13 @@ struct found_address {
   socklen_t length;
 };
 
-/// What getaddrinfo says: 0 or EAI_*, and of EAI_SYSTEM why. Blocks, for as long as it likes. `family`: AF_UNSPEC, AF_INET, AF_INET6. `name`: gets the
-/// canonical name of the host; null: that is not asked for. Throws std::bad_alloc.
+/// Returns the result of getaddrinfo: 0 or EAI_*. For EAI_SYSTEM `why` is the reason. Blocks, for an
+/// unbounded time. `family`: AF_UNSPEC, AF_INET, AF_INET6. `name` gets the canonical name of the host, unless
+/// it is null. Throws std::bad_alloc.
 int look_up(
     const char* host, int family, std::vector<found_address>& found, std::string* name, std::error_code& why);
-/// What getnameinfo says of the name of an address: 0 or EAI_*, and of EAI_SYSTEM why. Blocks, for as long as it likes. Throws std::bad_alloc.
+/// Returns the result of getnameinfo for an address: 0 or EAI_*. For EAI_SYSTEM `why` is the reason. Blocks,
+/// for an unbounded time. Throws std::bad_alloc.
 int look_up_name(const found_address& of, std::string& name, std::error_code& why);
 
 }  // namespace rota::base::sys

@@ -1,4 +1,4 @@
-// What a system call comes to: its result, or the error as a code. EINTR never comes out.
+// The result of a system call, or its error as a code. EINTR is never returned.
 #pragma once
 
 #include <cerrno>

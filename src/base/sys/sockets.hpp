@@ -12,10 +12,10 @@ namespace rota::base::sys {
 
 result<int> stream_socket(int family) noexcept;
 result<int> datagram_socket(int family) noexcept;
-/// Two unix sockets that are connected to each other. `type`: SOCK_STREAM, SOCK_DGRAM.
+/// Makes two Unix sockets that are connected to each other. `type`: SOCK_STREAM, SOCK_DGRAM.
 result<void> socket_pair(int type, int (&both)[2]) noexcept;
 result<int> unix_socket(int type) noexcept;
-/// Which file it is.
+/// Identifies a file.
 struct file_identity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -23,42 +23,42 @@ struct file_identity {
 };
 result<file_identity> identity_of(const char* path) noexcept;
 void unlink(const char* path) noexcept;
-/// For one that was made elsewhere: calls do not block, and exec() closes it.
+/// Prepares a descriptor that was made elsewhere: its calls do not block, and exec() closes it.
 result<void> make_watchable(int fd) noexcept;
 result<void> bind(int fd, const sockaddr* address, socklen_t length) noexcept;
 result<void> listen(int fd, int backlog) noexcept;
 result<int> accept(int fd, sockaddr_storage* address, socklen_t* length) noexcept;
-/// EINPROGRESS is success: the socket becomes writable when it is decided.
+/// Connects. EINPROGRESS is a success: the socket becomes writable when the connect has completed or failed.
 result<void> connect(int fd, const sockaddr* address, socklen_t length) noexcept;
-/// What a connect that went on has come to.
+/// Returns the result of a connect that was in progress.
 result<void> socket_error(int fd) noexcept;
 result<std::size_t> receive(int fd, void* bytes, std::size_t size) noexcept;
-/// The same, and they stay.
+/// Receives bytes and leaves them in the socket.
 result<std::size_t> peek(int fd, void* bytes, std::size_t size) noexcept;
 result<std::size_t> receive_vector(int fd, const iovec* parts, std::size_t count) noexcept;
-/// One datagram. `flags`: MSG_PEEK, or 0.
+/// Receives one datagram. `flags`: MSG_PEEK, or 0.
 result<std::size_t> receive_message(int fd, msghdr& message, int flags) noexcept;
 /// Never raises SIGPIPE.
 result<std::size_t> send_message(int fd, const msghdr& message) noexcept;
-/// Some datagrams; how many.
+/// Receives several datagrams and returns their number.
 result<std::size_t> receive_messages(int fd, mmsghdr* messages, std::size_t count) noexcept;
 result<std::size_t> send_messages(int fd, mmsghdr* messages, std::size_t count) noexcept;
-/// Would a call be done at once? `events`: POLLIN or POLLOUT.
+/// Returns true if a call would complete at once. `events`: POLLIN or POLLOUT.
 result<bool> is_ready_now(int fd, short events) noexcept;
 /// Never raises SIGPIPE.
 result<std::size_t> send(int fd, const void* bytes, std::size_t size) noexcept;
 result<std::size_t> send_vector(int fd, const iovec* parts, std::size_t count) noexcept;
-/// From a file, at `offset`, to a socket.
+/// Sends from a file, at `offset`, to a socket.
 result<std::size_t> send_file(int to, int from, std::int64_t offset, std::size_t size) noexcept;
 result<void> shutdown(int fd, int how) noexcept;
 result<void> set_option(int fd, int level, int name, int value) noexcept;
 result<int> option(int fd, int level, int name) noexcept;
-/// Of options that are no number.
+/// For options that are not numbers.
 result<void> set_option_bytes(int fd, int level, int name, const void* value, std::size_t size) noexcept;
 result<void> option_bytes(int fd, int level, int name, void* value, std::size_t size) noexcept;
-/// A datagram socket has no peer any more.
+/// Removes the peer of a datagram socket.
 result<void> disconnect(int fd) noexcept;
-/// Closing resets the connection.
+/// Makes a close reset the connection.
 result<void> set_linger_zero(int fd) noexcept;
 result<void> local_address(int fd, sockaddr_storage* address, socklen_t* length) noexcept;
 result<void> peer_address(int fd, sockaddr_storage* address, socklen_t* length) noexcept;

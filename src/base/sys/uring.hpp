@@ -1,4 +1,4 @@
-// io_uring: what a program asks of it, and one ring. In builds without liburing open() says ENOSYS.
+// io_uring: requests, and one ring. In builds without liburing open() returns ENOSYS.
 #pragma once
 
 #include "base/sys/result.hpp"
@@ -15,12 +15,12 @@ struct statx;
 
 namespace rota::base::sys {
 
-/// What the kernel is asked to do: 64 bytes, of which only prepare_*() knows more.
+/// A request to the kernel: 64 bytes, of which only prepare_*() knows the layout.
 struct ring_request {
   alignas(8) std::array<std::byte, 64> bytes;
 };
 
-/// Those that a ring may lack: see uring::can().
+/// Operations that a ring may lack: see uring::can().
 enum class ring_call : std::uint8_t {
   nothing,
   read,
@@ -40,7 +40,8 @@ enum class ring_call : std::uint8_t {
 };
 inline constexpr std::size_t ring_calls = 15;
 
-// Everything that is pointed to stays until the completion is there. `fd`: a file's; `at`: a directory's, or AT_FDCWD.
+// All memory that a request points to must stay until its completion. `fd`: a file's; `at`: a directory's, or
+// AT_FDCWD.
 void prepare_nothing(ring_request& r) noexcept;
 void prepare_read(ring_request& r, int fd, std::span<std::byte> into, std::uint64_t offset) noexcept;
 void prepare_write(ring_request& r, int fd, std::span<const std::byte> from, std::uint64_t offset) noexcept;
@@ -66,7 +67,7 @@ struct ring_completion {
   std::int32_t result;
 };
 
-/// One ring. Two sides: what is put and submitted, by one thread at a time; what is reaped, by one thread at a time.
+/// One ring with two sides: put and submit, by one thread at a time; reap, by one thread at a time.
 class uring {
  public:
   uring() = default;
@@ -74,28 +75,31 @@ class uring {
   uring& operator=(const uring&) = delete;
   ~uring();
 
-  /// Sizes are rounded up to powers of two, and down to what the kernel has at most. ENOSYS, EPERM, ENOMEM, EMFILE and the like.
+  /// Opens the ring. Sizes are rounded up to powers of two, and cut to the kernel's maximum. ENOSYS, EPERM,
+  /// ENOMEM, EMFILE and the like.
   [[nodiscard]] std::error_code open(unsigned entries, unsigned completions) noexcept;
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
   [[nodiscard]] bool can(ring_call what) const noexcept {
     return (can_ >> static_cast<unsigned>(what) & 1U) != 0;
   }
-  /// Readable while there are completions: for epoll.
+  /// The descriptor for epoll: readable while there are completions.
   [[nodiscard]] int descriptor() const noexcept;
 
-  /// False: the queue is full.
+  /// Puts a request into the queue. Returns false if the queue is full.
   [[nodiscard]] bool put(const ring_request& r, std::uint64_t key) noexcept;
-  /// Asks for the end of what was put under `key`. Its own completion has the key `of_cancels`.
+  /// Requests the cancellation of what was put under `key`. The completion of this request itself has the key
+  /// `of_cancels`.
   [[nodiscard]] bool put_cancel(std::uint64_t key) noexcept;
   static constexpr std::uint64_t of_cancels = ~std::uint64_t{0};
-  /// All that was put. False: the kernel took some of it or none, and has to be asked again.
+  /// Submits all requests that were put. Returns false if the kernel took only some of them or none: the
+  /// caller must call it again.
   [[nodiscard]] bool submit() noexcept;
 
   [[nodiscard]] bool has_completions() const noexcept;
-  /// The kernel keeps completions that found no room, until they are asked for.
+  /// Returns true if the kernel keeps completions that did not fit, until fetch_overflown() fetches them.
   [[nodiscard]] bool has_overflown() const noexcept;
   void fetch_overflown() noexcept;
-  /// Without those of cancels.
+  /// Takes completions, without those of cancels. Returns their number.
   unsigned reap(ring_completion* into, unsigned most) noexcept;
 
  private:
