@@ -1,4 +1,4 @@
-// Cancels a task from any thread, beside the one handle that joins it.
+// Cancels a task from any thread, beside the only handle that joins it.
 #pragma once
 
 #include <utility>
@@ -16,12 +16,15 @@ namespace rota {
 ///   std::thread watchdog([stop] { if (too_late()) stop.cancel(); });
 ///   auto end = work.join();
 ///
-/// Threads       Any, several at a time. Only assignment, a move and destruction need the handle for themselves, as those of any object.
-/// Ownership     Copyable. Keeps the memory of the task, not its frames, and not the right to its outcome: an outcome that was not
-///               taken is destroyed with the join_handle, or at the end of a detached task. Remains usable after the join_handle has
-///               joined, is detached or destroyed. Dropping it does not stop the task.
-/// Ordering      If `is_finished` returns true, the task's last line happened before.
-/// Failure       None. An empty handle (default-constructed or moved from) cancels nothing, is not finished, and has the id 0.
+/// Threads       Any thread, several at a time. Only assignment, a move and destruction need exclusive access
+///               to the handle, as for any object.
+/// Ownership     Copyable. Keeps the memory of the task, not its frames, and not its outcome: an outcome that
+///               was not taken is destroyed with the join_handle, or at the end of a detached task. The
+///               abort_handle stays usable after the join_handle has joined, is detached or destroyed.
+///               Dropping it does not stop the task.
+/// Ordering      If `is_finished` returns true, the task's last line happens before that return.
+/// Failure       None. An empty handle (default-constructed or moved from) cancels nothing, is not finished,
+///               and has the id 0.
 /// Cost          A copy is one relaxed read-modify-write of the task's word; its end is one more.
 /// Example       examples/join_set.cpp
 class abort_handle {
@@ -46,11 +49,12 @@ class abort_handle {
     return made;
   }
 
-  /// Asks the task to stop; without a reason, or with `none`, for `user`. Returns false if it had ended, or the handle is empty.
+  /// Requests cancellation of the task. Without a reason, or with `none`, the reason is `user`. Returns false
+  /// if the task had ended, or if the handle is empty.
   bool cancel(cancel_reason reason = cancel_reason::user) const noexcept {
     return task_ != nullptr && core::cancel_task(*task_, reason);
   }
-  /// Returns true if the task has ended, by itself or cancelled.
+  /// Returns true if the task has ended, normally or cancelled.
   [[nodiscard]] bool is_finished() const noexcept { return task_ != nullptr && core::is_complete(*task_); }
   [[nodiscard]] task_id id() const noexcept { return {task_ == nullptr ? 0 : core::id_of(*task_)}; }
   /// Returns false for an empty handle.

@@ -1,4 +1,4 @@
-// async_generator<T>: a coroutine that gives one value after the other, and may wait between them.
+// async_generator<T>: a coroutine that yields one value after the other, and may wait between them.
 #pragma once
 
 #include <type_traits>
@@ -8,8 +8,8 @@
 
 namespace rota {
 
-/// A coroutine that may co_await what a task may, and gives values by co_yield. It runs as a part of whatever task asks for the next one,
-/// and only while it is asked.
+/// A coroutine that may co_await what a task may, and yields values by co_yield. It runs as a part of the
+/// task that calls next(), and only during that call.
 ///
 ///   rota::async_generator<row> rows(query q) {
 ///     auto connection = co_await connect();
@@ -27,18 +27,24 @@ namespace rota {
 ///     use(*each);
 ///   }
 ///
-/// Threads       One task at a time asks for the next one; it may be another one each time, of any runtime.
-/// Ownership     Owns the coroutine's frame, with its parameters and locals: what a task's parameters must live for, a generator's must live for
-///               until it is destroyed. Destroyed in the middle, or with the task that uses it, its locals are destroyed where it stands; no
-///               catch block sees that. `co_yield x` of an rvalue gives x itself, moved into the optional; of an lvalue a copy. An
-///               async_generator<T&> gives a T*, null at the end: what it points to lives until the next next().
-/// Ordering      What the consumer did before next() happens before the body goes on, and the body up to its co_yield before next() returns.
-/// Failure       What the body throws comes out of next(), and the generator is at its end then. Its parameters are destroyed
-///               while the exception unwinds: a destructor of theirs that throws ends the program. The consumer's cancellation reaches the body
-///               where it waits: it is unwound first. A next() that is given up by a timeout around it has unwound the body: nothing comes
-///               afterwards. To ask for the next one while another next() is under way, a shield that is held across a co_yield, and a
-///               task_local whose value from the body is in force there, end the program with a sentence.
-/// Cost          One allocation, recycled per thread; none for each value. next(): two transfers, no atomic operation.
+/// Threads       One task at a time calls next(). It may be a different task each time, of any runtime.
+/// Ownership     Owns the coroutine's frame, with its parameters and locals. What a parameter refers to must
+///               live until the generator is destroyed. If the generator is destroyed in the middle, or with
+///               the task that uses it, its locals are destroyed at its suspension point; no catch block sees
+///               that. `co_yield x` of an rvalue yields x itself, moved into the optional; of an lvalue a
+///               copy. An async_generator<T&> yields a T*, null at the end: the object lives until the next
+///               call of next().
+/// Ordering      What the consumer did before next() happens before the body goes on. The body up to its
+///               co_yield happens before next() returns.
+/// Failure       An exception of the body is rethrown by next(), and the generator has then ended. Its
+///               parameters are destroyed while the exception unwinds: if their destructor throws, the
+///               program ends. The consumer's cancellation reaches the body where it waits: the body is
+///               unwound first. If a timeout around next() gives it up, the body has been unwound, and no
+///               value comes afterwards. Three errors end the program with a message: a call of next() while
+///               another one is under way, a shield that is held across a co_yield, and a task_local value
+///               that the body has set and that is in force at a co_yield.
+/// Cost          One allocation, recycled per thread; none for each value. next(): two transfers, no atomic
+///               operation.
 /// Example       examples/async_generator.cpp
 template <class T>
 class [[nodiscard]] ROTA_DETAIL_CHECKED async_generator : public core::task_base {
@@ -50,7 +56,8 @@ class [[nodiscard]] ROTA_DETAIL_CHECKED async_generator : public core::task_base
   async_generator& operator=(async_generator&&) noexcept = default;
   ~async_generator() = default;
 
-  /// co_await it: a std::optional<T>, or a T* of an async_generator<T&>; nothing: it has ended, or was moved from.
+  /// co_await the result. Yields a std::optional<T>, or a T* for an async_generator<T&>. It is empty if the
+  /// generator has ended, or was moved from.
   core::next_of<T> next() noexcept { return core::next_of<T>(frame_); }
 
  private:

@@ -1,4 +1,4 @@
-// rota's own reasons for failure. What the operating system says stays what it is: std::generic_category.
+// rota's own reasons for failure. Errors of the operating system keep their category: std::generic_category.
 #pragma once
 
 #include <source_location>
@@ -19,14 +19,14 @@ enum class errc : int {
   shield_overflow,  // more than 255 shields
   no_runtime,       // called outside of a task of a runtime
   shut_down,        // the runtime takes no more work
-  forked,           // called in a forked child: what it calls belongs to its parent
+  forked,           // called in a forked child on an object that belongs to the parent process
   unsupported,      // not available in this build or on this kernel
   queue_full,       // a limit on waiting work was reached
-  cycle,            // work that waits for itself
-  closed,           // the other side has gone
-  end_of_stream,    // it ended before it was complete
+  cycle,            // a job that would wait for itself
+  closed,           // the other side is gone
+  end_of_stream,    // the input ended before it was complete
   too_long,         // longer than its limit
-  too_many_works,   // a thread_pool has as many works at once as it can: 2^24 - 64
+  too_many_works,   // a thread_pool has its maximum of jobs at once: 2^24 - 64
 };
 
 [[nodiscard]] ROTA_API const std::error_category& error_category() noexcept;
@@ -34,7 +34,7 @@ enum class errc : int {
   return {static_cast<int>(e), error_category()};
 }
 
-/// What rota throws where throwing is right. `code()` is one of errc.
+/// The exception that rota throws. `code()` is one of errc.
 class ROTA_API error : public std::system_error {
  public:
   explicit error(errc e);
@@ -43,15 +43,16 @@ class ROTA_API error : public std::system_error {
   error& operator=(const error&) = default;
   ~error() override;
 
-  /// The co_await of the program that has thrown it. If a plain call has thrown it: the last co_await before that in the same task. line()
-  /// is 0 if no task of a runtime ran there, or it had not awaited anything.
+  /// Returns the co_await of the program that threw it. If a plain call threw it: the last co_await before
+  /// that in the same task. line() is 0 if no task of a runtime ran there, or if the task had not awaited
+  /// anything.
   [[nodiscard]] std::source_location where() const noexcept { return where_; }
 
  private:
   std::source_location where_;
 };
 
-/// Thrown to whoever awaits a task that was cancelled. Never thrown inside of the cancelled task itself.
+/// Thrown to the awaiter of a task that was cancelled. Never thrown inside of the cancelled task itself.
 class ROTA_API cancelled_error : public error {
  public:
   explicit cancelled_error(cancel_reason reason) : error(errc::cancelled), reason_(reason) {}
@@ -65,7 +66,7 @@ class ROTA_API cancelled_error : public error {
   cancel_reason reason_;
 };
 
-/// Thrown by `shield` at the 256th nesting; nothing has changed.
+/// Thrown by `shield` at the 256th nesting; nothing was changed.
 class ROTA_API shield_overflow : public error {
  public:
   shield_overflow() : error(errc::shield_overflow) {}

@@ -13,13 +13,13 @@
 
 namespace rota {
 
-/// Names a task, for reports. Never used twice within a process.
+/// Names a task, for reports. Unique within a process.
 struct task_id {
   std::uint64_t value = 0;
   friend bool operator==(task_id, task_id) = default;
 };
 
-/// join(rota::help): run other tasks while waiting.
+/// Tag of join(rota::help): the thread runs other tasks while it waits.
 struct help_t {
   explicit help_t() = default;
 };
@@ -29,13 +29,14 @@ namespace core {
 
 struct header;
 
-/// Whether the awaited task outlives a cancelled awaiter.
+/// Says whether the awaited task outlives a cancelled awaiter.
 enum class join_kind : unsigned char { structured, detached };
 
-/// Waits for a task. Cancelled, it cancels that task and waits for its end; `detached`: it just leaves.
+/// Waits for a task. If the wait is cancelled, it cancels that task and waits for its end. A `detached` wait
+/// only stops waiting.
 class ROTA_API join_leaf : public leaf {
  public:
-  /// As a case of a select: who loses stops waiting, and the awaited task goes on, whatever its kind.
+  /// A case of a select that loses stops waiting, and the awaited task goes on. This holds for both kinds.
   static constexpr bool may_lose = true;
 
   [[nodiscard]] bool is_ready() noexcept override;
@@ -72,7 +73,7 @@ ROTA_API void release_task(header& task) noexcept;
 [[nodiscard]] ROTA_API std::uint64_t id_of(const header& task) noexcept;
 ROTA_API bool cancel_task(header& task, cancel_reason reason) noexcept;
 [[nodiscard]] ROTA_API std::chrono::steady_clock::time_point clock_now() noexcept;
-/// Blocks the thread. False: the deadline passed first.
+/// Blocks the thread until the task has ended. Returns false if the deadline passed first.
 ROTA_API bool wait_blocking(header* task, std::chrono::steady_clock::time_point deadline);
 ROTA_API void wait_helping(header* task);
 
@@ -90,17 +91,19 @@ outcome<T> take_outcome(header& task) noexcept(std::is_nothrow_move_constructibl
 
 class abort_handle;
 
-/// The one handle of a spawned task: awaits it, cancels it, or lets it go.
+/// The only handle of a spawned task: awaits it, cancels it, or detaches it.
 ///
-/// Threads       One thread at a time, `cancel` included: once the thread that waits has the outcome, the task may be gone.
-///               To cancel from another thread: `abort_handle`.
-/// Ownership     Keeps the task's memory. Dropping the handle detaches the task; it does not stop it.
+/// Threads       One thread at a time, `cancel` included: when the waiting thread has the outcome, the task
+///               may be destroyed already. To cancel from another thread: `abort_handle`.
+/// Ownership     Keeps the task's memory alive. Dropping the handle detaches the task; it does not stop it.
 /// Ordering      The task's last line happens before whatever follows the join.
-/// Failure       Awaiting rethrows what the task threw; `cancelled_error` if it was cancelled; `errc::already_joined` for
-///               an empty handle; `errc::would_deadlock` for a task that awaits itself, or that runs in place of a co_await of the
-///               task that it awaits. Tasks that await each other otherwise wait for ever: dump() names them. A cancelled awaiter
-///               cancels the awaited task and unwinds when that has ended.
-/// Cost          If the task has not started and would run here, awaiting it runs it at once: no queue, no sleep.
+/// Failure       Awaiting rethrows the task's exception. It throws `cancelled_error` if the task was
+///               cancelled, `errc::already_joined` for an empty handle, and `errc::would_deadlock` for a task
+///               that awaits itself, or that runs in place of a co_await of the task that it awaits. Other
+///               tasks that await each other deadlock: dump() names them. A cancelled awaiter cancels the
+///               awaited task, and unwinds when that task has ended.
+/// Cost          If the task has not started and would run on this worker, awaiting it runs it at once,
+///               without a queue or a sleep.
 /// Example       examples/spawn.cpp
 template <class T>
 class join_handle {
@@ -130,7 +133,8 @@ class join_handle {
     outcome<T> await_resume() { return take(target()); }
   };
 
-  /// The value, or what the task threw, or `cancelled_error`. `errc::forked` in a child of the process that made the runtime, as join().
+  /// Yields the value, or throws the task's exception or `cancelled_error`. Throws `errc::forked` in a child
+  /// of the process that made the runtime, as join() does.
   value_awaiter operator co_await() & noexcept { return value_awaiter(task_, core::join_kind::structured); }
   template <class Self = join_handle>
   value_awaiter operator co_await() && noexcept {
@@ -138,32 +142,33 @@ class join_handle {
                   "g++ 12 destroys a temporary handle twice: name the handle first, then co_await it");
     return value_awaiter(task_, core::join_kind::structured);
   }
-  /// The outcome; throws only `errc::already_joined`, `errc::would_deadlock` and `errc::forked`.
+  /// Yields the outcome. Throws only `errc::already_joined`, `errc::would_deadlock` and `errc::forked`.
   outcome_awaiter result() noexcept { return outcome_awaiter(task_); }
-  /// As co_await, but a cancelled awaiter leaves the task running.
+  /// Waits as co_await does, but a cancelled awaiter leaves the task running.
   value_awaiter detached_wait() noexcept { return value_awaiter(task_, core::join_kind::detached); }
 
-  /// Blocks this thread until the task has ended. On a worker it runs the task itself if it has not started, and
-  /// otherwise lends its role to a spare thread meanwhile. Throws `errc::forked` in a child of the process that made the runtime, unless the
-  /// task had ended before the fork; so does wait_for().
+  /// Blocks this thread until the task has ended. A worker runs the task itself if the task has not started.
+  /// Otherwise the worker lends its role to a spare thread during the wait. Throws `errc::forked` in a child
+  /// of the process that made the runtime, unless the task had ended before the fork; so does wait_for().
   T join() {
     core::wait_blocking(task_, std::chrono::steady_clock::time_point::max());
     return take(task_).value();
   }
-  /// Runs other tasks until this one has ended. Beware: they run on top of the caller's stack and under the caller's
-  /// locks. At most 16 deep; deeper it blocks.
+  /// Runs other tasks until this one has ended. Beware: these tasks run on top of the caller's stack and
+  /// under the caller's locks. Such calls nest at most 16 deep; a deeper call blocks.
   ///
-  /// Threads       On a worker: tasks of that worker, of the injector, and of other workers. On a thread that plays no
-  ///               worker's role: tasks of the injector of this task's runtime, so it ends even if no worker is free. Those are
-  ///               tasks from outside and those that woke outside; what lies in the ring of a worker is left to the workers. While
-  ///               there are none the thread sleeps; a task that comes, or the end of this one, wakes it. On a thread
-  ///               of a pool: none; the pool starts another thread meanwhile.
+  /// Threads       On a worker: tasks of that worker, of the injector, and of other workers. On a thread that
+  ///               plays no worker's role: tasks of the injector of this task's runtime, so the wait ends
+  ///               even if no worker is free. The injector holds tasks spawned from outside and tasks woken
+  ///               from outside; tasks in the ring of a worker are left to the workers. While the injector is
+  ///               empty the thread sleeps. A task that arrives there, or the end of this task, wakes it. On
+  ///               a thread of a pool: none; the pool starts another thread meanwhile.
   /// Failure       As join(); `errc::forked` in a child of the process that made the runtime.
   T join(help_t) {
     core::wait_helping(task_);
     return take(task_).value();
   }
-  /// Blocks for at most `limit`. Empty: not ended yet, and the handle stays as it was.
+  /// Blocks for at most `limit`. Returns nothing if the task has not ended by then; the handle is unchanged.
   template <core::span_of_time Span>
   [[nodiscard]] std::optional<outcome<T>> wait_for(Span limit) {
     if (!core::wait_blocking(task_, detail::saturating_deadline(core::clock_now(), limit))) {
@@ -172,20 +177,22 @@ class join_handle {
     return take(task_);
   }
 
-  /// Asks the task to stop; without a reason, or with `none`, for `user`. False if it had ended, or the handle is empty.
+  /// Requests cancellation of the task. Without a reason, or with `none`, the reason is `user`. Returns false
+  /// if the task had ended, or if the handle is empty.
   bool cancel(cancel_reason reason = cancel_reason::user) noexcept {
     return task_ != nullptr && core::cancel_task(*task_, reason);
   }
-  /// Cancels the task from any thread while this one joins it. Empty for an empty handle. Needs <rota/abort_handle.hpp>.
+  /// Returns a handle that cancels the task from any thread while this one joins it. Empty for an empty
+  /// handle. Needs <rota/abort_handle.hpp>.
   [[nodiscard]] rota::abort_handle abort_handle() const noexcept;
-  /// Lets the task go on alone. An exception of its own then goes to `runtime_options::on_unhandled`.
+  /// Gives up the handle; the task goes on. Its exception then goes to `runtime_options::on_unhandled`.
   void detach() noexcept {
     if (task_ != nullptr) core::drop(std::exchange(task_, nullptr));
   }
   [[nodiscard]] bool is_done() const noexcept { return task_ != nullptr && core::is_complete(*task_); }
   [[nodiscard]] task_id id() const noexcept { return {task_ == nullptr ? 0 : core::id_of(*task_)}; }
-  /// Returns false for an empty handle: default-constructed, moved from, joined or detached. There is no conversion to bool: a condition
-  /// that forgets the co_await does not compile.
+  /// Returns false for an empty handle: default-constructed, moved from, joined or detached. There is no
+  /// conversion to bool: a condition that forgets the co_await does not compile.
   [[nodiscard]] bool valid() const noexcept { return task_ != nullptr; }
 
  private:

@@ -24,7 +24,7 @@ namespace detail {
 
 struct unit {};
 
-/// What an outcome stores for T: references as pointers, void as nothing.
+/// What an outcome stores for T: a pointer for a reference, `unit` for void.
 template <class T>
 using stored_t = std::conditional_t<std::is_void_v<T>,
                                     unit,
@@ -34,9 +34,9 @@ using stored_t = std::conditional_t<std::is_void_v<T>,
 
 }  // namespace detail
 
-/// The end of a task. Plain data: copying it copies the value.
+/// How a task ended. Plain data: copying it copies the value.
 ///
-/// Ownership     Owns the value or the exception. Threads as any value.
+/// Ownership     Owns the value or the exception. Threads: as any value.
 /// Failure       `value()` rethrows the exception, or throws `cancelled_error`. Nothing else throws.
 /// Cost          sizeof(T) and one word.
 /// Example       examples/outcome.cpp
@@ -47,7 +47,7 @@ class [[nodiscard]] outcome {
  public:
   using value_type = T;
 
-  /// No end yet: what a task's result is before it ends. `has_value()` is false, `reason()` is none.
+  /// Makes an empty outcome: the result of a task before it ends. `has_value()` is false, `reason()` is none.
   outcome() noexcept : kind_(kind::empty) {}
   outcome(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) : kind_(kind::empty) {
     take(std::move(other));
@@ -86,16 +86,17 @@ class [[nodiscard]] outcome {
   [[nodiscard]] bool is_cancelled() const noexcept { return kind_ == kind::cancelled; }
   [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
 
-  /// Why it was cancelled; `none` if it was not.
+  /// Returns why the task was cancelled; `none` if it was not.
   [[nodiscard]] cancel_reason reason() const noexcept {
     return is_cancelled() ? reason_ : cancel_reason::none;
   }
-  /// What it threw; null if it did not.
+  /// Returns the exception that the task threw; null if it threw none.
   [[nodiscard]] std::exception_ptr exception() const noexcept {
     return has_exception() ? exception_ : nullptr;
   }
 
-  /// The value; rethrows, or throws `cancelled_error`. Of an rvalue: moved out.
+  /// Returns the value. Rethrows the task's exception, or throws `cancelled_error`. On an rvalue: moves the
+  /// value out.
   decltype(auto) value() & {
     demand_value();
     if constexpr (std::is_reference_v<T>) {
@@ -143,7 +144,7 @@ class [[nodiscard]] outcome {
   friend core::known_outcome;
   enum class kind : unsigned char { empty, value, exception, cancelled };
 
-  /// Of an empty one.
+  /// Constructs the value. Requires an empty outcome.
   template <class... Args>
   void construct(Args&&... args) {
     if constexpr (std::is_reference_v<T>) {
@@ -191,7 +192,7 @@ class [[nodiscard]] outcome {
 
 namespace core {
 
-/// For who has asked before: of one that has a value.
+/// Access to an outcome without a check. Requires that the caller has checked that it has a value.
 struct known_outcome {
   template <class T>
   [[nodiscard, gnu::always_inline]] static T take(outcome<T>& from) {
@@ -201,7 +202,7 @@ struct known_outcome {
       return std::move(from.value_);
     }
   }
-  /// It is no outcome any more.
+  /// Destroys the value in place. `which` is no longer an outcome afterwards.
   template <class T>
   [[gnu::always_inline]] static void destroy(outcome<T>& which) noexcept {
     using stored = typename outcome<T>::stored;

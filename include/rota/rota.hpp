@@ -1,4 +1,5 @@
-// The headers of this folder but graceful_shutdown.hpp, process.hpp and stop_token.hpp, and none of its subfolders.
+// Includes the headers of this folder except graceful_shutdown.hpp, process.hpp and stop_token.hpp, and none
+// of its subfolders.
 #pragma once
 
 #include <rota/async_generator.hpp>

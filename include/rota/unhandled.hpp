@@ -1,4 +1,4 @@
-// Exceptions that no caller can see any more: what is known of one, and what happens to it.
+// Exceptions that no caller can see any more: what is known about one, and what happens to it.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace rota {
 
-/// What threw an exception that no caller can see any more. docs/failures.md has the whole table.
+/// The source of an exception that no caller can see any more. docs/failures.md has the whole table.
 enum class unhandled_from : unsigned char {
-  task,          // a detached task, or one whose handle was dropped
-  pool_job,      // a job of a pool that failed, and whose result is destroyed unfetched
-  pool_handler,  // a function of the user's that a pool calls: a callback, a hook, a handler of an observer
+  task,          // a detached task, or a task of which the handle was dropped
+  pool_job,      // a job of a pool that failed, if its result is destroyed unfetched
+  pool_handler,  // a user function that a pool calls: a callback, a hook, a handler of an observer
   mailbox,       // the handler of a mailbox, or of an actor
 };
 
@@ -26,31 +26,33 @@ enum class unhandled_from : unsigned char {
   return "unknown";
 }
 
-/// An exception that no caller can see any more. Good until the function that was given it returns.
+/// An exception that no caller can see any more. Valid until the function that receives it returns.
 struct unhandled_exception {
-  task_id id;             // of a task; else 0
-  std::string_view name;  // of the task or the job; of a pool's handler which one; else empty
+  task_id id;             // of a task; otherwise 0
+  std::string_view name;  // of the task or the job; for a pool handler, which one; otherwise empty
   const char* what;       // what(), or "unknown exception"
-  const char*
-      file;  // the co_await of the program where the task suspended last; null if it never did, and for all others
+  // the co_await of the program where the task suspended last; null if it never suspended, and for all
+  // other sources
+  const char* file;
   unsigned line;
   unhandled_from from = unhandled_from::task;
-  std::uint64_t number = 0;  // of the job, also of the one that a handler was called for; of the mailbox
+  std::uint64_t number = 0;  // of the job, also of the job for which a handler was called; of the mailbox
 };
 
-/// What happens to an exception that no caller can see any more. It is reported on standard error, or given to a function;
-/// `terminate` then ends the program.
+/// What happens to an exception that no caller can see any more. It is reported on standard error, or passed
+/// to a function. `terminate` then ends the program.
 ///
-/// Threads       The function is called on the thread that finds the exception: where its last owner is destroyed, or where it was thrown.
+/// Threads       The function is called on the thread that finds the exception: the thread that destroys its
+///               last owner, or that threw it.
 /// Failure       The function is noexcept.
-/// Cost          None for what succeeds.
+/// Cost          None without a failure.
 class unhandled_policy {
  public:
   using function = void (*)(const unhandled_exception&) noexcept;
 
   static const unhandled_policy terminate;
   static const unhandled_policy report;
-  /// `f` is called once for each, on the thread that finds it.
+  /// Calls `f` once for each exception, on the thread that finds it.
   [[nodiscard]] static constexpr unhandled_policy callback(function f) noexcept { return {f, false}; }
 
   [[nodiscard]] constexpr function call() const noexcept { return call_; }

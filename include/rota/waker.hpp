@@ -1,4 +1,4 @@
-// How a leaf tells its task that it may go on.
+// Wakers: how a leaf tells its task that the task may go on.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace rota {
 
-/// What a waker does with its pointer. All four are called from any thread and must not throw.
+/// The operations of a waker on its pointer. Any thread may call them; they must not throw.
 struct waker_vtable {
-  void (*wake)(void* data) noexcept;         // wakes, and gives the reference up
-  void (*wake_by_ref)(void* data) noexcept;  // wakes, and keeps it
-  void* (*clone)(void* data) noexcept;       // one more reference; the pointer for the new waker
-  void (*drop)(void* data) noexcept;         // gives the reference up
+  void (*wake)(void* data) noexcept;         // wakes, and gives up the reference
+  void (*wake_by_ref)(void* data) noexcept;  // wakes, and keeps the reference
+  void* (*clone)(void* data) noexcept;       // adds a reference; returns the pointer for the new waker
+  void (*drop)(void* data) noexcept;         // gives up the reference
 };
 
 /// A reference to something that can be woken: a task, a thread, a callback. Two words.
 ///
 /// Threads       Any thread may wake, clone and drop; one waker object is used by one thread at a time.
 /// Ownership     Owns one reference: a task stays in memory, finished or not, while a waker for it lives.
-/// Ordering      What the caller did before `wake`, redundant or not, happens before the task's next look at its leaf.
+/// Ordering      What the caller did before `wake`, redundant or not, happens before the task next checks its
+///               leaf.
 /// Failure       Never. Waking a task that has ended does nothing.
-/// Cost          wake: one atomic read-modify-write, and one push if the task was idle. clone, drop: one each.
+/// Cost          wake: one atomic read-modify-write, and one push if the task was idle. clone, drop: one
+///               each.
 /// Example       examples/custom_leaf.cpp
 class waker {
  public:
@@ -46,7 +48,7 @@ class waker {
     vtable_->drop(data_);
   }
 
-  /// False for a default-constructed or moved-from waker; waking that does nothing.
+  /// Returns false for a default-constructed or moved-from waker; waking such a waker does nothing.
   [[nodiscard]] explicit operator bool() const noexcept { return vtable_ != nullptr; }
 
   /// Wakes and becomes empty.
@@ -65,7 +67,7 @@ class waker {
   [[nodiscard]] waker clone() const noexcept {
     return vtable_ == nullptr ? waker() : waker(vtable_->clone(data_), vtable_);
   }
-  /// True if waking either wakes the same thing.
+  /// Returns true if waking either wakes the same thing.
   [[nodiscard]] bool will_wake(const waker& other) const noexcept {
     return vtable_ == other.vtable_ && (vtable_ == nullptr || data_ == other.data_);
   }
@@ -75,7 +77,7 @@ class waker {
   const waker_vtable* vtable_ = nullptr;
 };
 
-/// A waker that does nothing.
+/// Returns a waker that does nothing.
 [[nodiscard]] ROTA_API waker noop_waker() noexcept;
 
 namespace detail {
@@ -94,13 +96,13 @@ struct callback_box {
     drop(data);
   }
   static void* clone(void* data) noexcept {
-    // relaxed. The caller owns a reference already, so the count cannot fall to zero meanwhile.
+    // relaxed: the caller owns a reference already, so the count cannot fall to zero meanwhile.
     of(data)->references.fetch_add(1, base::order::relaxed);
     return data;
   }
   static void drop(void* data) noexcept {
-    // acq_rel. release: my last use of the callback happens before its end.
-    //          acquire: if I end it, every other owner's last use has happened.
+    // acq_rel: release: this owner's last use of the callback happens before its destruction. acquire: the
+    // thread that destroys it sees the last use of every other owner.
     if (of(data)->references.fetch_sub(1, base::order::acq_rel) == 1) delete of(data);
   }
   static constexpr waker_vtable vtable{wake, wake_by_ref, clone, drop};
@@ -108,8 +110,8 @@ struct callback_box {
 
 }  // namespace detail
 
-/// A waker that calls `f`: on the waking thread, any number of times, possibly from several threads at once.
-/// `f` must not throw. Allocates once; throws `std::bad_alloc`.
+/// Returns a waker that calls `f` on the waking thread, any number of times, possibly from several threads at
+/// once. `f` must not throw. Allocates once; throws `std::bad_alloc`.
 template <class F>
   requires std::is_nothrow_invocable_v<F&>
 [[nodiscard]] waker callback_waker(F f) {

@@ -38,7 +38,7 @@ void describe(std::string& text, const header& task) {
   if (const char* const name = task.label.name()) text += std::string(" '") + name + "'";
   text += ": ";
   text += state_of(word);
-  // relaxed. A report.
+  // relaxed: only for a report.
   const char* const waits_for = task.waits_for.load(base::order::relaxed);
   if (word.is(lifecycle::idle) && waits_for != nullptr) text += std::string(" for ") + waits_for;
   if (const std::string where = to_string(spawn_site_of(task)); !where.empty())

@@ -1,4 +1,4 @@
-// A task in a line of a report.
+// Describes a task in a line of a report.
 #pragma once
 
 #include "task/header.hpp"
@@ -7,13 +7,14 @@
 
 namespace rota::core {
 
-/// file:line; empty if there is no line.
+/// Returns file:line; empty if there is no line.
 [[nodiscard]] std::string to_string(const std::source_location& where);
-/// file:line of its innermost co_await; empty if it never suspended.
+/// Returns file:line of its innermost co_await; empty if it never suspended.
 [[nodiscard]] std::string place_of(const header& task);
-/// A task that has not suspended: id, state, spawn site; with the line's end.
+/// Appends a line about a task that has not suspended: id, state, spawn site.
 void describe(std::string& text, const birth::seen& task);
-/// Id, name, state, what it waits for, where it was spawned, where it awaits, its parent; with the line's end. Where the task cannot end meanwhile.
+/// Appends a line about a task: id, name, state, what it waits for, where it was spawned, where it awaits,
+/// its parent. The task must not be able to end meanwhile.
 void describe(std::string& text, const header& task);
 
 }  // namespace rota::core

@@ -5,7 +5,7 @@
 
 namespace rota::core {
 
-/// Throws what the child threw, or `cancelled_error`; returns if it was neither.
+/// Throws the child's exception, or `cancelled_error`. Returns if the child ended with a value.
 void rethrow(ending how);
 
 }  // namespace rota::core

@@ -53,7 +53,7 @@ const scheduler_ops entered::ops_table{
                  void* name) noexcept { services_of(self).ops->rename(services_of(self), task, name); },
     .ended =
         [](scheduler& self, header& task, bool was_cancelled) noexcept {
-          // Who drops the last reference after the end finds a scheduler that outlives this thread's stay here.
+          // A thread that drops the last reference after the end finds a scheduler that outlives this call.
           scheduler& services = services_of(self);
           task.owner = &services;
           services.ops->ended(services, task, was_cancelled);
@@ -99,15 +99,15 @@ void entered::schedule(header& task) noexcept {
   entered& self = entered_of(task);
   auto& awake = self.awake_;
   self.services_->ops->outside(*self.services_, +1);
-  // acq_rel. Same word as sleep_until_entry(): the wake's effects are seen by the run that follows.
+  // acq_rel: same word as in sleep_until_entry(): the run that follows sees the wake's effects.
   if (awake.exchange(has_entry, base::order::acq_rel) == asleep) base::futex_wake(&awake, 1);
 }
 
-/// Called by the thread itself: it is awake.
+/// Called by the thread itself, which is awake.
 void entered::reschedule(header& task) noexcept {
   entered& self = entered_of(task);
   self.services_->ops->outside(*self.services_, +1);
-  // relaxed. Its own thread reads it next; no other thread writes it before the task has run again.
+  // relaxed: this thread reads it next; no other thread writes it before the task has run again.
   self.awake_.store(has_entry, base::order::relaxed);
 }
 
@@ -124,28 +124,30 @@ void entered::run_to_end(header& task) noexcept {
   }
 }
 
-/// The look at the word before the sleep is no part of the poll before it, nor of the one after it.
+/// Sleeps until there is an entry, and takes it. The time spent here belongs neither to the poll before it
+/// nor to the one after it.
 void entered::sleep_until_entry(const outside_run& here) noexcept {
   base::patience& mine = base::this_thread_locals().waits;
   here.begin_next();
   mine.watch(awake_, nothing);
   std::uint32_t seen = nothing;
-  // relaxed. A look that saves a compare-exchange: only this thread takes an entry out, and acquires it below.
+  // relaxed: a hint that saves a compare-exchange. Only this thread takes an entry out, and acquires it
+  // below.
   const bool must_wait = awake_.load(base::order::relaxed) != has_entry;
-  // acq_rel. Same word as schedule(). failure: acquire. There is an entry: what its waker did is seen.
+  // acq_rel: same word as in schedule(). failure: acquire: there is an entry, and what its waker did is seen.
   if (must_wait && awake_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
     here.rest();
     mine.falls_asleep();
     do {
       static_cast<void>(base::futex_wait(awake_, asleep, base::never));
-      // acquire. Pairs with the exchange in schedule().
+      // acquire: pairs with the exchange in schedule().
     } while (awake_.load(base::order::acquire) == asleep);
     mine.wakes_up();
     here.resume();
   } else {
     here.begin_next();
   }
-  // acq_rel. Same word as schedule(). acquire: what the waker did is seen by this run.
+  // acq_rel: same word as in schedule(). acquire: this run sees what the waker did.
   awake_.exchange(nothing, base::order::acq_rel);
 }
 
@@ -153,7 +155,7 @@ void demand_outside_of_tasks() {
   if (current_task() != nullptr) throw error(errc::nested_block_on);
 }
 
-// A closure keeps its thread, and nobody else's: its task is left as it is in block_in_place.
+// A closure blocks only its own thread: its task is left as in block_in_place.
 place_to_enter::place_to_enter() {
   const header* const me = current_task();
   if (me != nullptr && is_closure(*me)) section_.emplace();
@@ -174,7 +176,8 @@ header& enter(promise_base& root,
   entered here(around);
   header& task = make_header(root, here, type, entered_word, current_task());
   note_birth(task, site);
-  // Reports find it although it may never suspend: what runs on a thread of the program's is its own affair, and pays for that once.
+  // Enrolled at once, so that reports find it although it may never suspend. It runs on a thread of the
+  // program, and pays for this once.
   enroll_once(task);
   here.run_to_end(task);
   return task;

@@ -8,25 +8,29 @@
 namespace rota::core {
 
 // PROTOCOL: the thread inside block_on
-//   value       means                                         set by
-//   nothing     the thread runs, or looks                     the thread
-//   has_entry   the task is to be run                         schedule(), reschedule()
-//   asleep      the thread sleeps on the word, or is about to  the thread, if there was nothing
 //
-//   schedule() exchanges it to `has_entry` after the task's word has become `scheduled`, wakes the address if it was `asleep`, and
-//   touches nothing more: the thread may have run the task, returned, and taken this object with it.
-//   The thread exchanges it back to `nothing` and pops the entry. There is at most one entry, since the word says `queued` once.
-//   One word, read-modify-writes on both sides: of {entry published, thread asleep} at least one side sees the other.
+//   value       means                                          set by
+//   nothing     the thread runs, or checks the word            the thread
+//   has_entry   the task is to be run                          schedule(), reschedule()
+//   asleep      the thread sleeps on the word, or is about to  the thread, if the word was `nothing`
+//
+//   schedule() exchanges the word to `has_entry` after the task's word has become `scheduled`. It wakes the
+//   address if the old value was `asleep`, and touches nothing more: the thread may have run the task,
+//   returned, and destroyed this object. The thread exchanges the word back to `nothing` and pops the entry.
+//   There is at most one entry, since the task's word says `queued` once.
+//
+//   One word, with read-modify-writes on both sides: of {entry published, thread asleep} at least one side
+//   sees the other's, so there is no lost wakeup.
 
-/// The scheduler of exactly one task, which lives on the stack of the thread that runs it. What it does not do itself it
-/// passes on to `services`, the scheduler of the runtime around it.
+/// The scheduler of exactly one task. It lives on the stack of the thread that runs the task. It passes on to
+/// `services`, the scheduler of the runtime around it, what it does not do itself.
 class entered : public scheduler {
  public:
   explicit entered(scheduler& services) noexcept;
   entered(const entered&) = delete;
   entered& operator=(const entered&) = delete;
 
-  /// Runs `task`, whose word is `entered_word`, until it is complete.
+  /// Runs `task` until it is complete. Its word is `entered_word`.
   void run_to_end(header& task) noexcept;
 
  private:
@@ -41,7 +45,8 @@ class entered : public scheduler {
   base::atomic<std::uint32_t> awake_{nothing};
 };
 
-/// What stands behind a task that has no runtime: nobody lists it, an exception that nobody sees ends the program.
+/// Returns the services of a task that has no runtime. It keeps no list of the task, and an unhandled
+/// exception ends the program.
 [[nodiscard]] scheduler& no_services() noexcept;
 
 }  // namespace rota::core

@@ -37,7 +37,8 @@ class category final : public std::error_category {
   }
 };
 
-/// Of the task whose strand runs here, which may be a child in its place: that has awaited nothing yet.
+/// Returns the site of the task that runs here. A child in place has awaited nothing yet: then this is the
+/// site of the task around it.
 std::source_location site_here() noexcept {
   const core::header* const me = core::task_around();
   return me == nullptr ? std::source_location() : core::site_of(*me);
@@ -53,7 +54,7 @@ const std::error_category& error_category() noexcept {
   return instance;
 }
 
-// Out of line, so that each class has its type information in the library alone.
+// Out of line, so that the type information of each class is only in the library.
 error::~error() = default;
 cancelled_error::~cancelled_error() = default;
 shield_overflow::~shield_overflow() = default;

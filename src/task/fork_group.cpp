@@ -1,4 +1,5 @@
-// A group whose children are tasks, and its end, whatever they are. Children in place: fork_in_place.cpp.
+// A group of which the children are tasks from the start, and the end of every group. Children in place:
+// fork_in_place.cpp.
 #include <rota/detail/fork_group.hpp>
 
 #include "task/ending.hpp"
@@ -15,14 +16,14 @@ void fork_group::refuse(std::size_t count) noexcept {
   ROTA_FATAL("a when_* of more than 4294967294 children", count);
 }
 
-// ---- as tasks from the start ---------------------------------------------------------------------------------------
+// ---- as tasks from the start -----------------------------------------------------------------------------
 
 bool fork_group::start() {
   header& me = header_of(task());
   scheduler& by = scheduler_for_children_of(me);
   frame_ = me.innermost.get();
   note_mixed();
-  // relaxed. The children's own words hand it over.
+  // relaxed: the words of the children publish it.
   remaining_.store(static_cast<std::int32_t>(count_), base::order::relaxed);
   keep_waker();
   for (std::uint32_t i = 0; i < count_; ++i) demand_work(members_[i] != nullptr);
@@ -34,7 +35,7 @@ bool fork_group::start() {
     header& made = make_task_of(child, by, begins ? spawned_word : entered_word, me);
     if (begins && !taken) static_cast<void>(cancel(made, cancel_reason::shutdown));
   }
-  // All are there before the first can end, and ask the others to stop.
+  // All children have headers before the first one can end and ask the others to stop.
   for (std::uint32_t i = 0; i < count_; ++i) {
     header& child = header_at(*members_[i]);
     if (child.word.load().is(lifecycle::running)) {
@@ -46,20 +47,20 @@ bool fork_group::start() {
   return is_ready();
 }
 
-// ---- the end -------------------------------------------------------------------------------------------------------
+// ---- the end ---------------------------------------------------------------------------------------------
 
 bool fork_group::is_ready() noexcept { return cancel_ended() && !waits_for_own_cancellation(); }
 
 bool fork_group::cancel_ended() noexcept {
-  // acquire. Pairs with the release in ended(): what all children did is seen.
+  // acquire: pairs with the release in ended(): everything that the children did is seen.
   return count_ == 0 || done_.load(base::order::acquire);
 }
 
 cancel_progress fork_group::try_cancel(cancel_reason reason) noexcept {
-  // relaxed. decider_ says when it counts.
+  // relaxed: decider_ publishes it.
   reason_.store(reason, base::order::relaxed);
   std::uint32_t nobody = 0;
-  // seq_cst. See make_task_of(). From now on no child decides. failure: relaxed. One has decided.
+  // seq_cst: see make_task_of(). No child decides from now on. failure: relaxed: a child has decided.
   decider_.compare_exchange_strong(nobody, parents, base::order::seq_cst, base::order::relaxed);
   cancel_others(nullptr, reason);
   call_who_is_in_place();
@@ -77,11 +78,11 @@ bool fork_group::decides(const ending& how) const noexcept {
 }
 
 bool fork_group::is_discardable() noexcept {
-  // relaxed, both. Over: done_ has ordered it.
+  // relaxed, both loads: the group has ended, and done_ has ordered them.
   const std::uint32_t failed = failed_.load(base::order::relaxed);
   if (failed == 0) return false;
   if (rule_ != group_rule::settled) {
-    // Only the outcome that the co_await would give counts.
+    // Only the outcome that the co_await would yield counts.
     const std::uint32_t decided = decider_.load(base::order::relaxed);
     return decided != parents &&
            ending_at((decided != 0 ? decided : failed) - 1).cancelled != cancel_reason::none;
@@ -92,16 +93,17 @@ bool fork_group::is_discardable() noexcept {
   return false;
 }
 
-/// Children that are no tasks yet read what was decided when they become tasks.
+/// Calls `visit` for each child that is a task. The other children read what was decided when they become
+/// tasks.
 template <class Visit>
 void fork_group::for_each_task(Visit visit) const noexcept {
   for (std::uint32_t i = 0; i < count_; ++i) {
-    // seq_cst. See make_task_of().
+    // seq_cst: see make_task_of().
     if (header* const task = task_made_of(*members_[i], base::order::seq_cst)) visit(*task);
   }
 }
 
-/// Also to those that have ended.
+/// Announces the cancel to all children that are tasks, also to those that have ended.
 void fork_group::announce_to_tasks() const noexcept { for_each_task(core::announce_cancel); }
 
 void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept {
@@ -111,49 +113,51 @@ void fork_group::cancel_others(const header* but, cancel_reason reason) noexcept
   });
 }
 
-/// Who is in place hears of it when it forks.
+/// Calls the deque: a child in place sees the call when it forks.
 void fork_group::call_who_is_in_place() noexcept {
   if (here_ != nullptr) here_->waiting.call();
 }
 
-/// Of a child that has ended, and is there until remaining_ counts it out.
+/// Reports the end of a child. The child's memory lives until remaining_ has counted it out.
 void fork_group::report(std::uint32_t position, const ending& how) noexcept {
   std::uint32_t nobody = 0;
-  // relaxed, failure: relaxed. Only which was first; remaining_ orders the rest.
+  // relaxed, failure: relaxed: it only says which child was first; remaining_ orders the rest.
   if (how.failed())
     failed_.compare_exchange_strong(nobody, position + 1, base::order::relaxed, base::order::relaxed);
   if (!decides(how)) return;
   nobody = 0;
-  // seq_cst. See make_task_of(). failure: relaxed. Another has decided.
+  // seq_cst: see make_task_of(). failure: relaxed: another child has decided.
   if (decider_.compare_exchange_strong(nobody, position + 1, base::order::seq_cst, base::order::relaxed)) {
-    // relaxed. Its own.
+    // relaxed: written before this thread ran the child.
     const header* const reporter = task_made_of(*members_[position], base::order::relaxed);
     cancel_others(reporter, cancel_reason::sibling_failed);
-    // If it is in place itself, nobody else is.
+    // If the reporter is in place itself, no other child is.
     if (reporter != nullptr) call_who_is_in_place();
   }
 }
 
 void fork_group::ended(header& child, const ending& how, bool /*unseen*/) noexcept {
   if (may_be_first(how)) report(position_of(child), how);
-  // acq_rel. release: what I did happens before the end. acquire: as the last I hand on what all did.
+  // acq_rel: release: what this thread did happens before the end. acquire: the last child passes on what all
+  // the others did.
   if (remaining_.fetch_sub(1, base::order::acq_rel) != 1) return;
   waker last = take_waker();
-  // release. Pairs with the acquire in is_ready().
+  // release: pairs with the acquire in cancel_ended().
   done_.store(true, base::order::release);
   last.wake();
 }
 
-/// The awaiting task gives up its handles: nobody takes what is left in them.
+/// The awaiting task gives up its handles: what is left in them is not taken. Counts a lost exception.
 void fork_group::dropped(header& child, const ending& how) noexcept {
   if (how.thrown == nullptr || (rethrown_ != 0 && members_[rethrown_ - 1]->room() == &child)) return;
   scheduler& by = scheduler_for_children(base_task());
   by.ops->suppressed(by);
 }
 
-/// No: the report of such an end would change nothing. Saves a search among all children for each.
+/// Returns false if the report of such an end would change nothing. This saves a search among all children
+/// for each end.
 bool fork_group::may_be_first(const ending& how) const noexcept {
-  // relaxed, both. A look; report() decides.
+  // relaxed, both loads: a hint; report() decides.
   return (how.failed() && failed_.load(base::order::relaxed) == 0) ||
          (decides(how) && decider_.load(base::order::relaxed) == 0);
 }
@@ -171,14 +175,14 @@ ending fork_group::ending_at(std::uint32_t position) const noexcept {
 }
 
 std::size_t fork_group::decider() const noexcept {
-  // relaxed. Over: done_ has ordered it.
+  // relaxed: the group has ended, and done_ has ordered it.
   return decider_.load(base::order::relaxed) - 1;
 }
 
 void throw_nothing_to_wait_for() { throw std::invalid_argument("when_any: the range is empty"); }
 
 void fork_group::rethrow_failure() {
-  // relaxed, both. Over: done_ has ordered it.
+  // relaxed, both loads: the group has ended, and done_ has ordered them.
   const std::uint32_t decided = decider_.load(base::order::relaxed);
   const std::uint32_t failed = decided != 0 ? decided : failed_.load(base::order::relaxed);
   if (failed == 0 || rule_ == group_rule::settled) return;
@@ -191,9 +195,9 @@ void fork_group::rethrow_failure() {
 void fork_group::let_go() noexcept {
   base::note_write(waker_room_);
   for (std::uint32_t i = 0; i < count_; ++i) {
-    if (members_[i] == nullptr) continue;  // an empty task, and nobody has awaited the group
+    if (members_[i] == nullptr) continue;  // an empty task, in a group that was not awaited
     promise_base& child = *members_[i];
-    // relaxed. All have ended, or none has started.
+    // relaxed: all children have ended, or none has started.
     if (header* const task = task_made_of(child, base::order::relaxed)) {
       drop_handle(*task);
     } else if (i < next_) {
@@ -210,7 +214,7 @@ void fork_group::let_go() noexcept {
       child.handle().destroy();
     }
   }
-  // Whoever lent the list finds nothing in it.
+  // The caller that lent the list finds only nulls in it.
   for (promise_base*& each : members()) each = nullptr;
 }
 

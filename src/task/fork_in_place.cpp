@@ -15,7 +15,7 @@ namespace rota::core {
 
 namespace {
 
-/// The root frame of a child whose strand this is, or was.
+/// Returns the root frame of the child to which this strand belongs, or did belong.
 promise_base& root_of(strand& front) noexcept {
   auto* const frame = static_cast<std::byte*>(frame_of_room(&front));
   return *std::launder(reinterpret_cast<promise_base*>(frame + promise_offset));
@@ -25,9 +25,9 @@ header& whole(strand& running) noexcept { return header_of(task_of(running)); }
 
 }  // namespace
 
-// ---- one after the other -------------------------------------------------------------------------------------------
+// ---- one after the other ---------------------------------------------------------------------------------
 
-/// The parent is a task, the deque has little room, or somebody called.
+/// Starts the children if the parent is a task, if the deque has too little room, or if the deque was called.
 std::coroutine_handle<> fork_group::begin_slowly(promise_base& outer) {
   if (frame_ != nullptr) throw error(errc::already_joined, "a when_* is awaited for the second time");
   strand& running = *outer.root;
@@ -63,8 +63,9 @@ std::coroutine_handle<> fork_group::open_partly(fork_context& here, std::uint32_
   return child;
 }
 
-/// Room for so many children, the first included. 0: they must be tasks from the start. Regions watch over the parent while it
-/// waits, and who called here wants a word with it.
+/// Returns the number of children that can run in place, the first included; 0: they must be tasks from the
+/// start. They must be tasks if regions are in force around the parent while it waits, or if the deque was
+/// called.
 std::uint32_t fork_group::place_for(header& me) const noexcept {
   fork_context* const here = forks_of_thread();
   if (here == nullptr || here->by != me.owner || rule_ > group_rule::settled) return 0;
@@ -79,7 +80,7 @@ std::uint32_t fork_group::place_for(header& me) const noexcept {
   return me.word.load().cancel_due() ? 0 : room + 1;
 }
 
-/// Nothing is left to be started in place.
+/// Leaves the group: no child is left to be started in place.
 std::coroutine_handle<> fork_group::leave(fork_context& here) noexcept {
   hand_back(here);
   start_flat(*frame_->root);
@@ -87,7 +88,7 @@ std::coroutine_handle<> fork_group::leave(fork_context& here) noexcept {
   return transfer(*frame_->root, *frame_);
 }
 
-/// Thieves have the rest.
+/// Goes on when thieves have taken the remaining children.
 std::coroutine_handle<> fork_group::go_on_without_the_stolen(fork_context& here) noexcept {
   note_mixed();
   stolen_ += window_ - next_;
@@ -95,7 +96,7 @@ std::coroutine_handle<> fork_group::go_on_without_the_stolen(fork_context& here)
   return leave(here);
 }
 
-/// Somebody called: the parent is to come to a suspension.
+/// Goes on after a call of the deque: the parent suspends.
 std::coroutine_handle<> fork_group::go_on_with_tasks(fork_context& here) noexcept {
   static_cast<void>(here.waiting.look_again());
   note_mixed();
@@ -103,7 +104,7 @@ std::coroutine_handle<> fork_group::go_on_with_tasks(fork_context& here) noexcep
   return leave(here);
 }
 
-/// The child is over when they run, but for them: what they do, it does.
+/// Ends a child that has destructors of parameters to run. They run as code of this child.
 std::coroutine_handle<> fork_group::end_with_destructors(promise_base& child, bool has_value) noexcept {
   const std::coroutine_handle<> frame = child.handle();
   const strand& front = *child.root;
@@ -127,7 +128,7 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
     if (front.in_place && is_decided()) discard_unstarted();
   }
   if (!front.in_place) {
-    // It was made a task by its own destructors, or by what its end has cancelled: so it ends as one.
+    // Its own destructors, or what its end has cancelled, have made it a task. So it ends as a task.
     front.innermost.set(frame);
     front.why = stop_reason::finished;
     return std::noop_coroutine();
@@ -135,16 +136,17 @@ std::coroutine_handle<> fork_group::go_on_after(promise_base* frame) noexcept {
   return go_on(*forks_of_thread());
 }
 
-/// Ends the children that must not start any more and that no thief has taken, so that a failed group need not wait for the turn of
-/// each. Children that must begin in any case are scheduled instead. The task that ends last destroys the parameters; what their
-/// destructors do may make it a task.
+/// Ends the children that must not start any more and that no thief has taken, so that a failed group need
+/// not wait until each of them had its turn. Children that must begin in any case are scheduled instead. The
+/// task that ends last destroys the parameters; their destructors may make it a task.
 void fork_group::discard_unstarted() noexcept {
   fork_context& here = *forks_of_thread();
   const std::uint32_t first = next_;
   const std::uint32_t last = window_;
   std::uint32_t end = first;
   while (end != last && here.waiting.pop() != nullptr) ++end;
-  // From here on they count neither as unstarted nor as tasks. next_ stays: before it is who promote() makes a task.
+  // From here on they count neither as unstarted nor as tasks. next_ stays: promote() makes a task of the
+  // child before it.
   stolen_ += last - end;
   window_ = first;
   const cancel_reason stop = reason_to_stop();
@@ -165,7 +167,8 @@ void fork_group::discard_unstarted() noexcept {
   next_ = window_ = last;
 }
 
-/// Whoever takes one that must not start any more finds that out. The child that ended last may be in place yet.
+/// Makes tasks of the unstarted children. A child that must not start any more learns this when a thread
+/// takes it. The child that ended last may still be in place.
 void fork_group::make_tasks_of_unstarted(fork_context& here) noexcept {
   header& base = *task_around();
   scheduler& by = scheduler_for_children(base);
@@ -178,7 +181,7 @@ void fork_group::make_tasks_of_unstarted(fork_context& here) noexcept {
   next_ = window_;
 }
 
-/// Those that found no room in the deque.
+/// Makes tasks of the children that did not fit into the deque.
 void fork_group::make_tasks_of_the_rest() noexcept {
   note_mixed();
   header& base = *task_around();
@@ -190,21 +193,22 @@ void fork_group::make_tasks_of_the_rest() noexcept {
   }
 }
 
-/// The parent's strand runs, and waits for those that are tasks.
+/// Waits for the children that are tasks. The parent's strand runs.
 std::coroutine_handle<> fork_group::join() noexcept {
   header& me = whole(*frame_->root);
   wait_in_place_of(me);
   const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0));
-  // acq_rel. release: the waker is there. acquire: what they did, if all have ended.
+  // acq_rel: release: the waker is written. acquire: what the children did, if all have ended.
   if (remaining_.fetch_add(missing, base::order::acq_rel) + missing == 0) {
     const waker unused = take_waker();
-    // Its cancellation may be why they ended as they did: then it is to be unwound, and not to see that.
+    // The parent's own cancellation may be the cause of the children's ends. Then it must be unwound, and not
+    // see them.
     if (!me.word.load().cancel_due() && !waits_for_own_cancellation() &&
         !unwinder::must_not_go_on(me, *this)) {
       me.waiting.set(nullptr);
       return transfer(me, *frame_);
     }
-    // relaxed. For this thread, or whoever gets the task from it.
+    // relaxed: read by this thread, or by the thread that gets the task from it.
     done_.store(true, base::order::relaxed);
   }
   me.why = stop_reason::leaf;
@@ -230,12 +234,12 @@ void fork_group::wait_in_place_of(header& me) noexcept {
   keep_waker();
 }
 
-// ---- children that become tasks ------------------------------------------------------------------------------------
+// ---- children that become tasks --------------------------------------------------------------------------
 
-/// The one that the parent is a child of; null: it is no child of a group.
+/// Returns the group that the parent is a child of; null if there is none.
 const fork_group* fork_group::around() const noexcept { return root_of(*frame_->root).group; }
 
-/// Nobody changes what this looks at while the group is open.
+/// No thread changes what this reads while the group is open.
 header& fork_group::base_task() const noexcept {
   const fork_group* outermost = this;
   while (outermost->nested_) outermost = outermost->around();
@@ -246,7 +250,7 @@ header* fork_group::parent() const noexcept {
   if (frame_ == nullptr) return nullptr;
   const fork_group* inside = this;
   for (; inside->nested_; inside = inside->around()) {
-    // acquire. Pairs with make_task_of().
+    // acquire: pairs with the store in make_task_of().
     if (header* const task = task_made_of(root_of(*inside->frame_->root), base::order::acquire)) return task;
   }
   return static_cast<header*>(inside->frame_->root);
@@ -257,29 +261,32 @@ header& fork_group::make_task_of(promise_base& child,
                                  snapshot initial,
                                  const header& inherits) noexcept {
   header& made = make_header_without_type(child, by, initial, &inherits);
-  // relaxed. Whoever runs it, or cancels it, comes later.
+  // relaxed: the threads that run or cancel the task come later.
   made.bond.store(this, base::order::relaxed);
-  // seq_cst. Then decider_ is read; whoever decides does it the other way round.
+  // seq_cst: first of two accesses: decider_ is read after this. The deciding thread does both in the other
+  // order.
   tag_of(made.frame_address()).result.store(&type_of(child), base::order::seq_cst);
   return made;
 }
 
 cancel_reason fork_group::reason_to_stop() const noexcept {
-  // seq_cst. See make_task_of(). As an acquire it pairs with try_cancel().
+  // seq_cst: see make_task_of(). As an acquire it pairs with try_cancel().
   const std::uint32_t decided = decider_.load(base::order::seq_cst);
   if (decided == 0) return cancel_reason::none;
-  // relaxed. Written before.
+  // relaxed: written before decider_.
   return decided == parents ? reason_.load(base::order::relaxed) : cancel_reason::sibling_failed;
 }
 
-/// Why no child of this group should begin any more: its own decision, or a cancellation of a task around it that is on its way.
+/// Returns why no child of this group should begin any more: its own decision, or a cancellation of a task
+/// around it that is about to arrive.
 cancel_reason fork_group::reason_around() const noexcept {
   const cancel_reason decided = reason_to_stop();
   return decided != cancel_reason::none ? decided : reason_outside();
 }
 
-/// A cancellation that has reached a task around this group. It takes a turn of each task between that one and the parent, which
-/// it reaches for certain: nothing between them holds it off.
+/// Returns the reason of a cancellation that has reached a task around this group. The cancellation needs a
+/// turn of each task between that one and the parent. It reaches the parent for certain: no shield between
+/// them holds it off.
 cancel_reason fork_group::reason_outside() const noexcept {
   constexpr unsigned levels = 64;
   const fork_group* inside = this;
@@ -288,7 +295,7 @@ cancel_reason fork_group::reason_outside() const noexcept {
       auto& parent = static_cast<header&>(*inside->frame_->root);
       const snapshot now = parent.word.load();
       if (!now.exposed()) break;
-      // relaxed. Written before the word's transition.
+      // relaxed: written before the word's transition.
       if (now.has(cancelled)) return parent.reason.load(base::order::relaxed);
     }
     inside = inside->around();
@@ -299,10 +306,10 @@ cancel_reason fork_group::reason_outside() const noexcept {
   return cancel_reason::none;
 }
 
-/// All children have ended, but one of them was cancelled by what the parent is yet to hear of: then the parent must be unwound,
-/// and not see that.
+/// Returns true if all children have ended, but one of them was cancelled by a cause that has not reached the
+/// parent yet. Then the parent must be unwound, and not see that outcome.
 bool fork_group::waits_for_own_cancellation() const noexcept {
-  // relaxed. Over: the caller has acquired what the children did.
+  // relaxed: the group has ended, and the caller has acquired what the children did.
   return failed_.load(base::order::relaxed) != 0 && reason_outside() != cancel_reason::none;
 }
 
@@ -323,14 +330,14 @@ header& fork_group::adopt(promise_base& child, header& base) noexcept {
   return made;
 }
 
-/// `me`, the parent, is a task, and runs here no more afterwards.
+/// Makes a task of the child that runs. `me`, the parent, is a task, and suspends here.
 header& fork_group::promote_child(header& me) noexcept {
   scheduler& by = scheduler_for_children(me);
   const bool taken = by.ops->admit(by);
   header& made = make_task_of(*members_[next_ - 1], by, entered_word, me);
   made.budget = me.budget;
   cancel_reason stop = taken ? reason_to_stop() : cancel_reason::shutdown;
-  // relaxed. Written before the word's transition.
+  // relaxed: written before the word's transition.
   if (stop == cancel_reason::none && me.word.load().cancel_due()) stop = me.reason.load(base::order::relaxed);
   if (stop != cancel_reason::none) {
     announce_to_tasks();
@@ -339,7 +346,7 @@ header& fork_group::promote_child(header& me) noexcept {
   note_mixed();
   const auto missing = static_cast<std::int32_t>(std::exchange(stolen_, 0) + 1 + (window_ - next_));
   wait_in_place_of(me);
-  // acq_rel. As in join(); the child that goes on here is one of them.
+  // acq_rel: same reason as in join(). The child that goes on here is one of those counted.
   remaining_.fetch_add(missing, base::order::acq_rel);
   park(me);
   by.ops->runs(made);
@@ -360,7 +367,8 @@ void promote(strand& running) noexcept {
   auto* me = static_cast<header*>(outer);
   ROTA_ASSERT(me == task_around());
   here.running = nullptr;
-  // Whoever awaits the task on this thread waits for it no longer here, but goes on when this thread has nothing of it.
+  // The task that awaits `me` on this thread goes on when the thread is done with the innermost promoted
+  // child, which runs here next.
   header* const above = std::exchange(me->awaited_by, nullptr);
   while (inner != nullptr) {
     fork_group& group = *inner;

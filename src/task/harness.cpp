@@ -12,8 +12,9 @@ namespace rota::core {
 
 namespace {
 
-/// Lets the frames run until they stop for a reason. The loop is the trampoline: its stack is the only native one.
-/// Returns the task that ran last: a child in its place may have become one of its own, which goes on here.
+/// Resumes the frames until they stop for a reason. The loop is the trampoline: its stack is the only native
+/// one. Returns the task that ran last: a child in place may have become a task of its own, which goes on
+/// here.
 header& resume_frames(header& task) noexcept {
   task.waiting.set(nullptr);
   for (strand* now = &task;;) {
@@ -21,7 +22,8 @@ header& resume_frames(header& task) noexcept {
     now->transfers = 0;
     demand_unguarded();
     now->innermost.get()->handle().resume();
-    // Only a bounce leaves a child in place behind: whatever else gives the thread back has made it a task.
+    // Only a bounce leaves a child in place behind. Every other reason to give the thread back has made it a
+    // task.
     now = task_around();
     if (now->why != stop_reason::none) {
       if (now->why != stop_reason::bounce) return static_cast<header&>(*now);
@@ -36,19 +38,20 @@ header& resume_frames(header& task) noexcept {
 
 void record_site(header& task) noexcept {
   const leaf* const waiting = task.waiting.get();
-  // relaxed. For reports only; what it points to is constant.
+  // relaxed: only for reports, and what it points to is constant.
   task.waits_for.store(waiting == nullptr ? "children" : waiting->what(), base::order::relaxed);
   enroll_once(task);
 }
 
-/// After this call nothing of the task may be touched. `above` runs next, if there is one.
+/// Reschedules the task if `duty` says so. Afterwards nothing of the task may be touched. `above` runs next,
+/// if there is one.
 void give_back(header& task, const header* above, on_suspend duty) noexcept {
   if (duty != on_suspend::resubmit) return;
   task.owner->ops->reschedule(task);
   if (above != nullptr) above->owner->ops->settle(*above->owner);
 }
 
-/// Nobody has the handle, so nobody will look at the outcome but the family.
+/// Destroys an outcome that no handle can take. Only the family sees it.
 void destroy_unseen(header& task, const family* around) noexcept {
   if (around == nullptr) {
     if (std::exception_ptr thrown = task.result().exception(&task))
@@ -59,21 +62,22 @@ void destroy_unseen(header& task, const family* around) noexcept {
 
 enum class how_ended : bool { returned, cancelled };
 
-/// `above`: the task that awaits this one here, and goes on after this call; null if there is none.
+/// Ends a task. `above`: the task that awaits this one here, and goes on after this call; null if there is
+/// none.
 void finish(header& task, const header* above, how_ended end) noexcept {
   if (task.locals != nullptr) unshare(std::exchange(task.locals, nullptr));
-  // Out of the list first: who has seen that every task ended finds none there.
+  // Out of the list first: a thread that has seen that every task ended finds none there.
   if (task.shard != header::not_enrolled) task.owner->ops->withdraw(*task.owner, task);
   forget_birth(task);
   task.owner->ops->ended(*task.owner, task, end == how_ended::cancelled);
-  // relaxed. Set before the task was first scheduled, and until it is complete nobody takes it away.
+  // relaxed: set before the task was first scheduled, and not taken away until it is complete.
   family* const around = task.bond.load(base::order::relaxed);
   if (above != nullptr && around == nullptr) {
-    // Who awaits it is here, and has the handle: the word has seen to that.
+    // The task that awaits it runs here and has the handle: finish_in_place() checks the word for that.
     static_cast<void>(task.word.finish_in_place());
     return;
   }
-  // From the next transition on the outcome may be somebody else's.
+  // After the next transition another thread may own the outcome.
   ending how = around == nullptr ? ending{} : ending_of(task);
   const on_finish duty = task.word.finish();
   if (duty.wake_joiner) {
@@ -86,24 +90,26 @@ void finish(header& task, const header* above, how_ended end) noexcept {
 }
 
 void finish_cancelled(header& task, header* above) noexcept {
-  // The same cause may hold for the one that awaits it: it is asked.
+  // The same cause may hold for the task that awaits it: it must ask.
   if (above != nullptr) above->watched = true;
-  // relaxed. Written before the transition that this thread acted upon.
+  // relaxed: written before the transition that this thread acted upon.
   task.result().set_cancelled(&task, task.reason.load(base::order::relaxed));
   finish(task, above, how_ended::cancelled);
 }
 
 void finish_returned(header& task, const header* above) noexcept {
-  // The root frame's parameters and promise go first, on this thread; header and result lie outside of it.
+  // The root frame's parameters and promise are destroyed first, on this thread; header and result lie
+  // outside of the frame.
   promise_base* const root = task.innermost.get();
   task.innermost.set(nullptr);
-  // Null: it had ended in place, and became a task afterwards.
+  // Null if it had ended in place, and became a task afterwards.
   if (root != nullptr) root->handle().destroy();
   finish(task, above, how_ended::returned);
 }
 
-/// Advances one task as far as it goes. Returns the task that runs next on this thread: one that it awaits, the one that
-/// awaits it here, or null. In the first case the task stays `running`; else this thread no longer owns it.
+/// Advances one task as far as it goes. Returns the task that runs next on this thread: one that it awaits,
+/// the one that awaits it here, or null. In the first case the task stays `running`; otherwise this thread no
+/// longer owns it.
 header* advance(header& first, unsigned looks) noexcept {
   header* const above = first.awaited_by;
   header* running = &first;
@@ -132,7 +138,8 @@ header* advance(header& first, unsigned looks) noexcept {
       case stop_reason::yield:
       case stop_reason::turn:
         if (running->regions != nullptr && (now = unwinder::before_yield(*running)) != verdict::wait) break;
-        // Whoever awaits it here goes first. Nobody else to go first either: a turn given up is a turn taken.
+        // A task that awaits this one here goes first. If there is no such task, and no other task to go
+        // first, this one keeps its turn.
         if (above == nullptr && running->owner->ops->keeps_turn(*running->owner, looks)) {
           running->budget = leaf_budget;
           return running;
@@ -142,7 +149,7 @@ header* advance(header& first, unsigned looks) noexcept {
         give_back(*running, above, running->word.yield());
         return above;
       case stop_reason::join: {
-        // relaxed. This thread wrote it.
+        // relaxed: this thread wrote it.
         header* const target = running->join_target.load(base::order::relaxed);
         target->awaited_by = running;
         target->budget = running->budget;
@@ -150,7 +157,7 @@ header* advance(header& first, unsigned looks) noexcept {
       }
       case stop_reason::finished:
         running->awaited_by = nullptr;
-        // What the child used up is used up: a loop of spawn and await must yield too.
+        // The parent gets the rest of the child's budget: a loop of spawn and await must yield too.
         if (above != nullptr) above->budget = running->budget;
         finish_returned(*running, above);
         return above;
@@ -169,7 +176,7 @@ void park(header& task) noexcept {
 }
 
 unsigned run(header& task) noexcept {
-  // Of this thread throughout: tasks come and go, the call does not.
+  // The locals of this thread, which does not change during the call.
   base::thread_locals& here = base::this_thread_locals();
   void* const outer_task = here.task;
   unsigned looks = 0;
@@ -193,7 +200,7 @@ unsigned run_entry(header& task) noexcept {
 
 void abandon(header& task, cancel_reason reason) noexcept {
   cancel_reason none = cancel_reason::none;
-  // relaxed. The first reason stands. failure: relaxed. Then somebody else's does.
+  // relaxed: the first reason stands. failure: relaxed: another thread's reason stands.
   task.reason.compare_exchange_strong(none, reason, base::order::relaxed, base::order::relaxed);
   unwinder::destroy_unstarted(task);
   finish_cancelled(task, nullptr);

@@ -1,22 +1,25 @@
-// Running a task: the trampoline, what follows a suspension, and the end.
+// Runs a task: the trampoline, what follows a suspension, and the end.
 #pragma once
 
 #include "task/header.hpp"
 
 namespace rota::core {
 
-/// Runs a task whose word has just become `running`, and every task that it awaits and may run itself, until this thread
-/// owns none of them any more. The native stack does not grow with their number, nor with the depth of their awaits.
-/// Returns how often a task was looked at.
+/// Runs a task of which the word has just become `running`, and every task that it awaits and may run itself,
+/// until this thread owns none of them any more. The native stack does not grow with their number, nor with
+/// the depth of their awaits. Returns the number of looks at tasks.
 unsigned run(header& task) noexcept;
 
-/// The task that runs here waits for the leaf that it has named. Afterwards it may run elsewhere; this thread goes on with another.
+/// Suspends the task that runs here in the leaf that it has named. Afterwards another thread may run it; this
+/// thread goes on with another task.
 void park(header& task) noexcept;
 
-/// Takes an entry that came out of a queue, and runs the task if it is runnable. 0: the entry was stale.
+/// Takes an entry that came out of a queue, and runs the task if it is runnable. Returns the number of looks;
+/// 0 if the entry was stale.
 unsigned run_entry(header& task) noexcept;
 
-/// Ends a task that will never run: its frames are destroyed, its outcome is `cancelled`. The word is `running`.
+/// Ends a task that will never run: destroys its frames and sets its outcome to `cancelled`. The word is
+/// `running`.
 void abandon(header& task, cancel_reason reason) noexcept;
 
 }  // namespace rota::core

@@ -26,8 +26,9 @@ void wake_by_ref(void* data) noexcept {
 
 void wake_consuming(void* data) noexcept {
   demand_unguarded();
-  // The reference goes only after schedule() has returned: the entry's own lets others run, complete and free the task,
-  // and with the last task its scheduler, while this thread is still inside of it.
+  // The reference is released only after schedule() has returned. The entry's own reference lets other
+  // threads run, complete and free the task, and with the last task its scheduler, while this thread is still
+  // inside of schedule().
   wake(of(data));
   release(of(data));
 }
@@ -44,7 +45,7 @@ void drop(void* data) noexcept {
 
 constexpr waker_vtable task_waker{wake_consuming, wake_by_ref, clone, drop};
 
-/// relaxed throughout: an id is a name, it orders nothing.
+/// relaxed throughout: an id is only a name, and orders nothing.
 base::atomic<std::uint64_t> id_blocks{0};
 constexpr std::uint64_t ids_per_block = 1024;
 
@@ -56,7 +57,7 @@ header& make_header(promise_base& root,
                     snapshot initial,
                     const header* parent) noexcept {
   header& made = make_header_without_type(root, by, initial, parent);
-  // relaxed. Only in a group do others look for it.
+  // relaxed: only a group's children are looked up by other threads; make_task_of() stores for those.
   tag_of(made.frame_address()).result.store(&type, base::order::relaxed);
   return made;
 }
@@ -69,7 +70,7 @@ header& make_header_without_type(promise_base& root,
   tag_of(frame).keep = 1;
   auto* const made = ::new (root.room()) header(by, initial, next_task_id());
   made->innermost.set(&root);
-  // In place it has been there all the time, and thieves look at it.
+  // A child in place has had this root all the time, and thieves read it.
   if (root.root != made) root.root = made;
   root.parent = nullptr;
   if (parent != nullptr) {
@@ -82,13 +83,14 @@ header& make_header_without_type(promise_base& root,
 }
 
 local_node* share(local_node* chain) noexcept {
-  // relaxed. The caller's owner keeps it alive.
+  // relaxed: the caller's reference keeps the chain alive.
   if (chain != nullptr) chain->references.fetch_add(1, base::order::relaxed);
   return chain;
 }
 
 void unshare(local_node* chain) noexcept {
-  // acq_rel. release: my last look happens before the end. acquire: if I end it, every other owner's has happened.
+  // acq_rel: release: this owner's last use happens before the destruction. acquire: the thread that destroys
+  // the node sees the last use of every other owner.
   while (chain != nullptr && chain->references.fetch_sub(1, base::order::acq_rel) == 1) {
     local_node* const outer = chain->outer;
     chain->destroy(chain);
@@ -134,7 +136,7 @@ header& launch(promise_base& root,
 void free_task(header& task) noexcept {
   scheduler* const owner = task.owner;
   void* const frame = task.frame_address();
-  // relaxed. Whoever drops the last reference comes after everybody who held one.
+  // relaxed: the thread that drops the last reference comes after every thread that held one.
   if (cancel_hook* const hook = task.hook.load(base::order::relaxed)) hook->destroy(hook);
   task.label.free_name();
   task.~header();
@@ -153,7 +155,7 @@ waker make_waker(header& task) noexcept {
 
 namespace {
 
-/// The hooks that wait while this thread is inside of one. On the stack of the call that came first.
+/// The hooks that wait while this thread is inside of one. Lies on the stack of the outermost call.
 struct hook_line {
   void push(cancel_hook& hook) noexcept {
     *last = &hook;
@@ -170,15 +172,16 @@ struct hook_line {
   cancel_hook** last = &first;
 };
 
-/// The caller keeps the task alive until this has returned.
+/// Calls the hook, unless it was called before. The caller keeps the task alive until this has returned.
 void deliver(header& task, cancel_hook& hook) noexcept {
-  // relaxed. Only the first matters, and the hook itself was published by set_cancel_hook().
+  // relaxed: only one caller may get false, and set_cancel_hook() has published the hook.
   if (hook.taken.exchange(true, base::order::relaxed)) return;
   task.word.retain();
   hook.of = &task;
   base::thread_locals& here = base::this_thread_locals();
   if (here.hooks != nullptr) {
-    // This thread is inside of another hook: a chain of tasks that cancel each other takes no more stack than one does.
+    // This thread is inside of another hook: a chain of tasks that cancel each other takes no more stack than
+    // one task does.
     static_cast<hook_line*>(here.hooks)->push(hook);
     return;
   }
@@ -188,7 +191,7 @@ void deliver(header& task, cancel_hook& hook) noexcept {
     header& owner = *now->of;
     demand_unguarded();
     now->cancelled(*now);
-    release(owner);  // and with it, perhaps, the hook
+    release(owner);  // and perhaps the hook with it
     now = line.pop();
   }
   here.hooks = nullptr;
@@ -201,18 +204,18 @@ namespace {
 void announce(header& task, cancel_reason reason) noexcept {
   announce_cancel(task);
   cancel_reason none = cancel_reason::none;
-  // relaxed. The first reason stands; the word's transition that follows publishes it.
-  // failure: relaxed. The canceller that came first has published, or is about to.
+  // relaxed: the first reason stands; the word's transition that follows publishes it. failure: relaxed: the
+  // first canceller has published its reason, or is about to.
   task.reason.compare_exchange_strong(none, reason, base::order::relaxed, base::order::relaxed);
 }
 
-/// Returns false if the task had ended.
+/// Does what the cancelling transition requires. Returns false if the task had ended.
 bool act_on(header& task, on_cancel duty) noexcept {
   if (duty == on_cancel::too_late) return false;
   if (duty == on_cancel::submit) task.owner->ops->schedule(task);
-  // relaxed. See note_forks().
+  // relaxed: see note_forks().
   if (fork_context* const where = task.forks.load(base::order::relaxed)) where->waiting.call();
-  // acquire. Pairs with the release in set_cancel_hook(), where the rest is said.
+  // acquire: pairs with the release in set_cancel_hook(), which has the argument.
   if (cancel_hook* const hook = task.hook.load(base::order::acquire)) deliver(task, *hook);
   return true;
 }
@@ -229,21 +232,23 @@ void force_end(header& task) noexcept {
   static_cast<void>(act_on(task, task.word.force_end()));
 }
 
-// One side stores the hook and then writes the word, the other writes the word and then reads the hook. The word's changes
-// have one total order, so of {hook, cancellation} at least one side sees the other's.
+// Store buffering between two threads: T1 stores the hook and then writes the word; T2 writes the word and
+// then reads the hook. The word's changes have one total order, so at least one thread sees the store of the
+// other.
 void set_cancel_hook(header& task, cancel_hook& hook) noexcept {
-  // release. Pairs with the acquire in cancel(): the hook is built.
+  // release: pairs with the acquire in act_on(): the hook is built.
   task.hook.store(&hook, base::order::release);
-  // Redundant, but for the write: the task looks at its leaf once more.
+  // Redundant except for the write: the task checks its leaf once more.
   wake(task);
   if (task.word.load().has(cancelled)) hook.cancelled(hook);
 }
 
-// As above. The place is as old as its worker.
+// As set_cancel_hook(): the store of `where` comes before a write of the word. The context lives as long as
+// its worker.
 void note_forks(header& task, fork_context& where) noexcept {
-  // relaxed. Its own.
+  // relaxed: only the owner writes it.
   if (task.forks.load(base::order::relaxed) == &where) return;
-  // relaxed. A cancellation whose transition of the word comes after that of wake() reads it.
+  // relaxed: a cancellation that changes the word after wake() reads this value.
   task.forks.store(&where, base::order::relaxed);
   wake(task);
 }
@@ -257,17 +262,19 @@ ending ending_of(header& task) noexcept {
 }
 
 family* break_bond(header& task) noexcept {
-  // acquire. Null stays null, and is all that most tasks ever have. Else pairs with the exchange of a family that has let
-  // go of the task: it touches it no more, and we may free it.
+  // acquire: if it reads null: null stays null, and most tasks never have another value. Otherwise pairs with
+  // the exchange of a family that has let go of the task: the family touches it no more, and this thread may
+  // free it.
   if (task.bond.load(base::order::acquire) == nullptr) return nullptr;
-  // acq_rel. release: whoever finds null comes after our last touch. acquire: if we find it, after the other's.
+  // acq_rel: release: a thread that finds null comes after this thread's last use. acquire: if this thread
+  // finds null, it comes after the other thread's last use.
   return task.bond.exchange(nullptr, base::order::acq_rel);
 }
 
 void drop_handle(header& task) noexcept {
-  // Nobody else is left: most tasks that were awaited end here, without a write.
+  // No other reference is left: most awaited tasks end here, without a write.
   if (!task.word.is_last_reference() && task.word.drop_handle() == on_drop_handle::nothing) return;
-  // The task is complete, so this thread is the last that may look at the result.
+  // The task is complete, so this thread is the last one that may read the result.
   ending how = ending_of(task);
   task.result().destroy(&task);
   if (family* const around = break_bond(task)) {
@@ -279,7 +286,7 @@ void drop_handle(header& task) noexcept {
 }
 
 std::source_location site_of(const header& task) noexcept {
-  // relaxed. For reports only; what it points to is constant.
+  // relaxed: only for reports, and what it points to is constant.
   const void* const site = task.where.load(base::order::relaxed);
   return std::bit_cast<std::source_location>(site);
 }
@@ -315,11 +322,12 @@ bool is_in_library(const std::source_location& where) noexcept { return file_of(
 
 std::source_location site_around(const promise_base& frame, std::source_location own) noexcept {
   const promise_base* inside = &frame;
-  while (inside->parent != nullptr) {  // ends at the root: a frame has one parent, and is made after it
+  // The loop ends at the root: a frame has one parent, and is made after it.
+  while (inside->parent != nullptr) {
     inside = inside->parent;
     if (inside->kept_site() != nullptr) return std::bit_cast<std::source_location>(inside->kept_site());
   }
-  // No further: the frames around a group belong to another task, which may be made of them at this moment.
+  // No further: the frames around a group belong to another task, or are being made one at this moment.
   const std::source_location around =
       inside->group == nullptr ? std::source_location() : inside->group->site();
   return around.line() != 0 ? around : own;
@@ -328,7 +336,7 @@ std::source_location site_around(const promise_base& frame, std::source_location
 std::uint64_t next_task_id() noexcept {
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.next_id == locals.last_id) {
-    // relaxed. Only uniqueness is asked for.
+    // relaxed: only uniqueness is required.
     locals.next_id = 1 + id_blocks.fetch_add(1, base::order::relaxed) * ids_per_block;
     locals.last_id = locals.next_id + ids_per_block;
   }

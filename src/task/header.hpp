@@ -1,4 +1,4 @@
-// What a task is to everybody but its own coroutine.
+// The header: a task as seen by everything except its own coroutine.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -23,39 +23,40 @@ namespace rota::core {
 
 struct header;
 
-/// Somebody who must hear of a task's cancellation at once, on the thread that asks for it.
+/// A hook that is told of a task's cancellation at once, on the cancelling thread.
 struct cancel_hook {
-  // Possibly twice, from two threads: by who cancels, and by set_cancel_hook().
+  // May be called twice, from two threads: by the canceller, and by set_cancel_hook().
   void (*cancelled)(cancel_hook& self) noexcept;
-  void (*destroy)(cancel_hook* self) noexcept;  // with the task's memory
+  void (*destroy)(cancel_hook* self) noexcept;  // called when the task's memory is freed
 
-  // Of who cancels first. A hook may cancel another task, whose hook comes after it and not inside of it.
+  // Set by the canceller that is first. A hook may cancel another task: the hook of that task is called after
+  // it, not inside of it.
   base::atomic<bool> taken{false};
   cancel_hook* next = nullptr;
   header* of = nullptr;
 };
 
-/// A place in the registry's lists. Guarded by the lock of the shard.
+/// A node of the registry's lists. Guarded by the lock of the shard.
 struct list_links {
   list_links* list_previous = nullptr;
   list_links* list_next = nullptr;
 };
 
-/// A place in the list of a family's children. Guarded by the lock of the family.
+/// A node of the list of a family's children. Guarded by the lock of the family.
 struct sibling_links {
   base::cell<sibling_links*> before;
   base::cell<sibling_links*> after;
 };
 
-/// A time that its task sets, and any thread may read: a child asks until when its parent's shields hold.
+/// A time that its task sets and that any thread may read: a child asks how long its parent's shields hold.
 class effective_deadline {
  public:
   [[nodiscard]] base::time_point get() const noexcept {
-    // relaxed. A time alone; what a deadline has caused is ordered by passed_deadlines.hpp.
+    // relaxed: only the time itself is read. passed_deadlines.hpp orders the effects of a deadline.
     return base::time_point(base::nanoseconds(ticks_.load(base::order::relaxed)));
   }
   void set(base::time_point at) noexcept {
-    // relaxed. As above.
+    // relaxed: same reason as in get().
     ticks_.store(at.time_since_epoch().count(), base::order::relaxed);
   }
 
@@ -63,29 +64,32 @@ class effective_deadline {
   base::atomic<base::nanoseconds::rep> ticks_{base::never.time_since_epoch().count()};
 };
 
-/// What reports call a task: its name, and the place where it was spawned. One word, since few tasks have a name.
+/// What reports call a task: its name, and the place where it was spawned. One word, since few tasks have a
+/// name.
 ///
-/// Without a name: the spawn site, as the one pointer that a std::source_location is. With one: the address of a block from malloc with
-/// the lowest bit set; the block has that pointer, and behind it the name. The owner writes it, once the task is in the registry
-/// under its lock; so does a report read it.
+/// Without a name: the spawn site, as the one pointer that a std::source_location is. With a name: the
+/// address of a block from malloc with the lowest bit set. The block has that pointer, followed by the name.
+/// The owner writes the word; when the task is in the registry, the owner writes it under the registry's
+/// lock, and a report reads it under that lock.
 class task_label {
  public:
-  /// The block for a name of `length` characters; null: no memory. Not from the frame allocator: it lives as long as the name.
+  /// Returns the block for a name of `length` characters; null if there is no memory. It is not from the
+  /// frame allocator, because it lives as long as the name.
   [[nodiscard]] static void* make_block(std::size_t length) noexcept;
   [[nodiscard]] static char* text_of(void* block) noexcept {
     return static_cast<char*>(block) + sizeof(std::uintptr_t);
   }
 
-  /// Before the task is scheduled.
+  /// Sets the spawn site. Called before the task is scheduled.
   void set_site(const void* site) noexcept { word_ = reinterpret_cast<std::uintptr_t>(site); }
-  /// Takes the name in `block`; frees the one before.
+  /// Takes the name in `block`, and frees the name before it.
   void set_name(void* block) noexcept;
-  /// At the task's end.
+  /// Frees the name at the task's end.
   void free_name() noexcept;
 
-  /// Null: the task has no name.
+  /// Returns the name; null if the task has none.
   [[nodiscard]] const char* name() const noexcept { return has_name() ? text_of(block()) : nullptr; }
-  /// A std::source_location, as its one pointer; null: not known.
+  /// Returns the spawn site, a std::source_location as its one pointer; null if it is not known.
   [[nodiscard]] const void* site() const noexcept {
     return has_name() ? *static_cast<const void**>(block()) : reinterpret_cast<const void*>(word_);
   }
@@ -98,10 +102,11 @@ class task_label {
   std::uintptr_t word_ = 0;
 };
 
-/// Lies in the room in front of the root's frame; see promise.hpp for the picture.
+/// The plain part of a task. Lies in the memory in front of the root's frame; promise.hpp has the picture.
 ///
-/// Who touches what: `activation` and everything marked "owner": the thread that runs the task. `join_slot`: the handle's
-/// owner until it registered, then the completer. `next`: whoever holds the injector's lock. The atomics: anybody.
+/// Access: `activation` and the fields marked "owner": only the thread that runs the task. `join_slot`: the
+/// handle's owner until it has registered, then the completer. `next`: the holder of the injector's lock. The
+/// atomics: any thread.
 struct header : activation, list_links, sibling_links {
   header(scheduler& by, snapshot initial, std::uint64_t new_id) noexcept
       : word(initial), owner(&by), id(new_id) {}
@@ -114,29 +119,31 @@ struct header : activation, list_links, sibling_links {
   scheduler* owner;
   waker join_slot;
 
-  // Written by the owner: the task that this one joined last. Reports compare it, and never look at what it points to.
+  // Written by the owner: the task that this one joined last. Reports compare the pointer, and never follow
+  // it.
   base::atomic<header*> join_target;
-  // Owner. The task that awaits this one, which therefore runs here.
+  // Owner. The task that awaits this one, which therefore runs on this thread.
   header* awaited_by = nullptr;
 
-  // Who must hear of the end; see family.hpp.
+  // The family that receives the task's end; see family.hpp.
   base::atomic<family*> bond;
 
   const std::uint64_t id;
   std::uint64_t parent_id = 0;
-  // The earliest that holds around the place where the task is now. Inherited by the tasks that this one spawns, as `locals` is.
+  // The earliest deadline around the place where the task is now. Tasks that this one spawns inherit it, as
+  // they inherit `locals`.
   effective_deadline deadline;
 
-  // For reports, read while the task runs.
+  // For reports, which read it while the task runs.
   base::atomic<const char*> waits_for;
 
-  // Set once, by the task itself; whoever cancels looks at it after the word's transition.
+  // Set once, by the task itself. A canceller reads it after the word's transition.
   base::atomic<cancel_hook*> hook;
 
-  task_label label;  // the registry's, under its lock
+  task_label label;  // of the registry, under its lock
 
   [[nodiscard]] const result_vtable& result() noexcept {
-    // relaxed. Who has the header has it from whoever built it, or later.
+    // relaxed: the caller got the header from the thread that built it, or later.
     return *tag_of(frame_address()).result.load(base::order::relaxed);
   }
   [[nodiscard]] void* frame_address() noexcept { return frame_of_room(this); }
@@ -145,70 +152,71 @@ struct header : activation, list_links, sibling_links {
 static_assert(sizeof(header) <= header_room, "promise.hpp reserves less than a header needs");
 static_assert(alignof(header) <= 16);
 
-/// Of a task's root frame.
+/// Returns the header of a task's root frame.
 [[nodiscard]] inline header& header_at(promise_base& root) noexcept {
   return *std::launder(static_cast<header*>(root.room()));
 }
-/// Null: that frame has no header yet.
+/// Returns the header; null if that frame has none yet.
 [[nodiscard]] inline header* task_made_of(promise_base& root, base::order order) noexcept {
   return tag_of(frame_of_room(root.room())).result.load(order) != nullptr ? &header_at(root) : nullptr;
 }
 
 [[nodiscard]] inline header& header_of(activation& task) noexcept { return static_cast<header&>(task); }
 
-/// Builds the header of a task in front of its frame. The frame is the header's from now on.
-/// `parent`: whose deadline and locals it inherits; null: nobody's.
+/// Builds the header of a task in front of its frame. The header owns the frame from now on. `parent`: the
+/// task of which it inherits deadline and locals; null: none.
 header& make_header(promise_base& root,
                     scheduler& by,
                     const result_vtable& type,
                     snapshot initial,
                     const header* parent) noexcept;
-/// The same without the result's type: the caller stores that in the tag.
+/// As make_header(), without the result's type: the caller stores that in the tag.
 header& make_header_without_type(promise_base& root,
                                  scheduler& by,
                                  snapshot initial,
                                  const header* parent) noexcept;
 
-/// What nobody has taken out of the outcome of a task yet. For whoever may look at the outcome.
+/// Returns what was not taken out of a task's outcome yet. For callers that may read the outcome.
 [[nodiscard]] ending ending_of(header& task) noexcept;
 
-/// Takes the task out of its family; null: it has none, or somebody else did.
+/// Takes the task out of its family. Returns null if it has none, or if another thread did it first.
 [[nodiscard]] family* break_bond(header& task) noexcept;
 
-/// Builds the header and hands the task to its scheduler: the caller holds the handle. A scheduler that takes no more
-/// tasks gets none: it is cancelled at once, its arguments are destroyed, and it has never run.
+/// Builds the header and hands the task to its scheduler. The caller owns the handle. If the scheduler takes
+/// no more tasks, the task is cancelled at once and never runs; its arguments are destroyed.
 header& launch(promise_base& root,
                scheduler& by,
                const result_vtable& type,
                std::source_location site) noexcept;
 
-/// The running task lets go of the deadline and the locals of whoever spawned it.
+/// Releases the deadline and the locals that the running task has inherited.
 void disinherit(header& task) noexcept;
 
-/// The task that runs on this thread, or whose blocking section does; null if there is none.
+/// Returns the task that runs on this thread, or the task of its blocking section; null if there is none.
 [[nodiscard]] header* task_in_sight() noexcept;
 
-/// Returns true if `is(task, of)` is true for the task that runs on this thread, or for one of those whose blocking sections it is
-/// inside of: each of them goes on only when this thread comes back to it.
+/// Returns true if `is(task, of)` is true for the task that runs on this thread, or for a task of a blocking
+/// section around it. Each of those goes on only when this thread returns to it.
 [[nodiscard]] bool any_task_here(bool (*is)(const header& task, const void* of) noexcept,
                                  const void* of) noexcept;
 
-/// Returns true if `task`, which has not ended, is a closure of a runtime's spawn_blocking: its thread may block.
+/// Returns true if `task`, which has not ended, is a closure of a runtime's spawn_blocking: its thread may
+/// block.
 [[nodiscard]] bool is_closure(const header& task) noexcept;
 
-/// Where the tasks that this one spawns belong.
+/// Returns the scheduler of the tasks that this one spawns.
 [[nodiscard]] inline scheduler& scheduler_for_children(const header& task) noexcept {
   return task.owner->ops->children(*task.owner);
 }
 
-/// Drops one reference; frees the task with the last.
+/// Drops one reference. Frees the task if it was the last.
 void release(header& task) noexcept;
 void free_task(header& task) noexcept;
 
-/// A waker that owns a reference.
+/// Returns a waker that owns a reference.
 [[nodiscard]] waker make_waker(header& task) noexcept;
 
-/// Applies a wake whose reference the caller keeps.
+/// Wakes the task. The caller keeps its reference.
 inline void wake(header& task) noexcept {
   if (task.word.wake() == on_wake::submit) task.owner->ops->schedule(task);
 }
@@ -216,49 +224,57 @@ inline void wake(header& task) noexcept {
 // PROTOCOL: one cancellation of several tasks
 //   A scope, a when_*, a set and a shutdown cancel their tasks one after the other. The bad interleaving:
 //     1. T1 and T2 are children of a scope; T2 awaits T1, or receives from a channel that T1 sends into.
-//     2. The scope is cancelled: T1 is, and ends before the scope has come to T2.
-//     3. T2 goes on with the end of T1, although the same cause is on its way to it.
-//   A canceller of several tasks announces the cancellation to each of them, and only then cancels the first one. A task that has seen an
-//   end (leaf::is_discardable), and finds that its cancellation was announced, does not go on at step 3. It suspends until it is cancelled,
-//   which wakes it. It has no effects before. So no task sees an effect before the cancellation was announced to it.
-//   An announcement is a relaxed store, and is never taken back. The canceller holds the family's lock, or a reference to each task;
-//   a shutdown holds the lock of the registry's shard, or is the thread that enrols the task or has taken it out of a queue.
+//     2. The scope is cancelled. T1 is cancelled, and ends before the canceller has reached T2.
+//     3. T2 goes on with the end of T1, although its own cancellation has the same cause and is about to
+//        arrive.
+//
+//   Why it cannot happen: a canceller of several tasks announces the cancellation to each of them, and only
+//   then cancels the first one. At step 3 the task has seen an end (leaf::is_discardable) and finds that its
+//   cancellation was announced. It does not go on. It suspends until its own cancellation wakes it, and has
+//   no effects before. So no task sees an effect before the cancellation was announced to it.
+//
+//   An announcement is a relaxed store, and is never taken back. The canceller holds the family's lock, or a
+//   reference to each task. A shutdown holds the lock of the registry's shard, or is the thread that enrols
+//   the task or has taken it out of a queue.
 inline void announce_cancel(header& task) noexcept {
-  // relaxed. The cancellation of the first task comes later in the same thread, by a read-modify-write of its word.
+  // relaxed: the same thread cancels the first task later, by a read-modify-write of the word of that task.
   task.announced.store(true, base::order::relaxed);
 }
 
-/// False: the task had ended.
+/// Requests cancellation of the task. Returns false if the task had ended.
 bool cancel(header& task, cancel_reason reason) noexcept;
-/// The same for a shutdown that waits no longer: the shields that are up do not hold it off.
+/// As cancel(), for a shutdown that waits no longer: the shields that are up do not hold it off.
 void force_end(header& task) noexcept;
 
-/// Of the running task, after its regions or its deadline have changed, or it has enrolled.
+/// Updates `watched` of the running task. Called after its regions or its deadline have changed, or when it
+/// has enrolled.
 inline void note_watched(header& task) noexcept {
   task.watched =
       task.regions != nullptr || task.deadline.get() != base::never || task.shard == header::not_enrolled;
 }
 
-/// The running task makes `hook` known: once, and for good. A cancellation that came before is reported to it here.
+/// Sets the hook of the running task: once, and for good. If a cancellation came before, calls the hook here.
 void set_cancel_hook(header& task, cancel_hook& hook) noexcept;
 
-/// The running task is about to fork on this thread: a cancellation calls there from now on.
+/// Notes that the running task is about to fork on this thread: a cancellation calls the deque of `where`
+/// from now on.
 void note_forks(header& task, fork_context& where) noexcept;
 
-/// The running task raises a shield, or pauses its unwinding under one. Returns false if it has too many.
+/// Raises a shield of the running task, or pauses its unwinding under one. Returns false if it has too many.
 [[nodiscard]] bool raise_shield(header& task) noexcept;
 [[nodiscard]] bool pause_unwind(header& task) noexcept;
 
 /// Stops the shields of a task, if it has any, from holding its cancellation off.
 void override_shields(header& task) noexcept;
 
-/// The running task, or one that ends without having run: it is no longer among the births.
+/// Removes the task from the births. Called for the running task, or for one that ends without having run.
 inline void forget_birth(header& task) noexcept {
   if (task.birth != 0) task.owner->births[std::exchange(task.birth, 0U) - 1].clear();
 }
 
-/// The running task: reports find it from now on, and so does a shutdown. Before it suspends, and before it raises a shield: a shutdown that has
-/// begun, and is not just announced, reaches it here, and does not override that shield later.
+/// Enrols the running task: reports find it from now on, and so does a shutdown. Called before the task
+/// suspends, and before it raises a shield. A shutdown that has begun, and is not only announced, reaches the
+/// task here, and does not override that shield later.
 inline void enroll_once(header& task) noexcept {
   if (task.shard != header::not_enrolled) return;
   task.owner->ops->enroll(*task.owner, task);
@@ -266,38 +282,40 @@ inline void enroll_once(header& task) noexcept {
   note_watched(task);
 }
 
-/// A new task, before it is scheduled: reports find it from now on.
+/// Notes a new task, so that reports find it from now on. Called before it is scheduled.
 void note_birth(header& task, std::source_location site) noexcept;
 
-/// Gives the handle up: whoever comes last, it or the task's end, destroys the result.
+/// Gives the handle up. The later one of this call and the task's end destroys the result.
 void drop_handle(header& task) noexcept;
 
-/// The co_await that a task came to last, for reports; line 0: to none.
+/// Returns the co_await that the task reached last, for reports; line 0 if it reached none.
 [[nodiscard]] std::source_location site_of(const header& task) noexcept;
 /// Returns true if `where` is a line of one of rota's headers.
 [[nodiscard]] bool is_in_library(const std::source_location& where) noexcept;
-/// Where the program spawned it; line 0: not known. Of a task in the registry under the lock of its shard, or by its owner.
+/// Returns the place where the program spawned it; line 0 if that is not known. For a task in the registry
+/// the caller holds the lock of its shard; otherwise the owner calls it.
 [[nodiscard]] std::source_location spawn_site_of(const header& task) noexcept;
-/// Under the same condition. Empty: it has no name.
+/// Returns the name, under the same condition; empty if it has none.
 [[nodiscard]] inline const char* name_of(const header& task) noexcept {
   const char* const name = task.label.name();
   return name == nullptr ? "" : name;
 }
-/// Its file as reports have it: one of rota's headers from "rota/" on, without the folder that it was found in. A file of the program
-/// stays as the compiler was given it.
+/// Returns its file as reports show it. A header of rota begins with "rota/", without the folder in which it
+/// was found. A file of the program stays as the compiler was given it.
 [[nodiscard]] const char* file_of(const std::source_location& where) noexcept;
 
-/// The next task id; they are given to threads in blocks.
+/// Returns the next task id. Threads take ids in blocks.
 [[nodiscard]] std::uint64_t next_task_id() noexcept;
 
-/// The task that this thread runs; null outside. A child that runs in its parent's place becomes a task by it.
+/// Returns the task that this thread runs; null outside of a task. Promotes a child that runs in its parent's
+/// place.
 [[nodiscard]] header* current_task() noexcept;
-/// The same for reports: of a child in place the task around it.
+/// Returns the task that this thread runs, for reports; for a child in place, the task around it.
 [[nodiscard]] inline header* task_around() noexcept {
   return static_cast<header*>(base::this_thread_locals().task);
 }
 
-/// Where tasks may fork on this thread; null: nowhere.
+/// Returns the fork context of this thread; null if no task can fork here.
 [[nodiscard]] inline fork_context* forks_of_thread() noexcept {
   return static_cast<fork_context*>(base::this_thread_locals().forks);
 }

@@ -17,10 +17,11 @@ namespace rota::core {
 
 namespace {
 
-/// So far up the chain of tasks that wait for one another on this thread a self-join is looked for.
+/// The number of tasks in the chain of tasks that await each other on this thread in which a self-join is
+/// looked for.
 constexpr int ancestors_checked = 16;
 
-// NOT IN A MODEL: sixteen of them; who is found throws
+// NOT IN A MODEL: sixteen of them; a self-join that is found throws
 bool waits_for_me(const header& me, const header& target) noexcept {
   const header* above = &me;
   for (int i = 0; i < ancestors_checked && above != nullptr; ++i, above = above->awaited_by) {
@@ -29,7 +30,8 @@ bool waits_for_me(const header& me, const header& target) noexcept {
   return false;
 }
 
-/// Takes a task that nobody has started for this thread, wherever it is queued. Its word is `running` then.
+/// Takes a task that has not started for this thread, from any queue. Returns true if its word is `running`
+/// then.
 bool take_over(header& target) noexcept {
   switch (target.owner->ops->take_entry(target)) {  // NOT IN A MODEL: a fourth answer
     case on_take::not_here: return false;
@@ -42,14 +44,15 @@ bool take_over(header& target) noexcept {
 }
 
 // PROTOCOL: a thread that waits for a task
-//   word 0 waiting · 1 woken. The waiter sleeps while it is 0. The completer sets it to 1 and wakes the address;
-//   after the store it reads nothing of it, since the waiter's stack may be gone.
+//   The word is 0 (waiting) or 1 (woken). The waiter sleeps while it is 0. The completer sets it to 1 and
+//   wakes the address. After the store the completer reads nothing of the object, since the waiter's stack
+//   frame may be gone.
 struct blocked_thread {
   base::atomic<std::uint32_t> woken{0};
 
   static void wake(void* data) noexcept {
     auto& word = static_cast<blocked_thread*>(data)->woken;
-    // release. Pairs with the acquire in wait(): the completer's work is seen by the woken thread.
+    // release: pairs with the acquire in wait(): the woken thread sees the completer's work.
     word.store(1, base::order::release);
     base::futex_wake(&word, 1);
   }
@@ -58,10 +61,10 @@ struct blocked_thread {
   static constexpr waker_vtable vtable{wake, wake, same, nothing};
 
   bool wait(base::time_point deadline) noexcept {
-    // acquire. Pairs with wake().
+    // acquire: pairs with the release in wake().
     while (woken.load(base::order::acquire) == 0) {
       if (base::this_thread_locals().waits.wait(woken, 0, deadline) == base::wait_result::timed_out) {
-        // acquire. Pairs with wake().
+        // acquire: pairs with the release in wake().
         return woken.load(base::order::acquire) != 0;
       }
     }
@@ -73,12 +76,13 @@ on_register register_waker(header& target, waker w) noexcept {
   base::note_write(&target.join_slot);
   target.join_slot = std::move(w);
   const on_register duty = target.word.join_register();
-  // Complete: nobody but us looks at the slot any more.
+  // Complete: only this thread uses the slot from now on.
   if (duty == on_register::complete) target.join_slot = waker();
   return duty;
 }
 
-/// False: the completer has the slot, and will wake what is in it.
+/// Takes the waker out of the slot. Returns false if the completer owns the slot, and will wake the waker in
+/// it.
 bool take_back_slot(header& target) noexcept {
   if (target.word.join_leave() == on_leave::complete) return false;
   base::note_write(&target.join_slot);
@@ -97,13 +101,15 @@ bool block_until_complete(header& target, base::time_point deadline) noexcept {
   return done;
 }
 
-/// This thread plays no role, and its stack is no pool's: it may run whatever waits for a worker of the target's runtime.
+/// Returns true if this thread plays no role and belongs to no pool: it may run any task that waits for a
+/// worker of the target's runtime.
 bool can_help_from_outside(const header& target) noexcept {
   return &current_thread_ports() == &plain_thread &&
          scheduler_for_children(target).ops->help_until_end != nullptr;
 }
 
-/// The target's end is registered for first: it is the one event that ends the loop, and a helper that sleeps is woken by it.
+/// Runs other tasks until the target has ended. The waker for the target's end is registered first: that end
+/// is the one event that ends the loop, and it wakes a helper that sleeps.
 void help_from_outside(header& target) noexcept {
   base::watch_for_exit();
   scheduler& home = scheduler_for_children(target);
@@ -114,7 +120,7 @@ void help_from_outside(header& target) noexcept {
   resume_outside_run();
 }
 
-/// Tasks run on this thread's stack, one inside the other, by blocking joins.
+/// The greatest number of tasks that run on this thread's stack, one inside the other, by blocking joins.
 constexpr unsigned max_nesting = 64;
 
 bool run_here(header& target) noexcept {
@@ -127,37 +133,41 @@ bool run_here(header& target) noexcept {
 }
 
 // PROTOCOL: joins of tasks that unwind
-//   A task that unwinds out of a join waits for the end of the task that it joined. Two that join each other, or a child
-//   that joins its own parent, would so wait for ever. Hence each notes that it waits for its join_target, and before
-//   it does, it follows the notes that are there: if they lead back to it, or to a task that cannot end before it has, it
-//   lets go instead. Of the tasks of a circle the last to come here finds the others' notes.
-//   waits_out  written by the task that runs, under the lock, and taken back before its handle of the noted task goes: so
-//              whoever holds the lock may follow the notes.
+//   A task that unwinds out of a join waits for the end of the task that it joined. Two tasks that join each
+//   other, or a child that joins its own parent, would deadlock. So each task notes that it waits for its
+//   join_target. Before that it follows the notes that exist. If they lead back to it, or to a task that
+//   cannot end before it has ended, it stops waiting instead. Of the tasks of a circle, the last one finds
+//   the notes of the others.
+//
+//   waits_out  The task that runs writes it, under the lock, and takes it back before its handle of the noted
+//   task is released. So the holder of the lock may follow the notes.
 base::mutex notes_lock;
 
 bool cannot_end_before(const header& other, const header& me) noexcept {
   const header* child = &me;
   while (child != nullptr && child != &other) {
-    // relaxed. Set before the child first ran, and it holds: neither I nor whoever waits for me has ended.
+    // relaxed: set before the child first ran, and not changed: `me` has not ended, nor has a task that waits
+    // for it.
     const family* const around = child->bond.load(base::order::relaxed);
     child = around == nullptr ? nullptr : around->parent();
   }
   return child == &other;
 }
 
-/// Under the lock.
+/// Returns the task that `task` waits for; null if it has no note. The caller holds the lock.
 const header* waited_out_by(const header& task) noexcept {
-  // relaxed. Its owner wrote it before it took the lock for the note, and does not change it while the note stands.
+  // relaxed: its owner wrote it before it took the lock for the note, and does not change it while the note
+  // stands.
   return task.waits_out.get() ? task.join_target.load(base::order::relaxed) : nullptr;
 }
 
-/// False: `me` must not wait for `target`.
+/// Notes that `me` waits for `target`. Returns false if it must not wait.
 bool note_wait(header& me, header& target) noexcept {
   const base::lock_guard lock(notes_lock);
   for (const header* at = &target; at != nullptr; at = waited_out_by(*at)) {
     if (cannot_end_before(*at, me)) return false;
   }
-  // relaxed. This thread wrote it.
+  // relaxed: this thread wrote it.
   ROTA_ASSERT(me.join_target.load(base::order::relaxed) == &target);
   me.waits_out.set(true);
   return true;
@@ -169,7 +179,7 @@ void take_note_back(header& me) noexcept {
 }
 
 void note_target(activation& task, header& target) noexcept {
-  // relaxed. For this thread, and for reports.
+  // relaxed: only for this thread and for reports.
   header_of(task).join_target.store(&target, base::order::relaxed);
 }
 
@@ -192,7 +202,7 @@ void demand(header* task) {
   if (task == nullptr) throw error(errc::already_joined);
   const header* const me = current_task();
   if (me != nullptr && waits_for_me(*me, *task)) throw_circle(*me, *task);
-  // A second waker in the slot would rob the first joiner of its wake.
+  // A second waker in the slot would overwrite the first joiner's: a lost wakeup.
   const snapshot now = task->word.load();
   if (now.has(join_interest) && !now.is(lifecycle::complete)) throw_joined(*task);
 }
@@ -201,15 +211,15 @@ void demand(header* task) {
 
 bool join_leaf::start() {
   demand(target_);
-  registered_ = false;  // what an earlier co_await of this object left behind
+  registered_ = false;  // set by an earlier co_await of this object
   if (is_complete(*target_)) return true;
-  // A child of fork() runs no task of its parent, also not in place of a wait.
+  // A child of fork() runs no task of its parent process, not in place of a wait either.
   demand_own_process(*target_->owner);
   if (claim()) return false;
   return register_here();
 }
 
-/// Never claims: others are awaited beside it.
+/// Never claims the target: other leaves are awaited beside it.
 bool join_leaf::start_beside() {
   demand(target_);
   registered_ = false;
@@ -218,13 +228,13 @@ bool join_leaf::start_beside() {
   return register_here();
 }
 
-/// A task has room for the waker of one joiner.
+/// A task has a slot for the waker of one joiner only.
 const void* join_leaf::check_beside() {
   demand(target_);
   return target_;
 }
 
-/// What was registered too late for that wakes the task once for nothing.
+/// If the waker cannot be taken back in time, the task gets one spurious wakeup.
 void join_leaf::lose() noexcept {
   if (std::exchange(registered_, false)) take_back_slot(*target_);
 }
@@ -253,7 +263,7 @@ bool join_leaf::claim() noexcept {
   return true;
 }
 
-/// True: complete, and nobody will wake us.
+/// Registers the waker. Returns true if the target is complete and no wake will follow.
 bool join_leaf::register_here() noexcept {
   if (registered_) return is_complete(*target_);
   registered_ = true;
@@ -264,7 +274,7 @@ bool join_leaf::register_here() noexcept {
 bool join_leaf::is_ready() noexcept {
   if (target_ == nullptr) return false;  // NOT IN A MODEL: what start() throws at
   if (is_complete(*target_)) return true;
-  // Asked for the first time after the task that we ran here has suspended: from now on it has to wake us.
+  // The first call after the task that ran here has suspended: from now on that task has to wake this one.
   // NOT IN A MODEL: a leaf around this one
   return task().waiting.get() == this && register_here();
 }
@@ -276,7 +286,7 @@ cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
   }
   if (is_complete(*target_) || register_here()) return cancel_progress::ended;
   cancel_task(*target_, reason);
-  // Of several that are awaited at once this is the one that is waited for now.
+  // Of several targets that are awaited at once, this is the one that the task waits for now.
   note_target(task(), *target_);
   if (note_wait(header_of(task()), *target_)) return cancel_progress::pending;
   registered_ = false;
@@ -284,12 +294,13 @@ cancel_progress join_leaf::try_cancel(cancel_reason reason) noexcept {
   return cancel_progress::ended;
 }
 
-/// A value and an exception are for whoever joined. That it was cancelled is not, if the same cause has reached that one.
+/// Only a cancelled outcome is discardable, if the same cause has reached the joiner. A value and an
+/// exception are delivered.
 bool join_leaf::is_discardable() noexcept {
   return target_->result().cancelled(target_) != cancel_reason::none;
 }
 
-/// Asked after `pending`: until it says yes, the note of whom we wait for stands.
+/// Called after `pending`. Until it returns true, the note of the wait stands.
 bool join_leaf::cancel_ended() noexcept {
   if (!is_complete(*target_)) return false;
   take_note_back(header_of(task()));
@@ -305,7 +316,7 @@ bool is_complete(const header& task) noexcept { return task.word.load().is(lifec
 
 std::uint64_t id_of(const header& task) noexcept { return task.id; }
 
-/// `none` would be a cancellation without a reason, which nobody could tell from no cancellation.
+/// Replaces `none`: a cancellation without a reason could not be told from no cancellation.
 bool cancel_task(header& task, cancel_reason reason) noexcept {
   return cancel(task,
                 reason == cancel_reason::none ? cancel_reason::user : reason);  // NOT IN A MODEL: misuse
@@ -316,9 +327,9 @@ std::chrono::steady_clock::time_point clock_now() noexcept { return base::now();
 bool wait_blocking(header* task, std::chrono::steady_clock::time_point deadline) {
   demand(task);
   if (is_complete(*task)) return true;
-  // A child of fork() has none of the threads that would end it.
+  // A child of fork() has none of the threads that would end the task.
   demand_own_process(scheduler_for_children(*task));
-  // Whoever waits with a limit must not be held up by the task's own work.
+  // A wait with a limit must not be held up by running the task here.
   if (deadline == base::never && run_here(*task) && is_complete(*task)) return true;
   return block_until_complete(*task, deadline);
 }
@@ -328,7 +339,8 @@ void wait_helping(header* task) {
   demand(task);
   if (is_complete(*task)) return;
   const bool is_outside = can_help_from_outside(*task);
-  // A child of fork() has the queues, and none of the threads: the tasks in them are its parent's.
+  // A child of fork() has the queues, but none of the threads: the tasks in them belong to its parent
+  // process.
   demand_own_process(scheduler_for_children(*task));
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.helps >= max_helps) {  // NOT IN A MODEL: sixteen of them
@@ -339,7 +351,8 @@ void wait_helping(header* task) {
   if (is_outside) help_from_outside(*task);
   while (!is_complete(*task)) {
     const thread_ports& ports = current_thread_ports();
-    // Nothing to do but this: whoever does it needs no help. The role goes to another thread meanwhile.
+    // There is nothing else to run: another thread runs the task, and needs no help. The role goes to another
+    // thread meanwhile.
     if (ports.help_once == nullptr || !ports.help_once()) block_until_complete(*task, base::never);
   }
   --base::this_thread_locals().helps;

@@ -17,7 +17,7 @@ namespace rota {
 namespace core {
 namespace {
 
-/// Ends the program with a sentence about a task.
+/// Ends the program with a message about a task.
 [[noreturn]] void fatal_in(const header& task, const char* what) noexcept {
   char words[384];
   std::snprintf(words,
@@ -64,13 +64,15 @@ bool leaf::suspend_in(core::promise_base& frame) {
   if (core::task_around() != task_) core::fatal_in(core::header_of(*task_), "a frame was resumed by hand");
 #endif
   task_->innermost.set(&frame);
-  // Else await_ready() has decided that only the turn is given up: a yield, or an operation that is done and has spent the budget.
+  // Otherwise await_ready() has decided that the task only gives up its turn: a yield, or an operation that
+  // is done and has spent the budget.
   if (task_->why == core::stop_reason::none) return start_or_suspend();
   task_->waiting.set(this);
   return true;
 }
 
-/// Returns false if the operation is complete, and the frame goes on. A function of its own, so that a yield saves no registers.
+/// Starts the operation. Returns false if it is complete and the frame goes on. A function of its own, so
+/// that a yield saves no registers.
 bool leaf::start_or_suspend() {
   if (start()) {
     if (core::unwinder::must_not_go_on(core::header_of(*task_), *this)) {
@@ -87,16 +89,18 @@ bool leaf::start_or_suspend() {
 
 namespace core {
 
-// The body's own catch block would take what a destructor of its frame threw, and go on to the end as if it had returned.
+// Without this the body's own catch block would catch what a destructor of its frame threw, and go on to the
+// end as if the body had returned.
 void thrown_in(const strand& running) noexcept {
-  // What runs in place is unwound as the task that it becomes before.
+  // Frames in place are not unwound: they become a task before.
   if (running.in_place) return;
   const auto& me = static_cast<const header&>(running);
   if (me.word.load().has(unwinding)) fatal_in(me, "a destructor threw while its task was unwound");
 }
 
-// A task may be the parameter of a task that is the parameter of a task: destroyed as the language does it, a long chain
-// would overflow the stack. From this depth on a frame goes right after the one that owned it, not in the middle of that.
+// A task may be the parameter of a task that is the parameter of a task. Destroyed as the language does it, a
+// long chain would overflow the stack. From this depth on a frame is destroyed after the one that owned it,
+// not inside of its destruction.
 constexpr unsigned most_nested = 64;
 
 namespace {
@@ -104,7 +108,7 @@ namespace {
 void destroy_nested(promise_base& frame) noexcept {
   base::thread_locals& locals = base::this_thread_locals();
   if (locals.destroying == most_nested) {
-    // It never ran, or its child has ended: nobody follows its parent any more.
+    // It never ran, or its child has ended: `parent` is no longer used.
     frame.parent = static_cast<promise_base*>(locals.doomed);
     locals.doomed = &frame;
     return;
@@ -127,8 +131,8 @@ void task_base::drop(promise_base*& frame) noexcept {
 }
 
 void task_base::destroy(promise_base& frame) noexcept {
-  // What a reported task keeps goes without a report of its own: a chain of a million tasks is one mistake. So does what a generator keeps that
-  // its consumer leaves: no line of its body can run any more.
+  // Tasks that a reported task keeps are not reported: a chain of a million tasks is one mistake. Tasks that
+  // an abandoned generator keeps are not reported either: no line of its body can run any more.
   if (frame.root != nullptr || report_never_awaited(frame)) {
     const unreported kept;
     return destroy_nested(frame);

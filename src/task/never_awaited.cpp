@@ -12,7 +12,7 @@ namespace rota::core {
 
 namespace {
 
-/// Where, if the destroying thread runs a task.
+/// Prints the task that the destroying thread runs, and where it awaited last.
 void print_destroyer(const header& task) noexcept {
   const unhandled_exception about = about_task(task);
   std::fprintf(stderr,
@@ -24,7 +24,8 @@ void print_destroyer(const header& task) noexcept {
                about.line);
 }
 
-/// Returns true if this thread destroys the root frame of a task that an exception has ended: what its parameters keep was not forgotten.
+/// Returns true if this thread destroys the root frame of a task that an exception has ended: tasks that its
+/// parameters keep were not forgotten.
 bool has_failed_here(const base::thread_locals& locals) noexcept {
   auto* const task = static_cast<header*>(locals.task);
   return task != nullptr && task->innermost.get() == nullptr && task->result().exception(task) != nullptr;

@@ -1,4 +1,4 @@
-// A thread in join(help) that plays no worker's role: what wakes it.
+// A thread in join(help) that plays no worker's role: how it is woken.
 #pragma once
 
 #include "base/clock.hpp"
@@ -13,14 +13,15 @@ namespace rota::core {
 
 // PROTOCOL: the word of a helper
 //
-//   bit     means                                            set by                                cleared by
-//   ended   the task that the helper waits for has ended     the completing thread, once           nothing
-//   called  a task was put where the helper may take it      a thread that calls a helper          take_call()
+//   bit     means                                           set by                          cleared by
+//   ended   the task that the helper waits for has ended    the completing thread, once     never
+//   called  a task was put where the helper may take it     a thread that calls a helper    take_call()
 //
-//   The helper sleeps while the word is 0. The thread that sets a bit then wakes the address.
-//   The completing thread reads nothing of the helper after it has set `ended`: the helper's stack may be gone.
-//   `before`, `after` and `is_listed` belong to the list of helpers, under its lock; so does the step that sets `called`: a helper that has
-//   left the list is not touched by a caller any more.
+//   The helper sleeps while the word is 0. A thread that sets a bit then wakes the address. The completing
+//   thread reads nothing of the helper after it has set `ended`: the helper's stack frame may be gone.
+//
+//   `before`, `after` and `is_listed` belong to the list of helpers, under its lock. So does the step that
+//   sets `called`: no caller touches a helper that has left the list.
 class outside_helper {
  public:
   outside_helper() = default;
@@ -28,29 +29,29 @@ class outside_helper {
   outside_helper& operator=(const outside_helper&) = delete;
   ~outside_helper() = default;
 
-  /// For the task that the helper waits for. The waker owns nothing.
+  /// Returns the waker for the task that the helper waits for. The waker owns nothing.
   [[nodiscard]] waker waker_of_end() noexcept { return {this, &vtable}; }
 
   [[nodiscard]] bool has_ended() const noexcept {
-    // acquire. Pairs with wake(): the outcome of the task is seen.
+    // acquire: pairs with the release in wake(): the outcome of the task is seen.
     return (word_.load(base::order::acquire) & ended) != 0;
   }
 
-  /// Under the lock of the list, by a thread that has put a task where helpers may take it.
+  /// Calls the helper. The caller holds the lock of the list, and has put a task where helpers may take it.
   void call() noexcept {
-    // relaxed. The helper takes the lock of the list after it has seen the bit, and so finds the task.
+    // relaxed: the helper takes the lock of the list after it has seen the bit, and so finds the task.
     word_.fetch_or(called, base::order::relaxed);
     base::futex_wake(&word_, 1);
   }
-  /// By the helper: it is going to look for tasks.
+  /// Clears the call. Called by the helper before it searches for tasks.
   void take_call() noexcept {
-    // relaxed. The locks of the list and of the queue order what the call was for.
+    // relaxed: the locks of the list and of the queue order the task that the call was for.
     word_.fetch_and(~called, base::order::relaxed);
   }
-  /// By the helper: returns when a bit is set.
+  /// Sleeps until a bit is set. Called by the helper.
   void sleep() noexcept {
-    // No deadline: a wake that is lost is a bug, and must look like one.
-    // relaxed. The helper reads the word again by has_ended().
+    // No deadline: a lost wakeup is a bug, and must show as a hang. relaxed: the helper reads the word again
+    // by has_ended().
     while (word_.load(base::order::relaxed) == 0)
       static_cast<void>(base::this_thread_locals().waits.wait(word_, 0, base::never));
   }
@@ -65,7 +66,7 @@ class outside_helper {
 
   static void wake(void* data) noexcept {
     auto& word = static_cast<outside_helper*>(data)->word_;
-    // release. Pairs with has_ended(): what the task has done is seen by the helper.
+    // release: pairs with the acquire in has_ended(): the helper sees what the task has done.
     word.fetch_or(ended, base::order::release);
     base::futex_wake(&word, 1);
   }

@@ -7,32 +7,39 @@
 namespace rota::core {
 
 // PROTOCOL: one deadline that holds for several tasks
-//   Tasks inherit a deadline, and each has a timer of its own for it. Timers fire in any order. The bad interleaving:
+//   Tasks inherit a deadline, and each has its own timer for it. Timers fire in any order. The bad
+//   interleaving:
 //     1. T awaits U; both have the deadline D. D passes, and U's timer fires first.
 //     2. U is cancelled, unwinds, and ends; or it drops the sender of a channel that T receives from.
-//     3. T finds that U was cancelled, or that the channel has ended, and goes on as if that were U's own affair.
-//   A thread that acts on a deadline notes the time first (note). A task that has seen an end asks, before it goes on, whether the times
-//   noted include its own deadline (include). At step 3 the answer is yes, and T is unwound for D.
+//     3. T finds that U was cancelled, or that the channel has ended, and goes on as if only U were
+//        concerned.
+//
+//   Why it cannot happen: a thread that acts on a deadline notes the time first (note). A task that has seen
+//   an end asks, before it goes on, whether the times noted include its own deadline (include). At step 3
+//   they do, and T is unwound for D.
+//
 //   latest_   the greatest time that was noted: every deadline that is not later has passed. It only grows.
-//   P1  note() happens before everything that follows from the deadline. A task that has seen any of that reads this time, or a later
-//       one, by the coherence of one variable. Relaxed is enough.
-//   P2  include() says yes only to deadlines that have passed by the clock. So no task is stopped too early.
+//
+//   P1  note() happens before every effect of the deadline. A task that has seen such an effect reads this
+//       time, or a later one, by the coherence of one variable. So relaxed is enough.
+//   P2  include() returns true only for deadlines that have passed by the clock. So no task is stopped too
+//       early.
 class passed_deadlines {
  public:
   constexpr passed_deadlines() noexcept : latest_(base::time_point::min().time_since_epoch().count()) {}
 
-  /// `now`: a time that the clock has shown.
+  /// Notes that the time `now` has come. `now` was read from the clock.
   void note(base::time_point now) noexcept {
     const base::nanoseconds::rep time = now.time_since_epoch().count();
-    // relaxed. P1.
+    // relaxed: see P1.
     base::nanoseconds::rep seen = latest_.load(base::order::relaxed);
-    // relaxed, failure: relaxed. P1.
+    // relaxed, failure: relaxed: see P1.
     while (seen < time &&
            !latest_.compare_exchange_weak(seen, time, base::order::relaxed, base::order::relaxed)) {
     }
   }
   [[nodiscard]] bool include(base::time_point deadline) const noexcept {
-    // relaxed. P1.
+    // relaxed: see P1.
     return deadline.time_since_epoch().count() <= latest_.load(base::order::relaxed);
   }
 
@@ -40,7 +47,8 @@ class passed_deadlines {
   base::atomic<base::nanoseconds::rep> latest_;
 };
 
-/// Of the machine's steady clock, for all runtimes of the process: a task of one may await a task of another.
+/// The deadlines of the machine's steady clock, for all runtimes of the process: a task of one may await a
+/// task of another.
 inline constinit passed_deadlines passed_on_steady_clock;
 
 }  // namespace rota::core

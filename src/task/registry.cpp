@@ -57,7 +57,7 @@ header* registry::next_in_sweep(shard& in) noexcept {
   if (found == nullptr) return nullptr;
   in.insert_after(found, in.cursor);
   auto& task = static_cast<header&>(*found);
-  // It is in the list, so it has not ended, and its scheduler's reference is there.
+  // The task is in the list, so it has not ended, and its scheduler's reference keeps it alive.
   task.word.retain();
   return &task;
 }

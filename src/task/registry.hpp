@@ -1,4 +1,4 @@
-// Every task that has suspended, in lists that a report can walk. The others: births.hpp.
+// Every task that has suspended, in lists that a report can walk. The other tasks: births.hpp.
 #pragma once
 
 #include "base/cache_line.hpp"
@@ -9,9 +9,10 @@
 
 namespace rota::core {
 
-/// A task enters at its first suspension or shield, since one that never suspends should not pay; before that it is in a queue,
-/// or runs. Sharded, so that workers do not meet. A shard's lock guards its list, and the name of every task in it; while it
-/// is held no task of the list ends, since a task withdraws before its word says `complete`.
+/// Lists of tasks. A task enters at its first suspension or shield: a task that never suspends should pay
+/// nothing. Before that it is in a queue, or runs. Sharded, so that workers do not contend. A shard's lock
+/// guards its list, and the name of every task in it. While the lock is held no task of the list ends, since
+/// a task withdraws before its word says `complete`.
 class registry {
  public:
   /// Throws std::bad_alloc.
@@ -24,7 +25,8 @@ class registry {
   void withdraw(header& task) noexcept;
   void rename(header& task, void* name) noexcept;
 
-  /// Calls `visit` for every task, a shard at a time. Under its lock `visit` must not wake, cancel or free a task.
+  /// Calls `visit` for every task, one shard at a time, under the shard's lock. `visit` must not wake, cancel
+  /// or free a task.
   template <class Visit>
   void for_each(Visit visit) {
     for (unsigned s = 0; s < count_; ++s) {
@@ -36,7 +38,8 @@ class registry {
     }
   }
 
-  /// Calls `act` for every task that is enrolled now, oldest first, with a reference held and no lock. One caller at a time.
+  /// Calls `act` for every task that is enrolled now, oldest first, with a reference held and no lock. One
+  /// caller at a time.
   template <class Act>
   void act_on_each(Act act) {
     for (unsigned s = 0; s < count_; ++s) {
@@ -53,7 +56,7 @@ class registry {
     base::mutex mutex;
     list_links* first = nullptr;
     list_links* last = nullptr;
-    list_links cursor;  // in the list while a sweep goes on: behind it what was visited
+    list_links cursor;  // in the list during a sweep: the nodes before it were visited
 
     void append(list_links& node) noexcept;
     void remove(list_links& node) noexcept;
@@ -61,7 +64,8 @@ class registry {
   };
 
   static void begin_sweep(shard& in) noexcept;
-  /// Moves the cursor behind the next task and returns that, with a reference; null: the cursor has left the list.
+  /// Moves the cursor behind the next task and returns that task, with a reference. Returns null at the end:
+  /// the cursor has left the list.
   static header* next_in_sweep(shard& in) noexcept;
 
   unsigned count_;

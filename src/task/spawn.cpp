@@ -38,9 +38,9 @@ scheduler& current_blocking_pool() {
 }
 
 blocking_section::blocking_section() : ports_(&current_thread_ports()), lent_(ports_->before_block()) {
-  // Inside, this is a plain thread: block_on may run a task of its own.
+  // Inside, this is a plain thread: block_on may run its own task here.
   base::thread_locals& here = base::this_thread_locals();
-  // It may stay for long: reports name it, and a shutdown tells it.
+  // The section may last long: reports name the task, and a shutdown tells it.
   if (header* const task = static_cast<header*>(here.task)) enroll_once(*task);
   task_ = std::exchange(here.task, nullptr);
   outer_ = static_cast<const blocking_section*>(std::exchange(here.in_place, this));

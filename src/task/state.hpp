@@ -1,4 +1,4 @@
-// The atomic task word: the one place that orders task memory.
+// The atomic task word: the only place that orders task memory.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -9,20 +9,20 @@
 namespace rota::core {
 
 #if ROTA_MODEL
-/// Model tests count here which rule was taken from which word.
+/// Model tests count here which rule was applied to which word.
 inline void (*transition_seen)(void (*rule)(), snapshot from) noexcept = nullptr;
 #endif
 
-/// Counting is no rule; these are the names under which it is counted.
+/// Counting references is no rule. These are the names under which tests count it.
 inline void counted_up() noexcept {}
 inline void counted_down() noexcept {}
 
-/// The word of one task. The protocol stands in word.hpp; who may call what stands here.
+/// The word of one task. word.hpp has the protocol. The comments here say which thread may call what.
 class state {
  public:
   explicit state(snapshot initial) noexcept : word_(initial.bits) {}
 
-  /// Any thread that holds a reference. `submit`: hand the task to its scheduler.
+  /// Any thread that holds a reference. After `submit` the caller hands the task to its scheduler.
   on_wake wake() noexcept { return apply<rule::wake>(); }
   on_cancel cancel() noexcept { return apply<rule::cancel>(); }
   on_cancel force_end() noexcept { return apply<rule::force_end>(); }
@@ -38,7 +38,7 @@ class state {
   on_suspend suspend() noexcept { return apply<rule::suspend, is_running>(); }
   on_suspend yield() noexcept { return apply<rule::yield, is_running>(); }
   on_finish finish() noexcept { return apply<rule::finish, is_running>(); }
-  /// The same, by the thread of the task that awaits this one and holds its handle.
+  /// As finish(), by the thread of the task that awaits this one and holds its handle.
   on_finish finish_in_place() noexcept { return apply<rule::finish_in_place, is_held_too>(); }
   on_shield shield_up() noexcept { return apply<rule::shield_up, is_running>(); }
   on_shield shield_down() noexcept { return apply<rule::shield_down, is_shielded>(); }
@@ -51,9 +51,9 @@ class state {
   on_leave join_leave() noexcept { return apply<rule::join_leave>(); }
   on_drop_handle drop_handle() noexcept { return apply<rule::drop_handle>(); }
 
-  /// One more reference, for somebody who holds one. The count stops the program long before it could wrap.
+  /// Adds a reference. The caller holds one. The program ends long before the count could wrap.
   void retain() noexcept {
-    // relaxed. The caller's own reference keeps the task alive; nothing is published by counting.
+    // relaxed: the caller's own reference keeps the task alive. Counting publishes nothing.
     const snapshot before{word_.fetch_add(snapshot::one_ref, base::order::relaxed)};
     if (before.refs() >= snapshot::max_refs) [[unlikely]]
       ROTA_FATAL("task refcount overflow", before.bits);
@@ -62,12 +62,13 @@ class state {
 
   on_release release() noexcept {
     if (is_last_reference()) {
-      // relaxed. Nobody else reads it; a second drop of the same reference would, and stops the program below.
+      // relaxed: no other thread reads it. A second drop of the same reference would read it, and ends the
+      // program below.
       word_.store(word_.load(base::order::relaxed) - snapshot::one_ref, base::order::relaxed);
       return on_release::free;
     }
-    // acq_rel. release: my last use of the task happens before its end.
-    //          acquire: if I free it, every other owner's last use has happened.
+    // acq_rel: release: this thread's last use of the task happens before its destruction. acquire: the
+    // thread that frees the task sees the last use of every other owner.
     const snapshot before{word_.fetch_sub(snapshot::one_ref, base::order::acq_rel)};
     if (before.refs() == 0) [[unlikely]]
       ROTA_FATAL("task reference dropped twice", before.bits);
@@ -75,22 +76,22 @@ class state {
     return before.refs() == 1 ? on_release::free : on_release::kept;
   }
 
-  /// The task is complete, and the caller's reference the only one: nobody else can find the task any more, so the word
-  /// stays as it is, and needs no write.
+  /// Returns true if the task is complete and the caller's reference is the only one. No other thread can
+  /// find the task any more, so the word needs no write.
   [[nodiscard]] bool is_last_reference() const noexcept {
-    // acquire. Pairs with the releases of all others: every other owner's last use has happened.
+    // acquire: pairs with the release of every other owner: the caller sees their last uses.
     const snapshot seen{word_.load(base::order::acquire)};
     return seen.refs() == 1 && seen.is(lifecycle::complete);
   }
 
   [[nodiscard]] snapshot load() const noexcept {
-    // acquire. Pairs with finish(): whoever sees `complete` sees the outcome.
+    // acquire: pairs with finish(): a thread that sees `complete` sees the outcome.
     return snapshot{word_.load(base::order::acquire)};
   }
 
-  /// Tests only: as if `count` more references existed.
+  /// Tests only: counts up as if `count` more references existed.
   void force_references(std::uint64_t count) noexcept {
-    // relaxed. Nothing runs beside it.
+    // relaxed: no other thread runs meanwhile.
     word_.fetch_add(count * snapshot::one_ref, base::order::relaxed);
   }
 
@@ -103,10 +104,11 @@ class state {
   }
   static constexpr bool is_shielded(snapshot s) noexcept { return is_running(s) && s.shields() > 0; }
 
-  /// Runs one rule to completion: the only compare-exchange loop on a task word. Somebody's exchange succeeds each round.
+  /// Runs one rule to completion: the only compare-exchange loop on a task word. Lock-free: in each round
+  /// some thread's exchange succeeds.
   template <auto Rule, auto Legal = is_any>
   auto apply() noexcept -> decltype(Rule(snapshot{}).duty) {
-    // relaxed. A guess; the compare-exchange below decides.
+    // relaxed: a guess; the compare-exchange below decides.
     snapshot seen{word_.load(base::order::relaxed)};
     for (;;) {
       if (!is_legal(seen) || !Legal(seen)) [[unlikely]]
@@ -114,10 +116,9 @@ class state {
       const auto [next, duty] = Rule(seen);
       ROTA_ASSERT(valid(next));
       ROTA_ASSERT(keeps_the_end(seen, next));
-      // acq_rel, even where next == seen. release: what a waker did before wake() is seen by the run that follows,
-      //          also when the task was runnable already. acquire: a run sees that, and the frames as the last run
-      //          left them; a joiner sees the outcome.
-      // failure: relaxed. The reloaded word is again only a guess.
+      // acq_rel, even if next == seen: release: what a waker did before wake() is seen by the run that
+      // follows, also if the task was runnable already. acquire: a run sees that, and the frames as the last
+      // run left them; a joiner sees the outcome. failure: relaxed: the reloaded word is again only a guess.
       if (word_.compare_exchange_weak(seen.bits, next.bits, base::order::acq_rel, base::order::relaxed)) {
         note(reinterpret_cast<void (*)()>(Rule), seen);
         return duty;

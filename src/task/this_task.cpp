@@ -33,12 +33,12 @@ void set_name(std::string_view name) {
   void* const block = core::task_label::make_block(length);
   if (block == nullptr) throw std::bad_alloc();
   char* const copy = core::task_label::text_of(block);
-  // A name may come from anywhere, and reports go to terminals and logs.
+  // A name may come from any source, and reports go to terminals and logs.
   std::transform(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(length), copy, [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
   });
   copy[length] = '\0';
-  // A report may be reading the old one: it holds the lock under which the owner changes it.
+  // A report may be reading the old name: it holds the lock under which the owner changes the name.
   me->owner->ops->rename(*me->owner, *me, block);
 }
 

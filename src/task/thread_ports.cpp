@@ -29,29 +29,29 @@ constinit base::atomic<const force_ports*> of_force{&nobody_forces};
 constinit const thread_ports plain_thread{nothing_to_lend, nothing_lent, nullptr};
 
 void install_thread_ports(ports_of_thread function) noexcept {
-  // release. Pairs with the acquire in current_thread_ports(): what the ports refer to is built.
+  // release: pairs with the acquire in current_thread_ports(): what the ports refer to is built.
   installed.store(function, base::order::release);
 }
 
 void install_seat_ports(ports_of_seat function) noexcept {
-  // release. As above.
+  // release: same reason as in install_thread_ports().
   of_seats.store(function, base::order::release);
 }
 
 const thread_ports& current_thread_ports() noexcept {
-  // acquire. Pairs with install_seat_ports().
+  // acquire: pairs with the release in install_seat_ports().
   const thread_ports* const of_seat = of_seats.load(base::order::acquire)();
-  // acquire. Pairs with install_thread_ports().
+  // acquire: pairs with the release in install_thread_ports().
   return of_seat != nullptr ? *of_seat : installed.load(base::order::acquire)();
 }
 
 void install_force_ports(const force_ports& ports) noexcept {
-  // release. Pairs with the acquire in current_force_ports().
+  // release: pairs with the acquire in current_force_ports().
   of_force.store(&ports, base::order::release);
 }
 
 const force_ports& current_force_ports() noexcept {
-  // acquire. Pairs with install_force_ports().
+  // acquire: pairs with the release in install_force_ports().
   return *of_force.load(base::order::acquire);
 }
 

@@ -14,30 +14,35 @@ namespace rota::core {
 namespace {
 
 // PROTOCOL: a thread that waits for one of several
-//   told_     what it sleeps on: every wake adds one, and so does a force stop
-//   wakers_   how many wakers of its nodes there are, wherever they are; `leaving`: the thread waits for the last of them
+//   told_     the word on which it sleeps: every wake adds one, and so does a force stop
+//   wakers_   the number of wakers of its nodes, wherever they are; `leaving`: the thread waits for the last
+//             of them
 //
-//   N1  The thread reads told_, then asks its nodes, then sleeps while told_ is what it was. Whoever gives changes the node first, and
-//       wakes later: the thread sees the node, or told_ has moved.
-//   N2  It decides alone, and once: the first node that has what it waits for. All others give up, and hand on what they have got.
-//   N3  A waker refers to the thread's stack, and may be on its way when its node has long been seen. Its last touch is that of wakers_;
-//       the thread does not return before it is 0.
-//   N4  What a node has got is this wait's: it begins idle. One that won before, and now loses without having been asked, hands on nothing.
+//   N1  The thread reads told_, then checks its nodes, then sleeps while told_ is unchanged. A granting
+//       thread changes the node first, and wakes later. So the thread sees the node, or told_ has moved: no
+//       lost wakeup.
+//   N2  The thread decides alone, and once: for the first node that has what it waits for. All others give
+//       up, and pass on what they have got.
+//   N3  A waker refers to the thread's stack, and may still be on its way long after its node was seen. Its
+//       last access is that of wakers_; the thread does not return before that is 0.
+//   N4  A node holds only what it got in this wait: it begins idle. A node that won before, and now loses
+//       without having been tried, passes on nothing.
 class several {
  public:
   several(std::span<const wait_case> cases, std::uint64_t draw) noexcept : cases_(cases), draw_(draw) {
     for (const wait_case& one : cases_) {
-      if (one.at != nullptr) one.me->set(wait_state::idle);  // its leaf has a name, and has won before: N4
+      if (one.at != nullptr) one.me->set(wait_state::idle);  // a named leaf may have won before: N4
     }
   }
   several(const several&) = delete;
   several& operator=(const several&) = delete;
   ~several() {
-    // acquire. Pairs with drop(): nobody touches this any more. release: nothing is published.
+    // acquire: pairs with the release in drop(): no other thread touches this any more. This thread publishes
+    // nothing.
     std::uint32_t seen = wakers_.fetch_or(leaving, base::order::acquire) | leaving;
     while (seen != leaving) {
       static_cast<void>(base::futex_wait(wakers_, seen, base::never));
-      // acquire. As above.
+      // acquire: same reason as the fetch_or above.
       seen = wakers_.load(base::order::acquire);
     }
   }
@@ -62,12 +67,13 @@ class several {
   static several& of(void* data) noexcept { return *static_cast<several*>(data); }
   static void drop(void* data) noexcept {
     auto& wakers = of(data).wakers_;
-    // release. What this waker has touched comes before the thread's return. After it only the address is used.
+    // release: what this waker has touched comes before the thread's return. Afterwards only the address is
+    // used.
     if (wakers.fetch_sub(1, base::order::release) == (leaving | 1)) base::futex_wake(&wakers, 1);
   }
   static void wake_by_ref(void* data) noexcept {
     auto& told = of(data).told_;
-    // release. Pairs with look(): the node has changed.
+    // release: pairs with the acquire in sleep(): the node has changed.
     told.fetch_add(1, base::order::release);
     base::futex_wake(&told, 1);
   }
@@ -76,15 +82,15 @@ class several {
     drop(data);
   }
   static void* clone(void* data) noexcept {
-    // relaxed. The caller has one.
+    // relaxed: the caller has a waker.
     of(data).wakers_.fetch_add(1, base::order::relaxed);
     return data;
   }
   static constexpr waker_vtable vtable{wake, wake_by_ref, clone, drop};
 
-  /// True: it has ended. False: it is in its list.
+  /// Joins the list. Returns true if the node has ended, false if it is in its list.
   bool join(const wait_case& one) noexcept {
-    // relaxed. Nobody knows of it yet.
+    // relaxed: no other thread knows of it yet.
     wakers_.fetch_add(1, base::order::relaxed);
     waker unused;  // outlives the section
     one.me->wake = waker(this, &vtable);
@@ -109,7 +115,7 @@ class several {
     return no_case;
   }
 
-  /// Of those that have ended each is equally likely.
+  /// Returns a case that has ended, or no_case. Each ended case is equally likely.
   std::size_t look() noexcept {
     draw_ = base::random(draw_).next();
     base::drawn_order drawn(cases_.size(), draw_);
@@ -127,7 +133,7 @@ class several {
   on_sleep sleep(base::time_point deadline, std::size_t& won) noexcept {
     const asleep section(told_);
     for (;;) {
-      // acquire. Pairs with wake(): what is told is seen.
+      // acquire: pairs with the release in wake_by_ref(): what was told is seen.
       const std::uint32_t seen = told_.load(base::order::acquire);
       won = look();
       if (won != no_case) return on_sleep::ended;
@@ -145,7 +151,7 @@ class several {
     }
   }
 
-  /// What was granted before counts; of several the first.
+  /// Gives up all cases. A case that was granted before counts; of several, the first.
   std::size_t give_up_all() noexcept {
     std::size_t won = no_case;
     for (std::size_t i = 0; i < cases_.size(); ++i) {
@@ -175,7 +181,8 @@ class several {
   base::atomic<std::uint32_t> wakers_{0};
 };
 
-/// True: it has ended, and nobody knows of it any more. Joins and leaves within one section, so nobody sees it.
+/// Returns true if the case has ended and no other thread knows of it. It joins and leaves within one
+/// section, so no thread sees it.
 bool ends_at_once(const wait_case& one) noexcept {
   if (one.at->rules->try_now(one.at->of, *one.me)) {
     one.me->set(wait_state::granted);
@@ -197,7 +204,7 @@ bool ends_at_once(const wait_case& one) noexcept {
 }  // namespace
 
 std::uint64_t draw_of_thread() noexcept {
-  // Each from a seed of its own: numbers that follow from one another favour one of two.
+  // Each from its own seed: consecutive numbers of one sequence favour one of two cases.
   base::random next(++base::this_thread_locals().draws);
   return next.next() + (base::chance() ? 1 : 0);
 }

@@ -9,7 +9,8 @@
 
 namespace rota::core {
 
-/// This thread sleeps on a word: others take its place, and whoever may force it on knows where it is.
+/// Says, while it lives, that this thread sleeps on a word: other threads take its place, and a force stop
+/// finds the word.
 class asleep {
  public:
   explicit asleep(base::atomic<std::uint32_t>& on) noexcept
@@ -31,7 +32,8 @@ class asleep {
   void* lent_;
 };
 
-/// In a task of a scheduler whose tasks all run on this one thread. True: it ran something, or moved time.
+/// Runs another task, in a task of a scheduler with only this thread. Returns true if it ran a task, or moved
+/// time.
 inline bool run_another(scheduler& alone, base::time_point deadline) noexcept {
   if (alone.ops->run_another(alone, deadline)) return true;
   if (deadline == base::never)
@@ -40,7 +42,7 @@ inline bool run_another(scheduler& alone, base::time_point deadline) noexcept {
   return false;
 }
 
-/// The scheduler of the task around, if it is one of those.
+/// Returns the scheduler of the task around, if it has only this thread; otherwise null.
 inline scheduler* alone_here() noexcept {
   const header* const me = task_in_sight();
   return me != nullptr && me->owner->ops->run_another != nullptr ? me->owner : nullptr;

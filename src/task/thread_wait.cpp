@@ -11,7 +11,7 @@ namespace rota::core {
 
 namespace {
 
-// Nothing of the node is read: its thread may have gone on.
+// Reads nothing of the node: its thread may have gone on.
 void wake_thread(void* word) noexcept {
   demand_unguarded();
   base::futex_wake(static_cast<const base::atomic<std::uint32_t>*>(word), 1);
@@ -25,7 +25,8 @@ constexpr waker_vtable thread_waker{
 
 enum class if_forced : bool { ends, sleeps_on };
 
-/// In the list. Null: in any, and whoever is called there sees to it himself.
+/// Sleeps until the node is no longer `waiting`. The node is in the list of `at`. Null: in any list; the
+/// caller handles `called` itself.
 on_sleep sleep_in(const wait_target* at, wait_node& me, base::time_point deadline, if_forced then) noexcept {
   const asleep section(me.word);
   for (;;) {
@@ -38,7 +39,7 @@ on_sleep sleep_in(const wait_target* at, wait_node& me, base::time_point deadlin
       continue;
     }
     if (now != wait_state::waiting) return on_sleep::ended;
-    // After the look at the word: it is raised after the order was given.
+    // After the word was read: it is raised after the order was given.
     if (then == if_forced::ends && section.is_forced()) return on_sleep::forced;
     if (base::this_thread_locals().waits.wait(me.word, seen, deadline) != base::wait_result::timed_out)
       continue;

@@ -1,12 +1,12 @@
-// Frames that the library destroys, and not the program.
+// Marks frames that the library destroys, and not the program.
 #pragma once
 
 #include "base/tls_slot.hpp"
 
 namespace rota::core {
 
-/// While one is there, this thread reports no task that was never awaited: the library destroys frames, because of a cancellation, a
-/// failure or a refusal, and the tasks in these frames were not forgotten by the program.
+/// While one exists, this thread reports no task that was never awaited. The library destroys frames because
+/// of a cancellation, a failure or a refusal, and the program did not forget the tasks in these frames.
 class unreported {
  public:
   unreported() noexcept : locals_(&base::this_thread_locals()) { ++locals_->dropping; }

@@ -19,18 +19,18 @@ verdict unwinder::look_closely(header& task, leaf* waiting) noexcept {
   if (waiting == nullptr) return verdict::resume;
   if (!waiting->is_ready()) return task.regions == nullptr ? verdict::wait : before_wait(task);
   if (waiting->is_discardable()) {
-    // It may have ended for a cause that holds for this task, too.
+    // It may have ended for a cause that holds for this task too.
     if (const std::optional<verdict> reached = stop_if_reached(task, *waiting)) return *reached;
   }
   return verdict::resume;
 }
 
 verdict unwinder::begin_cancelled(header& task) noexcept {
-  // relaxed. Written before the word's transition that this thread has just read.
+  // relaxed: written before the word's transition that this thread has just read.
   return begin(task, nullptr, task.reason.load(base::order::relaxed));
 }
 
-/// It has seen an end. Empty: no cause that holds for it has happened.
+/// Called after the task has seen an end. Returns nothing if no cause that holds for the task has happened.
 std::optional<verdict> unwinder::stop_if_reached(header& task, const leaf& seen) noexcept {
   catch_up(task);
   switch (standing_of(task)) {
@@ -47,14 +47,15 @@ bool unwinder::is_reached(header& task, const leaf& seen) noexcept {
   return standing_of(task) != standing::free || region_that_is_over(task, seen) != nullptr;
 }
 
-/// What holds for this task and has happened, and was not delivered to it yet: its own timer is late, or a shutdown has not found it.
+/// Delivers a cause that holds for this task and has happened, but has not reached it yet: its own timer is
+/// late, or a shutdown has not found it.
 void unwinder::catch_up(header& task) noexcept {
   const scheduler& by = *task.owner;
   if (by.passed->include(task.deadline.get()) && !is_held_off_for_good(task) &&
       by.passed->include(inherited_deadline(task)) && !is_held_off_by_parent(task))
     static_cast<void>(cancel(task, cancel_reason::timeout));
   if (!by.ops->is_open(by)) {
-    // One that is in the registry is cancelled for certain, after all of them were told.
+    // A task in the registry will be cancelled, after all tasks there were told.
     if (task.shard != header::not_enrolled) {
       announce_cancel(task);
     } else {
@@ -68,17 +69,19 @@ cancel_reason unwinder::reason_now(header& task) noexcept {
   if (task.deadline.get() != base::never) task.owner->passed->note(timing::now_for(task));
   catch_up(task);
   if (standing_of(task) == standing::free) return cancel_reason::none;
-  // relaxed. Written before the word's transition.
+  // relaxed: written before the word's transition.
   const cancel_reason why = task.reason.load(base::order::relaxed);
-  // It was only announced yet: by a shutdown, or by a task that is being unwound, which hears no reason.
+  // Without a reason it was only announced: by a shutdown, or by a task that is being unwound. An
+  // announcement carries no reason.
   return why == cancel_reason::none ? cancel_reason::shutdown : why;
 }
 
-/// A child of a scope ends with its parent, and that with its own. A shield of one of them holds the deadline off from all inside, until the
-/// shield's limit has passed.
+/// Returns true if a shield of a task around this one holds the deadline off from all inside it, until the
+/// shield's limit has passed. A child of a scope ends with its parent, and that task with its own parent.
 bool unwinder::is_held_off_by_parent(const header& task) noexcept {
   for (const header* at = &task;;) {
-    // relaxed. Set before the child first ran, and it holds: the child has not ended, so nor has its parent.
+    // relaxed: set before the child first ran, and not changed: the child has not ended, so neither has its
+    // parent.
     const family* const around = at->bond.load(base::order::relaxed);
     at = around == nullptr ? nullptr : around->parent();
     if (at == nullptr) return false;
@@ -95,16 +98,17 @@ base::time_point unwinder::inherited_deadline(const header& task) noexcept {
 }
 
 unwinder::standing unwinder::standing_of(const header& task) noexcept {
-  // relaxed. What was seen of an end orders it.
+  // relaxed: the end that this thread has seen orders it.
   const bool announced = task.announced.load(base::order::relaxed);
   const snapshot now = task.word.load();
   if (now.cancel_due()) return standing::due;
   return announced && !now.has(cancelled) && now.exposed() ? standing::announced : standing::free;
 }
 
-/// The outermost region, of those that no shield inside of them holds off, of which somebody has seen the end: a deadline that others
-/// have acted upon, a scope that has failed. Not the one around the innermost frame: what it was set for is done, and wins; unless it was
-/// set for tasks that were started inside of it, and have inherited it.
+/// Returns the outermost region that is over, of those that no shield inside of them holds off: a deadline
+/// that another thread has acted upon, or a scope that has failed. The region around the innermost frame does
+/// not count: its operation is done, and wins. It counts if its operation has started tasks, which have
+/// inherited it.
 region* unwinder::region_that_is_over(header& task, const leaf& seen) noexcept {
   const passed_deadlines& passed = *task.owner->passed;
   region* found = nullptr;
@@ -119,16 +123,17 @@ region* unwinder::region_that_is_over(header& task, const leaf& seen) noexcept {
   return is_its_own ? nullptr : found;
 }
 
-/// It has not begun, and awaits one leaf and ends. So it does not come here again without one.
+/// Returns true if the task must begin although it is cancelled. It awaits one leaf and ends, so it does not
+/// come here again without a leaf.
 bool unwinder::must_begin(header& task) noexcept { return tag_of(task.frame_address()).must_begin != 0; }
 
 verdict unwinder::before_wait(header& task) noexcept {
   note_limits(task);
-  // A cancellation that is due now is not asked for here: the word does not let such a task become idle.
+  // A cancellation that is due now is not checked here: the word does not let such a task become idle.
   if (region* const passed = passed_deadline(task)) return give_up(task, *passed);
   const bool all = task.word.load().has(overridden);
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
-    if (!all && has_no_limit(*r)) break;  // what is around it does not end this wait
+    if (!all && has_no_limit(*r)) break;  // regions further out do not end this wait
     if (r->kind_ == region::kind::deadline) r->watch();
   }
   return verdict::wait;
@@ -137,13 +142,14 @@ verdict unwinder::before_wait(header& task) noexcept {
 verdict unwinder::before_yield(header& task) noexcept {
   note_limits(task);
   region* const deadline = passed_deadline(task);
-  // What the deadline was set for is done, and only gives up its turn: the value wins.
+  // The operation under the deadline is done, and only gives up its turn: its value wins.
   if (deadline == nullptr || deadline->frame_ == task.innermost.get()) return verdict::wait;
   return give_up(task, *deadline);
 }
 
-/// The work inside of a region is over: its deadline has passed, or its scope has failed. A cause that is further out may have happened, too,
-/// and not be delivered yet: a deadline that the task has inherited, or a shutdown. Then that one is reported.
+/// Gives up the work inside of a region: its deadline has passed, or its scope has failed. A cause further
+/// out may have happened too, and not be delivered yet: a deadline that the task has inherited, or a
+/// shutdown. Then that cause is reported.
 verdict unwinder::give_up(header& task, region& at) noexcept {
   if (task.deadline.get() != base::never) task.owner->passed->note(timing::now_for(task));
   catch_up(task);
@@ -156,20 +162,21 @@ verdict unwinder::give_up(header& task, region& at) noexcept {
       task, &at, at.kind_ == region::kind::scope ? cancel_reason::sibling_failed : cancel_reason::timeout);
 }
 
-/// A shield without a limit, as around a clean-up: only a forced end overrides it.
+/// Returns true for a shield without a limit, as around a clean-up: only a forced end overrides it.
 bool unwinder::has_no_limit(region& shield) noexcept {
   return shield.kind_ == region::kind::shield && !shield.overridden_ &&
          shield.as_timed()->at() == base::never;
 }
 
-/// The innermost shield that counts has no limit. Found without a look at what is around it.
+/// Returns true if the innermost shield that counts has no limit. The regions further out are not read.
 bool unwinder::is_held_off_for_good(const header& task) noexcept {
   region* r = task.regions;
   while (r != nullptr && (r->kind_ != region::kind::shield || r->overridden_)) r = r->outer_;
   return r != nullptr && has_no_limit(*r);
 }
 
-/// Shields whose limit has passed while something waits behind them: when it has for all of them, they no longer count.
+/// Notes the shields of which the limit has passed while a cancellation or a deadline waits behind them. When
+/// this holds for all of them, they no longer count.
 void unwinder::note_limits(header& task) noexcept {
   const snapshot now = task.word.load();
   if (now.shields() == 0 || now.has(overridden) || is_held_off_for_good(task)) return;
@@ -183,11 +190,11 @@ void unwinder::note_limits(header& task) noexcept {
     r->overridden_ = true;
     task.owner->ops->shield_overridden(*task.owner, task);
   }
-  // The owner is running, so this only sets flags: nobody has to be told.
+  // The owner is running, so this only sets flags, and wakes no task.
   if (any) static_cast<void>(task.word.override_shield());
 }
 
-/// The outermost deadline that has passed and that no shield inside of it holds off.
+/// Returns the outermost deadline that has passed and that no shield inside of it holds off.
 region* unwinder::passed_deadline(header& task) noexcept {
   if (task.word.load().has(overridden)) return outermost_passed(task.regions, nullptr);
   const region* held_off = task.regions;
@@ -217,7 +224,7 @@ verdict unwinder::begin(header& task, region* target, cancel_reason reason) noex
   static_cast<void>(task.word.begin_unwind());
   set_target(task, target);
   leaf* const waiting = task.waiting.get();
-  // All that this cancels may see each other's ends, so all are told first.
+  // The tasks that this cancels may see each other's ends, so all are told first.
   for (region* r = task.regions; r != target; r = r->outer_) r->announce_unwind();
   if (waiting != nullptr) waiting->announce_cancel();
   for (region* r = task.regions; r != target; r = r->outer_) {
@@ -231,8 +238,9 @@ verdict unwinder::begin(header& task, region* target, cancel_reason reason) noex
   return advance(task);
 }
 
-/// Nothing of a scope is destroyed before its children have ended: they may use whatever its body can name. Asked for the
-/// stretch up to the next stop, since a clean-up there comes first.
+/// Returns true if the frames may be destroyed up to the next stop, since a clean-up there comes first.
+/// Nothing of a scope is destroyed before its children have ended: they may use every variable that its body
+/// can name.
 bool unwinder::may_unwind(header& task) noexcept {
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
     if (!r->may_unwind()) return false;
@@ -251,7 +259,7 @@ void destroy_unreported(promise_base& frame) noexcept {
 }  // namespace
 
 verdict unwinder::advance(header& task) noexcept {
-  // The leaf is out of play: from here on only children can keep the frames.
+  // The leaf has ended: from here on only children can keep the frames alive.
   task.waiting.set(nullptr);
   if (!may_unwind(task)) return verdict::wait;
   for (;;) {
@@ -267,7 +275,7 @@ verdict unwinder::advance(header& task) noexcept {
 
 region* unwinder::stop_at(header& task, const promise_base& frame) noexcept {
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
-    // Shields belong to no frame, and stop nothing. The others are nested as their frames are.
+    // Shields belong to no frame, and stop nothing. The other regions are nested as their frames are.
     if (r->frame_ == nullptr) continue;
     if (r->frame_ != &frame) return nullptr;
     if (r->is_target_ || r->kind_ == region::kind::catcher) return r;
@@ -275,8 +283,8 @@ region* unwinder::stop_at(header& task, const promise_base& frame) noexcept {
   return nullptr;
 }
 
-// Looks no further than the next stop: all regions up to there are gone when the next call begins. So a task that unwinds through n nested
-// clean-ups looks at each region once, and not at all n of them for each clean-up.
+// Goes no further than the next stop: all regions up to there are gone when the next call begins. So a task
+// that unwinds through n nested clean-ups visits each region once, and not all n of them for each clean-up.
 void unwinder::set_target(header& task, region* target) noexcept {
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
     if (r == target) {
@@ -307,7 +315,7 @@ verdict unwinder::go_on(header& task) noexcept {
   return advance(task);
 }
 
-/// The word forgets that the older shields do not count when a new one is raised; their regions keep it.
+/// The word forgets that the older shields do not count when a new one is raised. Their regions remember it.
 void unwinder::keep_overridden(header& task) noexcept {
   for (region* r = task.regions; r != nullptr; r = r->outer_) {
     if (r->is_shielding()) r->overridden_ = true;
@@ -339,7 +347,8 @@ void region::link(activation& task, promise_base* frame) noexcept {
   forget_past();
   task_ = &task;
   frame_ = frame;
-  inner_ = nullptr;  // of a region that is linked again, and left before the one inside it
+  // not null in a region that is linked again and was left before the one inside it
+  inner_ = nullptr;
   outer_ = task.regions;
   if (outer_ != nullptr) outer_->inner_ = this;
   task.regions = this;

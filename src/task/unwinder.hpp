@@ -1,4 +1,4 @@
-// Cancellation: destroying suspended frames from the leaf up.
+// Cancellation: destroys suspended frames from the leaf up.
 #pragma once
 
 #include "task/header.hpp"
@@ -9,17 +9,18 @@
 
 namespace rota::core {
 
-/// What may happen next to a task that this thread owns.
+/// What the thread that owns a task does with it next.
 enum class [[nodiscard]] verdict : unsigned char {
-  resume,    // its innermost frame goes on
-  wait,      // nothing yet: suspend again
-  finished,  // its last frame is gone
+  resume,    // resume its innermost frame
+  wait,      // suspend it again
+  finished,  // end it: its last frame is destroyed
 };
 
-/// Unwinding goes from the innermost frame outward: the leaf is cancelled, and when nobody touches it any more its frame
-/// is destroyed, then the frame that awaited it, and so on, without recursion: each promise knows the place in its
-/// parent that owns it, which is emptied first. It stops at the root, at the frame whose deadline passed, or at a
-/// catcher, which cleans up as ordinary code under a shield and then lets it go on.
+/// Unwinding goes from the innermost frame outward. The leaf is cancelled. When no thread uses the leaf any
+/// more, its frame is destroyed, then the frame that awaited it, and so on. There is no recursion: each
+/// promise knows the place in its parent that owns it, and that place is emptied first. Unwinding stops at
+/// the root, at the frame of the region that is given up, or at a catcher. A catcher cleans up as ordinary
+/// code under a shield, and then the unwinding goes on.
 class unwinder {
  public:
   /// Decides what a task that has just become `running` may do.
@@ -36,38 +37,41 @@ class unwinder {
       return look_closely(task, waiting);
     return verdict::resume;
   }
-  /// The running task has seen that `seen` is ready. Returns true if that is an end, and a cause of it holds for the task, too: then the
-  /// task suspends in the leaf, and is unwound at its next look.
+  /// Called when the running task has seen that `seen` is ready. Returns true if that is an end, and a cause
+  /// of it holds for this task too. The task then suspends in the leaf, and is unwound at its next look.
   static bool must_not_go_on(header& task, leaf& seen) noexcept {
     if (!task.may_have_to_stop()) [[likely]]
       return false;
     return seen.is_discardable() && is_reached(task, seen);
   }
-  /// Its innermost frame waits for a leaf, or lets others run first, with regions in force. `wait`: let it. A deadline that
-  /// passed while the task ran is delivered here: its wake may be used up.
+  /// Called when its innermost frame waits for a leaf, or lets other tasks run first, with regions in force.
+  /// Returns `wait` to let it. A deadline that passed while the task ran is delivered here, because its wake
+  /// may be consumed already.
   static verdict before_wait(header& task) noexcept;
   static verdict before_yield(header& task) noexcept;
-  /// A clean-up has ended: the unwinding that it interrupted goes on from the frame that ran it.
+  /// Continues the unwinding that a clean-up had interrupted, from the frame that ran the clean-up.
   static verdict go_on(header& task) noexcept;
-  /// Where the unwinding that goes on is to end; null: nowhere. Marks the target, or leaves it with the catcher where the unwinding stops before.
+  /// Sets the target of the unwinding; null: none. Marks the target, or stores it in the catcher at which the
+  /// unwinding stops before.
   static void set_target(header& task, region* target) noexcept;
-  /// The shields that are up no longer count, whatever shields come.
+  /// Notes in the regions that the shields that are up no longer count, whatever shields come later.
   static void keep_overridden(header& task) noexcept;
-  /// Destroys every frame that is left, without asking anybody: the task never ran.
+  /// Destroys every frame of a task that never ran, without asking regions or leaves.
   static void destroy_unstarted(header& task) noexcept;
 
-  /// Would a suspension be delivered a cancellation now? The task runs on this thread.
+  /// Returns true if a suspension would be delivered a cancellation now. The task runs on this thread.
   static bool is_due(header& task) noexcept;
-  /// A function that cannot suspend has ended, since what it waited for was cancelled. Returns why its task is cancelled, too; none: it is not.
+  /// Called by a function that cannot suspend, after the object it waited for was cancelled. Returns the
+  /// reason if its task is cancelled too; otherwise none.
   static cancel_reason reason_now(header& task) noexcept;
-  /// A deadline around this place has passed.
+  /// Returns true if a deadline around this place has passed.
   static bool has_passed_deadline(const header& task) noexcept;
 
  private:
-  /// How a cancellation of the task itself stands.
+  /// The state of a cancellation of the task itself.
   enum class standing : unsigned char {
     free,       // there is none, or a shield holds it off
-    announced,  // it is not there yet: it comes for certain, and wakes the task
+    announced,  // announced but not delivered: it will arrive, and wake the task
     due,
   };
 

@@ -11,7 +11,8 @@
 
 namespace rota::core {
 
-/// W5: whoever is inside has given what let another destroy it, and comes out.
+/// W5: the thread inside of the section has granted what lets another thread destroy the list, and leaves the
+/// section.
 void wait_list::end_slowly(const char* words) noexcept {
   lock_after_all();
   const bool alone = ring_.is_alone();
@@ -19,33 +20,33 @@ void wait_list::end_slowly(const char* words) noexcept {
   if (!alone) ROTA_FATAL(words, 0);
 }
 
-/// With nobody away: W6.
+/// Locks when no section is away: W6.
 void wait_list::lock_after_all() noexcept {
   for (;;) {
     lock_.lock();
-    // relaxed. Under the lock.
+    // relaxed: under the lock.
     const std::uint32_t seen = away_.load(base::order::relaxed);
     if (seen < one_away) return;
-    // relaxed. Under the lock.
+    // relaxed: under the lock.
     away_.store(seen | waited, base::order::relaxed);
     lock_.unlock();
     static_cast<void>(base::futex_wait(away_, seen | waited, base::never));
   }
 }
 
-/// Under the lock, which is given away next.
+/// Counts this section as away. Under the lock, which is released next.
 void wait_list::go_away() noexcept {
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   const std::uint32_t seen = away_.load(base::order::relaxed);
-  // relaxed. Under the lock; who finds that free sees it.
+  // relaxed: under the lock; the thread that takes the lock next sees it.
   away_.store((seen | begun) + one_away, base::order::relaxed);
 }
 
-/// Under the lock, which is had again.
+/// Counts this section as back. Under the lock, which was taken again.
 void wait_list::come_back() noexcept {
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   const std::uint32_t left = away_.load(base::order::relaxed) - one_away;
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   away_.store(left, base::order::relaxed);
   if ((left & waited) != 0) [[unlikely]]
     base::futex_wake(&away_, 1);
@@ -65,7 +66,7 @@ wait_section::wait_section(wait_list& list) noexcept : list_(&list) {
 
 wait_section::~wait_section() { close(); }
 
-/// Nothing of the list is touched after the unlock.
+/// Unlocks, then wakes. Nothing of the list is touched after the unlock.
 void wait_section::close() noexcept {
   base::note_unlocked();
   list_->lock_.unlock();
@@ -99,7 +100,7 @@ void wait_section::link_before(wait_links& where, wait_node& node) noexcept {
   node.set(wait_state::waiting);
 }
 
-/// The word stays as it is: what a thread was told on it since it sleeps there must not be forgotten.
+/// The word keeps its value: what a thread was told on it since it sleeps there must not be lost.
 void wait_section::take_over(wait_node& node) noexcept {
   ROTA_ASSERT(node.state() == wait_state::waiting);
   insert(list_->ring_, node);
@@ -119,14 +120,15 @@ void wait_section::grant(wait_node& node, wait_state how) noexcept {
   unlink(node);
   base::note_write(&node);
   ::new (static_cast<void*>(&woken_[count_++])) waker(std::move(node.wake));
-  // The last touch: see W2.
+  // The last access: see W2.
   node.set(how);
 }
 
 void wait_section::grant_all(wait_state how) noexcept {
   wait_links now;
   if (is_empty()) return;
-  // They go on in a ring of this call's, under the same lock: who is cancelled unlinks itself from whatever ring it is in.
+  // The nodes move to a ring of this call, under the same lock. A cancelled waiter unlinks itself from the
+  // ring that it is in.
   now.next = std::exchange(list_->ring_.next, &list_->ring_);
   now.before = std::exchange(list_->ring_.before, &list_->ring_);
   now.next->before = now.before->next = &now;
@@ -139,7 +141,7 @@ void wait_section::grant_all(wait_state how) noexcept {
   }
 }
 
-// ---- what a leaf and a thread have in common
+// ---- shared by a leaf and a thread
 
 on_join join_list(const wait_target& at, wait_section& section, wait_node& me) noexcept {
   const on_join did = at.rules->join(at.of, section, me);
@@ -218,7 +220,7 @@ bool wait_leaf::is_ready() noexcept {
 }
 
 cancel_progress wait_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
-  // Awaited again, it has not given up a turn.
+  // A leaf that is awaited again has not given up a turn.
   if (std::exchange(attempt_, attempt::none) != attempt::put_off)
     static_cast<void>(give_up(at_, me_, if_granted::pass_on));
   return cancel_progress::ended;

@@ -12,27 +12,27 @@ namespace rota::core {
 //   |      references       |   shield   |   flags    | lifecycle  | must be 0 |
 //   +-----------------------+------------+------------+------------+-----------+
 //
-//   field          means                                          set by                cleared by
-//   idle           suspended; somebody will wake it               suspend               wake, cancel, override, force_end
-//   scheduled      runnable                                       wake, suspend, yield  pop, claim
-//   running        one thread owns the frames                     pop, claim            suspend, yield, finish
-//   complete       the outcome is published; final                finish                never
-//   notified       woken while it ran: look at the leaf again     wake                  pop, claim, suspend, finish
-//   cancelled      asked to stop                                  cancel, force_end     never
-//   join_interest  the join slot holds a waker for the completer  join_register         join_leave
-//   detached       nobody will take the outcome                   drop_handle           never
-//   queued         a queue holds an entry for this task           wake, suspend, yield  pop, drop_entry
-//   overridden     the shields no longer count                    override, force_end   shield_up, the last shield_down
-//   unwinding      its frames are being destroyed                 begin_unwind          pause_unwind, end_unwind, finish
-//   forced         the forced end of its scheduler has reached it force_end             never
-//   shield         how many shields hold cancellation off         shield_up             shield_down
+//   field          means                               set by               cleared by
+//   idle           suspended, until a wake             suspend              wake, cancel, override, force_end
+//   scheduled      runnable                            wake, suspend, yield pop, claim
+//   running        one thread owns the frames          pop, claim           suspend, yield, finish
+//   complete       the outcome is published; final     finish               never
+//   notified       woken while running: check the leaf wake                 pop, claim, suspend, finish
+//   cancelled      cancellation was requested          cancel, force_end    never
+//   join_interest  the join slot holds a waker         join_register        join_leave
+//   detached       the outcome will not be taken       drop_handle          never
+//   queued         a queue holds an entry for this     wake, suspend, yield pop, drop_entry
+//   overridden     the shields no longer count         override, force_end  shield_up, last shield_down
+//   unwinding      its frames are being destroyed      begin_unwind         pause_unwind, end_unwind, finish
+//   forced         the forced end has reached it       force_end            never
+//   shield         number of shields in force          shield_up            shield_down
 //
-// Who may touch the frames, the leaf and every other plain field: the thread that made the word `running`, until it
-// leaves that state; then nothing. Who may read the outcome: who has seen `complete`. Who may touch the join slot: the
-// handle's owner until join_register; then the completer, unless join_leave gave it back.
-// References: one of the scheduler until after finish, one of the handle, one of the queue's entry, one per waker,
-// one per abort_handle.
-// Who frees the task: whoever drops the last reference.
+// Access to the frames, the leaf and every other plain field: the thread that made the word `running`, until
+// it leaves that state. Access to the outcome: a thread that has seen `complete`. Access to the join slot:
+// the handle's owner until join_register, then the completer, unless join_leave gave the slot back.
+//
+// References: one of the scheduler until after finish, one of the handle, one of the queue's entry, one per
+// waker, one per abort_handle. The thread that drops the last reference frees the task.
 //
 // Invariants (valid(), keeps_the_end(); every rule keeps them, tried on every word at compile time in
 // tests/unit/task/word_test.cpp):
@@ -41,9 +41,10 @@ namespace rota::core {
 //   I3  notified implies running; overridden implies a shield; unwinding implies not complete.
 //   I4  complete is final: after it only references, queued and detached change.
 //
-// Every change is a read-modify-write of the one word, also where the word stays as it is: so all changes have one
-// total order, and a redundant wake still publishes what its caller did before. The exception is the last reference of a
-// complete task: nobody else can find the word any more, so its holder reads it, and counts down by a plain store.
+// Every change is a read-modify-write of the one word, even if the word keeps its value. So all changes have
+// one total order, and a redundant wake still publishes what its caller did before. The exception is the last
+// reference of a complete task: no other thread can find the word any more, so its holder reads it, and
+// counts down by a plain store.
 
 enum class lifecycle : std::uint8_t { idle, scheduled, running, complete };
 
@@ -65,7 +66,7 @@ struct snapshot {
   static constexpr std::uint64_t shield_mask = std::uint64_t{0xFF} << 24U;
   static constexpr std::uint64_t lifecycle_mask = std::uint64_t{0xFF} << 8U;
   static constexpr unsigned max_shields = 255;
-  /// Counting stops the program here, 65536 before the count would wrap.
+  /// Counting ends the program here, 65536 before the count would wrap.
   static constexpr std::uint64_t max_refs = 0xFFFF'0000U;
 
   std::uint64_t bits;
@@ -81,7 +82,7 @@ struct snapshot {
     return static_cast<unsigned>((bits >> 24U) & 0xFFU);
   }
   [[nodiscard]] constexpr bool exposed() const noexcept { return shields() == 0 || has(overridden); }
-  /// Cancellation was asked for, nothing holds it off, and it has not begun.
+  /// Returns true if cancellation was requested, no shield holds it off, and it has not begun.
   [[nodiscard]] constexpr bool cancel_due() const noexcept {
     return has(cancelled) && exposed() && !has(unwinding);
   }
@@ -114,8 +115,8 @@ struct snapshot {
 
 namespace words {
 
-/// What valid() asks of a word, by its lifecycle, its flags and whether it has shields: how many references it owes, at
-/// least; below zero: it is not valid. Any word may be `forced`, or not.
+/// What valid() requires of a word, by its lifecycle, its flags and whether it has shields: the least number
+/// of references; below zero if the word is not valid. Any word may be `forced`, or not.
 struct legality {
   static constexpr unsigned entries = 1024;
   std::int16_t owed[entries];
@@ -142,7 +143,7 @@ inline constexpr legality legal_words = legality::make();
 
 }  // namespace words
 
-/// As valid(), by one look into a table: asked at every transition, in every build.
+/// Returns what valid() returns, by a table lookup: called at every transition, in every build.
 // NOT IN A MODEL: as valid()
 [[nodiscard]] constexpr bool is_legal(snapshot s) noexcept {
   constexpr std::uint64_t must_be_zero = 0xFCFFU;
@@ -150,20 +151,20 @@ inline constexpr legality legal_words = legality::make();
   return (s.bits & must_be_zero) == 0 && s.refs() >= static_cast<std::uint64_t>(owed);
 }
 
-/// I4 of a change.
+/// Returns true if the change keeps invariant I4.
 // NOT IN A MODEL: as valid()
 [[nodiscard]] constexpr bool keeps_the_end(snapshot from, snapshot to) noexcept {
   constexpr std::uint64_t may_change = ~(snapshot::one_ref - 1) | queued | detached;
   return !from.is(lifecycle::complete) || ((from.bits ^ to.bits) & ~may_change) == 0;
 }
 
-/// A new task, spawned: runnable, with an entry. References: scheduler, entry, handle.
+/// A new task after spawn: runnable, with an entry. References: scheduler, entry, handle.
 inline constexpr snapshot spawned_word =
     snapshot{3 * snapshot::one_ref}.to(lifecycle::scheduled).with(queued);
 /// The root of block_on: it runs at once, on the caller's thread. References: scheduler, handle.
 inline constexpr snapshot entered_word = snapshot{2 * snapshot::one_ref}.to(lifecycle::running);
 
-// What each transition obliges its caller to do. [[nodiscard]]: an ignored duty is a lost task.
+// What the caller of each transition must do. [[nodiscard]]: an ignored duty is a lost task.
 enum class [[nodiscard]] on_wake { nothing, submit };  // submit: call schedule()
 enum class [[nodiscard]] on_cancel { too_late, requested, submit };
 enum class [[nodiscard]] on_pop { nothing, run, free };          // free: the entry held the last reference
@@ -183,10 +184,10 @@ enum class [[nodiscard]] on_shield {
 };  // older_overridden: done, and the older shields do not count
 enum class [[nodiscard]] on_release { kept, free };
 
-/// What the finisher finds; it has published the outcome.
+/// What the finisher must do. It has published the outcome.
 struct [[nodiscard]] on_finish {
-  bool wake_joiner;     // the join slot is ours, and holds a waker
-  bool destroy_result;  // nobody else will
+  bool wake_joiner;     // the join slot belongs to the finisher, and holds a waker
+  bool destroy_result;  // the handle was given up before
 };
 
 template <class Duty>
@@ -195,10 +196,10 @@ struct step {
   Duty duty;
 };
 
-/// The rules: pure functions from one word to the next, tried on every word by a test.
+/// The rules: pure functions from one word to the next. A test tries them on every word.
 namespace rule {
 
-/// Makes an idle task runnable; `Duty::submit` if it needs a new entry, which takes a reference of its own.
+/// Makes an idle task runnable. `Duty::submit` if it needs a new entry, which takes a reference of its own.
 template <class Duty>
 constexpr auto enqueue(snapshot s, Duty submit, Duty old_entry_serves) noexcept -> step<Duty> {
   const auto next = s.to(lifecycle::scheduled);
@@ -214,28 +215,30 @@ constexpr auto wake(snapshot s) noexcept -> step<on_wake> {
   }
 }
 
-/// A cancelled idle task is woken: otherwise nobody would ever complete it.
+/// A cancelled idle task is woken: otherwise it would never complete.
 constexpr auto cancel(snapshot s) noexcept -> step<on_cancel> {
   if (s.is(lifecycle::complete)) return {s, on_cancel::too_late};
   const auto [next, duty] = wake(s.with(cancelled));
   return {next, duty == on_wake::submit ? on_cancel::submit : on_cancel::requested};
 }
 
-/// The end of a scheduler that waits no longer: cancels, and overrides the shields that are up, in one step. So a clean-up that this cancellation
-/// begins is under a shield that comes later. Only the first one counts: the scheduler's sweep, or the worker that is about to run the task.
+/// The forced end of a scheduler that waits no longer: cancels, and overrides the shields that are up, in one
+/// step. So a clean-up that this cancellation begins is protected by its own, later shield. Only the first
+/// call counts, by the scheduler's sweep or by the worker that is about to run the task.
 constexpr auto force_end(snapshot s) noexcept -> step<on_cancel> {
   if (s.is(lifecycle::complete)) return {s, on_cancel::too_late};
   if (s.has(forced)) return {s, on_cancel::requested};
   return cancel(s.shields() == 0 ? s.with(forced) : s.with(forced).with(overridden));
 }
 
-/// A shield's limit has passed. Without a shield there is nothing to override.
+/// Overrides the shields when a shield's limit has passed. Does nothing without a shield.
 constexpr auto override_shield(snapshot s) noexcept -> step<on_wake> {
   if (s.is(lifecycle::complete) || s.shields() == 0) return {s, on_wake::nothing};
   return wake(s.with(overridden));
 }
 
-/// The entry's reference goes with the entry, in the same write: a running task is held by its scheduler's.
+/// Drops the entry's reference together with the entry, in one write. The scheduler's reference holds a
+/// running task.
 constexpr auto pop(snapshot s) noexcept -> step<on_pop> {
   const auto next = s.without(queued).minus_ref();
   if (s.is(lifecycle::scheduled)) return {next.to(lifecycle::running), on_pop::run};
@@ -248,7 +251,7 @@ constexpr auto drop_entry(snapshot s) noexcept -> step<on_drop_entry> {
   return {next, next.refs() == 0 ? on_drop_entry::free : on_drop_entry::dropped};
 }
 
-/// Runs a scheduled task without taking its entry out of the queue.
+/// Claims a scheduled task to run it, and leaves its entry in the queue.
 constexpr auto claim(snapshot s) noexcept -> step<on_claim> {
   if (!s.is(lifecycle::scheduled)) return {s, on_claim::refused};
   return {s.to(lifecycle::running), on_claim::run};
@@ -258,7 +261,7 @@ constexpr auto yield(snapshot s) noexcept -> step<on_suspend> {
   return enqueue(s.without(notified), on_suspend::resubmit, on_suspend::again);
 }
 
-/// One write: idle in between would let another thread run, complete and free the task.
+/// One write: if the word were idle in between, another thread could run, complete and free the task.
 constexpr auto suspend(snapshot s) noexcept -> step<on_suspend> {
   if (s.has(notified) || s.cancel_due()) return yield(s);
   return {s.to(lifecycle::idle), on_suspend::parked};
@@ -270,8 +273,9 @@ constexpr auto finish(snapshot s) noexcept -> step<on_finish> {
   return {next, {s.has(join_interest), s.has(detached)}};
 }
 
-/// The end of a task that never left the thread of the one that awaits it: nobody else can be waiting for it, and the handle
-/// stays until that thread goes on. So the scheduler's reference goes in the same write.
+/// The end of a task that never left the thread of the task that awaits it. No other thread can be waiting
+/// for it, and the handle lives until that thread goes on. So the scheduler's reference is dropped in the
+/// same write.
 constexpr auto finish_in_place(snapshot s) noexcept -> step<on_finish> {
   const auto [next, duty] = finish(s);
   return {next.minus_ref(), duty};
@@ -287,13 +291,14 @@ constexpr auto join_leave(snapshot s) noexcept -> step<on_leave> {
   return {s.without(join_interest), on_leave::left};
 }
 
-/// Before completion the scheduler holds a reference, so the handle's can go in the same write.
+/// Before completion the scheduler holds a reference, so the handle's reference is dropped in the same write.
 constexpr auto drop_handle(snapshot s) noexcept -> step<on_drop_handle> {
   if (s.is(lifecycle::complete)) return {s.with(detached), on_drop_handle::destroy_result};
   return {s.with(detached).minus_ref(), on_drop_handle::nothing};
 }
 
-/// A new shield has a limit of its own. What was overridden is the older ones: the caller keeps that in their regions.
+/// A new shield has a limit of its own. Only the older shields were overridden: the caller notes that in
+/// their regions.
 constexpr auto shield_up(snapshot s) noexcept -> step<on_shield> {
   // NOT IN A MODEL: 255 of them
   if (s.shields() == snapshot::max_shields) return {s, on_shield::overflow};
@@ -310,7 +315,7 @@ constexpr auto begin_unwind(snapshot s) noexcept -> step<on_shield> {
   return {s.with(unwinding), on_shield::done};
 }
 
-/// A clean-up runs in the middle of unwinding: as ordinary code, under a shield.
+/// Pauses the unwinding for a clean-up, which runs as ordinary code under a shield.
 constexpr auto pause_unwind(snapshot s) noexcept -> step<on_shield> {
   const auto [next, duty] = shield_up(s.without(unwinding));
   return {next, duty};

@@ -21,14 +21,14 @@ class promise_base;
 class region;
 class timed_region;
 
-/// Why the frames gave the thread back to the trampoline.
+/// Why the frames returned to the trampoline.
 enum class stop_reason : unsigned char {
   none,      // they did not
-  bounce,    // only so that the stack does not grow: `innermost` goes on at once
+  bounce,    // only to keep the stack from growing: `innermost` goes on at once
   leaf,      // the innermost frame waits for a leaf
-  yield,     // it wants to go on, but others come first; a leaf that it waits for is asked then
-  turn,      // the same, and it waits for nothing
-  join,      // it awaits a task that it may run itself; `join_target` says which
+  yield,     // the task wants to go on after other tasks; if it waits for a leaf, the leaf is then asked
+  turn,      // as `yield`, but it waits for nothing
+  join,      // the task awaits a task that it may run itself: `join_target`
   finished,  // the root frame is at its end
   unwind,    // a clean-up is done: the interrupted unwinding goes on
 };
@@ -38,49 +38,53 @@ inline constexpr unsigned char leaf_budget = 128;
 /// An operation that moves more than this counts as several.
 inline constexpr std::size_t bytes_per_operation = std::size_t{16} << 10U;
 
-/// What frames that run one inside the other share, whether they are a task or not yet: a child that a group runs in its
-/// parent's place has this, at the place where its header will be if it ever needs one. Only the thread that runs it.
+/// What frames that run one inside the other share, whether they belong to a task or not yet. A child that a
+/// group runs in its parent's place has a strand at the place where its header will be, if it ever needs one.
+/// Used only by the thread that runs it.
 struct strand {
-  // In place: where its frames fork. A task sets it when it forks, to where it did last: whoever cancels it calls there.
+  // In place: the context in which its frames fork. Of a task: the context in which it forked last, set at
+  // the fork. A thread that cancels the task calls there.
   base::atomic<fork_context*> forks;
   base::cell<promise_base*> innermost;  // the frame that goes on next
   stop_reason why = stop_reason::none;
   unsigned char transfers = 0;
   bool in_place = false;
-  unsigned char budget = leaf_budget;  // a task's
+  unsigned char budget = leaf_budget;  // of a task only
 };
 
-/// Owned by the thread that runs the task, but for the fields that say otherwise.
+/// Owned by the thread that runs the task, except where a field says otherwise.
 struct activation : strand {
-  std::uint32_t birth = 0;    // its entry among the births of its scheduler, from 1 on; 0: none
-  base::cell<leaf*> waiting;  // what it waits for; null before the first run
-  base::atomic<const void*>
-      where;  // for reports: a std::source_location of the innermost co_await, as its one pointer
+  std::uint32_t birth = 0;    // its entry among the births of its scheduler, counted from 1; 0: none
+  base::cell<leaf*> waiting;  // the leaf that it waits for; null before the first run
+  // for reports: a std::source_location of the innermost co_await, as its one pointer
+  base::atomic<const void*> where;
   region* regions = nullptr;  // shields, deadlines and catchers in force, innermost first
-  local_node* locals =
-      nullptr;  // bindings of task_locals in force, innermost first; inherited by the tasks that this one spawns
-  base::atomic<cancel_reason> reason;  // written by whoever cancels, before the word's transition
+  // bindings of task_locals in force, innermost first; tasks that this one spawns inherit them
+  local_node* locals = nullptr;
+  base::atomic<cancel_reason> reason;  // written by the cancelling thread, before the word's transition
   bool limited = false;                // a time_limit is in force in this task itself
-  std::uint16_t shard = not_enrolled;  // the registry's, under its lock
-  base::cell<bool>
-      waits_out;  // under the lock of join.cpp: it unwinds, and waits for the end of the task it joined
-  // A cancellation was requested, or will be as soon as every task that it reaches has been told so: a family, a registry. Any thread; never cleared.
+  std::uint16_t shard = not_enrolled;  // of the registry, under its lock
+  // under the lock of join.cpp: the task unwinds, and waits for the end of the task that it joined
+  base::cell<bool> waits_out;
+  // A cancellation was requested, or will be as soon as every task that it reaches (of a family, of a
+  // registry) has been told of it. Any thread sets it; it is never cleared.
   base::atomic<bool> announced;
-  // The task may have to stop although its word does not say so: regions are in force, or a deadline, or it is in no registry, so that a
-  // shutdown does not find it; or what it awaited here has just been cancelled. The owner's.
+  // The task may have to stop although its word does not say so. Regions or a deadline are in force; or the
+  // task is in no registry, so that a shutdown does not find it; or what it awaited here has just been
+  // cancelled. Only the owner uses it.
   bool watched = true;
 
   static constexpr std::uint16_t not_enrolled = 0xFFFF;
 
-  /// Returns false if nothing can have asked the task to stop. A cancellation is announced before it has effects. So the owner gets true
-  /// if it asks after it has seen such an effect.
+  /// Returns false if nothing can have asked the task to stop. A cancellation is announced before it has
+  /// effects, so the owner gets true if it asks after it has seen such an effect.
   [[nodiscard]] bool may_have_to_stop() const noexcept {
-    // relaxed. What was seen of the end orders it.
+    // relaxed: the effect that the owner has seen orders the announcement before this load.
     return watched || announced.load(base::order::relaxed);
   }
 
   void note_site(std::source_location here) noexcept {
-    // relaxed. What it points to is constant.
+    // relaxed: what it points to is constant.
     where.store(__builtin_bit_cast(const void*, here), base::order::relaxed);
   }
 
@@ -90,10 +94,10 @@ struct activation : strand {
   ~activation() = default;
 };
 
-/// A child that runs in place becomes a task of its own, and so does every one around it.
+/// Makes a task of a child that runs in place, and of every child in place around it.
 ROTA_API void promote(strand& running) noexcept;
 
-/// The task that these frames belong to. They run now.
+/// Returns the task that these running frames belong to.
 [[nodiscard]] inline activation& task_of(strand& running) noexcept {
   if (running.in_place) [[unlikely]]
     promote(running);
@@ -101,13 +105,15 @@ ROTA_API void promote(strand& running) noexcept;
 }
 
 #if defined(__clang__)
-/// clang turns a transfer into a jump at every optimisation level and under every sanitizer.
+/// Returns the handle to jump to. clang turns a transfer into a jump at every optimisation level and under
+/// every sanitizer.
 template <class Promise>
 std::coroutine_handle<> transfer(strand& /*running*/, Promise& to) noexcept {
   return to.handle();
 }
 #else
-/// g++ does so only when it optimises, and never under ASan or TSan: bounce off the trampoline now and then.
+/// Returns the handle to jump to. g++ turns a transfer into a jump only when it optimises, and never under
+/// ASan or TSan. So every 64th transfer goes through the trampoline.
 inline constexpr unsigned char most_transfers = 64;
 template <class Promise>
 std::coroutine_handle<> transfer(strand& running, Promise& to) noexcept {
@@ -118,8 +124,9 @@ std::coroutine_handle<> transfer(strand& running, Promise& to) noexcept {
 }
 #endif
 
-/// A stretch of a task's execution with a rule of its own: a shield, a deadline, a scope, a catcher of cancellation.
-/// Lives in a frame of the task; linked while in force. Only the thread that runs the task touches it.
+/// A stretch of a task's execution with a rule of its own: a shield, a deadline, a scope, a catcher of
+/// cancellation. Lives in a frame of the task; linked while in force. Only the thread that runs the task
+/// touches it.
 class ROTA_API region {
  public:
   enum class kind : unsigned char { shield, deadline, scope, catcher };
@@ -128,43 +135,50 @@ class ROTA_API region {
   region(const region&) = delete;
   region& operator=(const region&) = delete;
 
-  /// Has the limit of this shield, or this deadline, passed? Has a child of this scope failed?
+  /// Returns true if the limit of this shield or this deadline has passed, or if a child of this scope has
+  /// failed.
   [[nodiscard]] virtual bool passed() noexcept { return false; }
-  /// It has not, and the task is about to wait: sees to it that the task is woken when it has.
+  /// Arranges that the task is woken when passed() becomes true. Called when it is false and the task is
+  /// about to wait.
   virtual void watch() noexcept {}
-  /// The task is about to begin to unwind through this region, and perhaps through others: tells those that will be cancelled.
+  /// Announces the cancel to the tasks that will be cancelled. Called before the task unwinds through this
+  /// region, and perhaps through others.
   virtual void announce_unwind() noexcept {}
-  /// The task begins to unwind through this region.
+  /// Called when the task begins to unwind through this region.
   virtual void on_unwind(cancel_reason /*reason*/) noexcept {}
-  /// The frames inside are about to be destroyed. False: somebody still uses them, and will wake the task.
+  /// Called before the frames inside are destroyed. Returns false if a thread still uses them; that thread
+  /// wakes the task later.
   [[nodiscard]] virtual bool may_unwind() noexcept { return true; }
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
   [[nodiscard]] promise_base* frame() const noexcept { return frame_; }
   [[nodiscard]] region* outer() const noexcept { return outer_; }
   [[nodiscard]] region* inner() const noexcept { return inner_; }
-  /// A region that takes part in the task's deadline; null for others.
+  /// Returns a region that takes part in the task's deadline; null for other regions.
   [[nodiscard]] virtual timed_region* as_timed() noexcept { return nullptr; }
-  /// A deadline or a scope: what happens inside is given up when passed() says so.
+  /// Returns true for a deadline or a scope: the work inside is given up when passed() returns true.
   [[nodiscard]] bool may_give_up() const noexcept { return kind_ == kind::deadline || kind_ == kind::scope; }
-  /// Holds off the deadlines around it, and cancellation: a shield, or a catcher whose clean-up runs.
+  /// Returns true if it holds off cancellation and the deadlines around it: a shield, or a catcher while its
+  /// clean-up runs.
   [[nodiscard]] bool is_shielding() const noexcept { return kind_ == kind::shield || holds_shield_; }
   [[nodiscard]] activation& task() const noexcept { return *task_; }
-  /// Unwinding stopped here: a deadline's work was abandoned, or a catcher's body was cancelled.
+  /// Returns true if unwinding stopped here: a deadline's work was abandoned, or a catcher's body was
+  /// cancelled.
   [[nodiscard]] bool stopped_here() const noexcept { return stopped_here_; }
   [[nodiscard]] cancel_reason reason() const noexcept { return reason_; }
 
  protected:
   ~region();                                                  // unlinks
-  void link(activation& task, promise_base* frame) noexcept;  // becomes the innermost
+  void link(activation& task, promise_base* frame) noexcept;  // makes it the innermost region
   void relink(region& from) noexcept;  // takes the place of `from`, which leaves the list
   void unlink() noexcept;
   [[nodiscard]] bool is_linked() const noexcept { return linked_; }
-  /// What is awaited a second time begins anew.
+  /// Resets the flags when the same awaitable is awaited a second time.
   void forget_past() noexcept { stopped_here_ = overridden_ = false; }
-  /// Catcher: the clean-up is over. Gives its shield back and returns where the unwinding was going.
+  /// Of a catcher: ends the clean-up. Gives its shield back and returns the target of the interrupted
+  /// unwinding.
   region* release_catch() noexcept;
-  /// For a region that is linked later.
+  /// Makes a region that is linked later.
   explicit region(kind k) noexcept : kind_(k), linked_(false) {}
 
  private:
@@ -174,12 +188,12 @@ class ROTA_API region {
   region* outer_ = nullptr;
   region* inner_ = nullptr;
   promise_base* frame_ = nullptr;
-  region* saved_target_ = nullptr;  // catcher: where the interrupted unwinding was going
+  region* saved_target_ = nullptr;  // catcher: the target of the interrupted unwinding
   kind kind_;
-  bool is_target_ = false;  // the unwinding that goes on, or was interrupted, ends here
+  bool is_target_ = false;  // the target of the current or interrupted unwinding
   bool stopped_here_ = false;
-  bool overridden_ = false;    // shield: its limit has passed and was acted upon
-  bool holds_shield_ = false;  // catcher: the clean-up runs under a shield of this region
+  bool overridden_ = false;    // shield: its limit has passed, and this was acted upon
+  bool holds_shield_ = false;  // catcher: its clean-up runs under a shield of this region
   bool linked_ = true;
   cancel_reason reason_ = cancel_reason::none;
 };

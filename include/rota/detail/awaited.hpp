@@ -1,4 +1,4 @@
-// How an awaitable is kept inside of another one.
+// How an awaitable keeps another one inside.
 #pragma once
 
 #include <coroutine>
@@ -9,8 +9,8 @@
 
 namespace rota::core {
 
-/// Awaits what a task may await: A is the type that a forwarding reference to it was deduced as. Tasks are
-/// kept; everything else must live until the co_await is done, as temporaries in its expression do.
+/// Awaits what a task may await. A is the type that a forwarding reference to it was deduced as. Tasks are
+/// kept. Any other awaitable must live until the co_await is done, as temporaries in its expression do.
 template <class A>
 class awaited {
   static_assert(!is_task<std::remove_cvref_t<A>>, "a task is awaited once: std::move(it)");
@@ -49,13 +49,13 @@ class awaited<A> {
     return inner_->await_suspend(frame);
   }
   decltype(auto) await_resume() { return inner_->await_resume(); }
-  /// It was late, and yet it is done: what has happened cannot be passed on.
+  /// Returns true if the operation was late but is done: its effect cannot be passed on.
   [[nodiscard]] bool has_passed() noexcept
     requires requires(std::remove_reference_t<A>& a) { a.has_passed(); }
   {
     return inner_->has_passed();
   }
-  /// It was cancelled, and nobody will ask for its result.
+  /// Called if it was cancelled: its result will not be asked for.
   void abandon() noexcept {
     if constexpr (requires { inner_->abandon(); }) inner_->abandon();
   }
@@ -85,7 +85,7 @@ class awaited<A> {
   decltype(std::declval<A>().operator co_await()) awaiter_;
 };
 
-/// What awaiting an A yields.
+/// The type that awaiting an A yields.
 template <class A>
 using await_result = decltype(std::declval<awaited<A>&>().await_resume());
 

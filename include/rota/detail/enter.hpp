@@ -14,8 +14,8 @@ struct scheduler;
 /// Throws `errc::nested_block_on` inside a task.
 ROTA_API void demand_outside_of_tasks();
 
-/// A thread on which a task may run to its end: one that runs no task, or a closure of spawn_blocking, which is a blocking section
-/// while this lives.
+/// A thread on which a task may run to its end. It runs no task, or it runs a closure of spawn_blocking; that
+/// closure is a blocking section while this object lives.
 class ROTA_API place_to_enter {
  public:
   /// Throws `errc::nested_block_on` inside any other task.
@@ -25,13 +25,13 @@ class ROTA_API place_to_enter {
   std::optional<blocking_section> section_;
 };
 
-/// Runs the task to its end on this thread. The caller then holds the one handle.
+/// Runs the task to its end on this thread. The caller then holds the only handle.
 [[nodiscard]] ROTA_API header& enter(promise_base& root,
                                      const result_vtable& type,
                                      scheduler* services,
                                      std::source_location site) noexcept;
 
-/// `services`: of the runtime around it; null: none.
+/// Runs `work` on this thread and returns its result. `services`: of the runtime around it; null: none.
 template <class T>
 T run_on_this_thread(task<T> work, scheduler* services, std::source_location site = {}) {
   const place_to_enter here;

@@ -1,4 +1,4 @@
-// Who must hear of a task's end: the scope, the when_* or the set that started it.
+// The receiver of a task's end: the scope, the when_* or the set that started the task.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@ namespace rota::core {
 
 struct header;
 
-/// How a child ended, as far as its family is concerned. A value is neither.
+/// How a child ended, as far as its family is concerned. Both members are empty if it ended with a value.
 struct ending {
   std::exception_ptr thrown;
   cancel_reason cancelled = cancel_reason::none;
@@ -19,22 +19,26 @@ struct ending {
 };
 
 // PROTOCOL: the bond between a task and its family
-//   header::bond  the family, from before the task is scheduled on; null for a task that has none, or none any more
-//   The thread that exchanges it to null takes the task out of its family: the family's, when a child ends whose outcome it does not need, or when
-//   it closes and lets a finished child's handle go; or the thread that gives up the handle of a child that has ended, which then
-//   calls dropped(). A family that finds the bond of a child broken by another thread waits for that call.
-//   ended() is called once for each child, by the thread that ran it, and after it nothing of the family is touched.
+//   header::bond  the family, set before the task is scheduled; null for a task that never had one, or has
+//   none any more
+//
+// The thread that exchanges it to null takes the task out of its family. The family does this when a child
+// ends and its outcome is not needed, or when the family closes and releases the handle of a finished child.
+// Otherwise the thread that gives up the handle of a child that has ended does it, and then calls dropped().
+// A family that finds the bond of a child broken by another thread waits for that call.
+//
+// The thread that ran a child calls ended() once for it, and touches nothing of the family afterwards.
 class ROTA_API family {
  public:
   family(const family&) = delete;
   family& operator=(const family&) = delete;
 
-  /// The child's word says `complete`. `unseen`: its handle had been given up before, so nobody else will ever look at the
-  /// outcome; it is destroyed already.
+  /// Called when the child's word says `complete`. `unseen`: its handle had been given up before, so no
+  /// handle can take the outcome, and it is destroyed already.
   virtual void ended(header& child, const ending& how, bool unseen) noexcept = 0;
-  /// The handle of a child that had ended is given up: `how` is what nobody has taken out of it.
+  /// Called when the handle of a child that had ended is given up. `how` is what was not taken out of it.
   virtual void dropped(header& child, const ending& how) noexcept = 0;
-  /// The task that cannot end before its children have; null if there is none.
+  /// Returns the task that cannot end before its children have ended; null if there is none.
   [[nodiscard]] virtual header* parent() const noexcept = 0;
 
  protected:

@@ -22,16 +22,17 @@ namespace core {
 //   Only the thread that runs the consumer's task touches any of it; there is no atomic.
 //
 //   state      parent     means
-//   rests      null       before the first next(), and from each co_yield to the next next(): it belongs to no task
-//   is asked   consumer   a part of the consumer's task, as an awaited child: leaves that it awaits suspend that task, whose unwinding
-//                         goes through its frame and empties the generator object on the way (`owner`)
-//   ended      consumer   at its final suspension, until next() has taken note and destroys the frame
+//   rests      null       before the first next(), and from each co_yield to the next next(): part of no task
+//   is asked   consumer   part of the consumer's task, as an awaited child: its leaves suspend that task;
+//                         unwinding goes through its frame and empties the generator object (`owner`)
+//   ended      consumer   at its final suspension, until next() has seen that and destroys the frame
 //
-//   G1  What it gives is referred to from its frame, which rests until the next next(): await_resume() moves it out before.
-//   G2  A region (a shield) belongs to the task in which it was begun, and those of a task are nested: none may be left at a co_yield. So do
-//       bindings of task_locals.
+//   G1  The yielded value is a reference into the generator's frame. The frame rests until the next next();
+//       await_resume() moves the value out before.
+//   G2  A region (a shield) belongs to the task in which it was begun, and the regions of a task are nested.
+//       So none may be in force at a co_yield. The same holds for bindings of task_locals.
 
-/// The part of the promise that does not depend on what it gives.
+/// The part of the promise that does not depend on the yielded type.
 class generator_base : public promise_base {
  public:
   static constexpr std::size_t lead = sizeof(frame_tag);
@@ -56,7 +57,7 @@ class generator_base : public promise_base {
   };
   static last_awaiter final_suspend() noexcept { return {}; }
 
-  /// The consumer's frame `outer` asks.
+  /// Resumes the generator for the consumer's frame `outer`.
   [[gnu::always_inline]] std::coroutine_handle<> resume_for(promise_base& outer,
                                                             promise_base*& object) noexcept {
     if (parent != nullptr) [[unlikely]]
@@ -68,7 +69,7 @@ class generator_base : public promise_base {
     locals_ = locals_now();
     return transfer(*outer.root, static_cast<promise_base&>(*this));
   }
-  /// It gives something, and rests.
+  /// Yields: the generator rests, and the consumer goes on.
   [[gnu::always_inline]] std::coroutine_handle<> rest() noexcept {
     if (regions_now() != regions_) [[unlikely]]
       ROTA_FATAL("a shield of an async_generator is held across a co_yield", 0);
@@ -78,7 +79,8 @@ class generator_base : public promise_base {
     return transfer(*root, outer);
   }
 
-  /// Null: it has ended.
+  /// Returns true if the generator has ended. Called by the consumer after a transfer: parent is null if it
+  /// rests.
   [[nodiscard]] bool has_ended() noexcept { return parent != nullptr; }
   [[nodiscard]] std::exception_ptr take_exception() noexcept { return std::exchange(thrown_, nullptr); }
 
@@ -92,12 +94,13 @@ class generator_base : public promise_base {
   ~generator_base() = default;
 
  private:
-  /// What runs in place is no task yet, and has none.
+  /// Returns the regions in force. Frames in place are no task yet, and have none.
   [[nodiscard]] region* regions_now() const noexcept {
     return root->in_place ? nullptr : static_cast<activation*>(root)->regions;
   }
 
-  /// What runs in place has those of the task around it: who sets one in place becomes a task.
+  /// Returns the bindings in force. Frames in place have those of the task around them: setting one in place
+  /// makes a task.
   [[nodiscard]] const local_node* locals_now() const noexcept {
     return root->in_place ? locals_around() : static_cast<activation*>(root)->locals;
   }
@@ -107,7 +110,7 @@ class generator_base : public promise_base {
   std::exception_ptr thrown_;
 };
 
-/// The co_yield of something that lives in the generator's frame until it goes on.
+/// Awaiter of a co_yield of an object that lives in the generator's frame until the generator goes on.
 class yield_awaiter {
  public:
   yield_awaiter() noexcept {}
@@ -120,7 +123,7 @@ class yield_awaiter {
   static void await_resume() noexcept {}
 };
 
-/// Of something that others may use later: a copy is given.
+/// Awaiter of a co_yield of an lvalue, which the generator may use later: a copy is yielded.
 template <class T>
 class yield_copy : public yield_awaiter {
  public:
@@ -181,7 +184,7 @@ class generator_promise<T&> final : public generator_base {
   T* value_ = nullptr;
 };
 
-/// What async_generator::next() gives: co_await it.
+/// The awaitable that async_generator::next() returns.
 template <class T>
 class ROTA_DETAIL_AWAIT_IT next_of {
   using promise = generator_promise<T>;
@@ -209,8 +212,8 @@ class ROTA_DETAIL_AWAIT_IT next_of {
   }
 
  private:
-  /// Destroys the frame of a generator that has ended: after a failure while the exception unwinds, so what its parameters keep is not
-  /// reported as forgotten.
+  /// Destroys the frame of a generator that has ended. After a failure this happens while the exception
+  /// unwinds, so tasks that its parameters keep are not reported as forgotten.
   struct ended {
     explicit ended(promise_base*& owner) noexcept : frame(owner) {}
     ended(const ended&) = delete;

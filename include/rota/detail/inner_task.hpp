@@ -1,4 +1,4 @@
-// Inside a coroutine: its own frame, and a task whose outcome it wants whatever that is.
+// For use inside a coroutine: its own frame, and a task of which it wants the outcome in any case.
 #pragma once
 
 #include <coroutine>
@@ -10,7 +10,8 @@
 
 namespace rota::core {
 
-/// `promise_base& here = co_await this_frame();` does not suspend.
+/// Returns the frame of the awaiting coroutine: `promise_base& here = co_await this_frame();`. Does not
+/// suspend.
 class this_frame {
  public:
   this_frame() noexcept {}
@@ -28,9 +29,9 @@ class this_frame {
   promise_base* frame_ = nullptr;
 };
 
-/// Makes a task by calling something, runs it as part of the awaiting coroutine, and keeps its frame, with the outcome in
-/// front of it, until the end of this object. `co_await` never throws. For coroutines at whose frame unwinding can stop:
-/// then the task's frame is gone when they go on.
+/// Makes a task by a call, and runs it as part of the awaiting coroutine. Keeps the task's frame, with the
+/// outcome in front of it, until the end of this object. `co_await` never throws. For coroutines at which
+/// unwinding can stop: the task's frame is then destroyed when they go on.
 template <class T>
 class inner_task {
  public:
@@ -61,13 +62,13 @@ class inner_task {
   }
   static void await_resume() noexcept {}
 
-  /// Its frames were destroyed because of a cancellation.
+  /// Returns true if its frames were destroyed because of a cancellation.
   [[nodiscard]] bool was_unwound() const noexcept { return frame_ == nullptr && thrown_ == nullptr; }
-  /// What it threw, or what the callable threw that was to make it.
+  /// Returns the exception of the task, or of the callable that was to make it.
   [[nodiscard]] std::exception_ptr exception() const noexcept {
     return frame_ == nullptr ? thrown_ : typed().result().exception();
   }
-  /// Where it stays. `reason`: why it was unwound, if it was.
+  /// Returns a reference to the outcome. `reason`: why the task was unwound, if it was.
   [[nodiscard]] outcome<T>& end(cancel_reason reason) noexcept {
     if (frame_ != nullptr) return typed().result();
     if (thrown_ != nullptr) {

@@ -9,25 +9,27 @@ namespace rota::core {
 
 struct header;
 
-/// A value of a task_local, in a chain that children share: immutable but for its count.
+/// A value of a task_local, in a chain that children share. Immutable except for its count.
 struct local_node {
   base::atomic<std::uint32_t> references{1};
-  local_node* outer = nullptr;  // owned: one reference
+  local_node* outer = nullptr;  // owned: holds one reference
   const void* key = nullptr;
-  void (*destroy)(local_node* self) noexcept = nullptr;  // of this node alone
+  void (*destroy)(local_node* self) noexcept = nullptr;  // destroys only this node
 };
-/// One more owner of a chain; null stays null.
+/// Adds an owner to a chain and returns it; null stays null.
 local_node* share(local_node* chain) noexcept;
-/// One owner less, without recursion.
+/// Removes an owner from a chain, without recursion.
 void unshare(local_node* chain) noexcept;
 
-/// The innermost node of the running task with this key; null if there is none.
+/// Returns the innermost node of the running task with this key; null if there is none.
 [[nodiscard]] ROTA_API const local_node* find_local(const void* key) noexcept;
 
-/// The innermost one of the task that runs on this thread: of a child in place the task around it. Not outside of tasks.
+/// Returns the innermost node of the task that runs on this thread; for a child in place, of the task around
+/// it. Requires a task.
 [[nodiscard]] ROTA_API const local_node* locals_around() noexcept;
 
-/// A node in front of the running task's chain while this lives. Bindings of a task end in the reverse order.
+/// Puts a node in front of the running task's chain while this object lives. Bindings of a task end in the
+/// reverse order.
 class ROTA_API local_binding {
  public:
   local_binding(const local_binding&) = delete;

@@ -16,26 +16,28 @@ namespace rota::core {
 class brood;
 struct header;
 
-/// Holds a brood; what lies in the room is known to src/flow alone.
+/// Holds a brood. Only src/flow knows what lies in room_.
 class ROTA_API nursery {
  public:
   nursery(const nursery&) = delete;
   nursery& operator=(const nursery&) = delete;
 
-  /// Starts a child. Any thread. A nursery that takes no more gives a task that was cancelled at once and has never run.
-  /// Throws `errc::no_runtime`, and has destroyed the frame then.
+  /// Starts a child. Any thread. A nursery that takes no more children returns a task that was cancelled at
+  /// once and never runs. Throws `errc::no_runtime` after it has destroyed the frame.
   header& launch(promise_base& root, const result_vtable& type, std::source_location site);
-  /// Asks all children to stop, and takes no more.
+  /// Requests cancellation of all children, and takes no more.
   void cancel(cancel_reason reason) noexcept;
-  /// How many have not ended.
+  /// Returns the number of children that have not ended.
   [[nodiscard]] std::size_t size() const noexcept;
 
  protected:
-  nursery() noexcept;                              // of nobody: its children belong to whoever spawns them
-  explicit nursery(promise_base& frame) noexcept;  // of the task that runs
+  // Makes a nursery without a task: its children belong to the tasks that spawn them.
+  nursery() noexcept;
+  // Makes a nursery of the task that runs.
+  explicit nursery(promise_base& frame) noexcept;
   ~nursery();
 
-  /// A child was spawned once.
+  /// Returns true if a child was ever spawned.
   [[nodiscard]] bool was_used() noexcept;
   [[nodiscard]] brood& children() noexcept {
     demand_alive();
@@ -50,20 +52,21 @@ class ROTA_API nursery {
   static constexpr std::size_t room = 176;
   static constexpr std::uint64_t alive = 0x5C07'E0F7'A5C5'0001;
 
-  /// Ends the program with a sentence in each use of a nursery that has ended, unless its memory was freed to the system or holds another
-  /// nursery meanwhile: a reference to a scope is the program's to keep valid, and this finds most that are not.
+  /// Ends the program with a message if a nursery is used after its end. It misses the use if the memory was
+  /// freed to the system, or holds another nursery meanwhile. The program must keep a reference to a scope
+  /// valid; this check finds most that are not.
   void demand_alive() const noexcept {
     if (mark_ != alive) [[unlikely]]
       was_used_after_its_end();
   }
   [[noreturn, gnu::cold]] static void was_used_after_its_end() noexcept;
 
-  std::uint64_t mark_ = alive;  // written by the constructor and the destructor alone
+  std::uint64_t mark_ = alive;  // written only by the constructor and the destructor
   alignas(8) std::byte room_[room];
 };
 
-/// A scope's stretch of its task: cancels the children when the task unwinds through it, lets nothing of the scope be
-/// destroyed before they have ended, and has the body given up when one of them has failed.
+/// The region of a scope in its task. When the task unwinds through it, it cancels the children, and keeps
+/// everything of the scope alive until they have ended. When a child has failed, the body is given up.
 class ROTA_API scope_region final : public region {
  public:
   scope_region(brood& children, promise_base& frame) noexcept;

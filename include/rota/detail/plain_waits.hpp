@@ -1,4 +1,4 @@
-// The forms of a wait that yields nothing: what sync::notify, sync::event and sync::latch have in common.
+// The forms of a wait that yields nothing. sync::notify, sync::event and sync::latch share them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rota::core {
 template <class Primitive>
 class plain_waits;
 
-/// What wait() gives: co_await it.
+/// The awaitable that wait() returns.
 template <class Primitive>
 class ROTA_DETAIL_AWAIT_IT plain_wait final : public wait_leaf {
  public:
@@ -27,7 +27,7 @@ class ROTA_DETAIL_AWAIT_IT plain_wait final : public wait_leaf {
     return try_end_here([this]() noexcept { return plain_waits<Primitive>::try_now(*of_, node()); });
   }
   void await_resume() noexcept { is_over_ = true; }
-  /// For a thread, which does not start it.
+  /// Prepares a wait by a thread, which does not call start().
   void prepare() noexcept { begin_anew(); }
 
  private:
@@ -35,7 +35,7 @@ class ROTA_DETAIL_AWAIT_IT plain_wait final : public wait_leaf {
     begin_anew();
     return wait_leaf::start();
   }
-  /// Awaited again after it has passed, it is a wait that was called now.
+  /// An object that is awaited again after its wait has passed waits as if wait() were called now.
   void begin_anew() noexcept {
     if (std::exchange(is_over_, false)) [[unlikely]]
       node().wanted = plain_waits<Primitive>::since(*of_);
@@ -45,22 +45,22 @@ class ROTA_DETAIL_AWAIT_IT plain_wait final : public wait_leaf {
   Primitive* of_;
 };
 
-/// A base of the primitive. It asks for three things of it: target(), since(), which its hooks find in `wanted` of the node, and try_now(),
-/// its hook of that name.
+/// A base class of the primitive. The primitive provides target(); since(), which its hooks find in `wanted`
+/// of the node; and try_now(), its hook of that name.
 template <class Primitive>
 class plain_waits {
  public:
-  /// co_await it.
+  /// co_await the result.
   plain_wait<Primitive> wait() noexcept {
     return plain_wait<Primitive>(primitive(), primitive().target(), primitive().since());
   }
-  /// False: one would have to wait. Needs no runtime.
+  /// Returns false if the caller would have to wait. Needs no runtime.
   [[nodiscard]] bool try_wait() noexcept {
     wait_node me;
     static_cast<void>(begin(me));
     return primitive().try_now(me);
   }
-  /// co_await them: std::expected<void, timed_out>.
+  /// co_await the result: std::expected<void, timed_out>.
   template <core::span_of_time Span>
   limited<plain_wait<Primitive>> wait_for(Span span) noexcept {
     return limited<plain_wait<Primitive>>(
@@ -73,8 +73,8 @@ class plain_waits {
         detail::saturating_deadline(time), primitive(), primitive().target(), primitive().since());
   }
 
-  /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs here
-  /// ends the wait: throws pool::force_stopped.
+  /// Block the thread. A worker lends its role meanwhile; a thread of a pool counts as absent. A force stop
+  /// of the job that runs here ends the wait: throws pool::force_stopped.
   void blocking_wait() {
     wait_node me;
     const wait_target at = begin(me);

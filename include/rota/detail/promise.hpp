@@ -10,7 +10,8 @@
 #include <type_traits>
 #include <utility>
 #if __has_include(<bits/uses_allocator.h>)
-#include <bits/uses_allocator.h>  // std::allocator_arg_t without <memory>, which costs a fifth of a translation unit
+// <bits/uses_allocator.h>: std::allocator_arg_t without <memory>, which costs a fifth of a translation unit.
+#include <bits/uses_allocator.h>
 #else
 #include <tuple>
 #endif
@@ -30,27 +31,29 @@ namespace core {
 
 // One allocation per coroutine:
 //
-//   | result | header room | frame_tag | coroutine frame: resume, destroy, promise, parameters, locals |
+//   | result | header_room | frame_tag | coroutine frame: resume, destroy, promise, parameters, locals |
 //   ^ block                             ^ what the compiler sees
 //
-// So a root's parameters and promise can be destroyed at its end while header and result stay. Only a root's header is constructed.
+// So a root's parameters and promise can be destroyed at its end while header and result stay. Only a root's
+// header is constructed.
 
-/// Checked against the real header in task/header.hpp.
+/// The bytes reserved for a header. Checked against the real header in task/header.hpp.
 inline constexpr std::size_t header_room = 208;
 
-/// Where a promise of ours begins in its frame, after the two function pointers: the layout that clang and g++ share.
+/// Where a promise begins in its frame, after the two function pointers: the layout that clang and g++ share.
 inline constexpr std::size_t promise_offset = 16;
 
 struct result_vtable;
 
 struct alignas(16) frame_tag {
-  base::atomic<const result_vtable*> result;  // a task's: says that its header is there
+  base::atomic<const result_vtable*> result;  // of a task: not null says that its header is constructed
   std::uint32_t bytes;                        // of the whole block
-  std::uint16_t lead;                         // before the frame, in units of lead_unit
+  std::uint16_t lead;                         // bytes before the frame, in units of lead_unit
   std::uint8_t list;                          // of a block from base::allocate_frame: base::list_of_frame()
-  std::uint8_t lent : 1;                      // an allocator of the user's gave it
-  std::uint8_t keep : 1;                      // a root: the block outlives the frame
-  std::uint8_t must_begin : 1;  // a cancellation that comes before does not keep it from beginning
+  std::uint8_t lent : 1;                      // the block came from a user's allocator
+  std::uint8_t keep : 1;                      // of a root: the block outlives the frame
+  // it begins even if it is cancelled before
+  std::uint8_t must_begin : 1;
   std::uint8_t unused : 5;
 };
 static_assert(sizeof(frame_tag) == 16);
@@ -70,7 +73,7 @@ inline void release_block(void* frame) noexcept {
   const frame_tag& tag = tag_of(frame);
   void* const block = static_cast<std::byte*>(frame) - tag.lead * lead_unit;
   if (tag.lent != 0) {
-    // What frees it lies at its end.
+    // The function that frees the block is stored at its end.
     using releaser = void (*)(void* block, std::size_t bytes) noexcept;
     auto* const end = static_cast<std::byte*>(block) + tag.bytes;
     (*std::launder(reinterpret_cast<releaser*>(end - sizeof(releaser))))(block, tag.bytes);
@@ -79,7 +82,8 @@ inline void release_block(void* frame) noexcept {
   }
 }
 
-/// The room for a result in front of a header. 16 is what coroutine frames are aligned to: stricter types are boxed.
+/// The bytes for a result in front of a header. Coroutine frames are aligned to 16; result_at() rejects a
+/// type with a stricter alignment.
 template <class T>
 inline constexpr std::size_t result_room = (sizeof(outcome<T>) + 15) / 16 * 16;
 
@@ -90,17 +94,17 @@ template <class T>
   return std::launder(reinterpret_cast<outcome<T>*>(static_cast<std::byte*>(header) - result_room<T>));
 }
 
-/// An awaiter of rota's own: a leaf, or something around one.
+/// An awaiter of rota: a leaf, or a wrapper of one.
 template <class A>
 concept bindable = requires(A& a, activation& task) { a.bind(task); };
-/// Something that gives such an awaiter: a join_handle.
+/// An object that returns such an awaiter: a join_handle.
 template <class A>
 concept gives_awaiter = requires(A&& a) {
   { std::forward<A>(a).operator co_await() } -> bindable;
 };
 
-/// Awaits what it refers to: a temporary lives until the co_await is done. g++ 12 would copy an awaiter that it is given
-/// by reference, and ours cannot be copied.
+/// Awaits the object that it refers to: a temporary lives until the co_await is done. g++ 12 would copy an
+/// awaiter that is passed to it by reference, and rota's awaiters cannot be copied.
 template <class A>
 class by_reference {
  public:
@@ -124,32 +128,33 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
-/// Ends the program with a sentence, where it would end without one.
+/// Ends the program with a message if the task is empty. Without the check it would crash.
 [[gnu::always_inline]] inline void demand_work(bool is_there) noexcept {
   if (!is_there) [[unlikely]]
     ROTA_FATAL("an empty task: moved from, awaited or spawned before", 0);
 }
 
-/// Ends the program if the task is being unwound: the exception is a destructor's.
+/// Ends the program if the task is being unwound: then a destructor threw the exception.
 ROTA_API void thrown_in(const strand& running) noexcept;
 
 class fork_group;
-/// The end of a child that ran in place: what goes on.
+/// Ends a child that ran in place. Returns the coroutine that goes on.
 template <class Promise>
 [[nodiscard]] std::coroutine_handle<> end_in_place(std::coroutine_handle<Promise> frame) noexcept;
-/// Awaitables that fork: a task need not be one yet to await them.
+/// Awaitables that fork. The awaiting frames need not be a task yet.
 template <class A>
 concept forks = requires(A& a, std::source_location where) { a.awaited_at(where); };
 
-/// Awaitables that may run frames inside of the awaiting one. A leaf never does; a limit around a task does.
+/// True for awaitables that may run frames inside of the awaiting one. A leaf never does; a limit around a
+/// task does.
 template <class A>
 inline constexpr bool may_run_frames = !std::is_base_of_v<leaf, std::remove_cvref_t<A>>;
 template <class A>
   requires gives_awaiter<A>
 inline constexpr bool may_run_frames<A> = may_run_frames<decltype(std::declval<A>().operator co_await())>;
 
-/// Returns the site for reports of a co_await in the library's coroutine `frame`: that of the innermost frame around it that is
-/// the program's; `own` if there is none. The task's owner.
+/// Returns the site to report for a co_await in the library's coroutine `frame`: that of the innermost frame
+/// around it that belongs to the program; `own` if there is none. Called by the task's owner.
 [[nodiscard]] ROTA_API std::source_location site_around(const promise_base& frame,
                                                         std::source_location own) noexcept;
 
@@ -163,8 +168,9 @@ class alignas(16) promise_base {
   [[nodiscard]] std::coroutine_handle<> handle() noexcept {
     return std::coroutine_handle<promise_base>::from_promise(*this);
   }
-  /// The header's room. Before clang has split the coroutine the promise looks like a local variable, and what lies in
-  /// front of it like a mistake: the compiler must not know where this pointer comes from.
+  /// Returns the address of the header. Before clang has split the coroutine, the promise looks to it like a
+  /// local variable, and an access in front of it like an error. So the compiler must not know the origin of
+  /// this pointer.
   [[nodiscard]] void* room() noexcept {
     void* here = this;
     asm("" : "+r"(here));
@@ -219,27 +225,30 @@ class alignas(16) promise_base {
     }
   }
 
-  /// Where the program's coroutine awaits what runs inside of it; null: it is the library's coroutine, or has not awaited such a thing. Until
-  /// it starts: where the coroutine stands, if its file was compiled with asserts.
+  /// Returns the co_await of the program's coroutine that waits for the frames inside it. Null for the
+  /// library's coroutines, and for one that has not awaited such an awaitable. Before the start: the place of
+  /// the coroutine, if its file was compiled with asserts.
   [[nodiscard]] const void* kept_site() const noexcept { return site_; }
 
-  strand* root =
-      nullptr;  // the task that this frame belongs to, or what may become one; null until it starts
-  promise_base* parent =
-      nullptr;  // the frame that awaits this one; null for a root, and for a child of a group
+  // the task that this frame belongs to, or the strand that may become one; null until it starts
+  strand* root = nullptr;
+  // the frame that awaits this one; null for a root, and for a child of a group
+  promise_base* parent = nullptr;
   union {
-    promise_base** owner =
-        nullptr;        // with a parent: where the owning task object keeps us: the unwinder empties it
-    fork_group* group;  // without one: what forked it, if it may run in place
+    // with a parent: the pointer in the owning task object, which the unwinder empties
+    promise_base** owner = nullptr;
+    // without a parent: the group that forked it, if it may run in place
+    fork_group* group;
   };
 
  protected:
   ~promise_base() = default;
 
  private:
-  // Await sites. A report names the program's line, and rota has coroutines of its own: theirs report the site of the frame around
-  // them. A coroutine of the program keeps its site in its frame while it awaits what may run such a coroutine. Only the thread that
-  // runs the task reads and writes it; dump() and the watchdog read activation::where.
+  // Await sites. Reports name a line of the program, but rota has coroutines of its own: these report the
+  // site of the frame around them. A coroutine of the program keeps its site in its frame while it awaits an
+  // awaitable that may run such a coroutine. Only the thread that runs the task reads and writes it. dump()
+  // and the watchdog read activation::where.
   [[nodiscard, gnu::always_inline]] std::source_location reported(await_site where) const noexcept {
     if (!where.is_in_library()) return where.location();
     if (parent != nullptr && parent->site_ != nullptr)
@@ -264,7 +273,7 @@ class alignas(16) promise_base {
                              std::size_t bytes,
                              std::size_t lead,
                              std::uint8_t list) noexcept {
-    // What is zero, too: then it is one store.
+    // The zero members are listed too, so that the whole tag is one store.
     return *::new (static_cast<void*>(frame - sizeof(frame_tag))) frame_tag{
         .result{},
         .bytes = static_cast<std::uint32_t>(bytes),
@@ -276,7 +285,7 @@ class alignas(16) promise_base {
         .unused = 0,
     };
   }
-  /// What a tag can hold. A larger frame would not be found again.
+  /// Checks that a tag can hold the size. The memory of a larger frame could not be freed.
   static std::size_t checked(std::size_t bytes) {
     if (bytes > 0x7FFF'FFFFU) throw std::bad_alloc();
     return bytes;
@@ -288,7 +297,8 @@ struct result_vtable {
   void (*destroy)(void* header) noexcept;
   std::exception_ptr (*exception)(void* header) noexcept;
   void (*set_cancelled)(void* header, cancel_reason reason) noexcept;
-  cancel_reason (*cancelled)(void* header) noexcept;  // none: it was not, or the outcome was taken
+  // returns none if the task was not cancelled, or if the outcome was taken
+  cancel_reason (*cancelled)(void* header) noexcept;
 };
 
 template <class T>
@@ -314,7 +324,7 @@ inline constexpr result_vtable result_vtable_of{
 template <class T>
 class typed_promise : public promise_base {
  public:
-  /// At its end no destructor is left that does anything.
+  /// True if no parameter has a destructor that does something.
   static constexpr bool ends_by_itself = true;
 
   static constexpr std::size_t lead = result_room<T> + header_room + sizeof(frame_tag);
@@ -326,7 +336,7 @@ class typed_promise : public promise_base {
   typed_promise& operator=(const typed_promise&) = delete;
   ROTA_DETAIL_PASSES_ON task<T> get_return_object(
       await_site coroutine = std::source_location::current()) noexcept;
-  /// A root's result belongs to its header from now on.
+  /// Destroys the result. A root's result belongs to its header from now on and stays.
   ~typed_promise() {
     if (!tag_of(frame_of_room(room())).keep) result().~outcome<T>();
   }
@@ -340,7 +350,7 @@ class typed_promise : public promise_base {
   }
 
   static void* operator new(std::size_t frame_bytes) { return allocate(frame_bytes, lead); }
-  /// `std::allocator_arg, allocator` as the first two parameters: the frame comes from there.
+  /// Allocates the frame by `allocator`, if the first two parameters are `std::allocator_arg, allocator`.
   template <class Allocator, class... Args>
   static void* operator new(std::size_t frame_bytes,
                             std::allocator_arg_t,
@@ -360,12 +370,13 @@ class typed_promise : public promise_base {
     const frame_tag& tag = tag_of(frame);
     if (tag.keep != 0) return;
     if (tag.lent != 0) return release_block(frame);
-    // The same sizes as in the tag, but known when this is compiled.
+    // The same sizes as in the tag, but known at compile time.
     base::free_frame(static_cast<std::byte*>(frame) - lead, lead + frame_bytes);
   }
 
  private:
-  /// The allocator is kept at the end of the block, and behind it what frees that.
+  /// Allocates a block by the user's allocator. The allocator is kept at the end of the block, followed by
+  /// the function that frees the block.
   template <class Allocator>
   static void* allocate_with(std::size_t frame_bytes, const Allocator& allocator) {
     struct alignas(16) granule {
@@ -404,7 +415,8 @@ class promise : public typed_promise<T> {
     base::note_write(&this->result());
     this->result().construct(std::forward<U>(value));
   }
-  /// Numbers and pointers are converted where the co_return stands, as at a return: a literal 4 is no int that becomes unsigned in here.
+  /// Numbers and pointers are converted at the co_return, as at a return statement: a literal 4 does not
+  /// arrive here as an int and convert to unsigned inside.
   void return_value(T value) noexcept
     requires std::is_scalar_v<T>
   {
@@ -419,8 +431,8 @@ class promise<void> : public typed_promise<void> {
   void return_void() noexcept { result().construct(); }
 };
 
-/// Of a coroutine whose parameters have something to do when they are destroyed. It adds no member: the frame is found from a
-/// promise<T> as from this.
+/// The promise of a coroutine that has parameters with destructors that do something. It adds no member: a
+/// promise<T> and this class find the frame at the same place.
 template <class T>
 class promise_with_parameters final : public promise<T> {
  public:
@@ -430,7 +442,8 @@ class promise_with_parameters final : public promise<T> {
 }  // namespace core
 }  // namespace rota
 
-/// What a coroutine's parameters are is known here only. (A lambda's object is one of them, by reference.)
+/// The parameter types of a coroutine are known only here. The object of a lambda is one of the parameters,
+/// by reference.
 template <class T, class... Parameters>
 struct std::coroutine_traits<rota::task<T>, Parameters...> {
   using promise_type = std::conditional_t<(std::is_trivially_destructible_v<Parameters> && ...),

@@ -1,5 +1,5 @@
-// A function object that options may carry and copies share: what std::function would be without its header, and with
-// one object behind all copies.
+// A function object that options carry and copies share: std::function without its header, and with one
+// object behind all copies.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace rota::detail {
 template <class Signature>
 class shared_function;
 
-/// Calls of one object may come from several threads at once. Empty: not to be called.
+/// Several threads may call one object at once. An empty object must not be called.
 template <class R, class... Args>
 class shared_function<R(Args...)> {
  public:
@@ -26,7 +26,7 @@ class shared_function<R(Args...)> {
              std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
   shared_function(F&& function) : kept_(new kept<std::decay_t<F>>(std::forward<F>(function))) {}
   shared_function(const shared_function& other) noexcept : kept_(other.kept_) {
-    // relaxed. The copied one owns a reference, so the count cannot fall to zero meanwhile.
+    // relaxed: the copied object owns a reference, so the count cannot fall to zero meanwhile.
     if (kept_ != nullptr) kept_->references.fetch_add(1, base::order::relaxed);
   }
   shared_function(shared_function&& other) noexcept : kept_(std::exchange(other.kept_, nullptr)) {}
@@ -35,7 +35,8 @@ class shared_function<R(Args...)> {
     return *this;
   }
   ~shared_function() {
-    // acq_rel. release: my last use of the function happens before its end. acquire: so did everybody else's, if I end it.
+    // acq_rel: release: this owner's last use of the function happens before its destruction. acquire: the
+    // thread that destroys it sees the last use of every other owner.
     if (kept_ != nullptr && kept_->references.fetch_sub(1, base::order::acq_rel) == 1) delete kept_;
   }
 

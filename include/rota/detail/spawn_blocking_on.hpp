@@ -9,7 +9,7 @@
 
 namespace rota::core {
 
-/// `call`: the function, and its arguments.
+/// Spawns a plain call. `call`: the function, and its arguments.
 template <class... F>
 [[nodiscard]] auto spawn_blocking_on(scheduler& threads, std::source_location site, F&&... call) {
   return spawn_on(threads, inherit_deadline(make_blocking(std::forward<F>(call)...)), site);

@@ -11,7 +11,7 @@ namespace rota::core {
 
 struct scheduler;
 
-/// `site`: where the program spawned the task, for reports; line 0: not known.
+/// Starts `root` on `by`. `site`: where the program spawned the task, for reports; line 0: not known.
 [[nodiscard]] ROTA_API header& launch(promise_base& root,
                                       scheduler& by,
                                       const result_vtable& type,
@@ -22,7 +22,7 @@ template <class T>
   return join_handle<T>(launch(*work.release(), by, result_vtable_of<T>, site));
 }
 
-/// Starts a task of the library's own on a runtime. The caller holds the handle.
+/// Starts a task of the library on a runtime. The caller holds the handle.
 template <class Runtime>
 struct spawner_of {
   [[nodiscard]] static header& start(Runtime& on, task<void> work) {
@@ -48,17 +48,19 @@ template <class F, class... Args>
 concept makes_task =
     is_task<std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>>;
 
-/// A parameter of type P that is made from an argument of type A needs nothing of the argument afterwards. What refers to
-/// what it was made from, as a view does, is always of another type; numbers and pointers refer to no argument.
+/// True if a parameter of type P that is made from an argument of type A needs nothing of the argument
+/// afterwards. A type that refers to what it was made from, such as a view, always differs from A; numbers
+/// and pointers refer to no argument.
 template <class P, class A>
 inline constexpr bool stands_alone =
     std::is_same_v<std::remove_cv_t<P>, A> ||
     (std::is_arithmetic_v<P> && (std::is_arithmetic_v<A> || std::is_enum_v<A>)) ||
     std::conjunction_v<std::is_pointer<P>,
-                       std::is_pointer<A>>;  // of two of one type an && would say the same twice
+                       // With std::conjunction_v, because && of two equal types would be a redundant operand.
+                       std::is_pointer<A>>;
 
-/// Does a coroutine of this signature keep in its frame all that it needs of such arguments? Unknown, as for a generic
-/// lambda or for arguments that are left out: no.
+/// True if a coroutine of this signature keeps in its frame all that it needs of such arguments. False if
+/// this is unknown, as for a generic lambda or for arguments that are left out.
 template <class Signature, class... A>
 inline constexpr bool keeps_all = false;
 template <class R, class... P, class... A>
@@ -75,7 +77,8 @@ inline constexpr bool keeps_all<R (C::*)(P...) const, A...> = keeps_all<R (*)(P.
 template <class R, class C, class... P, class... A>
 inline constexpr bool keeps_all<R (C::*)(P...) const noexcept, A...> = keeps_all<R (*)(P...), A...>;
 
-/// Its coroutine keeps everything that it needs in its own frame. `A`: as the arguments are handed to it.
+/// Returns true if the callable's coroutine keeps everything that it needs in its own frame. `A`: the
+/// argument types as passed to it.
 template <class F, class... A>
 [[nodiscard]] consteval bool needs_no_keeper() noexcept {
   if constexpr (std::is_pointer_v<F>) {
@@ -89,8 +92,8 @@ template <class F, class... A>
   }
 }
 
-/// A task from a callable that returns one. A callable without state that takes its parameters by value, and as what they
-/// are, costs no frame of its own: the coroutine keeps the arguments itself.
+/// Makes a task from a callable that returns one. A callable without state needs no frame of its own if it
+/// takes its parameters by value and in their own types: the coroutine keeps the arguments itself.
 template <class F, class... Args>
   requires makes_task<F, Args...>
 ROTA_DETAIL_WRAPPER task<task_result<F, Args...>> make_task(F&& function, Args&&... arguments) {
@@ -103,7 +106,7 @@ ROTA_DETAIL_WRAPPER task<task_result<F, Args...>> make_task(F&& function, Args&&
   }
 }
 
-/// A plain call as a task, for threads that may block.
+/// Makes a task of a plain call, for threads that may block.
 template <class F, class... Args>
 task<std::invoke_result_t<F, Args...>> call_task(F function, Args... arguments) {
   co_return std::move(function)(std::move(arguments)...);

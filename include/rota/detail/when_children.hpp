@@ -16,13 +16,13 @@
 
 namespace rota::core {
 
-/// Awaits what must live until then. These begin in any case: a handle, or a job of the pool, is asked to stop, and has ended before
-/// the group ends.
+/// Awaits an object that must live until then. Such a child begins in any case: a handle, or a job of the
+/// pool, is asked to stop, and has ended before the group ends.
 template <class A>
 task<await_result<A&>> awaiting(A& awaitable) {
   co_return co_await awaitable;
 }
-/// A temporary handle is kept.
+/// Awaits a temporary handle, which it keeps.
 template <class T>
 task<T> awaiting_handle(join_handle<T> handle) {
   co_return co_await handle;
@@ -46,14 +46,14 @@ template <class A>
   return child;
 }
 
-/// What the child for an argument yields.
+/// The type that the child for an argument yields.
 template <class A>
 using child_result = typename decltype(as_child(std::declval<A>()))::value_type;
 
 template <class A>
 concept child_argument = requires(A&& a) { as_child(std::forward<A>(a)); };
 
-/// An element as a child takes it: moved out of a range that is given up, else referred to.
+/// An element as a child takes it: moved out of an rvalue range, otherwise referred to.
 template <class Range>
 using child_element =
     std::conditional_t<std::is_lvalue_reference_v<Range>,
@@ -62,7 +62,7 @@ using child_element =
 template <class Range>
 using range_result = child_result<child_element<Range>>;
 
-/// A vector, say, of tasks that is given up, or of handles.
+/// A range of children, such as an rvalue vector of tasks, or a vector of handles.
 template <class Range>
 concept child_range = !child_argument<Range> && requires(Range&& range) {
   range.begin();
@@ -70,7 +70,7 @@ concept child_range = !child_argument<Range> && requires(Range&& range) {
   typename range_result<Range>;
 };
 
-/// A range of tasks that is not given up: a task is awaited once, so its caller must not keep it.
+/// An lvalue range of tasks. A task is awaited once, so the caller must not keep it.
 template <class Range>
 concept kept_tasks = std::is_lvalue_reference_v<Range> && !child_argument<Range> && requires(Range range) {
   range.begin();
@@ -78,7 +78,8 @@ concept kept_tasks = std::is_lvalue_reference_v<Range> && !child_argument<Range>
   typename std::remove_cvref_t<decltype(*range.begin())>::promise_type;
 };
 
-/// Containers that are given up may be kept as they are. What is made of their elements goes into one of the same shape.
+/// The containers that a group keeps as they are when they are passed as rvalues. Results go into a container
+/// of the same shape.
 template <class Container, class V>
 struct shape {};
 template <class T, class V>
@@ -96,7 +97,8 @@ struct shape<inplace_vector<task<T>, N>, V> {
 template <class Range>
 concept keepable_range = requires { typename shape<Range, int>::type; };
 
-// Without a type for what is no range: clang 19 asks for it before it looks at the constraint of an overload, also for one awaitable.
+// No type for an argument that is no range: clang 19 asks for it before it checks the constraint of an
+// overload, also for one awaitable.
 template <class Range>
 struct kept_range {};
 template <class Range>
@@ -109,7 +111,7 @@ template <class Range>
 struct kept_range<Range> {
   using type = Range;
 };
-/// What a group keeps of it.
+/// The container that a group keeps for a range.
 template <class Range>
 using children_kept = typename kept_range<Range>::type;
 
@@ -125,20 +127,20 @@ template <class Range>
   }
 }
 
-/// Its destructor does nothing but to destroy the elements.
+/// True if the container's destructor only destroys the elements.
 template <class Container>
 inline constexpr bool keeps_in_itself = false;
 template <class T, std::size_t N>
 inline constexpr bool keeps_in_itself<std::array<T, N>> = true;
 template <class T, std::size_t N>
 inline constexpr bool keeps_in_itself<inplace_vector<T, N>> = true;
-/// Has it as many elements as its type says?
+/// True if the number of elements is part of the type.
 template <class Container>
 inline constexpr bool is_array = false;
 template <class T, std::size_t N>
 inline constexpr bool is_array<std::array<T, N>> = true;
 
-/// What a child has left in front of its room.
+/// Returns the outcome that a child has left in front of its header.
 template <class T>
 [[nodiscard]] outcome<T>& outcome_of(promise_base& from) noexcept {
   outcome<T>& left = *result_at<T>(from.room());
@@ -153,7 +155,7 @@ template <class T>
 template <class T>
 using value_or_monostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// The value of a child that ended with one.
+/// Returns the value of a child that ended with one.
 template <class T>
 [[nodiscard]] value_or_monostate<T> take_value(promise_base& from) {
   if constexpr (std::is_void_v<T>) {
@@ -162,7 +164,7 @@ template <class T>
     return std::move(outcome_of<T>(from)).value();
   }
 }
-/// The same of a child that ended in place with a value.
+/// Returns the value of a child that ended in place with one.
 template <class T>
 [[nodiscard, gnu::always_inline]] inline value_or_monostate<T> take_plain_value(promise_base& from) {
   if constexpr (std::is_void_v<T>) {
@@ -171,7 +173,7 @@ template <class T>
     return known_outcome::take(outcome_of<T>(from));
   }
 }
-/// And its end, when the value was taken.
+/// Destroys such a child's outcome and frees its memory, after the value was taken.
 template <class T>
 [[gnu::always_inline]] inline void free_plain_child(promise_base& child) noexcept {
   known_outcome::destroy(outcome_of<T>(child));
@@ -181,7 +183,7 @@ template <class T>
     release_block(frame);
 }
 
-/// Frees what is left of a group's children when their values are out of them.
+/// Frees the memory of a group's children when their values were taken.
 template <class Group>
 class freed_at_last {
  public:
@@ -194,8 +196,8 @@ class freed_at_last {
   Group* group_;
 };
 
-/// A fixed number of children. Whoever derives from it calls let_go() if it has members at its end, as a final class: there a
-/// destructor costs nothing else.
+/// A fixed number of children. A derived class calls let_go() in its destructor if it has members. It should
+/// be final: the destructor then costs nothing else.
 template <class... T>
 class fixed_group : public fork_group {
  public:
@@ -212,7 +214,7 @@ class fixed_group : public fork_group {
   ~fixed_group() = default;
 
   [[nodiscard]] promise_base& at(std::size_t position) const noexcept { return *members_[position]; }
-  /// After the values were taken of children that have all ended in place: then nothing is left to be asked.
+  /// Frees the children. Requires that all have ended in place and that their values were taken.
   [[gnu::always_inline]] void free_plain() noexcept { free_each(std::index_sequence_for<T...>()); }
 
  private:
@@ -230,7 +232,7 @@ class fixed_group : public fork_group {
 
   std::array<promise_base*, sizeof...(T)> members_;
 };
-/// Of nothing.
+/// A group without children.
 template <>
 class fixed_group<> : public fork_group {
  protected:
@@ -244,7 +246,7 @@ class fixed_group<> : public fork_group {
   }
 };
 
-/// As many children as there are, kept as they were given.
+/// Any number of children, kept in the container that was passed.
 template <class Container>
 class range_group : public fork_group {
  public:
@@ -258,18 +260,19 @@ class range_group : public fork_group {
   using value_type = typename Container::value_type::value_type;
 
   range_group(group_rule rule, Container&& children) : fork_group(rule), children_(std::move(children)) {
-    // A task is the pointer to its frame, so theirs is the list that a group needs.
+    // A task is the pointer to its frame, so the container is the list that a group needs.
     static_assert(std::is_standard_layout_v<rota::task<value_type>> &&
                   sizeof(rota::task<value_type>) == sizeof(promise_base*));
     set_members(reinterpret_cast<promise_base**>(children_.data()), children_.size());
   }
   ~range_group() {
-    // After free_plain() there is nothing in it but nulls, and whoever keeps them in itself has nothing else to give back.
+    // After free_plain() it contains only nulls, and a container that keeps its elements in itself has
+    // nothing else to free.
     if (keeps_in_itself<Container> && !has_members()) return;
     children_.~Container();
   }
 
-  /// What `take` makes of each.
+  /// The container for the results of `take`.
   template <class V>
   using collection = typename shape<Container, V>::type;
   template <class V, class Take>
@@ -286,18 +289,18 @@ class range_group : public fork_group {
     return each_at<V>(take, std::make_index_sequence<std::tuple_size_v<Container>>());
   }
 
-  /// As in a fixed_group.
+  /// Does what fixed_group::free_plain() does.
   void free_plain() noexcept {
     for (promise_base*& each : this->members()) free_plain_child<value_type>(*std::exchange(each, nullptr));
     forget_members();
   }
-  /// The values of children that have all ended in place; none of these is left.
+  /// Takes the values of children that have all ended in place, and frees the children.
   template <class V>
   [[nodiscard]] collection<V> take_plain() {
     if constexpr (!is_array<Container> && std::is_nothrow_move_constructible_v<V>) {
       collection<V> made;
       made.reserve(this->members().size());
-      // One loop: each is left by a jump that is often guessed wrong.
+      // One loop: the exit jump of each loop is often mispredicted.
       for (promise_base*& each : this->members()) {
         promise_base& child = *std::exchange(each, nullptr);
         made.push_back(take_plain_value<value_type>(child));
