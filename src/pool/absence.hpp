@@ -1,4 +1,4 @@
-// What a thread says before it blocks: to its pool or its runtime, and to whoever may force it on.
+// What a thread declares before it blocks: to its pool or its runtime, and to a force stop.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -15,7 +15,8 @@ namespace rota::pool::detail {
   return static_cast<work_core*>(base::this_thread_locals().work);
 }
 
-/// Nobody: what blocks is no work.
+/// Records on what the job `me` blocks: on the job `target`, or on `count`. Does nothing if `me` is null:
+/// then no job runs on this thread.
 inline void say_blocked(work_core* me, work_core* target, base::atomic<std::uint32_t>* count) noexcept {
   if (me == nullptr) return;
   const base::lock_guard guard(me->lock);
@@ -26,7 +27,8 @@ inline void say_blocked(work_core* me, work_core* target, base::atomic<std::uint
   return me != nullptr && me->load().has(force_asked);
 }
 
-/// This thread is about to block: somebody else takes its place, in a pool or in a runtime.
+/// Declares that this thread is about to block, so that another thread takes its place in a pool or in a
+/// runtime.
 class absence {
  public:
   absence() noexcept : ports_(core::current_thread_ports()), lent_(ports_.before_block()) {}
@@ -39,8 +41,8 @@ class absence {
   void* lent_;
 };
 
-/// A work that blocks says on what, so that a force stop finds it there: on another work, whose word is turned then, or on a count,
-/// which is raised.
+/// Records on what the job that runs here blocks, so that a force stop can wake it. The thread that forces
+/// changes the word of that other job, or raises that count.
 class blocked_on {
  public:
   explicit blocked_on(work_core& target) noexcept : me_(work_here()) { say_blocked(me_, &target, nullptr); }
@@ -51,7 +53,8 @@ class blocked_on {
   blocked_on& operator=(const blocked_on&) = delete;
   ~blocked_on() { say_blocked(me_, nullptr, nullptr); }
 
-  /// To be asked after the word, or the count, was read that it is going to sleep on.
+  /// Returns true if a force stop was requested. Call it after the word, or the count, was read on which the
+  /// caller is about to sleep.
   [[nodiscard]] bool is_forced() const noexcept { return detail::is_forced(me_); }
   void demand_no_force() const {
     if (is_forced()) throw force_stopped();

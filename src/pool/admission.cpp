@@ -1,4 +1,4 @@
-// Queues that are full: who finds a place, who waits for one, and who is lost.
+// Full queues: places, waiting for a place, and jobs that are discarded.
 #include "pool/absence.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
@@ -13,25 +13,28 @@
 namespace rota::pool::detail {
 
 // PROTOCOL: places
-//   waiting_ counts the works that are accepted for a queue and have not begun. Who submits takes a place by a compare-exchange,
-//   before the work is pushed: so a limit is never exceeded by those that it is asked of. Works that come back (a later attempt, a
-//   predecessor that has ended, start, resume, a place in a group) are counted, and never refused.
-//   Who waits for a place stands in a line, under lock_. Only the first looks, and who comes later does not pass. Who leaves a
-//   place counts down first, and then calls the first under lock_: who looks before that is called, who looks after it sees the
-//   count. Who leaves the line calls the one behind.
+//   waiting_ counts the jobs that are accepted for a queue and have not begun. A submitter takes a place by a
+//   compare-exchange, before it pushes the job. So submitted jobs never exceed a limit. Jobs that come back
+//   (a later attempt, a predecessor that has ended, start, resume, a place in a group) are counted, and never
+//   refused.
+//   The waiters for a place form a line, under lock_. Only the first one checks for a place, and a later
+//   submitter does not overtake it. A thread that frees a place counts down first, and then calls the first
+//   waiter under lock_. If the waiter has checked before the call, it checks again. If it checks after the
+//   call, it sees the count. A waiter that leaves the line calls the first one that is left.
 
-/// One that waits for others, or has a thread of its own, does not want a place now.
+/// Returns false for a job that waits for others, or has a thread of its own: it needs no place now.
 bool pool_core::takes_place(const work_options* wanted) noexcept {
   return wanted == nullptr || (wanted->after.empty() && !wanted->long_running);
 }
 
 void pool_core::count_waiting(int by) noexcept {
-  // acq_rel. See the protocol.
+  // acq_rel: see the protocol.
   waiting_.fetch_add(static_cast<std::uint64_t>(static_cast<std::int64_t>(by)), base::order::acq_rel);
   if (by < 0) call_waiter();
 }
 
-/// Works that find a thread at once are not waiting.
+/// Returns the limit of waiting_. A job that finds a thread at once does not wait, so free threads add to the
+/// limits of the queues.
 std::int64_t pool_core::places() const noexcept {
   constexpr auto endless = std::uint64_t{1} << 62U;
   std::uint64_t most = endless;
@@ -41,18 +44,19 @@ std::int64_t pool_core::places() const noexcept {
   return static_cast<std::int64_t>(most + threads.room());
 }
 
-/// True: it is counted.
+/// Takes a place, which is then counted. Returns false if there is none.
 bool pool_core::take_place() noexcept {
-  // relaxed. A guess; the compare-exchange decides. Less than none: one was taken back before it was counted.
+  // relaxed: a guess; the compare-exchange decides. The count is below zero if a job was taken back before it
+  // was counted.
   std::uint64_t now = waiting_.load(base::order::relaxed);
   while (static_cast<std::int64_t>(now) < places()) {
-    // acq_rel. See the protocol. failure: relaxed. The reloaded count is again only a guess.
+    // acq_rel: see the protocol. failure: relaxed: the reloaded count is again only a guess.
     if (waiting_.compare_exchange_weak(now, now + 1, base::order::acq_rel, base::order::relaxed)) return true;
   }
   return false;
 }
 
-/// Not before those that wait.
+/// Takes a place, unless a submitter waits in the line.
 bool pool_core::take_place_in_turn() noexcept {
   {
     const base::lock_guard guard(lock_);
@@ -61,16 +65,17 @@ bool pool_core::take_place_in_turn() noexcept {
   return take_place();
 }
 
-/// The first that waits for a place looks again.
+/// Calls the first waiter for a place, so that it checks again.
 void pool_core::call_waiter() noexcept {
   const base::lock_guard guard(lock_);
   if (first_waiter_ == nullptr) return;
-  // release. Pairs with wait_for_place(). Under the lock, which that takes before its end: so it is there.
+  // release: pairs with wait_for_place(). The waiter takes this lock before it returns, so its node still
+  // exists.
   first_waiter_->called.fetch_add(1, base::order::release);
   base::futex_wake(&first_waiter_->called, 1);
 }
 
-/// True: it has a place, which is counted. False: the pool ends.
+/// Waits for a place. Returns true if it got one, which is counted. Returns false if the pool ends.
 bool pool_core::wait_for_place() {
   place_waiter mine;
   {
@@ -81,7 +86,7 @@ bool pool_core::wait_for_place() {
   const blocked_on said(mine.called);
   std::optional<absence> away;
   for (;;) {
-    // acquire. Pairs with call_waiter(). Before the look.
+    // acquire: pairs with call_waiter(). Before the check.
     const std::uint32_t seen = mine.called.load(base::order::acquire);
     const on_line now = look_for_place(mine, said.is_forced());
     if (now != on_line::stay) call_waiter();
@@ -90,7 +95,7 @@ bool pool_core::wait_for_place() {
     if (away.has_value()) {
       static_cast<void>(base::futex_wait(mine.called, seen, sleep_until(base::never)));
     } else {
-      away.emplace();  // that may have taken its time
+      away.emplace();  // this may have taken some time: check again
     }
   }
 }
@@ -99,7 +104,7 @@ pool_core::on_line pool_core::look_for_place(place_waiter& mine, bool is_forced)
   const base::lock_guard guard(lock_);
   on_line found = on_line::stay;
   if (first_waiter_ == &mine && take_place()) found = on_line::place;
-  // relaxed. Set before the first was called.
+  // relaxed: set before the first waiter was called.
   if (found == on_line::stay && closing_.load(base::order::relaxed)) found = on_line::closed;
   if (found == on_line::stay && is_forced) found = on_line::force;
   if (found == on_line::stay) return found;
@@ -114,7 +119,7 @@ rejection pool_core::policy_for(const work_core& w) noexcept {
   if (options.on_full != rejection::custom) return options.on_full;
   const foreign_call around;
   try {
-    // relaxed. A report.
+    // relaxed: a report.
     const rejection chosen = options.choose_rejection(w.priority, waiting_.load(base::order::relaxed));
     if (chosen != rejection::custom) return chosen;
   } catch (...) {
@@ -123,7 +128,8 @@ rejection pool_core::policy_for(const work_core& w) noexcept {
   return rejection::abort;
 }
 
-/// Throws; or the work may be placed; or something else is to become of it.
+/// Takes a place for a submitted job, or decides by the policy what becomes of the job. Throws if the job is
+/// rejected.
 pool_core::on_admit pool_core::admit(work_core& w) {
   if (take_place_in_turn()) return on_admit::take;
   const rejection policy = policy_for(w);
@@ -133,18 +139,19 @@ pool_core::on_admit pool_core::admit(work_core& w) {
     case rejection::discard_newest: return on_admit::discard;
     case rejection::discard_queued: return on_admit::discard_other;
     case rejection::block:
-      // A thread that makes places does not wait for one.
+      // The pool's own threads free places, so they do not wait for one.
       if (crew::here() != nullptr && crew::here()->of == &threads) return on_admit::run_here;
       return wait_for_place() ? on_admit::take : on_admit::place;
     default: count_one(ends_as(work_status::rejected)); throw error(errc::queue_full, "submit");
   }
 }
 
-// ---- one that is lost -----------------------------------------------------------------------------------------------
+// ---- discarding a job -------------------------------------------------------------------------------------
 
 namespace {
 
-/// Not lost: a coroutine that has begun, which has its place already; and what a source would only give out again.
+/// Returns true for a job that is never discarded: a coroutine that has begun, which has its place already;
+/// or a job of an item, which the source would only give out again.
 bool is_kept(const work_core& w) noexcept {
   return (w.coroutine != nullptr && w.coroutine->has_tasks()) ||
          (w.extras != nullptr && w.extras->item != nullptr);
@@ -161,7 +168,8 @@ work_core* reversed(work_core* list) noexcept {
 
 }  // namespace
 
-/// The queue whose lowest priority is the lowest. Null: unknown, or all are empty.
+/// Returns the queue that holds the lowest priority. Returns null if that is unknown, or if all queues are
+/// empty.
 lane* pool_core::lowest_lane() noexcept {
   lane* found = nullptr;
   int least = 0;
@@ -175,7 +183,8 @@ lane* pool_core::lowest_lane() noexcept {
   return found;
 }
 
-/// The one that this queue would lose, if its priority is not above `most`. With the travelling reference.
+/// Takes out the job that this queue would discard, with its travelling reference. Returns null if the
+/// priority of that job is above `most`.
 work_core* pool_core::take_lost(lane& from, int most) noexcept {
   const base::lock_guard guard(from.lock);
   work_core* aside = nullptr;
@@ -188,7 +197,7 @@ work_core* pool_core::take_lost(lane& from, int most) noexcept {
     out = nullptr;
     if (above) break;
   }
-  // In the order in which they came.
+  // In the order in which they were submitted.
   if (options.queue == queue_order::fifo) aside = reversed(aside);
   while (aside != nullptr) from.queue->set(*std::exchange(aside, aside->link));
   out != nullptr ? from.note_out(*out) : from.note_size();
@@ -209,7 +218,8 @@ bool pool_core::discard_from(lane& from, int most) noexcept {
   return false;
 }
 
-/// Takes out the one that waits with the lowest priority, if that is not above this one's. False: there is none.
+/// Discards the waiting job with the lowest priority, if that is not above the priority of `w`. Returns false
+/// if there is none.
 bool pool_core::discard_one(const work_core& w) noexcept {
   lane* const first = lowest_lane();
   if (first != nullptr && discard_from(*first, w.priority)) return true;

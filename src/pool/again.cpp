@@ -1,4 +1,4 @@
-// A work that has failed is tried again.
+// Retries of a job that has failed.
 #include "base/random.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
@@ -15,8 +15,9 @@ bool pool_core::may_try_again(work_core& w) noexcept {
   return (limit == retry_options::unlimited || e.attempt < limit) && !w.load().has(last_attempt);
 }
 
-/// No attempt follows because the job was asked to stop. Notes whether the inherited deadline is the cause: then the failure was not to be
-/// the last, and says less than the deadline. A job whose attempts were ended by stop_retry() keeps its failure.
+/// Returns `never`: no attempt follows because the job was asked to stop. Sets was_cut_off if the inherited
+/// deadline is the cause. Then the failure was not meant to be the last, and the deadline says more. A job
+/// that stop_retry() has ended keeps its failure.
 pool_core::on_retry pool_core::cut_off(work_core& w) noexcept {
   const word now = w.load();
   w.extras->was_cut_off =
@@ -24,11 +25,11 @@ pool_core::on_retry pool_core::cut_off(work_core& w) noexcept {
   return on_retry::never;
 }
 
-/// After a failure that need not be the last: tells of it, and sees to the next attempt.
+/// Called after a failure that need not be the last. Reports it, and prepares the next attempt.
 pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
   work_extras& e = *w.extras;
-  if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end has been told of
-  // An attempt that begins after the deadline could do nothing.
+  if (!w.load().is_running()) return on_retry::never;  // it was abandoned: its end was reported
+  // An attempt that begins after the deadline is useless.
   if (end_if_late(w)) return cut_off(w);
   const std::exception_ptr thrown = w.type->exception(w.body);
   if (e.options.retry.only_if) {
@@ -51,19 +52,19 @@ pool_core::on_retry pool_core::try_again(work_core& w, seat* mine) noexcept {
     leave_seat(w);
     if (!w.apply<rule::again>(seen, work_status::suspended)) {
       --e.attempt;
-      // release. As in run(). It ends here after all, and may have to be given up.
+      // release: same reason as in run(). The job ends here after all, and may have to be given up.
       if (mine != nullptr) mine->job.store(&w, base::order::release);
       return cut_off(w);
     }
     give_place_on(w);
-    w.retain();  // the travelling reference; the runner's own goes when it returns
+    w.retain();  // the travelling reference; the runner drops its own when it returns
     if (pause == base::nanoseconds(0)) {
       place(w);
     } else {
       clock.arm(e.backoff,
                 rota::detail::saturating_deadline(base::now(), pause),
                 timer_waker<&pool_core::on_backoff>(w));
-      // acq_rel. Who took it back meanwhile sees the timer; or it is seen here.
+      // acq_rel: a thread that took the job back meanwhile sees the timer; or this thread sees the end.
       if (is_final(word{w.state.fetch_add(0, base::order::acq_rel)}.status())) keeper::cancel(e.backoff);
     }
     return on_retry::elsewhere;

@@ -1,4 +1,4 @@
-// Tasks that wait for works by id, for groups, and until the pool is idle.
+// Tasks that wait for jobs by id, for groups, and until the pool is idle.
 #include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/rest_waiters.hpp"
@@ -35,7 +35,7 @@ void demand_own_process(const work_batch& all) {
 
 }  // namespace
 
-// ---- all of several -------------------------------------------------------------------------------------------------
+// ---- all of several ---------------------------------------------------------------------------------------
 
 const void* works_leaf::check_beside() {
   const work_core* const me = work_here();
@@ -52,7 +52,7 @@ bool works_leaf::start() {
   return is_ready();
 }
 
-/// Goes on with the next work as soon as one is over: the node is in one list at a time.
+/// Goes on with the next job as soon as one is over: the node is in one list at a time.
 bool works_leaf::is_ready() noexcept {
   for (; next_ != all_.size(); ++next_) {
     work_core* const w = all_.at(next_);
@@ -98,7 +98,7 @@ work_list_wait::work_list_wait(pool_core& pool, std::span<const work_id> ids)
 
 std::vector<work_id> work_list_wait::await_resume() { return std::move(missing_); }
 
-// ---- any of several -------------------------------------------------------------------------------------------------
+// ---- any of several ---------------------------------------------------------------------------------------
 
 any_work_leaf::any_work_leaf(pool_core& pool, std::span<const work_id> ids)
     : all_(pool, ids, work_batch::find_also::finished), found_(demand_some(all_).size()) {}
@@ -117,7 +117,7 @@ bool any_work_leaf::start() {
   if (nodes_ == nullptr) nodes_ = new waiting_node[all_.size()];
   for (; listed_ < all_.size(); ++listed_) {
     nodes_[listed_].wake = make_waker();
-    // One that is over meanwhile is found below.
+    // is_ready() finds a job that is over meanwhile.
     if (!enter_list(*all_.at(listed_), nodes_[listed_])) break;
   }
   return is_ready();
@@ -151,7 +151,7 @@ any_work_leaf::~any_work_leaf() {
   delete[] nodes_;
 }
 
-// ---- a group, and the pool ------------------------------------------------------------------------------------------
+// ---- a group, and the pool --------------------------------------------------------------------------------
 
 rest_leaf::rest_leaf(pool_core& pool) : pool_(pool), holder_(&pool.draw_holder("async_wait_idle")) {}
 rest_leaf::rest_leaf(pool_core& pool, std::string_view group)
@@ -179,7 +179,7 @@ bool rest_leaf::start() {
 
 bool rest_leaf::is_ready() noexcept {
   if (is_over_) return true;
-  waker mine = make_waker();  // goes without a lock
+  waker mine = make_waker();  // destroyed without the lock
   if (of_group_) {
     is_over_ = group_ == nullptr || pool_.circles.is_at_rest(*group_, *me_, mine);
   } else {
@@ -193,7 +193,7 @@ cancel_progress rest_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   return cancel_progress::ended;
 }
 
-/// Afterwards no thread touches the node.
+/// Takes the node out of its list. Afterwards no other thread touches it.
 void rest_leaf::leave() noexcept {
   is_over_ = false;
   if (me_ == nullptr) return;
@@ -210,7 +210,8 @@ rest_leaf::~rest_leaf() {
   pool_.drop(*holder_);
 }
 
-/// Returns true if nothing is outstanding. Else the task is in the list, and is woken when that may be so.
+/// Returns true if nothing is outstanding. Otherwise the task is in the list, and is woken when the pool may
+/// be idle.
 bool pool_core::is_at_rest(rest_waiter& me, waker& wake) noexcept {
   {
     const base::lock_guard guard(lock_);
@@ -221,8 +222,8 @@ bool pool_core::is_at_rest(rest_waiter& me, waker& wake) noexcept {
       idle_tasks_.add(me);
     }
   }
-  // acq_rel. After the task is in the list: the thread that counts out sees the bit, and then the task; or this sees zero. A thread that
-  // takes the bit away looks into the list afterwards.
+  // acq_rel: after the task is in the list. The thread that counts out sees the bit, and then the task; or
+  // this thread sees zero. A thread that clears the bit checks the list afterwards.
   return (outstanding_.fetch_or(waited_bit, base::order::acq_rel) & count_mask) == 0;
 }
 
@@ -232,9 +233,9 @@ void pool_core::take_out_of_idle(rest_waiter& me) noexcept {
   me.is_granted = false;
 }
 
-/// The moment of idleness may have been before a task came: so each looks again.
+/// Wakes all listed tasks. The idle moment may have been before a task came, so each task checks again.
 void pool_core::wake_idle_tasks() noexcept {
-  // Ends: each turn takes one out, and those that come now are not granted here.
+  // The loop ends: each turn takes one task out, and tasks that come now are not granted here.
   for (bool first = true;; first = false) {
     waker task;
     {
@@ -246,7 +247,8 @@ void pool_core::wake_idle_tasks() noexcept {
   }
 }
 
-/// Returns true if nothing of the group is left, or nothing was at a moment since the task came. Else the task is in the list.
+/// Returns true if the group is empty, or was at a moment since the task came. Otherwise the task is in the
+/// list.
 bool groups::is_at_rest(group_core& g, rest_waiter& me, waker& wake) noexcept {
   const base::lock_guard guard(lock_);
   if (me.is_granted || is_empty(g)) return true;

@@ -60,7 +60,7 @@ foreign_call::foreign_call() noexcept
     : before_(std::exchange(base::this_thread_locals().helping, core::task_in_sight())) {}
 foreign_call::~foreign_call() { base::this_thread_locals().helping = before_; }
 
-/// As spawn() does. A time of another clock than the pool's says nothing here.
+/// Inherits as spawn() does. A deadline of another clock than the pool's is ignored.
 void coroutine_part::inherit() noexcept {
   const core::header* const around = core::task_in_sight();
   if (around == nullptr || around == base::this_thread_locals().helping) return;
@@ -107,7 +107,7 @@ bool coroutine_part::has_begun() noexcept {
 
 void coroutine_part::begin(task<void> root) noexcept {
   core::header& made = core::launch(*root.release(), *this, core::result_vtable_of<void>, {});
-  // What a task that this thread may be helping for has: no affair of this one's.
+  // Drops what the root inherited from a task for which this thread may be helping. That task is unrelated.
   core::disinherit(made);
   made.locals = core::share(locals_);
   made.deadline.set(deadline_);
@@ -116,13 +116,14 @@ void coroutine_part::begin(task<void> root) noexcept {
     const base::lock_guard guard(lock_);
     root_ = &made;
   }
-  // Who stops looks for the root after it has said so; here it is the other way round.
+  // stop() is called after stop_asked was set, and reads root_. This thread has set root_, and reads
+  // stop_asked. So one of the two cancels the root.
   if (work_.load().has(stop_asked)) stop();
 }
 
 coroutine_part::on_segment coroutine_part::run() noexcept {
   pool_core& pool = *work_.pool;
-  constexpr unsigned turns = 64;  // then others have a turn
+  constexpr unsigned turns = 64;  // then other jobs have a turn
   for (unsigned turn = 0;; ++turn) {
     const bool pauses = pool.is_paused(work_) && !work_.load().has(stop_asked);
     core::header* next = nullptr;
@@ -138,7 +139,7 @@ coroutine_part::on_segment coroutine_part::run() noexcept {
       }
       if (!pauses && !yields) next = take_first();
       if (next == nullptr) {
-        // Before it is another's.
+        // Before another thread may run it.
         if (work_extras* const e = work_.extras; e != nullptr) e->run_time += base::now() - e->segment_began;
         pool_core::leave_seat(work_);
         running_ = false;
@@ -149,7 +150,8 @@ coroutine_part::on_segment coroutine_part::run() noexcept {
       core::run_entry(*next);
       continue;
     }
-    // After the lock under which it said so: who has resumed before is seen here, who does later finds it.
+    // After the critical section that set paused_: a resume before it is seen here, and a later one finds
+    // paused_.
     if (pauses && (!pool.is_paused(work_) || work_.load().has(stop_asked))) go_on();
     if (yields) pool.push_segment(work_);
     return on_segment::waits;
@@ -167,7 +169,7 @@ coroutine_part::root_end coroutine_part::take_end() noexcept {
     queued_ = true;  // for another attempt
   }
   root_end how = was_cancelled ? root_end::cancelled : root_end::returned;
-  // relaxed. Written before the root was unwound, which this thread has seen.
+  // relaxed: written before the root was unwound, which this thread has seen.
   if (was_cancelled && deadline_ != base::never && was_late() &&
       root->reason.load(base::order::relaxed) == cancel_reason::timeout)
     how = root_end::late;

@@ -12,7 +12,8 @@ namespace rota::pool::detail {
 
 namespace {
 
-/// Looks of a thread that has run out of work, before it sleeps: about as long as it takes to wake one.
+/// The number of scans by a thread that has run out of jobs, before it sleeps. They take about as long as
+/// waking a thread.
 unsigned looks_before_sleep() noexcept {
 #if ROTA_MODEL
   return 0;
@@ -37,36 +38,37 @@ crew::crew(crew_client& client, const char* name, limits how, habits like) noexc
 
 crew::~crew() { ROTA_ASSERT(seats_.empty() && pending_ == 0); }
 
-/// Under the lock, after threads_, max_, goal_ or extra_ changed.
+/// Publishes the counts. Called under the lock, after threads_, max_, goal_ or extra_ changed.
 void crew::update() noexcept {
-  // relaxed, both. Hints.
+  // relaxed, both: hints.
   about_.store(threads_, base::order::relaxed);
   growth_.store(threads_ < cap() && !stopping_ ? cap() - threads_ : 0, base::order::relaxed);
   std::uint64_t now = 0;
   if (threads_ < cap() && !stopping_) now = may_grow;
   if (threads_ > cap()) now = over;
   if (now == bits_) return;
-  // acq_rel. See the protocol: who leaves looks into the queues afterwards.
+  // acq_rel: see the protocol: a thread that leaves scans the queues afterwards.
   word_.fetch_add(now - bits_, base::order::acq_rel);
   bits_ = now;
 }
 
-// ---- who comes ------------------------------------------------------------------------------------------------------
+// ---- waking and starting threads --------------------------------------------------------------------------
 
-/// Under the lock: who is to come for work that nobody looks for. It searches from now on.
+/// Under the lock: chooses a thread for a job for which no thread searches. The thread counts as searching
+/// from now on.
 crew::on_call crew::call(seat*& whom) noexcept {
   if (idle_ != nullptr) {
     whom = idle_;
     drop_idle(*whom);
-    // acq_rel. It is counted as searching before anybody hears that it no longer sleeps.
+    // acq_rel: it counts as searching before any thread reads that it no longer sleeps.
     word_.fetch_add(one_searching - one_idle, base::order::acq_rel);
-    // relaxed. The lock orders it; the sleeper only compares.
+    // relaxed: the lock orders it; the sleeper only compares.
     whom->signal.fetch_add(1, base::order::relaxed);
     return on_call::wake;
   }
   if (threads_ >= cap() || stopping_) return on_call::nothing;
   count_start();
-  // acq_rel. As above.
+  // acq_rel: same reason as above.
   word_.fetch_add(one_searching, base::order::acq_rel);
   update();
   return on_call::start;
@@ -82,7 +84,7 @@ void crew::attract_slowly() noexcept {
   on_call duty = on_call::nothing;
   {
     const base::lock_guard guard(mutex_);
-    // acquire. As in attract().
+    // acquire: same reason as in attract().
     if ((word_.load(base::order::acquire) & searching_mask) == 0) duty = call(whom);
   }
   carry_out(duty, whom);
@@ -90,12 +92,12 @@ void crew::attract_slowly() noexcept {
 
 /// Under the lock.
 std::size_t crew::idle_count() const noexcept {
-  // relaxed. The lock orders it.
+  // relaxed: the lock orders it.
   return word_.load(base::order::relaxed) & idle_mask;
 }
 
-/// One that sleeps is left to the work that waits: it comes for that even if the system gives no other. One that searches is not counted, since it
-/// may have taken something already.
+/// A sleeping thread is left for each waiting job: it runs that job even if the system gives no other thread.
+/// A searching thread does not count, since it may have taken a job already.
 bool crew::hand_over(void* job) noexcept {
   seat* whom = nullptr;
   {
@@ -106,9 +108,9 @@ bool crew::hand_over(void* job) noexcept {
       whom = idle_;
       drop_idle(*whom);
       whom->given = job;
-      // acq_rel. It no longer sleeps, nor does it search: nobody leaves work to it.
+      // acq_rel: the thread no longer sleeps, and it does not search, so no producer leaves a job to it.
       word_.fetch_sub(one_idle, base::order::acq_rel);
-      // relaxed. The lock orders it; the sleeper only compares.
+      // relaxed: the lock orders it; the sleeper only compares.
       whom->signal.fetch_add(1, base::order::relaxed);
     } else {
       if (threads_ >= cap() || idle_count() + (cap() - threads_) <= waiting) return false;
@@ -121,17 +123,18 @@ bool crew::hand_over(void* job) noexcept {
     return true;
   }
   const on_start how = start_thread(job);
-  // While it was counted there may have been as many as there may be: whoever published then has found nobody to start.
+  // While this thread was counted the limit may have been reached. A producer that published then found no
+  // thread to start.
   if (how == on_start::failed) client_.missing();
   return how == on_start::started;
 }
 
-/// One more is counted, and searches: the caller starts it. False: there are as many as shall be, or as may be.
+/// Counts in one more thread, which searches; the caller starts it. Returns false if the limit is reached.
 bool crew::count_in(up_to limit) noexcept {
   const base::lock_guard guard(mutex_);
   if (threads_ >= (limit == up_to::floor ? min_ : cap()) || stopping_) return false;
   count_start();
-  // acq_rel. As in call().
+  // acq_rel: same reason as in call().
   word_.fetch_add(one_searching, base::order::acq_rel);
   update();
   return true;
@@ -150,8 +153,9 @@ void crew::fill() noexcept {
   }
 }
 
-/// The caller has counted it, as a thread, and as searching unless a job is given to it. The lock is not held while the system makes the
-/// thread: other threads take work, sleep and submit meanwhile.
+/// Starts a thread that the caller has counted: as a thread, and as searching unless a job is given to it.
+/// The lock is not held while the system makes the thread. Other threads take jobs, sleep and submit
+/// meanwhile.
 crew::on_start crew::start_thread(void* given) noexcept {
   reap();
   pending_start pending;
@@ -167,29 +171,31 @@ crew::on_start crew::start_thread(void* given) noexcept {
   }
   const on_start how = has_place ? launch(*here, pending, given) : on_start::failed;
   if (how != on_start::failed) return how;
-  // What was published meanwhile was left to it. Whoever fell asleep before that can come; if all are busy they look later, and if
-  // nobody is there: see missing().
+  // Jobs that were published meanwhile were left to the thread. A thread that fell asleep before can take
+  // them. If all threads are busy, they scan the queues later. If there is no thread: see missing().
   wake_idle(1);
   return on_start::failed;
 }
 
-/// Under the lock: a thread is to be started. From now on stop() waits for the caller of start_thread().
+/// Under the lock: counts in a thread that is to be started. From now on stop() waits for the caller of
+/// start_thread().
 void crew::count_start() noexcept {
   ++threads_;
   ++pending_;
 }
 
-/// Under the lock: there will be no such thread after all.
+/// Under the lock: counts out a thread that could not be started.
 void crew::uncount_start(void* given) noexcept {
   --threads_;
-  // acq_rel. As in sleep().
+  // acq_rel: same reason as in sleep().
   if (given == nullptr) word_.fetch_sub(one_searching, base::order::acq_rel);
   update();
   if (!stopping_) ++failures_;
   note_start_over();
 }
 
-/// Under the lock: puts it into seats_, so that its thread is found as soon as it runs. Returns false if there is no memory.
+/// Under the lock: puts the seat into seats_, so that its thread is found as soon as it runs. Returns false
+/// if there is no memory.
 bool crew::take_place(std::unique_ptr<seat>& made, pending_start& pending) noexcept {
   made->of = this;
   const auto place = std::find(seats_.begin(), seats_.end(), nullptr);
@@ -205,7 +211,8 @@ bool crew::take_place(std::unique_ptr<seat>& made, pending_start& pending) noexc
   return true;
 }
 
-/// Starts the thread of a seat that is in seats_. Once it runs the seat may go, if its thread is given up: `pending` says so.
+/// Starts the thread of a seat that is in seats_. Once the thread runs, it may be given up and free the seat.
+/// Then `pending` says so.
 crew::on_start crew::launch(seat& made, pending_start& pending, void* given) noexcept {
   const unsigned index = made.index;
   auto thread = base::thread::start(name_, thread_main, &made);
@@ -251,25 +258,25 @@ void crew::wake_idle(unsigned count) noexcept {
       if (idle_ == nullptr) return;
       whom = idle_;
       drop_idle(*whom);
-      // acq_rel. As in call().
+      // acq_rel: same reason as in call().
       word_.fetch_add(one_searching - one_idle, base::order::acq_rel);
-      // relaxed. The lock orders it.
+      // relaxed: the lock orders it.
       whom->signal.fetch_add(1, base::order::relaxed);
     }
     base::futex_wake(&whom->signal, 1);
   }
 }
 
-/// Under the lock: those that sleep look again how long they may.
+/// Under the lock: wakes all sleeping threads, so that each checks again how long it may sleep.
 void crew::remind_idle() noexcept {
   for (seat* each = idle_; each != nullptr; each = each->below) {
-    // relaxed. The lock orders it.
+    // relaxed: the lock orders it.
     each->signal.fetch_add(1, base::order::relaxed);
     base::futex_wake(&each->signal, 1);
   }
 }
 
-// ---- a thread -------------------------------------------------------------------------------------------------------
+// ---- a thread ---------------------------------------------------------------------------------------------
 
 void crew::thread_main(void* seat_address) noexcept {
   seat& here = *static_cast<seat*>(seat_address);
@@ -277,7 +284,7 @@ void crew::thread_main(void* seat_address) noexcept {
   here.of->serve(here);
 }
 
-/// It searches when it comes, unless it was started for a job of its own.
+/// Runs the thread. It begins as searching, unless it was started for a handed-over job.
 void crew::serve(seat& here) noexcept {
   client_.begins(here);
   bool searching = true;
@@ -287,7 +294,7 @@ void crew::serve(seat& here) noexcept {
       if (is_over() && retire(here)) return;
     } else if (!searching) {
       searching = true;
-      // acq_rel. Who reads it may leave work to this thread, and so to the look that follows.
+      // acq_rel: a producer that reads it may leave a job to this thread, and so to the scan that follows.
       word_.fetch_add(one_searching, base::order::acq_rel);
     } else if (sleep(here) == on_sleep::leave) {
       return;
@@ -295,11 +302,11 @@ void crew::serve(seat& here) noexcept {
   }
 }
 
-/// Null: nothing was found.
+/// Returns null if no job was found.
 void* crew::next(seat& here, bool& searching) noexcept {
   if (!searching) return client_.take(here);
   if (here.given != nullptr) {
-    searching = false;  // as whoever gave it has counted
+    searching = false;  // not searching: hand_over() has not counted it so
     return std::exchange(here.given, nullptr);
   }
   void* const job = search(here);
@@ -313,37 +320,40 @@ void* crew::search(seat& here) noexcept {
   for (unsigned look = 0;; ++look) {
     if (void* const job = client_.take(here); job != nullptr) return job;
     if (look >= spins_) return nullptr;
-    if (look % 16 == 15) base::yield_thread();  // bounded: so many looks
+    if (look % 16 == 15) base::yield_thread();  // bounded: at most spins_ more scans
   }
 }
 
 void crew::found() noexcept {
-  // acq_rel. What was published while it searched, and for which nobody was woken, is found now.
+  // acq_rel: the check below finds a job that was published while this thread searched, for which no thread
+  // was woken.
   word_.fetch_sub(one_searching, base::order::acq_rel);
   if (client_.has_work()) attract();
 }
 
-/// Called by one that searches. Afterwards it searches again, or has a job of its own, or has left.
+/// Called by a searching thread. Afterwards the thread searches again, or has a job handed over to it, or has
+/// left.
 crew::on_sleep crew::sleep(seat& here) noexcept {
   std::uint32_t seen = 0;
   bool leaves;
   bool stays;
   {
     const base::lock_guard guard(mutex_);
-    // Once more: what was published before stop() is there by now, and after it nobody is woken.
+    // One more scan: a job that was published before stop() is in its queue by now, and after stop() no
+    // thread is woken for it.
     if (stopping_ && !std::exchange(here.has_looked_at_end, true)) return on_sleep::look_again;
     leaves = stopping_ || threads_ > cap();
     stays = threads_ <= min_;
     if (leaves) {
       uncount();
-      // acq_rel. See the protocol: the look into the queues comes after it.
+      // acq_rel: see the protocol: the scan of the queues comes after it.
       word_.fetch_sub(one_searching, base::order::acq_rel);
     } else {
       push_idle(here);
-      // acq_rel. The announcement: the same.
+      // acq_rel: the announcement, with the same reason.
       word_.fetch_add(one_idle - one_searching, base::order::acq_rel);
     }
-    // relaxed. Raised under the same lock.
+    // relaxed: raised under the same lock.
     seen = here.signal.load(base::order::relaxed);
   }
   if (leaves) return depart(here);
@@ -352,7 +362,7 @@ crew::on_sleep crew::sleep(seat& here) noexcept {
       const base::lock_guard guard(mutex_);
       rouse(here);
     }
-    // A job was given to it meanwhile: what it has seen was left to it, and somebody else must come for that.
+    // A job was given to this thread meanwhile. Another thread must come for the job that this one has seen.
     if (here.given != nullptr) attract();
     return on_sleep::look_again;
   }
@@ -363,28 +373,29 @@ crew::on_sleep crew::sleep(seat& here) noexcept {
     {
       const base::lock_guard guard(mutex_);
       if (!here.idle) return on_sleep::look_again;
-      // Several may have timed out together, and the floor may be another one by now: those that are to be kept stay.
+      // Several threads may have timed out together, and min_ may have changed. Stay unless threads_ is above
+      // min_.
       stays = threads_ <= min_;
-      // relaxed. Raised under the same lock.
+      // relaxed: raised under the same lock.
       seen = here.signal.load(base::order::relaxed);
       if (stays || !timed_out) continue;
       drop_idle(here);
       uncount();
-      // acq_rel. See the protocol.
+      // acq_rel: see the protocol.
       word_.fetch_sub(one_idle, base::order::acq_rel);
     }
     return depart(here);
   }
 }
 
-/// Under the lock: it leaves.
+/// Under the lock: counts out a thread that leaves.
 void crew::uncount() noexcept {
   --threads_;
   ++retired_;
   update();
 }
 
-/// It is no longer counted. What it was not there for others must come for.
+/// Ends a thread that is counted out. Another thread must come for jobs that were published meanwhile.
 crew::on_sleep crew::depart(seat& here) noexcept {
   if (client_.has_work()) attract();
   client_.ends(here);
@@ -397,15 +408,15 @@ crew::on_sleep crew::depart(seat& here) noexcept {
   return on_sleep::leave;
 }
 
-/// Under the lock: for stop().
+/// Under the lock: notifies stop() that a thread has left.
 void crew::note_left() noexcept {
   if (!stopping_) return;
-  // release. Pairs with stop().
+  // release: pairs with the acquire in stop().
   left_.fetch_add(1, base::order::release);
 }
 
-/// Under the lock: a start that was counted is over. For stop(). Wakes under the lock, too. The starter need not be one of the crew's threads; its caller keeps
-/// the crew until it has returned.
+/// Under the lock: notifies stop() that a counted start is over. Wakes stop() under the lock: the starter
+/// need not be one of the crew's threads, and its caller keeps the crew until the starter has returned.
 void crew::note_start_over() noexcept {
   --pending_;
   if (!stopping_) return;
@@ -413,7 +424,7 @@ void crew::note_start_over() noexcept {
   base::futex_wake(&left_, 1);
 }
 
-/// There are more threads than there may be: is this one to go?
+/// Returns true if this thread has left because there are more threads than there may be.
 bool crew::retire(seat& here) noexcept {
   {
     const base::lock_guard guard(mutex_);
@@ -424,7 +435,7 @@ bool crew::retire(seat& here) noexcept {
   return true;
 }
 
-// ---- the list of idle ones, under the lock --------------------------------------------------------------------------
+// ---- the idle list, under the lock ------------------------------------------------------------------------
 
 void crew::push_idle(seat& here) noexcept {
   here.idle = true;
@@ -440,11 +451,12 @@ void crew::drop_idle(seat& here) noexcept {
   here.idle = false;
 }
 
-/// It has found something to do by itself. Who has called it meanwhile has done the same.
+/// Takes a thread that has found a job by itself out of the idle list. Does nothing if another thread has
+/// woken it meanwhile.
 void crew::rouse(seat& here) noexcept {
   if (!here.idle) return;
   drop_idle(here);
-  // acq_rel. As in call().
+  // acq_rel: same reason as in call().
   word_.fetch_add(one_searching - one_idle, base::order::acq_rel);
 }
 

@@ -1,4 +1,5 @@
-// Threads that come and go: how many there are, which of them sleep, and who is woken for new work.
+// A set of threads that grows and shrinks: how many threads there are, which of them sleep, and which one is
+// woken for a new job.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -18,107 +19,121 @@ namespace rota::pool::detail {
 
 class crew;
 
-/// A thread that is being started: a variable of the starter. Under the crew's lock.
+/// A thread that is being started: a local variable of the starter. Guarded by the crew's lock.
 struct pending_start {
-  bool is_lost = false;  // its thread was given up meanwhile: the seat is no longer the crew's
+  bool is_lost = false;  // its thread was given up during the start: the crew no longer owns the seat
 };
 
-/// What a thread of a crew is to its client. Owned by the crew, and by its thread once that is lost.
+/// The slot of one thread, as the client sees it. Owned by the crew; once the thread is lost, owned by the
+/// thread.
 struct alignas(base::cache_line) seat {
   crew* of = nullptr;
   unsigned index = 0;
-  base::atomic<void*> job{nullptr};  // the client's: what runs here, or is about to; written by its thread
+  base::atomic<void*> job{nullptr};  // the client's: the job that runs here, or is about to; written by this
+                                     // thread
   void* own = nullptr;               // the client's
-  int nice = 0;                      // the client's: what its thread is set to
+  int nice = 0;                      // the client's: the nice value that the thread has
 
-  // The crew's, under its lock.
+  // The crew's, guarded by its lock.
   base::thread thread;               // set when the start has returned
-  pending_start* pending = nullptr;  // until then
+  pending_start* pending = nullptr;  // set until then
   base::atomic<std::uint32_t> signal{0};
-  base::patience waits;   // its thread's
-  seat* above = nullptr;  // in the list of idle ones
+  base::patience waits;   // used by its thread only
+  seat* above = nullptr;  // in the idle list
   seat* below = nullptr;
   bool idle = false;
-  void* given =
-      nullptr;  // a job that is its alone: by who takes it out of the list of idle ones, or starts it; then its thread's
-  bool ended = false;  // it will not touch the crew again: join it
+  // A job for this thread alone. Written by the thread that takes the seat out of the idle list, or that
+  // starts the thread. Then read by the seat's thread.
+  void* given = nullptr;
+  bool ended = false;  // the thread does not touch the crew again: join it
   bool has_looked_at_end = false;
   unsigned regions = 0;
-  base::atomic<bool> lost{false};  // its thread is nobody's
+  base::atomic<bool> lost{false};  // the thread was given up
 };
 
 // PROTOCOL: crew
-//   mutex_ guards every plain member, and the fields of seats that say so. word_ says in one word what a submitter must know:
+//   mutex_ guards every plain member, and the fields of seats that say so. word_ holds what a submitter must
+//   know:
 //
 //   63   62    61       48 47         24 23       0
 //   +----+----+-----------+-------------+----------+
 //   |over|grow|     0     |  searching  |   idle   |
 //   +----+----+-----------+-------------+----------+
 //
-//   idle       threads in the list of idle ones             under mutex_
-//   searching  threads that look for work, and will look once more, at everything, before they sleep; a woken or a new one from
-//              the moment when it was chosen                +: under mutex_, or by a thread that has run out of work
-//   grow       there may be more threads                    under mutex_
-//   over       there are more than there may be             under mutex_
+//   idle       number of threads in the idle list                     changes under mutex_
+//   searching  number of threads that search for jobs. Each of them scans all queues once more before it
+//              sleeps. A woken or new thread counts from the moment when it was chosen. Rises under mutex_,
+//              or by a thread that has run out of jobs
+//   grow       another thread may be started                          changes under mutex_
+//   over       there are more threads than there may be               changes under mutex_
 //
-//   Publish: the work is in its queue, under the queue's lock, before word_ is read. Nobody searches, and somebody sleeps or there
-//   may be more threads: one is woken, or started.
-//   Sleep: announced by a read-modify-write of word_ (idle up, searching down), then every queue is looked into, each under its
-//   lock. Who published before that look is found; who publishes after it takes the queue's lock later, so the announcement is
-//   in what it reads. Leaving is the same with `grow` instead of `idle`, and who leaves has left the list before.
-//   Who finds work while it searches no longer does, and then looks whether there is more: for work that was published while it
-//   searched nobody was woken.
+//   Publish: the producer puts the job into a queue, under the queue's lock, and then reads word_. If no
+//   thread searches, and one sleeps or may be started, the producer wakes or starts one.
+//   Sleep: a thread announces its sleep by a read-modify-write of word_ (idle up, searching down). Then it
+//   scans all queues, each under its lock. The scan finds each job that was published before it. A producer
+//   that publishes after the scan takes the queue's lock later, so it reads the announcement in word_.
+//   Leave: the same with `grow` instead of `idle`. The thread is not in the idle list any more.
+//   Find: a thread that finds a job while it searches stops searching (searching down). Then it checks for
+//   more jobs, since no thread was woken for a job that was published while it searched.
 //
-//   C1  min <= threads once so many were had, unless the system gives none; threads <= goal + extra, where `goal` is max or, by
-//       set_goal(), a number between min and max. `extra`: one for each long work and
-//       each blocking region.
-//   C2  A thread that leaves is no longer counted when the lock is given back under which it decided so: of several that time out
-//       together no more leave than may.
-//   C3  A thread that cannot be started is counted back before anybody is told. Who published meanwhile has left his work to it:
-//       one of those that sleep is woken for that. So nothing waits for a clock while a thread is there.
-//   C4  A job that is handed over is in no queue: it is written, under mutex_, into the seat of a thread that sleeps there and then, or
-//       into that of a new one, before it starts. Neither looks into a queue before it has run that, nor leaves; and neither is
-//       counted as searching, so nobody leaves other work to it; what was left to one that has announced its sleep, and has yet to
-//       look, is seen by that look, and then somebody else is called for it. Refused: the job was in nobody's hands.
-//       Each work in the queues keeps a thread: a sleeper is given the job only if there are more sleepers than works, and a new thread
-//       only if there are more that sleep or may be started. The owner of the job may be about to wait for such a work, and would take
-//       its thread from it.
-//   C5  What was published before stop() is found: each thread looks at everything once more after it has seen the end under mutex_.
-//   C6  A thread is started without the lock. pending_ counts it in the section that counts it in threads_, and until the starter has written
-//       the handle under mutex_, or there will be no thread. Its seat is in seats_, and its `pending` is set, before the system is asked.
-//       Until the handle is written the thread may run, be given up, or end:
-//         given up  part() cannot detach it. It sets pending_start::is_lost, and the starter detaches it, without a look at the
-//                   seat, which its thread may have freed.
+//   C1  threads >= min once `min` threads have been started, unless the system refuses a thread. threads <=
+//       goal + extra, except while a surplus leaves (`over`). `goal` is max or, after set_goal(), a number
+//       between min and max. `extra` counts one for each long job and each blocking region.
+//   C2  A thread that leaves is counted out in the critical section in which it decides to leave. So if
+//       several time out together, no more leave than may.
+//   C3  A thread that cannot be started is counted out before missing() is called. A producer that published
+//       meanwhile has left its job to that thread. The starter wakes a sleeping thread instead, so no job
+//       waits for a clock while there is a thread.
+//   C4  A hand-off bypasses the queues. The caller writes the job under mutex_ into the seat of a sleeping
+//       thread, or into the seat of a new thread before that starts. The thread runs this job before it polls
+//       a queue, and does not leave before. It does not count as searching, so no producer leaves a job to
+//       it. If it has already announced its sleep, its final scan may find a job that was left to it. Then it
+//       wakes another thread for that job. If the hand-off fails, the caller keeps ownership of the job.
+//       Each job in the queues reserves a thread. A sleeping thread receives the handed-over job only if more
+//       threads sleep than jobs wait. A new one does only if more threads sleep or may be started than jobs
+//       wait. Reason: the owner of the handed-over job may be about to wait for a queued job, and must not
+//       take that job's thread.
+//   C5  A job that was published before stop() is found: each thread scans all queues once more after it has
+//       seen stopping_ under mutex_.
+//   C6  A thread is started without the lock. The critical section that counts it in threads_ also counts it
+//       in pending_. It is pending until the starter has written the handle under mutex_, or the start has
+//       failed. Its seat is in seats_, and its `pending` is set, before the starter calls the system. Until
+//       the handle is written the thread may run, be given up, or end:
+//         given up  part() cannot detach it. It sets pending_start::is_lost, and the starter detaches it. The
+//                   starter does not touch the seat, which its thread may have freed.
 //         ended     reap() leaves the seat alone. A later reap() joins the thread.
 //         stop()    waits for pending_ == 0. The starter raises left_ after it has counted itself out.
 
-/// What a crew works for.
+/// The owner of a crew: it provides the jobs that the threads run.
 class crew_client {
  public:
   crew_client() = default;
   crew_client(const crew_client&) = delete;
   crew_client& operator=(const crew_client&) = delete;
 
-  /// Takes work for this thread; null: found none. A look that may miss some.
+  /// Takes a job for this thread. Returns null if it found none. The scan may miss a job.
   [[nodiscard]] virtual void* take(seat& here) noexcept = 0;
-  /// Runs it. Given up: see lose().
+  /// Runs the job. Returns given_up if the job was given up: see lose().
   enum class [[nodiscard]] on_run : std::uint8_t { done, given_up };
   virtual on_run run(seat& here, void* job) noexcept = 0;
-  /// Is there any? Every queue is looked into under its lock.
+  /// Returns true if a queue holds a job. Checks every queue under its lock.
   [[nodiscard]] virtual bool has_work() noexcept = 0;
-  /// Under the crew's lock: how much of it no thread has taken. Of a client that hands nothing over: not asked.
+  /// Returns the number of jobs that no thread has taken. Called under the crew's lock. Not called if the
+  /// client hands nothing over.
   [[nodiscard]] virtual std::size_t waiting() noexcept { return 0; }
-  /// On the thread: it begins, or is about to end.
+  /// Called on the thread: when it begins, and when it is about to end.
   virtual void begins(seat& here) noexcept = 0;
   virtual void ends(seat& here) noexcept = 0;
-  /// Under the crew's lock: the thread that sits here is about to be given up.
+  /// Called under the crew's lock: the thread of this seat is about to be given up.
   virtual void loses(seat& /*here*/) noexcept {}
-  /// On a thread that was given up, as its last act.
+  /// Called on a thread that was given up, as its last action.
   virtual void gone(void* job) noexcept = 0;
-  /// A thread could not be started: try again later, by grow(), or by attract() if only work that waits needs one.
+  /// Called if a thread could not be started. The client tries again later, by grow(), or by attract() if
+  /// only a waiting job needs a thread.
   virtual void missing() noexcept = 0;
-  /// The crew stops, and its lock is held: is the thread that sits here inside of something that may never end? Then it is lost, and
-  /// nobody waits for it; its run() must say given_up. Decided against the end of that run(), in one order for both.
+  /// Returns true if the thread of this seat is inside a call that may never end. Called under the crew's
+  /// lock while the crew stops. Then the thread is lost: stop() does not wait for it, and its run() must
+  /// return given_up. This decision and the end of that run() have one order.
   [[nodiscard]] virtual bool leaves_behind(seat& /*here*/) noexcept { return false; }
 
  protected:
@@ -132,10 +147,10 @@ class crew {
     unsigned max;
     base::nanoseconds keep_alive;
   };
-  /// What its threads are like.
+  /// Properties of the threads.
   struct habits {
-    bool spins = true;        // they look again for a while before they sleep
-    bool has_regions = true;  // what runs on them finds its seat by here(), and says there that it blocks
+    bool spins = true;        // they search again for a while before they sleep
+    bool has_regions = true;  // a job finds its seat by here(), and declares there that it blocks
   };
   struct counts {
     unsigned threads = 0;
@@ -144,7 +159,7 @@ class crew {
     unsigned extra = 0;
     unsigned regions = 0;
     unsigned lost = 0;
-    unsigned pending = 0;  // of `threads`: their start has not returned
+    unsigned pending = 0;  // of `threads`, those that are still being started
     std::uint64_t started = 0;
     std::uint64_t retired = 0;
     std::uint64_t failures = 0;
@@ -160,72 +175,76 @@ class crew {
   [[nodiscard]] bool is_own_process() const noexcept { return base::is_this_process(process_); }
   /// Starts `min` threads, as far as the system gives them.
   void fill() noexcept;
-  /// After work was published: sees to it that somebody comes.
+  /// Ensures that a thread scans the queues. Called after a job was published.
   void attract() noexcept {
-    // acquire. Pairs with the read-modify-writes of those that announce; see the protocol.
+    // acquire: pairs with the read-modify-writes by which threads announce their sleep; see the protocol.
     const std::uint64_t seen = word_.load(base::order::acquire);
     if ((seen & searching_mask) != 0 || (seen & (idle_mask | may_grow)) == 0) return;
     attract_slowly();
   }
-  /// Gives `job`, which is in no queue, to a thread that does nothing else before: one that sleeps, else a new one. False: there is
-  /// none beside one for each work that waits, and the job is still the caller's.
+  /// Hands `job`, which is in no queue, to a thread that runs it next: a sleeping one, else a new one.
+  /// Returns false if there is none beyond one for each waiting job. Then the caller keeps the job.
   [[nodiscard]] bool hand_over(void* job) noexcept;
-  /// How many works find a thread that has none: those that sleep, look for work, or may yet be started. Right while nothing moves.
+  /// Returns how many jobs would find a free thread: one that sleeps, that searches, or that may be started.
+  /// Exact only while no thread comes or goes.
   [[nodiscard]] unsigned room() const noexcept {
-    // relaxed. A guess, if threads come and go meanwhile.
+    // relaxed: a guess, if threads come and go meanwhile.
     const std::uint64_t seen = word_.load(base::order::relaxed);
     return static_cast<unsigned>((seen & idle_mask) + (seen & searching_mask) / one_searching) +
            growth_.load(base::order::relaxed);
   }
-  /// Would a thread come for a work that is published now? A guess.
+  /// Returns true if a thread would come for a job that is published now. A guess.
   [[nodiscard]] bool has_room() const noexcept {
-    // acquire. As in attract().
+    // acquire: same reason as in attract().
     return (word_.load(base::order::acquire) & (idle_mask | may_grow)) != 0;
   }
   [[nodiscard]] unsigned about_how_many() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a guess.
     return about_.load(base::order::relaxed);
   }
-  /// A thread was missing: tries again, and then for the others up to `min`. False: it still is.
+  /// Starts a thread that was missing, and then threads up to `min`. Returns false if the system still
+  /// refuses one.
   bool grow() noexcept;
 
   void resize(unsigned min, unsigned max) noexcept;
-  /// How many threads there may be within the bounds: fewer than `max`.
+  /// Sets how many threads there may be within the bounds: fewer than `max`.
   void set_goal(unsigned goal) noexcept;
-  /// One thread more may be there, or no longer.
+  /// Raises, or lowers, the limit of threads by one.
   void add_extra() noexcept;
   void remove_extra() noexcept;
-  /// The thread that sits here may block, until it says otherwise.
+  /// The thread of this seat may block between enter_region() and leave_region().
   void enter_region(seat& here) noexcept;
   void leave_region(seat& here) noexcept;
-  /// Gives up the thread that runs `job`, if `give_up(job)` says, under the lock, that it has not come to its end; its run() will say
-  /// so, and then it ends without the crew. Refused: it has, or `most` are lost. No thread here runs it, as its one job.
+  /// Gives up the thread that runs `job`, if `give_up(job)` returns true. That is called under the lock, and
+  /// returns false if the job has ended. The run() of a lost thread returns given_up, and then the thread
+  /// ends without the crew. Returns refused if the job has ended or `most` threads are lost already. Returns
+  /// no_thread if no thread here runs it as its current job.
   enum class [[nodiscard]] on_lose : std::uint8_t { lost, refused, no_thread };
   on_lose lose(void* job, unsigned most, bool (*give_up)(void* job) noexcept) noexcept;
-  /// Of the thread that sits here, which is about to do what nobody waits for: if the crew stops already it is lost, as one that stop()
-  /// leaves behind; its run() will say given_up.
+  /// Called by the thread of this seat before it does what no thread waits for. If the crew already stops,
+  /// the thread is lost, as one that stop() leaves behind. Then its run() returns given_up.
   void leave_at_end(seat& here) noexcept;
 
-  /// Was the thread that sits here given up? Asked by itself.
+  /// Returns true if the calling thread was given up. `here` is its seat.
   [[nodiscard]] bool is_lost(seat& here) noexcept {
-    // Under the lock of whoever does that.
+    // The lock of the thread that gives it up.
     const base::lock_guard guard(mutex_);
-    // relaxed. The lock orders it.
+    // relaxed: the lock orders it.
     return here.lost.load(base::order::relaxed);
   }
-  /// Has the calling thread, whose seat this is, to leave before it takes more work?
+  /// Returns true if the calling thread must leave before it takes another job.
   [[nodiscard]] bool is_over() const noexcept {
-    // relaxed. Decided under the lock.
+    // relaxed: a hint; retire() decides under the lock.
     return (word_.load(base::order::relaxed) & over) != 0;
   }
 
-  /// No thread is started any more, and each ends when it finds no work. Blocks until all have, but the lost ones: those that the
-  /// client leaves behind are such from here on.
+  /// Stops the crew: no thread is started any more, and each ends when it finds no job. Blocks until all
+  /// threads have ended, except the lost ones. A thread that the client leaves behind is lost from here on.
   void stop() noexcept;
   [[nodiscard]] counts count() noexcept;
   [[nodiscard]] limits bounds() noexcept;
 
-  /// The seat of this thread, if it is one of any crew's that has regions.
+  /// Returns the seat of the calling thread, or null if it is no thread of a crew that has regions.
   [[nodiscard]] static seat* here() noexcept { return static_cast<seat*>(base::this_thread_locals().seat); }
 
  private:
@@ -283,8 +302,8 @@ class crew {
   const bool has_regions_;
 
   alignas(base::cache_line) base::atomic<std::uint64_t> word_{0};
-  base::atomic<unsigned> about_{0};   // threads_, for those without the lock
-  base::atomic<unsigned> growth_{0};  // how many more there may be
+  base::atomic<unsigned> about_{0};   // threads_, for readers without the lock
+  base::atomic<unsigned> growth_{0};  // how many more threads may be started
   alignas(base::cache_line) base::mutex mutex_;
   unsigned min_;
   unsigned max_;
@@ -292,15 +311,16 @@ class crew {
   unsigned extra_ = 0;
   unsigned regions_ = 0;
   unsigned threads_ = 0;
-  std::uint64_t bits_ = 0;  // `grow` and `over` as they are in word_
+  std::uint64_t bits_ = 0;  // `grow` and `over`, as they are in word_
   unsigned lost_ = 0;
-  unsigned pending_ = 0;  // threads that are counted, and whose start has not returned
+  unsigned pending_ = 0;  // counted threads that are still being started
   bool stopping_ = false;
-  seat* idle_ = nullptr;  // the one that fell asleep last
+  seat* idle_ = nullptr;  // the head of the idle list: the thread that fell asleep last
   std::uint64_t started_ = 0;
   std::uint64_t retired_ = 0;
   std::uint64_t failures_ = 0;
-  base::atomic<std::uint32_t> left_{0};       // since stop() began: how many have left, or have been started
+  base::atomic<std::uint32_t> left_{0};       // how many threads have left, or have been started, since
+                                              // stop() began
   std::vector<std::unique_ptr<seat>> seats_;  // by index
 };
 

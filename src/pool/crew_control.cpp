@@ -1,4 +1,4 @@
-// How many threads there may be, who is given up, and the end of all of them.
+// Limits of the number of threads, threads that are given up, and the end of all threads.
 #include "base/tls_slot.hpp"
 #include "pool/crew.hpp"
 
@@ -62,7 +62,7 @@ void crew::enter_region(seat& here) noexcept {
   if (!is_own_process()) return;
   {
     const base::lock_guard guard(mutex_);
-    // relaxed. Under the lock. Who is lost is counted nowhere.
+    // relaxed: under the lock. A lost thread is not counted.
     if (here.regions++ != 0 || here.lost.load(base::order::relaxed)) return;
     ++regions_;
     count_extra(+1);
@@ -74,7 +74,7 @@ void crew::leave_region(seat& here) noexcept {
   if (!is_own_process()) return;
   {
     const base::lock_guard guard(mutex_);
-    // relaxed. As above; it may have been lost in between.
+    // relaxed: same reason as in enter_region(). The thread may have been lost in between.
     if (--here.regions != 0 || here.lost.load(base::order::relaxed)) return;
     --regions_;
     count_extra(-1);
@@ -87,7 +87,8 @@ crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) no
   {
     const base::lock_guard guard(mutex_);
     const auto found = std::find_if(seats_.begin(), seats_.end(), [job](const auto& s) {
-      // acquire. Pairs with the client's store, for loses(). If it has gone on, giving up fails.
+      // acquire: pairs with the client's store, for loses(). If the thread has gone on to another job,
+      // give_up() fails.
       return s != nullptr && s->job.load(base::order::acquire) == job;
     });
     if (found == seats_.end()) return on_lose::no_thread;
@@ -104,14 +105,14 @@ crew::on_lose crew::lose(void* job, unsigned most, bool (*give_up)(void* job) no
 void crew::leave_at_end(seat& here) noexcept {
   {
     const base::lock_guard guard(mutex_);
-    // relaxed. The lock orders it.
+    // relaxed: the lock orders it.
     if (!stopping_ || here.lost.load(base::order::relaxed)) return;
     part(seats_[here.index]);
   }
   base::futex_wake(&left_, 1);
 }
 
-/// Under the lock: the thread that sits there is nobody's from now on.
+/// Under the lock: gives up the thread of this seat. The crew no longer owns the thread.
 void crew::part(std::unique_ptr<seat>& place) noexcept {
   seat* const here = place.release();
   if (here->pending != nullptr) {
@@ -119,7 +120,7 @@ void crew::part(std::unique_ptr<seat>& place) noexcept {
   } else {
     here->thread.detach();
   }
-  // release. Pairs with forget().
+  // release: pairs with forget().
   here->lost.store(true, base::order::release);
   --threads_;
   ++lost_;
@@ -128,17 +129,18 @@ void crew::part(std::unique_ptr<seat>& place) noexcept {
   note_left();
 }
 
-/// Its work was given up, and has come back after all: nothing of it is the crew's but the count.
+/// Ends a thread that was given up, when its run() has returned after all. The crew still counts it in lost_,
+/// and owns nothing else of it.
 void crew::forget(seat& here, void* job) noexcept {
   crew_client& client = client_;
   base::this_thread_locals().seat = nullptr;
   {
-    // The lock of whoever gave it up: the seat is this thread's from here on.
+    // The lock of the thread that gave it up: from here on the seat belongs to this thread.
     const base::lock_guard guard(mutex_);
     --lost_;
   }
   delete &here;
-  // The last touch: the crew may go with it.
+  // The last access: the crew may be destroyed with it.
   client.gone(job);
 }
 
@@ -153,7 +155,7 @@ void crew::stop() noexcept {
   }
   wake_idle(~0U);
   for (;;) {
-    // acquire. Before the look: who leaves after it raises it again.
+    // acquire: before the scan. A thread that leaves after the scan raises it again.
     const std::uint32_t seen = left_.load(base::order::acquire);
     reap();
     {
@@ -168,7 +170,7 @@ void crew::stop() noexcept {
 
 crew::counts crew::count() noexcept {
   const base::lock_guard guard(mutex_);
-  // relaxed. A report.
+  // relaxed: a report.
   return {.threads = threads_,
           .idle = static_cast<unsigned>(word_.load(base::order::relaxed) & idle_mask),
           .goal = within_bounds(),

@@ -21,7 +21,7 @@ queue_item* custom_work_queue::get(base::time_point now) noexcept {
   return kept_.get(now);
 }
 
-/// As get(): there may be nobody whose own queue this is.
+/// The same as get(). The queue may be no worker's own, so a thief takes jobs over, too.
 queue_item* custom_work_queue::steal(base::time_point now) noexcept {
   if (queue_item* const kept = kept_.steal(now)) return kept;
   if (queue_item* const given = take(&user_queue::steal)) return given;
@@ -45,7 +45,7 @@ void custom_work_queue::remove(queue_item& item) noexcept {
   --live_;
 }
 
-/// False: the user's queue did not take it, or there is no memory to note it.
+/// Returns false if the user's queue did not take the job, or if there is no memory for its place.
 bool custom_work_queue::hand_in(queue_item& item) noexcept {
   const std::uint32_t mark = take_place(item);
   if (mark == work_mark::none) return false;
@@ -56,14 +56,14 @@ bool custom_work_queue::hand_in(queue_item& item) noexcept {
     const std::optional<std::size_t> after = size_it_says();
     if (!before.has_value() || !after.has_value()) {
       places_[mark].item = nullptr;
-      places_[mark].is = state::removed;  // its name may come out, or not
+      places_[mark].is = state::removed;  // its name may come out later
       return false;
     }
     if (*after <= *before) {
       free_place(mark);
       return false;
     }
-    // It has kept the work, and threw after that.
+    // The queue has kept the job, and threw after that.
   }
   item.in = this;
   item.slot = mark;
@@ -76,7 +76,7 @@ void custom_work_queue::keep(queue_item& item) noexcept {
   kept_.set(item);
 }
 
-/// One that is in, by way of the user's queue.
+/// Takes a job out of the user's queue. Skips names of removed jobs.
 queue_item* custom_work_queue::take(exit by) noexcept {
   while (const std::optional<queued_work> work = ask(by)) {
     if (queue_item* const item = look_up(*work)) return item;
@@ -92,7 +92,7 @@ std::optional<queued_work> custom_work_queue::ask(exit by) noexcept {
   }
 }
 
-/// The name has come out of the queue. Null: its work was removed meanwhile.
+/// Returns the job of a name that has come out of the queue. Returns null if the job was removed meanwhile.
 queue_item* custom_work_queue::look_up(const queued_work& work) noexcept {
   const std::uint32_t mark = work_mark::of(work);
   if (mark >= places_.size()) ROTA_FATAL("a custom queue gave out a work that was never put in", work.id);
@@ -107,7 +107,7 @@ queue_item* custom_work_queue::look_up(const queued_work& work) noexcept {
   return item;
 }
 
-/// The user's queue gives out nothing, and names are in it.
+/// Takes over all jobs. The user's queue gives out nothing, but holds names.
 void custom_work_queue::take_over() noexcept {
   for (std::size_t i = 0; live_ > 0; ++i) {
     place& here = places_[i];
@@ -121,7 +121,7 @@ void custom_work_queue::take_over() noexcept {
   if (size_it_says() == 0) free_all();
 }
 
-/// Nothing: it threw.
+/// Returns nothing if size() throws.
 std::optional<std::size_t> custom_work_queue::size_it_says() const noexcept {
   try {
     return user_->size();
@@ -156,7 +156,7 @@ void custom_work_queue::free_place(std::uint32_t mark) noexcept {
   --in_user_;
 }
 
-/// The user's queue is empty, whatever it was given.
+/// Frees all places. The user's queue says that it is empty.
 void custom_work_queue::free_all() noexcept {
   places_.clear();
   first_free_ = work_mark::none;

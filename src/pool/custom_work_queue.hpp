@@ -1,4 +1,4 @@
-// A queue of the user's own, as the pool sees it.
+// The adapter from a user-defined queue to the pool's work_queue.
 #pragma once
 
 #include "pool/work_queue.hpp"
@@ -13,7 +13,7 @@
 
 namespace rota::pool::detail {
 
-/// The part of a queued_work that is the pool's.
+/// Access to the part of a queued_work that only the pool reads and writes.
 struct work_mark {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   [[nodiscard]] static queued_work put(queued_work on, std::uint32_t mark) noexcept {
@@ -23,23 +23,30 @@ struct work_mark {
   [[nodiscard]] static std::uint32_t of(const queued_work& work) noexcept { return work.mark_; }
 };
 
-/// The user's queue holds names; what they stand for is noted here, in a table, so a name that is given back is looked up and never
-/// followed: one that comes twice, or late, meets a free place or another id, and is known for what it is.
+/// The user's queue holds names (queued_work). The table `places_` maps each name to its job. A name that
+/// comes out is looked up and never followed as a pointer. A name that comes out twice, or late, finds a free
+/// place or another id, and is detected.
 ///
-///   place     free                 in                      removed
-///   means     no name refers to it a work is in the queue  its work is gone, its name is still in the queue
-///   becomes   in: set()            free: its name came out  free: its name came out, and is passed over
-///                                  removed: remove(), the work was taken over, or nobody knows whether it was kept
+///   place    free                 in                         removed
+///   means    no name refers to it the job is in the queue    the job is gone, its name is still in the queue
+///   becomes  in: set()            free: its name came out    free: its name came out, and is passed over
+///                                 removed: remove(), the job
+///                                 was taken over, or it is
+///                                 unknown whether the queue
+///                                 kept it
 ///
-/// Works that the user's queue refused, and those that it no longer gives out, lie in `kept_`, which is served first.
+/// `kept_` holds the jobs that the user's queue refused, and those that it no longer gives out. It is served
+/// first.
 ///
-/// Places whose name never comes out are freed when the user's queue says that it is empty.
+/// Places are freed when the user's queue says that it is empty, also if their names never came out.
 ///
-/// Invariants:  C1  get() and steal() give nothing only if size() is 0.  C2  what was put in comes out once, or is removed.
-///              C3  in_user_ is the number of places that are not free; live_ of those whose work is in.
+/// Invariants:  C1  get() and steal() return null only if size() is 0.  C2  Each job that was put in comes
+///              out once, or is removed.
+///              C3  in_user_ is the number of places that are not free; live_ is the number of places in
+///                  state `in`.
 class custom_work_queue final : public work_queue {
  public:
-  /// `kind` is not empty. Throws what its constructor throws, and std::bad_alloc.
+  /// `kind` is not empty. Throws what the constructor of the user's queue throws, and std::bad_alloc.
   explicit custom_work_queue(const custom_queue& kind) : user_(kind.make()) {}
   ~custom_work_queue() override;
 
@@ -50,9 +57,10 @@ class custom_work_queue final : public work_queue {
   void remove(queue_item& item) noexcept override;
   [[nodiscard]] std::size_t size() const noexcept override { return live_ + kept_.size(); }
 
-  /// For reports: how many works were taken over so far because the queue did not take them, or did not give them out.
+  /// For reports: how many jobs were taken over so far because the user's queue did not take them, or did not
+  /// give them out.
   [[nodiscard]] std::uint64_t taken_over() const noexcept { return taken_over_; }
-  /// For tests: how many names the user's queue may have, of removed works too.
+  /// For tests: how many names the user's queue may hold, including names of removed jobs.
   [[nodiscard]] std::size_t names() const noexcept { return in_user_; }
 
  private:

@@ -1,4 +1,4 @@
-// What options are asked for. Each refusal names the field.
+// Checks of options. Each exception names the field.
 #pragma once
 
 #include "base/clock.hpp"

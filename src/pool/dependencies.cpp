@@ -1,4 +1,4 @@
-// A work comes after others: it waits for them, and no circle arises.
+// Jobs that come after others: waiting for predecessors, and the check that no cycle arises.
 #include "pool/demand.hpp"
 #include "pool/pool_core.hpp"
 
@@ -15,7 +15,7 @@ namespace rota::pool::detail {
 
 namespace {
 
-/// From `w` to `last`, which it is to come after.
+/// Returns the error for the path from `w` to `last`, one of its predecessors.
 cycle_error cycle_error_of(const work_core& w,
                            work_core* last,
                            const std::unordered_map<work_core*, work_core*>& from) {
@@ -30,7 +30,8 @@ cycle_error cycle_error_of(const work_core& w,
 
 }  // namespace
 
-/// Others may wait for this one already, if it could be found. Under graph_lock_, as is the linking that follows.
+/// Throws if a predecessor comes after `w`. Other jobs may wait for `w` already if it could be found. Called
+/// under graph_lock_, as is the linking that follows.
 void pool_core::demand_no_cycle(work_core& w, const std::vector<work_core*>& after) {
   if (!w.load().has(listed) && std::find(after.begin(), after.end(), &w) == after.end()) return;
   std::unordered_map<work_core*, work_core*> from{{&w, nullptr}};
@@ -48,13 +49,15 @@ void pool_core::demand_no_cycle(work_core& w, const std::vector<work_core*>& aft
 }
 
 // PROTOCOL: circles
-//   A circle needs an id that was there before it was said what its work comes after: a reserved one. Of all others that was said before
-//   they had an id, so they come after older ones. But the edge that closes it may be any work's, which somebody has found, by its
-//   name, its group or among those that wait, before it was linked. So once an id was reserved all edges of a work are made in one
-//   section, after a look whether what it comes after comes after it. A work of which the flag is not seen yet comes after no reserved
-//   one, however far away.
+//   A cycle needs an id that existed before the predecessors of its job were given: a reserved one. All other
+//   jobs name their predecessors before they have an id, so they come after older ones. But the edge that
+//   closes a cycle may belong to any job: another thread may have found that job, by its name, its group or
+//   among the waiting jobs, before it was linked. So once an id was reserved, all edges of a job are made in
+//   one critical section, after a check whether its predecessors come after it. A job that has not seen the
+//   flag yet comes after no reserved one, however far away.
 
-/// The work is `created` or `blocked` as long as this runs: `missing` counts one for it.
+/// Links the job to its predecessors. The job is `created` or `blocked` during this call: `missing` counts
+/// one for it.
 void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   work_extras& e = *w.extras;
   std::vector<work_core*> found;
@@ -74,7 +77,8 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   }
   e.edges = std::vector<waiting_node>(after.size());
   std::optional<base::lock_guard> alone;
-  // acquire. Pairs with reserve(): of one whose id came from there, or an id that came after it.
+  // acquire: pairs with reserve(): a thread that has a reserved id, or the id of a job that comes after it,
+  // sees the flag.
   if (has_reserved_.load(base::order::acquire)) {
     alone.emplace(graph_lock_);
     demand_no_cycle(w, found);
@@ -82,7 +86,7 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   // From here on nothing throws.
   word seen{};
   static_cast<void>(w.apply<rule::place>(seen, work_status::blocked));
-  // relaxed. Published by the lists' locks.
+  // relaxed: published by the lists' locks.
   e.missing.store(static_cast<std::uint32_t>(after.size()) + 1, base::order::relaxed);
   work_core* failed = nullptr;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -102,7 +106,7 @@ void pool_core::link_after(work_core& w, const std::vector<work_id>& after) {
   finish_failed(failed);
 }
 
-/// One of those that `w` comes after has ended, and its memory is somebody else's.
+/// Resolves a predecessor that has ended, and the slot of which is used by another job.
 void pool_core::resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept {
   failure_book::entry end{};
   {

@@ -11,23 +11,23 @@
 
 namespace rota::pool::detail {
 
-// ---- what holds it up -----------------------------------------------------------------------------------------------
+// ---- holding the pool open --------------------------------------------------------------------------------
 
 bool pool_core::hold_open() noexcept {
-  // acq_rel. As in count_in().
+  // acq_rel: same reason as in count_in().
   const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
   if ((before & closed_bit) != 0) {
     count_out();
     return false;
   }
-  // relaxed. For a report.
+  // relaxed: for a report.
   holds_.fetch_add(1, base::order::relaxed);
   if ((before & count_mask) == 0) note_lifecycle(begun_batches_);
   return true;
 }
 
 void pool_core::let_go_of_hold() noexcept {
-  // relaxed. As above.
+  // relaxed: same reason as in hold_open().
   holds_.fetch_sub(1, base::order::relaxed);
   count_out();
 }
@@ -57,7 +57,7 @@ void pool_core::end_busy(work_core& holder, busy_note& note) noexcept {
   drop(holder);
 }
 
-/// It would wait for itself.
+/// Ends the program if the calling thread has a busy_guard: it would wait for itself.
 void pool_core::demand_not_busy_here() noexcept {
   const base::lock_guard guard(lock_);
   for (const busy_note* each = busy_notes_; each != nullptr; each = each->next) {
@@ -66,7 +66,7 @@ void pool_core::demand_not_busy_here() noexcept {
   }
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end ----------------------------------------------------------------------------------------------
 
 void pool_core::shut_down(base::nanoseconds grace) noexcept {
   if (const seat* const here = crew::here(); here != nullptr && here->of == &threads)
@@ -82,18 +82,18 @@ void pool_core::shut_down(base::nanoseconds grace) noexcept {
   }
   if (first) {
     end_all(grace);
-    // release. Pairs with the load below.
+    // release: pairs with the load below.
     ended_.store(1, base::order::release);
     base::futex_wake(&ended_, 1 << 20);
   }
-  // acquire. Pairs with the store above.
+  // acquire: pairs with the store above.
   while (ended_.load(base::order::acquire) == 0) {
     const absence away;
     static_cast<void>(base::futex_wait(ended_, 0, base::never));
   }
 }
 
-/// After the end. Who was abandoned is noted by the first that has memory for it.
+/// Called after the end. The first call that has memory for it records the abandoned jobs.
 pool_report pool_core::report() {
   std::vector<work_id> found;
   memory.for_each([&](work_core& w) {
@@ -106,9 +106,9 @@ pool_report pool_core::report() {
 }
 
 void pool_core::end_all(base::nanoseconds grace) noexcept {
-  // seq_cst. Whoever finds no place afterwards does not wait for one.
+  // seq_cst: a submitter that finds no place afterwards does not wait for one.
   closing_.store(true, base::order::seq_cst);
-  // acq_rel. What is counted in before is waited for; what comes after is refused.
+  // acq_rel: this thread waits for what was counted in before; what comes after is refused.
   outstanding_.fetch_or(closed_bit, base::order::acq_rel);
   call_waiter();
   end_watches();
@@ -122,7 +122,7 @@ void pool_core::end_all(base::nanoseconds grace) noexcept {
   for (work_core* w = circles.take_parked(); w != nullptr; w = circles.take_parked()) drop(*w);
   threads.stop();
   {
-    // A start that failed just before may still come to missing().
+    // A start that failed just before may still call missing().
     const base::lock_guard guard(lifecycle_lock_);
     threads_are_over_ = true;
   }
@@ -138,7 +138,7 @@ void pool_core::end_all(base::nanoseconds grace) noexcept {
   static_cast<void>(clear_stored());
 }
 
-/// They take no more. Who comes later finds that the pool closes.
+/// Ends all watches: they take no more items. A later watch finds that the pool closes.
 void pool_core::end_watches() noexcept {
   for (;;) {
     watch_core* one = nullptr;
@@ -153,7 +153,8 @@ void pool_core::end_watches() noexcept {
   }
 }
 
-/// What has not begun is cancelled, what runs is asked to stop, and what is paused goes on to find that out.
+/// Cancels jobs that have not begun, asks running jobs to stop, and wakes paused jobs so that they see the
+/// request.
 void pool_core::end_each(std::uint64_t how) noexcept {
   memory.for_each([&](work_core& w) {
     if (!end_reservation(w)) {
@@ -166,8 +167,9 @@ void pool_core::end_each(std::uint64_t how) noexcept {
   });
 }
 
-/// Also those whose grace has passed before, and that were not abandoned then. It looks again, every 10 ms, since a thread may have taken
-/// a work a moment before the pool closed, and begun it after each was asked to stop.
+/// Also ends jobs the grace of which has passed before, and that were not abandoned then. Checks again every
+/// 10 ms, since a thread may have taken a job a moment before the pool closed, and begun it after each job
+/// was asked to stop.
 void pool_core::end_by_force() noexcept {
   constexpr auto pause = std::chrono::milliseconds(10);
   end_each(ending | force_asked);
@@ -181,7 +183,8 @@ void pool_core::end_by_force() noexcept {
   }
 }
 
-/// Nobody will submit it: who waits for it goes on, what comes after it ends, and the reservation's reference goes.
+/// Ends a reserved id that will not be submitted. Its waiters go on, its successors end, and the
+/// reservation's reference is dropped.
 bool pool_core::end_reservation(work_core& w) noexcept {
   word seen{};
   if (!w.apply<rule::give_up_reservation>(seen)) return false;
@@ -192,7 +195,7 @@ bool pool_core::end_reservation(work_core& w) noexcept {
   return true;
 }
 
-/// thread_pool has gone. Handles may be left.
+/// Called when thread_pool is destroyed. Handles may be left.
 void pool_core::let_go() noexcept {
   static_cast<void>(memory.close(1));
   if (memory.leave()) delete this;

@@ -1,4 +1,4 @@
-// The last works that have failed, for thread_pool::failed_works().
+// The last jobs that have failed, for thread_pool::failed_works().
 #pragma once
 
 #include "pool/work.hpp"
@@ -11,15 +11,16 @@
 
 namespace rota::pool::detail {
 
-/// What is kept of a work whose status is `failed`, and whose result no other thread can fetch yet. `root`: the first work that did not end
-/// well. Throws std::bad_alloc.
+/// Returns the record of a job with the status `failed`. No other thread can fetch its result yet. `root`:
+/// the first job that did not end well. Throws std::bad_alloc.
 [[nodiscard]] failed_work note_of_failure(work_core& w, std::uint64_t root);
 
-/// The last failed_work::most_kept of them. Where there is no memory for one it is not kept. Under the lock of its owner.
+/// The last failed_work::most_kept failures. Drops a record if there is no memory for it. Guarded by the lock
+/// of its owner.
 class failed_list {
  public:
   void add(failed_work&& one) noexcept;
-  /// The oldest comes first. Throws std::bad_alloc.
+  /// Returns all records, the oldest first. Throws std::bad_alloc.
   [[nodiscard]] std::vector<failed_work> all() const { return {all_.begin(), all_.end()}; }
   [[nodiscard]] bool forget(work_id id) noexcept;
   std::size_t clear() noexcept;

@@ -5,7 +5,7 @@
 
 namespace rota::pool::detail {
 
-/// False: there is no memory for it.
+/// Returns false if there is no memory for the entry.
 bool failure_book::keep(std::uint64_t id, entry how) noexcept {
   try {
     order_.push_back(id);

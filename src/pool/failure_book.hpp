@@ -1,4 +1,5 @@
-// How works ended that did not end well, for those that come after them when their memory is somebody else's.
+// The status of jobs that did not end well. A successor of such a job reads it here when the job's slot is
+// used again.
 #pragma once
 
 #include <rota/pool/work_status.hpp>
@@ -12,14 +13,14 @@
 
 namespace rota::pool::detail {
 
-/// The last `most` of them. Where there is no memory for one it has a few places of its own, until there is; and where those are taken,
-/// too, nobody knows: then each that is not in the book counts as failed, until that one would no longer be in it anyway. Nothing is to
-/// run after a failure. Under the lock of its owner.
+/// The last `most` failures. If there is no memory for one, it goes to `spares_` until there is memory. If
+/// `spares_` is full, it is lost. Then find() returns `failed` for each job that is not recorded, until
+/// `most` more failures are noted: no successor runs after a failure. Guarded by the lock of its owner.
 class failure_book {
  public:
   struct entry {
     work_status how;
-    std::uint64_t root;  // itself, or the one because of which it failed
+    std::uint64_t root;  // the id of the job itself, or of the job because of which it failed
   };
   static constexpr std::size_t most = 65536;
   static constexpr std::size_t places = 64;
@@ -31,7 +32,7 @@ class failure_book {
   ~failure_book() = default;
 
   void note(std::uint64_t id, entry how) noexcept;
-  /// Of a work that is over.
+  /// The job is over.
   [[nodiscard]] entry find(std::uint64_t id) const noexcept;
 
  private:
@@ -46,7 +47,7 @@ class failure_book {
   std::array<spare, places> spares_{};
   std::size_t spare_count_ = 0;
   std::uint64_t noted_ = 0;
-  std::uint64_t whole_from_ = 0;  // when so many are noted nothing is missing
+  std::uint64_t whole_from_ = 0;  // complete again once noted_ reaches it
 };
 
 }  // namespace rota::pool::detail

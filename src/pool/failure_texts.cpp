@@ -6,7 +6,7 @@
 namespace rota::pool::detail {
 namespace {
 
-/// An error may have a text of any length.
+/// The text of an error may have any length.
 constexpr std::size_t longest_error = 200;
 
 std::string text_of_error(const std::exception_ptr& error) {

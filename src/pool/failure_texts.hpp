@@ -1,4 +1,4 @@
-// What the last works that did not end well were called, and what they threw: for dependency_failed::what().
+// Names and errors of the last jobs that did not end well, for dependency_failed::what().
 #pragma once
 
 #include "pool/extras.hpp"
@@ -11,23 +11,26 @@
 
 namespace rota::pool::detail {
 
-/// What is kept of a work that did not end well. A work without a name that was cancelled needs no memory here.
+/// The record of a job that did not end well. A cancelled job without a name needs no memory here.
 struct failure_parts {
   work_status how = work_status::created;
-  std::string name;   // empty: none
-  std::string error;  // of one that failed: what its exception says
+  std::string name;   // empty if it has none
+  std::string error;  // of a failed job: the text of its exception
 };
 
-/// Of a work whose status is `how` and whose result no other thread can fetch yet. Without memory, name or error are missing.
+/// Returns the record of a job with the status `how`. No other thread can fetch its result yet. Without
+/// memory, name or error are missing.
 [[nodiscard]] failure_parts parts_of_failure(work_core& w, work_status how) noexcept;
 
-/// The parts of the last `places` works. Its memory comes with the first failure. Without memory nothing is kept. Under the lock of its owner.
+/// The records of the last `places` jobs. The first failure allocates its memory. Without memory it keeps
+/// nothing. Guarded by the lock of its owner.
 class failure_texts {
  public:
   static constexpr std::size_t places = 256;
 
   void note(std::uint64_t id, failure_parts parts) noexcept;
-  /// `work 17 "import" failed: disk full`. Empty: it is not known any more. Throws `std::bad_alloc`.
+  /// Returns a text such as `work 17 "import" failed: disk full`, or an empty one if the job is not recorded
+  /// any more. Throws `std::bad_alloc`.
   [[nodiscard]] std::string find(std::uint64_t id) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the end of a work brings with it.
+// The consequences of the end of a job.
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
@@ -48,7 +48,7 @@ work_end pool_core::end_of(work_core& w, work_status how) const noexcept {
   if (const work_extras* const e = w.extras; e != nullptr) {
     end.name = e->name;
     end.ended = base::now();
-    if (how == work_status::abandoned) return end;  // the rest is its runner's
+    if (how == work_status::abandoned) return end;  // the runner writes the other fields
     end.attempt = e->attempt;
     end.queued = w.queued_at;
     end.started = w.began_at;
@@ -57,7 +57,7 @@ work_end pool_core::end_of(work_core& w, work_status how) const noexcept {
   return end;
 }
 
-/// Of an attempt that is not the last.
+/// Reports an attempt that is not the last.
 void pool_core::tell_of_attempt(work_core& w) noexcept {
   work_end end = end_of(w, work_status::failed);
   end.will_retry = true;
@@ -109,17 +109,18 @@ bool pool_core::tell(work_core& w, work_status how) noexcept {
   return call_back(w, end) || told;
 }
 
-/// Returns false for a job that failed because one that it comes after did: only that one is reported.
+/// Returns false for a job that failed because a predecessor failed: only that predecessor is reported.
 bool pool_core::is_failure_of_its_own(const work_core& w, work_status how) noexcept {
-  // relaxed. Written before the job's word became final.
+  // relaxed: written before the job's word became final.
   return how == work_status::failed &&
          (w.extras == nullptr || w.extras->failed_after.load(base::order::relaxed) == 0);
 }
 
-/// Returns true if the inherited deadline has ended the attempts of the job, and if the pool is ending and the job failed with a cancellation.
+/// Returns true if the inherited deadline has ended the attempts of the job. Also returns true if the pool is
+/// ending and the job failed with a cancellation.
 bool pool_core::is_cut_off(const work_core& w) const noexcept {
   if (w.extras != nullptr && w.extras->was_cut_off) return true;
-  // relaxed. A hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
+  // relaxed: a hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
   return closing_.load(base::order::relaxed) && core::is_cancellation(w.type->exception(w.body));
 }
 
@@ -129,12 +130,12 @@ void pool_core::finish(work_core& w) noexcept {
   finish_failed(failed);
 }
 
-/// One after the other, however long the chain is.
+/// Ends the jobs of the list one after the other, without recursion, however long the chain is.
 void pool_core::finish_failed(work_core* failed) noexcept {
   while (failed != nullptr) {
     work_core& w = *failed;
     failed = w.link;
-    // relaxed. Set before the work was claimed to fail.
+    // relaxed: set before the job was claimed to fail.
     const work_id root{w.extras->failed_after.load(base::order::relaxed)};
     w.type->set_exception(w.body, failed_because_of(root));
     word seen{};
@@ -144,14 +145,15 @@ void pool_core::finish_failed(work_core* failed) noexcept {
   }
 }
 
-/// What the function of a work keeps that did not succeed was not forgotten by the program: a task in it goes without a report.
+/// Destroys the function. If the job did not succeed, the program has not forgotten a task that the function
+/// holds: no report is made of it.
 void pool_core::drop_function(work_core& w, work_status how) noexcept {
   if (how == work_status::succeeded) return w.type->destroy_function(w.body);
   const core::unreported dropped;
   w.type->destroy_function(w.body);
 }
 
-/// `failed`: those that end because this one did not end well are put in front of it.
+/// Jobs that end because this one did not end well are put in front of the list `failed`.
 void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
   const word how = w.load();
   const work_status status = how.status();
@@ -170,25 +172,26 @@ void pool_core::finish_one(work_core& w, work_core*& failed) noexcept {
   if (e != nullptr) {
     leave_names(w);
     give_place_on(w);
-    // relaxed. See count_long().
+    // relaxed: see count_long().
     if (e->thread_more.exchange(work_extras::extra::over, base::order::relaxed) ==
         work_extras::extra::counted)
       threads.remove_extra();
   }
-  // The next item is on its way first. Whoever waits for the group, or for the pool, waits for the watch, too, as long as it has some.
+  // The watch starts the next item before this job leaves. A waiter for the group, or for the pool, also
+  // waits for the watch while it has items.
   if (e != nullptr && e->item != nullptr) {
     // The item is tried again: this was not its last attempt.
     if (watch_core::hear_of_end(*e->item, how) == watch_core::item_end::comes_back)
       w.has_untold_failure = false;
   }
   if (e != nullptr && e->group != nullptr) circles.leave(*e->group, w);
-  // acq_rel. One that is paused is counted as long as it may be resumed.
+  // acq_rel: a paused job counts while it may be resumed.
   if (how.has(held)) pauses_.fetch_sub(1, base::order::acq_rel);
   announce(w, how, failed);
   count_out();
 }
 
-/// It is over.
+/// Sets `over`, and wakes the waiters.
 void pool_core::announce(work_core& w, word how, work_core*& failed) noexcept {
   word seen{};
   static_cast<void>(w.apply<rule::say_over>(seen));
@@ -199,7 +202,7 @@ void pool_core::announce(work_core& w, word how, work_core*& failed) noexcept {
 
 namespace {
 
-/// In the order in which they came. Nobody comes any more.
+/// Reverses the list, so that waiters are woken in the order in which they came. No waiter is added any more.
 void reverse_waiting(work_core& w) noexcept {
   const base::lock_guard guard(w.lock);
   waiting_node* back = nullptr;
@@ -219,7 +222,8 @@ void pool_core::release_waiting(work_core& w, word how, work_core*& failed) noex
     waker wake;
     work_core* successor = nullptr;
     {
-      // Each is taken out under the lock, and not touched after it: a task may have left meanwhile, and its node with it.
+      // Each node is taken out under the lock, and not touched after it: the task may leave meanwhile and
+      // destroy its node.
       const base::lock_guard guard(w.lock);
       waiting_node* const node = w.waiting;
       if (node == nullptr) return;
@@ -234,12 +238,13 @@ void pool_core::release_waiting(work_core& w, word how, work_core*& failed) noex
 }
 
 std::uint64_t pool_core::root_of_failure(const work_core& w) noexcept {
-  // relaxed. Written before the work's word became final.
+  // relaxed: written before the job's word became final.
   const std::uint64_t before = w.extras == nullptr ? 0 : w.extras->failed_after.load(base::order::relaxed);
   return before == 0 ? w.id : before;
 }
 
-/// One of those that `w` comes after has ended; `root`: it, or the one because of which it failed. Takes the edge's reference.
+/// Called when a predecessor of `w` has ended. `root`: the predecessor, or the job because of which it
+/// failed. Takes the edge's reference.
 void pool_core::resolve(work_core& w, std::uint64_t root, word how, work_core*& failed) noexcept {
   work_extras& e = *w.extras;
   const bool was_stopped = how.is(work_status::stopped) || how.is(work_status::force_stopped);
@@ -247,7 +252,8 @@ void pool_core::resolve(work_core& w, std::uint64_t root, word how, work_core*& 
       how.is(work_status::succeeded) || (was_stopped && e.options.if_stopped == stopped_counts::as_success);
   if (!well) {
     std::uint64_t none = 0;
-    // relaxed. Published by the claim below, which one of those that failed wins. failure: relaxed. Another one was first.
+    // relaxed: published by the claim below, which one of the failed predecessors wins. failure: relaxed:
+    // another one was first.
     static_cast<void>(
         e.failed_after.compare_exchange_strong(none, root, base::order::relaxed, base::order::relaxed));
     word seen{};
@@ -257,9 +263,9 @@ void pool_core::resolve(work_core& w, std::uint64_t root, word how, work_core*& 
       failed = &w;
     }
   }
-  // acq_rel. The last one sees what all the others did.
+  // acq_rel: the last predecessor sees what all others did.
   if (e.missing.fetch_sub(1, base::order::acq_rel) == 1) {
-    // relaxed. Ordered by the count.
+    // relaxed: ordered by the count.
     if (e.failed_after.load(base::order::relaxed) == 0) {
       place(w);
     } else {
@@ -269,7 +275,8 @@ void pool_core::resolve(work_core& w, std::uint64_t root, word how, work_core*& 
   drop(w);
 }
 
-/// It is over, or leaves for another attempt: its group may let others go. One that was taken back meanwhile takes nobody's place.
+/// Gives the job's place in its group to parked jobs. The job is over, or leaves for another attempt. A job
+/// that was taken back while it was parked had no place.
 void pool_core::give_place_on(work_core& w) noexcept {
   if (w.extras == nullptr || w.extras->group == nullptr) return;
   group_core& g = *w.extras->group;
@@ -277,18 +284,19 @@ void pool_core::give_place_on(work_core& w) noexcept {
   while (work_core* const next = circles.next_parked(g)) place(*next);
 }
 
-// ---- books ----------------------------------------------------------------------------------------------------------
+// ---- records ----------------------------------------------------------------------------------------------
 
 std::uint64_t pool_core::sum(total what) noexcept {
   const auto place = static_cast<std::size_t>(what);
-  // relaxed. A sum for a report.
+  // relaxed: a sum for a report.
   std::uint64_t all = outside_[place].load(base::order::relaxed);
   const base::lock_guard guard(lock_);
   for (const desk* each = desks_; each != nullptr; each = each->next_made) all += each->sums[place].read();
   return all;
 }
 
-/// For works that come after it when its memory is another work's. Before the work is over: no other thread fetches its exception yet.
+/// Records the end for successors that come when the job's slot is used again. Called before the job is over:
+/// no other thread fetches its exception yet.
 void pool_core::remember(work_core& w, work_status how) noexcept {
   const std::uint64_t root = root_of_failure(w);
   if (how == work_status::failed) list_failure(w, root);
@@ -298,7 +306,7 @@ void pool_core::remember(work_core& w, work_status how) noexcept {
   if (root == w.id) texts_.note(root, std::move(parts));
 }
 
-/// Without memory it is not listed.
+/// Lists the failure. Without memory it is not listed.
 void pool_core::list_failure(work_core& w, std::uint64_t root) noexcept {
   try {
     failed_work one = note_of_failure(w, root);
@@ -309,7 +317,8 @@ void pool_core::list_failure(work_core& w, std::uint64_t root) noexcept {
   }
 }
 
-/// The exception of a work that did not run. The root is remembered before those that come after it hear of its end.
+/// Returns the exception of a job that did not run. The root was recorded before its successors learn of its
+/// end.
 std::exception_ptr pool_core::failed_because_of(work_id root) noexcept {
   try {
     std::string text;
@@ -323,36 +332,36 @@ std::exception_ptr pool_core::failed_because_of(work_id root) noexcept {
   }
 }
 
-/// Nothing is outstanding; `before`: what the count was.
+/// Called when nothing is outstanding. `before`: the former count, with its bits.
 void pool_core::note_idle(std::uint64_t before) noexcept {
   note_lifecycle(ended_batches_);
   if ((before & waited_bit) != 0) wake_idle_waiters();
 }
 
 void pool_core::wake_idle_waiters() noexcept {
-  // acq_rel. Before the epoch: who sets the bit later has read that, and looks again.
+  // acq_rel: before the epoch: a thread that sets the bit later has read the epoch, and checks again.
   outstanding_.fetch_and(~waited_bit, base::order::acq_rel);
-  // release. Pairs with wait_idle().
+  // release: pairs with wait_idle().
   idle_epoch_.fetch_add(1, base::order::release);
   base::futex_wake(&idle_epoch_, 1 << 20);
   wake_idle_tasks();
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 
-/// A reference. With the last one the slot is used again.
+/// Drops a reference. After the last one the slot is used again.
 void pool_core::drop(work_core& w) noexcept {
   if (w.drop_reference()) recycle(w);
 }
 
-/// Of a detached task.
+/// Reports an exception of a detached task.
 void pool_core::note_lost(const unhandled_exception& about, const std::exception_ptr& thrown) noexcept {
-  // relaxed. A hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
+  // relaxed: a hint: what the pool's end cancels may be awaited by a job that has not been cancelled yet.
   if (closing_.load(base::order::relaxed) && core::is_cancellation(thrown)) return;
   lost.give(about, thrown);
 }
 
-/// The result of a failed job goes: no thread can fetch it any more.
+/// Reports the exception of a failed job of which the result is destroyed: no thread can fetch it any more.
 void pool_core::report_unseen(work_core& w) noexcept {
   if (w.load().has(fetched)) return;
   lost.give({.id = {},
@@ -381,10 +390,10 @@ void pool_core::recycle(work_core& w) noexcept {
   delete std::exchange(w.extras, nullptr);
   if (w.coroutine != nullptr) end_coroutine(std::exchange(w.coroutine, nullptr));
   if (w.hook != nullptr) w.hook->destroy(std::exchange(w.hook, nullptr));
-  // relaxed. No reference is left.
+  // relaxed: no reference is left.
   if (word{w.state.load(base::order::relaxed)}.has(listed)) groups::forget_memberships(w);
   desk* const own = own_desk();
-  // The last touch: with the last slot of a pool that has ended the pool's memory goes.
+  // The last access: with the last slot of a pool that has ended the pool's memory is freed.
   if (memory.put(w, own == nullptr ? nullptr : &own->stock)) delete this;
 }
 

@@ -1,4 +1,4 @@
-// Graphs of works.
+// Graphs of jobs.
 #include <rota/pool/graph.hpp>
 
 #include "base/atomic.hpp"
@@ -21,7 +21,7 @@ struct graph::entry {
 graph::act::~act() = default;
 graph::graph() {
   static base::atomic<std::uint64_t> last{0};
-  // relaxed. A number.
+  // relaxed: a number.
   id_ = last.fetch_add(1, base::order::relaxed) + 1;
 }
 graph::graph(graph&&) noexcept = default;
@@ -60,7 +60,7 @@ const void* graph::result_at(std::size_t index) const noexcept {
 
 namespace {
 
-/// The longest path by what its nodes took.
+/// Finds the path with the longest total run time of its nodes.
 void find_critical(graph_report& report, const std::vector<std::vector<std::size_t>>& after) {
   constexpr auto none = static_cast<std::size_t>(-1);
   std::vector<std::chrono::nanoseconds> length(report.nodes.size());
@@ -97,7 +97,7 @@ std::string time_of(std::chrono::nanoseconds span) {
   return text;
 }
 
-/// Stops what is left, and waits for it.
+/// Stops the remaining jobs, and waits for them.
 struct ends_all {
   std::vector<work<void>>* works;
   ~ends_all() {
@@ -120,7 +120,7 @@ graph_report graph::run(thread_pool& pool, const work_options& options) {
     report.nodes[i].name = entries_[i].name;
   }
   const base::time_point start = base::now();
-  // What is submitted refers to the report, and to this graph.
+  // The submitted jobs refer to the report, and to this graph.
   std::vector<work<void>> works;
   const ends_all last{&works};
   works.reserve(entries_.size());

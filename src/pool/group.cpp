@@ -49,7 +49,7 @@ void groups::leave(group_core& g, work_core& w) noexcept {
   if (calls) call_waiters();
 }
 
-/// Under the lock; tell_upwards() comes after it.
+/// Under the lock; the caller calls tell_upwards() after it.
 void groups::unlink(group_core& g, work_core& w) noexcept {
   work_extras& e = *w.extras;
   e.in_group = false;
@@ -72,7 +72,7 @@ void groups::let_go(group_core& g) noexcept {
   call_waiters();
 }
 
-/// Under the lock. Who waits for the group, or for one above it, looks again.
+/// Under the lock. Notifies the waiters of the group, and of each group above it, so that they check again.
 void groups::tell_upwards(group_core& g) noexcept {
   any_of(g, &group_core::parents, [this](group_core& each) {
     call(each);
@@ -80,15 +80,16 @@ void groups::tell_upwards(group_core& g) noexcept {
   });
 }
 
-/// Under the lock; call_waiters() comes after it.
+/// Under the lock; the caller calls call_waiters() after it.
 void groups::call(group_core& each) noexcept {
   if (each.waiters == 0 && !each.tasks.any()) return;
-  // release. Pairs with wait().
+  // release: pairs with wait().
   each.left.fetch_add(1, base::order::release);
   if (!std::exchange(each.is_called, true)) each.next_called = std::exchange(called_, &each);
 }
 
-/// Also those that others have put into the list, who may find it empty then.
+/// Wakes the waiters of all groups in the list, including groups that other threads have put there. Those
+/// threads may find the list empty.
 void groups::call_waiters() noexcept {
   for (;;) {
     group_core* each = nullptr;
@@ -159,7 +160,7 @@ void groups::limit(group_core& g, unsigned most) noexcept {
   g.limit = most;
 }
 
-/// Under the lock. Also of one that is the other.
+/// Under the lock. Returns true also if `high` is `low`.
 bool groups::is_above(const group_core& high, group_core& low) noexcept {
   return any_of(low, &group_core::parents, [&](const group_core& each) { return &each == &high; });
 }
@@ -179,7 +180,8 @@ void groups::relate(std::string_view parent, std::string_view child) {
       high.children.pop_back();
       throw;
     }
-    // A job below may be among the threads that wait for a group above: it finds that it would wait for itself.
+    // A job below may be among the threads that wait for a group above. It must find that it would wait for
+    // itself.
     tell_upwards(high);
   }
   call_waiters();
@@ -193,7 +195,7 @@ void groups::unrelate(std::string_view parent, std::string_view child) noexcept 
     const base::lock_guard guard(lock_);
     std::erase(high->children, low);
     std::erase(low->parents, high);
-    // Who waits for the one above waits for less now.
+    // A waiter of the group above waits for fewer jobs now.
     tell_upwards(*high);
   }
   call_waiters();
@@ -218,9 +220,9 @@ held_works groups::snapshot(std::string_view name) {
   });
   found.reserve(count);
   any_of(*top, &group_core::children, [&](const group_core& each) {
-    // A member is not over, so somebody has a reference.
+    // A member is not over, so it has a reference.
     for (work_core* w = each.members; w != nullptr; w = w->extras->group_next) found.add(*w, w->extras->turn);
-    // One that has ended is about to be taken out.
+    // Skips a job that has ended: the ending thread is about to take it out.
     for (const membership* m = each.joined; m != nullptr; m = m->next) {
       if (!is_final(m->work->load().status())) found.add(*m->work, m->turn);
     }
@@ -235,7 +237,7 @@ bool groups::is_empty(group_core& g) noexcept {
   return !any_of(g, &group_core::children, [](const group_core& each) { return each.member_count != 0; });
 }
 
-/// As long as it is there, whoever leaves the group tells of it.
+/// Counts a waiter. While it exists, a thread that takes a job out of the group notifies the group's waiters.
 class groups::counted_waiter {
  public:
   counted_waiter(groups& all, group_core& g) noexcept : all_(all), group_(g) {
@@ -262,7 +264,7 @@ bool groups::wait(std::string_view name, base::time_point deadline) {
   const blocked_on said(top->left);
   const counted_waiter mine(*this, *top);
   for (;;) {
-    // acquire. Before the look.
+    // acquire: before the check.
     const std::uint32_t seen = top->left.load(base::order::acquire);
     {
       const base::lock_guard guard(lock_);

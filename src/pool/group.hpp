@@ -1,4 +1,4 @@
-// Groups of works: who belongs to which, what is above what, and how many run at once.
+// Groups of jobs: their members, their parents and children, and how many of their jobs may run at once.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -22,7 +22,8 @@ class group_core;
 /// Returns true for a job that submit() has accepted and that has not ended.
 [[nodiscard]] bool may_change_groups(const work_core& w) noexcept;
 
-/// A job in a group that it joined after its submit(). Its job's slot owns it. Its fields are under the lock of `groups`.
+/// The membership of a job in a group that it joined after its submit(). The job's slot owns it. Its fields
+/// are guarded by the lock of `groups`.
 struct membership {
   enum class stage : std::uint8_t {
     outside,  // was taken out, or has not joined yet
@@ -40,12 +41,12 @@ struct membership {
   membership* next_of_work = nullptr;
   membership* next = nullptr;  // in the group
   membership* previous = nullptr;
-  std::uint64_t turn = 0;  // in which it joined, of all
+  std::uint64_t turn = 0;  // its position among all joins
   stage now = stage::outside;
   waiting_node at_end;  // in the list of the job until that has ended
 };
 
-/// Its fields are under the lock of `groups`.
+/// Its fields are guarded by the lock of `groups`.
 class group_core {
  public:
   explicit group_core(std::string n) : name(std::move(n)) {}
@@ -53,31 +54,31 @@ class group_core {
   group_core& operator=(const group_core&) = delete;
 
   const std::string name;
-  work_core* members = nullptr;    // not over; those that named the group in their submit()
-  membership* joined = nullptr;    // those that joined later
+  work_core* members = nullptr;    // jobs that named the group in their submit(), until they are over
+  membership* joined = nullptr;    // jobs that joined later
   std::uint64_t member_count = 0;  // of both lists, and one for each hold
   unsigned limit = 0;
-  unsigned placed = 0;  // in a queue or running, where there is a limit
-  priority_queue parked{
-      queue_order::fifo};  // those that wait for a place; each with the travelling reference
+  unsigned placed = 0;  // jobs in a queue or running, if there is a limit
+  // Jobs that wait for a place. Each has its travelling reference here.
+  priority_queue parked{queue_order::fifo};
   bool paused = false;
   std::vector<group_core*> parents;
   std::vector<group_core*> children;
-  std::uint64_t walk = 0;          // the last walk that came by
+  std::uint64_t walk = 0;          // the last walk that visited this group
   group_core* next_met = nullptr;  // of that walk
   unsigned waiters = 0;            // threads in wait()
-  rest_waiters tasks;              // that wait until it is empty
-  bool is_called = false;          // in the list of those whose waiters are to be woken
+  rest_waiters tasks;              // tasks that wait until the group is empty
+  bool is_called = false;          // it is in the list of groups with waiters to wake
   group_core* next_called = nullptr;
-  base::atomic<std::uint32_t> left{0};  // raised when a member is over, here or below, and somebody waits
+  base::atomic<std::uint32_t> left{0};  // raised when a member here or below is over, if there are waiters
 };
 
-/// Works, with a reference to each.
+/// Jobs, with a reference to each.
 class held_works {
  public:
   struct entry {
     work_core* work;
-    std::uint64_t turn;  // in which it joined, of all
+    std::uint64_t turn;  // its position among all joins
   };
 
   held_works() = default;
@@ -89,12 +90,12 @@ class held_works {
     for (const entry& each : all_) release(*each.work);
   }
   void reserve(std::size_t count) { all_.reserve(count); }
-  /// Within what was reserved.
+  /// At most as many as were reserved.
   void add(work_core& w, std::uint64_t turn) noexcept {
     w.retain();
     all_.push_back({&w, turn});
   }
-  /// A work may be in several of the groups that were looked through: keeps the first turn of each.
+  /// Keeps one entry for each job, with its first turn. A job may be in several of the visited groups.
   void drop_duplicates() noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
@@ -105,16 +106,21 @@ class held_works {
 };
 
 // PROTOCOL: groups
-//   One lock for all of them: they are few, and only works that name one come here. A group is never forgotten, so a pointer to it
-//   stays good. What is done to a group is done to the works that a snapshot, taken under the lock with a reference each, finds.
-//   A walk goes from a group to all that are above it, or below it, and comes to each once, however many ways lead there: it marks them.
-//   A waiter counts itself in before it looks. The thread that takes a work out of a group later, under the lock, raises the counts of the groups above
-//   that have waiters, and puts them into a list. The thread that takes a group out of that list wakes, without the lock. It also looks
-//   whether the group is empty: then all tasks that wait for it are granted, under the lock. See rest_waiters.
+//   One lock guards all groups: they are few, and only jobs in groups use it. A group is never freed before
+//   the pool, so a pointer to it stays valid. An operation on a group acts on the jobs of a snapshot, taken
+//   under the lock with a reference to each.
+//   A walk visits a group and all groups above it, or below it. It marks them, so it visits each once,
+//   however many paths lead there.
+//   A waiter counts itself in before it checks the group. A thread that takes a job out of a group later,
+//   under the lock, raises the counts of the groups above that have waiters, and puts these groups into a
+//   list. The thread that takes a group out of that list wakes the waiters without the lock. It also checks
+//   whether the group is empty. If so, all tasks that wait for it are granted, under the lock. See
+//   rest_waiters.
 //
-//   A job names at most one group in its submit(): `work_extras::group`, which does not change. It may join others later, each by a
-//   membership, which has a node in the job's list of waiters: the thread that ends the job wakes that node after it has set `over`, and so
-//   takes the job out of the group. A job without options has no work_extras, so a membership needs none.
+//   A job names at most one group in its submit(): `work_extras::group`, which does not change. It may join
+//   others later, each by a membership, which has a node in the job's list of waiters. The thread that ends
+//   the job wakes that node after it has set `over`, and so takes the job out of the group. A job without
+//   options has no work_extras, so a membership needs none.
 //
 //   membership   event                                                    next
 //   outside      join_late(), the job's status is not final               member
@@ -122,13 +128,16 @@ class held_works {
 //   member       the job has ended                                        ended
 //   outside      the job has ended                                        outside
 //
-//   G1  join_late() puts the node into the job's list under the lock of the groups. So either the job is `over` and join_late() says no, or
-//       the ending thread finds the node later, and then takes the lock.
-//   G2  The node stays in the list when the job is taken out. When it joins again the same membership is used: if the ending thread has
-//       been there already, the status is final, and join_late() says no.
-//   G3  The thread that ends `member` drops the reference, once. So a job in a list of members has at least one reference.
-//   G4  Only the list of a group that was named in submit() has a part in the group's limit. leave_early() gives the place of such a job on,
-//       or takes it out of `parked`, with the travelling reference.
+//   G1  join_late() puts the node into the job's list under the lock of the groups. So either the job is
+//       `over` and join_late() returns false, or the ending thread finds the node later, and then takes the
+//       lock.
+//   G2  The node stays in the list when the job is taken out. When it joins again the same membership is
+//       used. If the ending thread has already woken the node, the status is final, and join_late() returns
+//       false.
+//   G3  The thread that ends `member` drops the reference, once. So a job in a list of members has at least
+//       one reference.
+//   G4  Only jobs that named the group in submit() count against the group's limit. leave_early() gives the
+//       place of such a job to another job, or takes the job out of `parked`, with the travelling reference.
 //   G5  Order of locks: the pool's lock_, the groups' lock_, a job's lock.
 class groups {
  public:
@@ -137,7 +146,7 @@ class groups {
   groups& operator=(const groups&) = delete;
   ~groups() = default;
 
-  /// Makes it, if it is not there. Throws std::bad_alloc.
+  /// Returns the group of that name. Makes it if there is none. Throws std::bad_alloc.
   [[nodiscard]] group_core& at(std::string_view name);
   [[nodiscard]] group_core* find(std::string_view name) noexcept;
 
@@ -145,53 +154,58 @@ class groups {
   void leave(group_core& g, work_core& w) noexcept;
 
   // ---- membership.cpp
-  /// The caller has a reference. Returns false if the job is not accepted yet, or has ended. Throws std::bad_alloc.
+  /// Adds the job to the group. The caller has a reference. Returns false if the job is not accepted yet, or
+  /// has ended. Throws std::bad_alloc.
   [[nodiscard]] bool join_late(group_core& g, work_core& w);
   struct departure {
     bool was_member = false;
     bool was_parked = false;  // the travelling reference is the caller's
   };
-  /// The caller has a reference.
+  /// Takes the job out of the group before its end. The caller has a reference.
   [[nodiscard]] departure leave_early(group_core& g, work_core& w) noexcept;
-  /// By the thread that ends the job, which has a reference.
+  /// Ends a membership. Called by the thread that ends the job, which has a reference.
   void end(membership& ended) noexcept;
-  /// No reference is left.
+  /// Frees the memberships of a job to which no reference is left.
   static void forget_memberships(work_core& w) noexcept;
-  // Of a job that is the caller's, or was accepted: its extras are not written any more.
-  /// The group that it named, or the first that it joined; empty: none.
+  // For the next four, the job is the caller's or was accepted, so its extras do not change any more.
+  /// Returns the group that the job named, or the first that it joined. Returns an empty string if there is
+  /// none.
   [[nodiscard]] std::string_view name_of(const work_core& w) noexcept;
   [[nodiscard]] bool is_paused(const work_core& w) noexcept;
-  /// Is it in that group, or in one below it?
+  /// Returns true if the job is in `top`, or in a group below it.
   [[nodiscard]] bool is_within(const work_core& w, const group_core& top) noexcept;
-  /// The same, also of one that has ended there. Returns the turn in which it joined; 0: it is not.
+  /// Returns the turn in which the job joined that group or one below it, also if it has ended there. Returns
+  /// 0 if it did not.
   [[nodiscard]] std::uint64_t turn_within(const work_core& w, std::string_view name) noexcept;
 
-  /// Not empty until let_go(), though it may have no member.
+  /// The group counts as not empty until let_go(), even without a member.
   void hold(group_core& g) noexcept;
   void let_go(group_core& g) noexcept;
-  /// May it be placed? If not it is parked, and the group has the travelling reference.
+  /// Returns true if the job may be placed. Else the job is parked, and the group has the travelling
+  /// reference.
   [[nodiscard]] bool admit(group_core& g, work_core& w) noexcept;
-  /// It is over, or waits for another attempt: it counts no longer. True: it was parked, and the travelling reference is the caller's.
+  /// Frees the place of a job that is over, or waits for another attempt. Returns true if the job was parked.
+  /// Then the caller owns the travelling reference.
   [[nodiscard]] bool yield(group_core& g, work_core& w) noexcept;
-  /// One that there is a place for; null: there is none.
+  /// Takes out a parked job for which there is a place. Returns null if there is none.
   [[nodiscard]] work_core* next_parked(group_core& g) noexcept;
   void limit(group_core& g, unsigned most) noexcept;
-  /// Of any group; null: none is parked.
+  /// Takes a parked job out of any group. Returns null if none is parked.
   [[nodiscard]] work_core* take_parked() noexcept;
-  /// Throws errc::cycle, std::bad_alloc.
+  /// Puts `child` below `parent`. Throws errc::cycle, std::bad_alloc.
   void relate(std::string_view parent, std::string_view child);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
-  /// True: it was not as it is now.
+  /// Returns true if this changes the state.
   [[nodiscard]] bool set_paused(group_core& g, bool to) noexcept;
 
-  /// The members of the group and of those below it. Throws std::bad_alloc.
+  /// Returns the members of the group and of all groups below it. Throws std::bad_alloc.
   [[nodiscard]] held_works snapshot(std::string_view name);
-  /// Blocks until there are none, below it neither. False: the deadline passed first. Throws errc::would_deadlock inside of a member, also
-  /// of one that becomes one meanwhile.
+  /// Blocks until the group and all groups below it are empty. Returns false if the deadline passed first.
+  /// Throws errc::would_deadlock inside a member, also inside a job that becomes a member meanwhile.
   bool wait(std::string_view name, base::time_point deadline);
   [[nodiscard]] bool is_at_rest(group_core& g, rest_waiter& me, waker& wake) noexcept;
   void take_out(rest_waiter& me) noexcept;
-  /// All that wait look again.
+  /// Wakes all waiters, so that they check again.
   void rouse_all() noexcept;
 
  private:
@@ -199,7 +213,8 @@ class groups {
   using relations = std::vector<group_core*> group_core::*;
 
   [[nodiscard]] static work_core* unpark(group_core& g) noexcept;
-  /// Under the lock: calls `f` for the group and for all that are above it, or below it, until it says true. Does it?
+  /// Under the lock: calls `f` for the group and for all groups above it, or below it, until `f` returns
+  /// true. Returns true if `f` did.
   template <class F>
   bool any_of(group_core& first, relations where, F f) noexcept {
     const std::uint64_t walk = ++walks_;
@@ -217,7 +232,8 @@ class groups {
     }
     return false;
   }
-  /// Under the lock: calls `f(group, turn, stage)` for each group that the job is in or was in when it ended, until it says true.
+  /// Under the lock: calls `f(group, turn, stage)` for each group that the job is in or was in when it ended,
+  /// until `f` returns true.
   template <class F>
   static bool any_group_of(const work_core& w, F f) noexcept;
   static void unlink(group_core& g, work_core& w) noexcept;

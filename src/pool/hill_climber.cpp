@@ -28,7 +28,7 @@ unsigned hill_climber::next(const sample& now, bounds within) noexcept {
   return probe(pays ? rate : reference_, within);
 }
 
-/// One step from here. At a bound: in the other direction.
+/// Takes one step from here; at a bound, in the other direction.
 unsigned hill_climber::probe(double reference, bounds within) noexcept {
   if (stepped(goes_up_, within) == goal_) goes_up_ = !goes_up_;
   home_ = goal_;
@@ -38,7 +38,7 @@ unsigned hill_climber::probe(double reference, bounds within) noexcept {
   return goal_;
 }
 
-/// The bounds may have changed since the probe began.
+/// Ends a probe that did not pay. The bounds may have changed since it began.
 unsigned hill_climber::turn_back(bounds within) noexcept {
   forget();
   goal_ = std::clamp(goal_, within.least, within.most);
@@ -56,7 +56,8 @@ unsigned hill_climber::stepped(bool up, bounds within) const noexcept {
 
 bool end_sampler::take(std::uint64_t ended, base::time_point at, hill_climber::sample& into) noexcept {
   if (at - at_ < period_ / 2) return false;
-  // A job whose end is counted before its last step is counted down again if that step does not apply: see end_at_once().
+  // A job counts as ended before its last step. If that step does not apply, it is counted down again: see
+  // end_at_once().
   into.ended = ended > ended_ ? ended - ended_ : 0;
   into.span = at - at_;
   begin(std::max(ended, ended_), at);

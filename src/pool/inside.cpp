@@ -1,4 +1,4 @@
-// A work that is run inside of another one, or on a thread that waits and is none of the pool's.
+// Runs a job inside another one, or on a waiting thread outside the pool.
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
@@ -6,20 +6,21 @@
 namespace rota::pool::detail {
 
 bool pool_core::run_here(work_core& w) noexcept {
-  // A reference of this run's own: the one that travels goes with the queue's entry.
+  // A reference for this run: the travelling one goes with the queue's entry.
   word seen{};
-  // relaxed. As in claim().
+  // relaxed: same reason as in claim().
   if (closing_.load(base::order::relaxed)) return false;
-  // acquire. Pairs with who pauses.
+  // acquire: pairs with the thread that pauses.
   if (options.pause == pause_mode::queued_too && pauses_.load(base::order::acquire) != 0) return false;
-  // acquire. A hint: under the lock it is looked at again.
+  // acquire: a hint: it is checked again under the lock.
   lane* const home = w.home.load(base::order::acquire);
-  if (home == nullptr)
-    return false;  // in no queue, or on its way from one to another: whoever has it will run it
+  // In no queue, or on its way from one to another: the thread that holds it will run it.
+  if (home == nullptr) return false;
   {
-    // Under the lock, so that its entry is here: else it might come into a second queue while it lies in one.
+    // Under the lock, so that the entry stays in this queue. Otherwise it might enter a second queue while it
+    // is in one.
     const base::lock_guard guard(home->lock);
-    // relaxed. Under the lock.
+    // relaxed: under the lock.
     if (w.home.load(base::order::relaxed) != home || !w.load().is(work_status::queued) ||
         w.coroutine != nullptr)
       return false;
@@ -32,14 +33,15 @@ bool pool_core::run_here(work_core& w) noexcept {
   return true;
 }
 
-/// It was taken back where it lay: its entry goes, and the travelling reference with it. Else whoever has it on its way drops it.
+/// Removes the entry of a job that was taken back in its queue, and drops the travelling reference. If the
+/// job is on its way, the thread that holds it drops the reference.
 void pool_core::take_out(work_core& w) noexcept {
   for (;;) {
-    // acquire. A hint: under the lock it is looked at again.
+    // acquire: a hint: it is checked again under the lock.
     lane* const home = w.home.load(base::order::acquire);
     if (home == nullptr) return;  // on its way out, or in
     const base::lock_guard guard(home->lock);
-    // relaxed. Under the lock.
+    // relaxed: under the lock.
     if (w.home.load(base::order::relaxed) != home) continue;
     home->remove(w);
     break;
@@ -54,7 +56,7 @@ bool pool_core::help_once() noexcept {
   for (unsigned i = 0; i < count; ++i) {
     work_core* const w = pop(lanes_[(mine + i) % count], i == 0 ? which::own : which::stolen);
     if (w == nullptr) continue;
-    w->retain();  // a coroutine that waits may be gone before it is looked at again
+    w->retain();  // a coroutine that waits may be gone before the next check
     if (take_on(*w) == on_claim::run && execute_here(*w) != on_execute::waits) drop(*w);
     drop(*w);
     return true;

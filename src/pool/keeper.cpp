@@ -9,17 +9,17 @@ constexpr unsigned timers_at_once = 64;
 }
 
 void keeper::ensure_thread() noexcept {
-  // acquire. Pairs with the store below.
+  // acquire: pairs with the release store below.
   if (has_thread_.load(base::order::acquire)) return;
   const base::lock_guard guard(lock_);
-  // relaxed. Written under this lock.
+  // relaxed: written under this lock.
   if (has_thread_.load(base::order::relaxed) || stopping_) return;
   auto started = base::thread::start("rota-pool-clock", thread_main, this);
-  // release. Pairs with lacks_thread(). The next timer tries again, too.
+  // release: pairs with lacks_thread(). The next timer tries again, too.
   lacks_thread_.store(!started.has_value(), base::order::release);
   if (!started.has_value()) return;
   thread_ = std::move(*started);
-  // release. Pairs with the load above.
+  // release: pairs with the load above.
   has_thread_.store(true, base::order::release);
 }
 
@@ -34,7 +34,7 @@ void keeper::try_again() noexcept {
 }
 
 void keeper::moved() noexcept {
-  // acq_rel. After the shard's earliest deadline was stored; see the protocol.
+  // acq_rel: after the shard's earliest deadline was stored; see the protocol.
   word_.fetch_add(1, base::order::acq_rel);
   base::futex_wake(&word_, 1);
 }
@@ -53,10 +53,10 @@ void keeper::arm(timing::timer_node& node, base::time_point deadline, waker wake
 void keeper::thread_main(void* self) noexcept { static_cast<keeper*>(self)->serve(); }
 
 void keeper::serve() noexcept {
-  // relaxed. For this thread.
+  // relaxed: read by this thread only.
   id_.store(base::this_thread_id(), base::order::relaxed);
   for (;;) {
-    // acq_rel. The announcement: whoever arms later adds to it.
+    // acq_rel: the announcement: a thread that arms a timer later adds to word_.
     const std::uint32_t seen = word_.fetch_add(0, base::order::acq_rel);
     {
       const base::lock_guard guard(lock_);

@@ -1,4 +1,4 @@
-// The pool's one thread of its own: it looks at the clock.
+// The pool's own thread, which serves its timers.
 #pragma once
 
 #include "base/futex.hpp"
@@ -9,9 +9,12 @@
 namespace rota::pool::detail {
 
 // PROTOCOL: keeper
-//   The thread is started with the first timer, and ends with the pool. It announces by exchanging word_ to the moment until which
-//   it means to sleep, and then reads the shard's earliest deadline; arm() arms, and then adds to word_: of the two one comes
-//   second, and sees the other. word_ is a count that only grows; the sleeper compares.
+//   The thread is started with the first timer, and ends with the pool. Before it sleeps: (1) it does a
+//   read-modify-write of word_; (2) it reads the shard's earliest deadline, until which it sleeps.
+//   To arm a timer: (1) arm it in the shard; (2) add to word_ if the shard's earliest deadline became
+//   earlier. One of the two read-modify-writes comes second. If it is the sleeper's, the sleeper reads the
+//   new deadline. If it is that of arm(), word_ has changed, and the sleeper's wait returns. word_ only
+//   grows; the sleeper compares it.
 class keeper {
  public:
   keeper() noexcept : shard_(base::now()) {}
@@ -19,30 +22,33 @@ class keeper {
   keeper& operator=(const keeper&) = delete;
   ~keeper() = default;
 
-  /// `wake` is woken by the keeper's thread, or dropped by cancel(). If the system gives no thread it is late: see retry().
+  /// Arms the timer. The keeper's thread wakes `wake`, or cancel() drops it. If the system gives no thread,
+  /// the timer is late: see retry().
   void arm(timing::timer_node& node, base::time_point deadline, waker wake) noexcept;
   static void cancel(timing::timer_node& node) noexcept { static_cast<void>(timing::shard::cancel(node)); }
-  /// For coroutines: the shard itself, with the thread behind it.
+  /// For coroutines: returns the shard, served by the keeper's thread.
   [[nodiscard]] timing::shard& shard() noexcept;
   void moved() noexcept;
-  /// The system may give the thread by now that it did not when a timer was armed. Asked by whoever has nothing to do, and the system
-  /// at most once in a millisecond.
+  /// Tries again to start the thread that the system refused when a timer was armed. Called by threads that
+  /// have nothing to do. Calls the system at most once in a millisecond.
   void retry() noexcept {
-    // relaxed. A hint.
+    // relaxed: a hint.
     if (lacks_thread_.load(base::order::relaxed)) [[unlikely]]
       try_again();
   }
-  /// The system has refused the thread: what is armed is late. Once there it stays.
+  /// Returns true if the system has refused the thread. Then armed timers are late. Once started, the thread
+  /// stays.
   [[nodiscard]] bool lacks_thread() const noexcept {
-    // acquire. Pairs with ensure_thread(): who was told of that, by a word that was turned later, sees it.
+    // acquire: pairs with the release in ensure_thread(). A waiter that was told of a missing thread, by a
+    // word that changed later, sees it.
     return lacks_thread_.load(base::order::acquire);
   }
-  /// Is this thread the keeper's?
+  /// Returns true if the calling thread is the keeper's.
   [[nodiscard]] bool is_here() const noexcept {
-    // relaxed. Only that thread finds its own number.
+    // relaxed: only the keeper's thread finds its own id.
     return id_.load(base::order::relaxed) == base::this_thread_id();
   }
-  /// Afterwards nobody arms any more.
+  /// Ends the thread. No thread arms a timer afterwards.
   void stop() noexcept;
 
  private:

@@ -27,7 +27,7 @@ listener& listeners::add(observer& whom) {
   } else {
     *place = made.get();
   }
-  // release. Pairs with any().
+  // release: pairs with the acquire load in any().
   count_.fetch_add(1, base::order::release);
   return *made.release();
 }
@@ -53,30 +53,31 @@ void listeners::leave(listener& which, handler_call& mine) noexcept {
     *place = mine.next;
     if (!which.gone) return;
     free = which.unowned && which.calls == nullptr;
-    // release. Pairs with remove(). Under the lock, so that it is there.
+    // release: pairs with the acquire load in remove(). Under the lock, so that the listener still exists.
     which.left.fetch_add(1, base::order::release);
   }
   if (free) {
     delete &which;
   } else {
-    base::futex_wake(&which.left, 1 << 20);  // the address: who waits there may have freed it by now
+    // only the address is used: the waiting thread may have freed it by now
+    base::futex_wake(&which.left, 1 << 20);
   }
 }
 
 void listeners::remove(listener& which) noexcept {
   listeners& self = *which.of;
-  // A child of fork() has none of the threads whose handlers ran.
+  // A forked child has none of the threads that ran handlers.
   if (!base::is_this_process(self.process_)) return;
   const std::uint64_t here = base::this_thread_id();
   {
     const base::lock_guard guard(self.lock_);
     which.gone = true;
     *std::find(self.all_.begin(), self.all_.end(), &which) = nullptr;
-    // relaxed. Handlers that run are waited for below.
+    // relaxed: running handlers are waited for below.
     self.count_.fetch_sub(1, base::order::relaxed);
   }
   for (;;) {
-    // acquire. Before the look.
+    // acquire: read before the check of the calls; pairs with the release in leave().
     const std::uint32_t seen = which.left.load(base::order::acquire);
     {
       const base::lock_guard guard(self.lock_);
@@ -117,7 +118,7 @@ bool listeners::report(error_from place, work_id id, std::exception_ptr what) no
       try {
         each.error(error);
       } catch (...) {
-        // relaxed. A count.
+        // relaxed: a count.
         failures_.fetch_add(1, base::order::relaxed);
         lost_->give(about_handler("error", id), std::current_exception());
       }

@@ -1,4 +1,4 @@
-// Those who listen to a pool.
+// The observers of a pool.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -16,8 +16,9 @@ namespace rota::pool::detail {
 
 class listeners;
 
-/// As long as it exists, a coroutine job that this thread submits inherits nothing of the task that this thread runs here: what runs inside of
-/// it is no part of that task. See coroutine_part::inherit().
+/// As long as it exists, a coroutine job that this thread submits inherits nothing from the task that runs on
+/// this thread: code that runs inside of a foreign_call is no part of that task. See
+/// coroutine_part::inherit().
 class foreign_call {
  public:
   foreign_call() noexcept;
@@ -29,26 +30,28 @@ class foreign_call {
   void* const before_;
 };
 
-/// A call of a handler, on the stack of the thread that makes it.
+/// A running call of a handler. It lies on the stack of the thread that makes the call.
 struct handler_call {
   std::uint64_t thread;
   handler_call* next = nullptr;
 };
 
-/// One subscription. Freed by whoever ends it, or by the last call that goes on inside of that.
+/// One subscription. It is freed by the thread that ends the subscription, or by the last call that goes on
+/// after that.
 struct listener {
   listeners* of;
   observer* whom;
-  handler_call* calls = nullptr;  // under the lock, as all that follows
+  handler_call* calls = nullptr;  // under the lock, like all fields below
   bool gone = false;
   bool unowned = false;
   base::atomic<std::uint32_t> left{0};
 };
 
 // PROTOCOL: listeners
-//   Who tells goes from one to the next; under the lock it puts itself into the list of calls, and takes itself out again; the
-//   handler runs without the lock. Who unsubscribes marks the listener gone, and waits until nobody calls it but this thread;
-//   if this thread does, the call that is the last to return frees it.
+//   A thread that tells an event visits one listener after the other. Under the lock it adds itself to the
+//   list of calls, and removes itself again. The handler runs without the lock. The thread that unsubscribes
+//   marks the listener as gone, and waits until no other thread calls it. If this thread itself is inside of
+//   a handler of the listener, the last call that returns frees the listener.
 class listeners {
  public:
   explicit listeners(lost_exceptions& lost) noexcept : lost_(&lost) {}
@@ -60,11 +63,11 @@ class listeners {
   [[nodiscard]] listener& add(observer& whom);
   static void remove(listener& which) noexcept;
   [[nodiscard]] bool any() const noexcept {
-    // acquire. Pairs with add(): a subscription that returned before is heard.
+    // acquire: pairs with the release in add(). An event is told to each subscription that returned before.
     return count_.load(base::order::acquire) != 0;
   }
 
-  /// Calls `f(observer&)` for each. What it throws is told as an error from there.
+  /// Calls `f(observer&)` for each observer. An exception is reported as an error with that place.
   template <class F>
   void tell(error_from place, work_id id, F f) noexcept {
     if (!any()) return;
@@ -76,11 +79,12 @@ class listeners {
       }
     });
   }
-  /// Tells every observer of an exception that no other code sees. Where there is no observer, it goes to the pool's unhandled_policy; not the
-  /// failure of a job: that one may still be fetched. Returns true if an observer was told.
+  /// Tells every observer of an exception that no other code receives. If there is no observer, the exception
+  /// goes to the pool's unhandled_policy, except the failure of a job, which may still be fetched. Returns
+  /// true if an observer was told.
   bool report(error_from place, work_id id, std::exception_ptr what) noexcept;
   [[nodiscard]] std::uint64_t failures() const noexcept {
-    // relaxed. A report.
+    // relaxed: a report.
     return failures_.load(base::order::relaxed);
   }
 
@@ -96,14 +100,14 @@ class listeners {
       leave(*each, mine);
     }
   }
-  /// The first one from this position on; null: there is none.
+  /// Returns the first listener from this position on, and registers the call. Returns null if there is none.
   [[nodiscard]] listener* enter(std::size_t& position, handler_call& mine) noexcept;
   void leave(listener& which, handler_call& mine) noexcept;
 
   lost_exceptions* const lost_;
   const std::uint64_t process_ = base::this_process_id();
   base::mutex lock_;
-  std::vector<listener*> all_;  // null: has gone
+  std::vector<listener*> all_;  // null: the listener is gone
   base::atomic<std::uint32_t> count_{0};
   base::atomic<std::uint64_t> failures_{0};
 };

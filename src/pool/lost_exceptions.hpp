@@ -1,4 +1,4 @@
-// Exceptions of a pool that no caller can see any more.
+// Exceptions of a pool that no code receives any more.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -10,7 +10,8 @@
 
 namespace rota::pool::detail {
 
-/// Counts them and gives them to pool_options::on_unhandled. In a forked child it does nothing: the parent has the same exception.
+/// Counts these exceptions and passes them to pool_options::on_unhandled. In a forked child it does nothing:
+/// the parent has the same exception.
 class lost_exceptions {
  public:
   explicit lost_exceptions(unhandled_policy policy) noexcept : policy_(policy) {}
@@ -20,12 +21,12 @@ class lost_exceptions {
 
   void give(const unhandled_exception& about, const std::exception_ptr& thrown) noexcept {
     if (base::this_process_id() != process_) return;
-    // relaxed. A sum for a report.
+    // relaxed: a sum for a report.
     count_.fetch_add(1, base::order::relaxed);
     core::give_unhandled(policy_, about, thrown);
   }
   [[nodiscard]] std::uint64_t count() const noexcept {
-    // relaxed. A report.
+    // relaxed: a report.
     return count_.load(base::order::relaxed);
   }
 

@@ -11,7 +11,7 @@ namespace rota::pool::detail {
 
 namespace {
 
-/// Wakes the node of a membership: takes the job out of the group.
+/// The waker of a membership's node. It removes the job from the group.
 constexpr waker_vtable at_end_vtable{
     .wake =
         [](void* data) noexcept {
@@ -81,7 +81,7 @@ void groups::enter(membership& m) noexcept {
   ++g.member_count;
 }
 
-/// Under the lock. Returns true if it was a member: the reference is the caller's.
+/// Under the lock. Returns true if the job was a member: then the reference is the caller's.
 bool groups::exit(membership& m, membership::stage to) noexcept {
   if (m.now != membership::stage::member) return false;
   group_core& g = *m.group;
@@ -108,7 +108,7 @@ bool groups::join_late(group_core& g, work_core& w) {
     }
     if (m->now == membership::stage::member) return true;
     enter(*m);
-    // The job itself may be among the threads that wait for this group: it finds that it would wait for itself.
+    // The job itself may be waiting for this group. It then finds that it would wait for itself.
     tell_upwards(g);
     calls = called_ != nullptr;
   }
@@ -116,7 +116,7 @@ bool groups::join_late(group_core& g, work_core& w) {
   return true;
 }
 
-/// Under the lock. Out of the group that it named in its submit().
+/// Removes the job from the group that it named in its submit(). Under the lock.
 groups::departure groups::leave_own(group_core& g, work_core& w) noexcept {
   departure how;
   work_extras* const e = w.extras;
@@ -166,7 +166,7 @@ void groups::forget_memberships(work_core& w) noexcept {
   }
 }
 
-// ---- questions about a job ------------------------------------------------------------------------------------------
+// ---- questions about a job --------------------------------------------------------------------------------
 
 std::string_view groups::name_of(const work_core& w) noexcept {
   const base::lock_guard guard(lock_);

@@ -1,4 +1,4 @@
-// Loops: the caller takes part, and works of the pool help it as far as they come.
+// Parallel loops. The caller takes part, and helping works of the pool join as far as threads are free.
 #include <rota/pool/parallel.hpp>
 #include <rota/pool/this_work.hpp>
 
@@ -14,10 +14,11 @@ namespace detail {
 
 namespace {
 
-/// The work that runs the loop, if one does.
+/// Returns true if a work runs the loop and was asked to stop.
 bool is_asked_to_stop() { return this_work::id() && this_work::stop_requested(); }
 
-/// Shared by those who take part. It outlives them: the caller waits for each helper, or takes it back.
+/// The state that all participating threads share. It outlives them: the caller waits for each helper, or
+/// cancels it.
 class running_loop {
  public:
   running_loop(const loop_plan& plan, const loop_options& how, unsigned threads)
@@ -40,25 +41,26 @@ class running_loop {
       } catch (...) {
         stop();
         const base::lock_guard guard(lock_);
-        // There is room: each that takes part begins no other body, and so throws once.
+        // Capacity was reserved: each participant begins no other body after its exception, so it throws
+        // once.
         thrown_.push_back(std::current_exception());
       }
     }
   }
   void stop() noexcept {
-    // relaxed. Whoever looks a moment later begins one body more.
+    // relaxed: a thread that reads the flag a moment later takes one more piece.
     stopped_.store(true, base::order::relaxed);
   }
   [[nodiscard]] bool has_stopped() const noexcept {
-    // relaxed. As above.
+    // relaxed: same reason as in stop().
     return stopped_.load(base::order::relaxed);
   }
-  /// Of the helpers: their number.
+  /// Returns the number of a helper.
   [[nodiscard]] unsigned enter() noexcept {
-    // relaxed. A number.
+    // relaxed: only the number must be unique.
     return entered_.fetch_add(1, base::order::relaxed);
   }
-  /// When nobody takes part any more.
+  /// Throws what the bodies threw. After all participants have ended.
   void rethrow() {
     if (thrown_.size() == 1) std::rethrow_exception(thrown_.front());
     if (!thrown_.empty()) throw loop_error(std::move(thrown_));
@@ -66,15 +68,15 @@ class running_loop {
   }
 
  private:
-  /// How many turns from `first` on; 0: none is left.
+  /// Claims a piece, and sets `first`. Returns the number of its turns, or 0 if none is left.
   [[nodiscard]] std::size_t next(std::size_t& first) noexcept {
-    // relaxed, all. Only who gets which turn is decided here.
+    // relaxed, all: they only decide which thread gets which turn.
     std::size_t done = done_.load(base::order::relaxed);
     for (;;) {
       if (has_stopped() || done >= plan_.count) return 0;
       const std::size_t left = plan_.count - done;
       const std::size_t size = std::min(left, piece(left));
-      // failure: relaxed. Again.
+      // failure: relaxed: the loop tries again with the new value.
       if (done_.compare_exchange_weak(done, done + size, base::order::relaxed, base::order::relaxed)) {
         first = done;
         return size;
@@ -98,7 +100,7 @@ class running_loop {
   base::atomic<bool> stopped_{false};
   base::mutex lock_;
   std::vector<std::exception_ptr> thrown_;
-  bool asked_ = false;  // the caller's
+  bool asked_ = false;  // the caller was asked to stop
 };
 
 }  // namespace
@@ -120,7 +122,8 @@ std::size_t turns_of_loop(bool upwards, std::uint64_t distance, std::ptrdiff_t& 
 
 namespace {
 
-/// Returns false if the queue is full, the pool has too many works, or it ends. Then the helpers that exist are enough.
+/// Returns false if the queue is full, the pool has too many works, or it ends. Then the existing helpers are
+/// enough.
 bool add_helper(thread_pool& pool,
                 running_loop& shared,
                 const work_options& as,
@@ -147,7 +150,7 @@ void run_loop(thread_pool& pool, const loop_plan& plan, const loop_options& how)
   const unsigned threads = plan.threads == 0 ? threads_of_loop(pool, how) : plan.threads;
   running_loop shared(plan, how, threads);
   {
-    // Each is taken back, or waited for, before the loop's state goes.
+    // Each helper is cancelled or waited for before the state of the loop is destroyed.
     std::vector<work_guard> helpers;
     const auto pieces = how.how == chunking::dynamic || how.how == chunking::guided
                             ? (plan.count - 1) / how.grain + 1

@@ -18,7 +18,8 @@ namespace {
 constexpr unsigned most_threads = 65536;
 constexpr unsigned most_lanes = 64;
 
-/// As many as threads that can run at once find use for: who has no work looks into all of them before it sleeps.
+/// Returns the number of lanes: as many as threads that run at once can use. A thread without work scans all
+/// lanes before it sleeps.
 unsigned lanes_of(const pool_options& how) noexcept {
   if (how.priorities == priority_scope::global) return 1;
   const unsigned useful = std::clamp(2 * base::usable_processors(), 4U, most_lanes);
@@ -81,7 +82,7 @@ pool_core::~pool_core() {
   while (desks_ != nullptr) delete std::exchange(desks_, desks_->next_made);
 }
 
-// ---- names and results ----------------------------------------------------------------------------------------------
+// ---- names and results ------------------------------------------------------------------------------------
 
 std::uint64_t pool_core::find_name(std::string_view name) noexcept {
   const base::lock_guard guard(lock_);
@@ -146,7 +147,7 @@ std::size_t pool_core::forget_all_failed() noexcept {
   return failed_.clear();
 }
 
-// ---- figures --------------------------------------------------------------------------------------------------------
+// ---- figures ----------------------------------------------------------------------------------------------
 
 pool_core::accounts pool_core::count_ends() noexcept {
   accounts found;
@@ -162,19 +163,19 @@ pool_core::accounts pool_core::count_ends() noexcept {
   return found;
 }
 
-/// Without those that are over and not yet counted out.
+/// Returns the outstanding count without works that are over and not yet counted out.
 std::uint64_t pool_core::outstanding_now() noexcept {
-  // relaxed, as all here. A report; while the count stays as it is none is counted out.
+  // relaxed, as all here: a report. As long as the count stays the same, no work is counted out.
   std::uint64_t counted = outstanding_.load(base::order::relaxed);
   for (int tries = 0; tries < 16; ++tries) {
     std::uint64_t late = 0;
     {
       const base::lock_guard guard(lock_);
-      // relaxed. As above.
+      // relaxed: same reason as for `counted`.
       for (const desk* each = desks_; each != nullptr; each = each->next_made)
         late += each->ended.load(base::order::relaxed);
     }
-    // relaxed. As above.
+    // relaxed: same reason as for `counted`.
     const std::uint64_t again = outstanding_.load(base::order::relaxed);
     if (again == counted && (again & count_mask) >= late) return (again & count_mask) - late;
     counted = again;
@@ -216,7 +217,7 @@ pool_stats pool_core::count() noexcept {
   s.abandoned_works = sum(ends_as(work_status::abandoned));
   s.discarded = sum(ends_as(work_status::discarded));
   s.rejected = sum(ends_as(work_status::rejected));
-  // relaxed. A report.
+  // relaxed: a report.
   const std::uint64_t holds = holds_.load(base::order::relaxed);
   s.submitted = s.outstanding - std::min(holds, s.outstanding) + s.succeeded + s.failed + s.cancelled +
                 s.stopped + s.force_stopped + s.abandoned_works + s.discarded;
@@ -226,7 +227,7 @@ pool_stats pool_core::count() noexcept {
   return s;
 }
 
-/// The first that was there comes first.
+/// The first thread that existed comes first.
 void pool_core::count_threads(std::vector<thread_stats>& into) {
   const base::lock_guard guard(lock_);
   std::size_t desks = 0;

@@ -33,7 +33,7 @@ namespace rota::pool::detail {
 
 using on_timeout_action = on_timeout;  // pool_core has a function of that name
 
-/// A queue and its lock. Which threads look here first: see pool_core::lane_of().
+/// A queue and its lock. The threads that check this queue first: see pool_core::take().
 struct alignas(base::cache_line) lane {
   base::mutex lock;
   std::unique_ptr<work_queue> queue;
@@ -42,7 +42,7 @@ struct alignas(base::cache_line) lane {
   // All under the lock.
   void put(work_core& w) noexcept {
     queue->set(w);
-    // relaxed, as all here. Under the lock, which who acts upon it takes.
+    // relaxed, as all here: written under the lock. A thread that acts on the value takes the lock.
     w.home.store(this, base::order::relaxed);
     note_size();
   }
@@ -50,27 +50,29 @@ struct alignas(base::cache_line) lane {
     queue->remove(w);
     note_out(w);
   }
-  /// The queue has given it out.
+  /// Updates the record of a work that the queue has returned.
   void note_out(work_core& w) noexcept {
-    w.home.store(nullptr, base::order::relaxed);  // relaxed. As above.
+    w.home.store(nullptr, base::order::relaxed);  // relaxed: same reason as in put()
     note_size();
   }
-  void note_size() noexcept { waiting.store(queue->size(), base::order::relaxed); }  // relaxed. As above.
+  // relaxed: same reason as in put()
+  void note_size() noexcept { waiting.store(queue->size(), base::order::relaxed); }
 };
 
-/// The jobs of one steal. The capacity bounds how long a thief holds a lock, and how long its first job waits.
+/// The jobs of one steal. The capacity bounds how long a thief holds a lock, and how long its first job
+/// waits.
 struct stolen_jobs {
   std::array<work_core*, 64> jobs;  // the first `count` are set
   std::size_t count = 0;
 };
 
-/// Who waits for a place in a full queue.
+/// A thread that waits for a place in a full queue.
 struct place_waiter {
   place_waiter* next = nullptr;
   base::atomic<std::uint32_t> called{0};
 };
 
-/// Who waits for any of several works: raised when one of them is over.
+/// A thread that waits for any of several works. `rung` is raised when one of them is over.
 struct any_waiter {
   base::atomic<std::uint32_t>* rung;
   any_waiter* next = nullptr;
@@ -91,35 +93,40 @@ class pool_core final : public crew_client {
   ~pool_core();
 
   // ---- submit.cpp
-  /// Throws errc::forked in a child of the process that made this pool: it has none of the threads.
+  /// Throws errc::forked in a forked child of the process that made this pool: a child has none of the
+  /// threads.
   void demand_own_process(const char* what) const;
   [[nodiscard]] bool is_own_process() const noexcept { return base::is_this_process(process_); }
-  /// The process that has its threads.
+  /// Returns the id of the process that has the pool's threads.
   [[nodiscard]] std::uint64_t process() const noexcept { return process_; }
   [[nodiscard]] work_core& draw(const body_type& type, const work_options* wanted);
   void give_back(work_core& w) noexcept;
-  /// `given`: the caller has a reference afterwards.
+  /// `given`: the caller owns a reference afterwards.
   enum class handle : bool { none, given };
   void enter(work_core& w, const work_options* wanted, handle how);
-  /// Of an item: it can be found already, with a reference for the caller, and is never refused a place.
+  /// Enters the work of an item. The work can already be found, and the caller has a reference. It is never
+  /// refused a place.
   void enter_watched(work_core& w, const work_options& wanted, source_node& item);
   /// Throws std::invalid_argument.
   static void check(const work_options& wanted, bool is_repeatable);
   [[nodiscard]] work_id reserve();
   void start() noexcept;
-  /// A work that has a right to run: to a queue, or to where it is held. The travelling reference goes with it.
+  /// Places a work that may run: in a queue, or in the list in which it is held. The travelling reference
+  /// goes with it.
   enum class counting : bool { due, done };
   void place(work_core& w, counting how = counting::due) noexcept;
   void push_segment(work_core& w) noexcept;
-  /// Before somebody else may run it: this thread no longer does.
+  /// Clears the job of this thread's seat. Called before another thread may run the work.
   static void leave_seat(const work_core& w) noexcept;
-  /// The pool is not idle in between; its memory stays until the second is over.
+  /// Between the two calls the pool is not idle. The pool's memory stays until the second call has returned.
   [[nodiscard]] work_core& begin_busy(busy_note& note);
   void end_busy(work_core& holder, busy_note& note) noexcept;
-  /// The pool is not idle until let_go_of_hold(). False: it has closed. Whoever asks has the pool's memory.
+  /// Keeps the pool from being idle until let_go_of_hold(). Returns false if the pool is closed. The caller
+  /// keeps the pool's memory.
   [[nodiscard]] bool hold_open() noexcept;
   void let_go_of_hold() noexcept;
-  /// A slot that no id finds: as long as it is not dropped the pool's memory stays. Throws errc::forked, with `what`.
+  /// Draws a slot that no id leads to. As long as it is not dropped, the pool's memory stays. Throws
+  /// errc::forked, with `what`.
   [[nodiscard]] work_core& draw_holder(const char* what);
 
   // ---- run.cpp
@@ -132,18 +139,21 @@ class pool_core final : public crew_client {
   void gone(void* job) noexcept override;
   void missing() noexcept override;
   [[nodiscard]] bool leaves_behind(seat& here) noexcept override;
-  /// Runs one that waits in a queue on this thread, inside of whatever runs here. False: it does not wait in one.
+  /// Takes a work out of its queue and runs it on this thread, nested in the current work. Returns false if
+  /// it is not in a queue.
   bool run_here(work_core& w) noexcept;
-  /// The same with any. False: none was found.
+  /// The same with any work. Returns false if none was found.
   bool help_once() noexcept;
 
   // ---- finish.cpp
-  /// After the status has become final, by the caller, who has a reference.
+  /// Does everything that the end of a work requires. Called after the status has become final. The caller
+  /// owns a reference.
   void finish(work_core& w) noexcept;
   void drop(work_core& w) noexcept;
-  /// An exception of the user's code that no caller can see any more. While the pool ends a cancellation is none.
+  /// Reports an exception of the user's code that no code receives any more. A cancellation while the pool
+  /// ends is not reported.
   void note_lost(const unhandled_exception& about, const std::exception_ptr& thrown) noexcept;
-  /// No reference is left.
+  /// Returns the slot. No reference is left.
   void recycle(work_core& w) noexcept;
 
   // ---- control.cpp
@@ -155,11 +165,13 @@ class pool_core final : public crew_client {
   void resume_all() noexcept;
   void pause_group(std::string_view name);
   void resume_group(std::string_view name);
-  /// Returns false if the job is not accepted yet, or has ended. Throws errc::forked, std::invalid_argument, std::bad_alloc.
+  /// Returns false if the job is not accepted yet, or has ended. Throws errc::forked, std::invalid_argument,
+  /// std::bad_alloc.
   bool join_group(work_core& w, std::string_view name);
   /// Returns false if the job is not in that group, or has ended. Throws errc::forked.
   bool leave_group(work_core& w, std::string_view name);
-  /// The same. Sets `was_held` if a pause may have held the job: then the caller calls release_held() afterwards, once for several.
+  /// The same. Sets `was_held` if a pause may have held the job: then the caller calls release_held()
+  /// afterwards, once for several.
   bool leave_group(work_core& w, std::string_view name, bool& was_held);
   void release_held() noexcept;
   void limit_group(std::string_view name, unsigned most);
@@ -174,7 +186,8 @@ class pool_core final : public crew_client {
   static void on_grace(work_core& w) noexcept;
 
   // ---- wait.cpp
-  /// A hint without a lock: `listed` is set before the job is in a group that it joined later. Of a job that was accepted.
+  /// A hint without a lock: `listed` is set before the job is in a group that it joined later. For jobs that
+  /// were accepted.
   [[nodiscard]] static bool may_be_in_groups(const work_core& w) noexcept {
     return (w.extras != nullptr && w.extras->group != nullptr) || w.load().has(listed);
   }
@@ -182,7 +195,7 @@ class pool_core final : public crew_client {
   bool wait(work_core& w, base::time_point deadline);
   void wait_helping(work_core& w);
   bool wait_group(std::string_view name, base::time_point deadline);
-  /// Empty: the deadline passed first.
+  /// Returns an empty id if the deadline passed first.
   [[nodiscard]] work_id wait_any(std::span<const work_id> ids, base::time_point deadline);
   bool wait_idle(base::time_point deadline);
   bool until_idle(base::time_point deadline, const blocked_on* said);
@@ -190,8 +203,10 @@ class pool_core final : public crew_client {
   // ---- async_wait.cpp
   [[nodiscard]] bool is_at_rest(rest_waiter& me, waker& wake) noexcept;
   void take_out_of_idle(rest_waiter& me) noexcept;
-  /// For who is about to sleep until something of the pool is over, and has read what it sleeps on: until when. That is `deadline`, but
-  /// for a pool that lacks threads and the one that would try for them: then this one does.
+  /// For a thread that is about to sleep until something of the pool is over, and that has read the word that
+  /// it sleeps on. Returns the time until which it may sleep. That is `deadline`, unless the pool lacks
+  /// threads and the keeper lacks its own: then this thread tries to start threads, and must sleep for a
+  /// short time only.
   [[nodiscard]] base::time_point sleep_until(base::time_point deadline) noexcept {
     return clock.lacks_thread() ? try_for_threads(deadline) : deadline;
   }
@@ -202,7 +217,8 @@ class pool_core final : public crew_client {
   void let_go() noexcept;
 
   // ---- lifecycle.cpp
-  /// Jobs that a thread brought to their end: what hill climbing measures. An attempt that another one follows is none.
+  /// Returns how many jobs were brought to their end by a thread: the measure of hill climbing. An attempt
+  /// that another one follows does not count.
   [[nodiscard]] std::uint64_t count_of_ends() noexcept;
 
   // ---- pool_core.cpp
@@ -212,9 +228,9 @@ class pool_core final : public crew_client {
   bool forget_stored(work_core& w) noexcept;
   std::size_t clear_stored() noexcept;
   // ---- stored.cpp
-  /// Those that are over, and have results of this type. The caller owns a reference to each.
+  /// Returns stored works that are over and have results of this type. The caller owns a reference to each.
   [[nodiscard]] std::vector<work_core*> all_stored(const void* tag);
-  /// Stored ones that name a group, over or not. The caller owns a reference to each.
+  /// Returns stored works that may be in a group, over or not. The caller owns a reference to each.
   [[nodiscard]] std::vector<work_core*> stored_of_groups();
   [[nodiscard]] work_end end_of_stored(work_core& w) const noexcept;
   [[nodiscard]] std::vector<failed_work> all_failed();
@@ -222,7 +238,7 @@ class pool_core final : public crew_client {
   std::size_t forget_all_failed() noexcept;
   [[nodiscard]] pool_stats count() noexcept;
   [[nodiscard]] listener& listen(observer& whom);
-  /// Hears of the pool's end. Throws errc::shut_down.
+  /// Registers a watch that must be told of the pool's end. Throws errc::shut_down.
   void enlist(watch_core& one);
   void strike_off(watch_core& one) noexcept;
 
@@ -235,7 +251,8 @@ class pool_core final : public crew_client {
   groups circles{*this};
   core::registry tasks{1};  // of coroutines
 #if ROTA_MODEL
-  // A run must not know of the times of the run before. A pool that a task has made shares the times of the task's runtime, as all do in a program.
+  // A run of a model must not depend on the times of the run before. A pool that a task has made shares the
+  // times of the task's runtime, as all pools do in a program.
   core::passed_deadlines own_passed;
   core::passed_deadlines& passed =
       core::task_in_sight() != nullptr ? *core::task_in_sight()->owner->passed : own_passed;
@@ -247,7 +264,9 @@ class pool_core final : public crew_client {
   enum class [[nodiscard]] on_admit : std::uint8_t { place, take, run_here, discard, discard_other };
   enum class [[nodiscard]] on_line : std::uint8_t { stay, place, closed, force };
   enum class [[nodiscard]] on_claim : std::uint8_t { run, not_now };
-  // done: the caller has its reference. gone: that has gone, too. last: nobody has one, and the slot is the caller's. given_up: it has come back to a work that had ended without it.
+  // done: the caller still has its reference. gone: that reference is gone, too. last: no reference is left,
+  // and the slot belongs to the caller. waits: the coroutine waits. given_up: the thread came back to a work
+  // that had been abandoned.
   enum class [[nodiscard]] on_execute : std::uint8_t { done, gone, last, waits, given_up };
   enum class [[nodiscard]] on_retry : std::uint8_t { here, elsewhere, never };
   enum class which : bool { own, stolen };
@@ -261,7 +280,8 @@ class pool_core final : public crew_client {
   void demand_no_cycle(work_core& w, const std::vector<work_core*>& after);
   void resolve_late(work_core& w, std::uint64_t id, work_core*& failed) noexcept;
   void count_in() {
-    // acq_rel. Before the pool's end looks at it, or after the bit that says so.
+    // acq_rel: the count is raised before the pool's end checks it, or this thread sees the bit that the
+    // pool's end has set.
     const std::uint64_t before = outstanding_.fetch_add(1, base::order::acq_rel);
     if ((before & closed_bit) != 0) [[unlikely]]
       refuse();
@@ -346,7 +366,7 @@ class pool_core final : public crew_client {
   void list_failure(work_core& w, std::uint64_t root) noexcept;
   [[nodiscard]] std::exception_ptr failed_because_of(work_id root) noexcept;
   void count_out(std::uint64_t ends = 1) noexcept {
-    // acq_rel. Who sees that nothing is outstanding sees what all works did.
+    // acq_rel: a thread that sees that nothing is outstanding sees what all works did.
     const std::uint64_t before = outstanding_.fetch_sub(ends, base::order::acq_rel);
     if ((before & count_mask) == ends) note_idle(before);
   }
@@ -363,7 +383,7 @@ class pool_core final : public crew_client {
     if (own != nullptr) {
       own->sums[place].add(by);
     } else {
-      outside_[place].fetch_add(by, base::order::relaxed);  // relaxed. A total.
+      outside_[place].fetch_add(by, base::order::relaxed);  // relaxed: a total
     }
   }
   [[nodiscard]] std::uint64_t sum(total what) noexcept;
@@ -374,7 +394,7 @@ class pool_core final : public crew_client {
 
   // end.cpp
   struct accounts {
-    std::uint64_t begun = 0;  // those that came to their end by themselves
+    std::uint64_t begun = 0;  // works that ended after they had begun
     std::uint64_t unbegun = 0;
   };
   void end_all(base::nanoseconds grace) noexcept;
@@ -423,41 +443,42 @@ class pool_core final : public crew_client {
 
   std::vector<lane> lanes_;
   lane long_lane_;
-  // Read by every submit and every run, and seldom written.
-  alignas(base::cache_line) const bool is_limited_;  // how many wait is limited
-  const bool is_simple_;                             // no limit, no clock and no queue of the user's own
+  // Read by every submit and every run. Rarely written.
+  alignas(base::cache_line) const bool is_limited_;  // the number of waiting works is limited
+  const bool is_simple_;                             // no limit, no clock and no user-defined queue
   const bool is_time_masked_;                        // time_one_in is a power of two
   const std::uint64_t process_ = base::this_process_id();
   base::atomic<bool> closing_{false};
   base::atomic<bool> started_;  // written under lock_
   base::atomic<bool> paused_{false};
   base::atomic<std::uint32_t> pauses_{
-      0};  // works, groups and the pool: how many are paused; 0: nobody needs to look
+      0};  // number of paused works, groups and pools; 0: no check is necessary
   base::atomic<std::uint32_t> ended_{0};  // 1: shut_down() is done
   alignas(base::cache_line) base::atomic<std::uint64_t> outstanding_{0};
   base::atomic<std::uint32_t> idle_epoch_{0};
-  base::atomic<std::uint64_t> holds_{0};     // among the outstanding: those that are no works
-  base::atomic<std::uint64_t> orphaned_{0};  // ends that threads which were given up have not counted out
+  base::atomic<std::uint64_t> holds_{0};     // outstanding counts that are not works
+  base::atomic<std::uint64_t> orphaned_{0};  // ended works that given-up threads have not counted out
   alignas(base::cache_line) base::atomic<std::uint64_t> waiting_{
       0};  // in queues; counted only where there is a limit
-  alignas(base::cache_line) std::array<base::atomic<std::uint64_t>, totals> outside_{};  // by other threads
+  // counted by threads outside of the pool
+  alignas(base::cache_line) std::array<base::atomic<std::uint64_t>, totals> outside_{};
 
-  base::mutex lock_;       // of what follows
+  base::mutex lock_;       // protects the fields below
   desk* desks_ = nullptr;  // all that were made; owned
   desk* free_desks_ = nullptr;
   bool shut_down_ = false;
-  work_core* held_ = nullptr;         // by start_mode::suspended; the last first
-  work_core* paused_list_ = nullptr;  // by a pause of what is queued
+  work_core* held_ = nullptr;         // held by start_mode::suspended; the last one first
+  work_core* paused_list_ = nullptr;  // held by a pause of queued works
   place_waiter* first_waiter_ = nullptr;
   place_waiter* last_waiter_ = nullptr;
   std::map<std::string, std::uint64_t, std::less<>> names_;
   failure_book failures_;                       // for `after`
-  failure_texts texts_;                         // of the same, for dependency_failed::what()
+  failure_texts texts_;                         // of the same works, for dependency_failed::what()
   failed_list failed_;                          // for failed_works()
   std::map<std::uint64_t, work_core*> stored_;  // results that are kept; each owns a reference
-  watch_core* watches_ = nullptr;               // those that watch
+  watch_core* watches_ = nullptr;               // the registered watches
   any_waiter* any_waiters_ = nullptr;
-  rest_waiters idle_tasks_;  // that wait until the pool is idle
+  rest_waiters idle_tasks_;  // tasks that wait until the pool is idle
   busy_note* busy_notes_ = nullptr;
   pool_report report_;
   bool abandoned_are_noted_ = false;  // in the report
@@ -467,27 +488,28 @@ class pool_core final : public crew_client {
   time_record run_times_;
 
   base::mutex graph_lock_;
-  base::atomic<bool> has_reserved_{false};  // an id was reserved: works may come after themselves
+  base::atomic<bool> has_reserved_{false};  // an id was reserved, so a cycle of dependencies is possible
   base::mutex lifecycle_lock_;
-  bool running_ = false;                          // as it was told
-  bool telling_ = false;                          // somebody tells it
-  std::uint64_t told_ = 0;                        // batches whose beginning was told
-  base::atomic<std::uint64_t> begun_batches_{0};  // batches
+  bool running_ = false;                          // as last told to observers
+  bool telling_ = false;                          // a thread reports a beginning or an end
+  std::uint64_t told_ = 0;                        // the number of batches of which the beginning was told
+  base::atomic<std::uint64_t> begun_batches_{0};  // batches that have begun
   base::atomic<std::uint64_t> ended_batches_{0};
-  base::time_point began_{};                // whoever tells
-  base::atomic<std::uint32_t> runners_{0};  // threads that run works, since somebody listens
+  base::time_point began_{};                // written by the thread that tells
+  base::atomic<std::uint32_t> runners_{0};  // threads that run works, counted while there is an observer
   timing::timer_node total_timer_;
   timing::timer_node running_timer_;
   timing::timer_node climb_timer_;  // under lifecycle_lock_, as the next two
   hill_climber climber_;
   end_sampler samples_;
-  timing::timer_node missing_timer_;             // under lifecycle_lock_
-  bool threads_are_over_ = false;                // under lifecycle_lock_: missing_timer_ is armed no more
-  base::atomic<bool> is_short_{false};           // of threads, and nobody looks at missing_timer_
-  base::atomic<bool> sleepers_are_told_{false};  // of that: they try by themselves
+  timing::timer_node missing_timer_;    // under lifecycle_lock_
+  bool threads_are_over_ = false;       // under lifecycle_lock_: missing_timer_ is armed no more
+  base::atomic<bool> is_short_{false};  // threads are missing, and missing_timer_ has no thread to serve it
+  // the sleeping threads were told to try for threads themselves
+  base::atomic<bool> sleepers_are_told_{false};
 };
 
-/// A waker for a timer of a work: calls `f(work)`, which takes the reference.
+/// Makes a waker for a timer of a work. It calls `f(work)`, which takes over the reference.
 template <void (*F)(work_core&) noexcept>
 [[nodiscard]] waker timer_waker(work_core& w) noexcept {
   static constexpr waker_vtable vtable{

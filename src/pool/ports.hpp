@@ -1,9 +1,9 @@
-// What the rooms below may ask of a pool's threads, and of those that run a pool's works.
+// The ports through which lower modules reach the threads of a pool and the works that run on them.
 #pragma once
 
 namespace rota::pool::detail {
 
-/// Before the first of them. Again and again does no harm.
+/// Installs the ports. Must be called before the first pool starts a thread. May be called repeatedly.
 void install_ports() noexcept;
 
 }  // namespace rota::pool::detail

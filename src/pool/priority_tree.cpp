@@ -4,7 +4,7 @@
 
 namespace rota::pool::detail {
 
-/// Each step can be undone, so no two priorities have the same rank.
+/// Computes the rank of a priority. Each step is invertible, so no two priorities have the same rank.
 std::uint64_t priority_tree::rank(const queue_item& leader) noexcept {
   std::uint64_t z = (std::uint64_t{static_cast<std::uint32_t>(leader.priority)} + 1) * 0x9E37'79B9'7F4A'7C15U;
   z = (z ^ (z >> 32U)) * 0xD6E8'FEB8'6659'FD93U;
@@ -43,7 +43,8 @@ queue_item* priority_tree::below(const queue_item& leader) const noexcept {
 }
 
 void priority_tree::append(queue_item& item) noexcept {
-  if (top_ != nullptr && top_->priority == item.priority) return join(*top_, item);  // most often
+  // the most frequent case
+  if (top_ != nullptr && top_->priority == item.priority) return join(*top_, item);
   queue_item* parent = nullptr;
   queue_item** place = &root_;
   while (*place != nullptr) {
@@ -74,7 +75,7 @@ void priority_tree::insert(queue_item& item, queue_item* parent, queue_item*& pl
   if (top_ == nullptr || item.priority > top_->priority) top_ = &item;
 }
 
-/// The node and its parent change places.
+/// Rotates the node up: it and its parent change places.
 void priority_tree::turn_up(queue_item& leader) noexcept {
   ++steps_;
   queue_item& above = *leader.parent;
@@ -104,7 +105,7 @@ void priority_tree::remove(queue_item& item) noexcept {
   item.next = item.previous = nullptr;
 }
 
-/// `next` takes over the node.
+/// Replaces the node by `next`.
 void priority_tree::succeed(queue_item& leader, queue_item& next) noexcept {
   ROTA_ASSERT(!next.leads && next.priority == leader.priority);
   link_to(leader) = &next;
@@ -115,11 +116,12 @@ void priority_tree::succeed(queue_item& leader, queue_item& next) noexcept {
   if (next.left != nullptr) next.left->parent = &next;
   if (next.right != nullptr) next.right->parent = &next;
   if (top_ == &leader) top_ = &next;
-  // Whoever comes after it will be written to when this one goes, and was written last by who submitted it.
+  // The item after `next` is written when `next` is removed. The thread that submitted it wrote it last.
   __builtin_prefetch(next.next, 1);
 }
 
-/// The last of its priority goes: down to where it has one child at most, and out.
+/// Removes the node of a priority that has no other item: rotates it down until it has at most one child, and
+/// unlinks it.
 void priority_tree::erase(queue_item& leader) noexcept {
   if (top_ == &leader) top_ = below(leader);
   while (leader.left != nullptr && leader.right != nullptr) {

@@ -1,4 +1,4 @@
-// The items of a queue by priority: a ring of items for each priority that has any, and a tree of the rings.
+// The items of a queue, ordered by priority: one ring of items for each priority, and a tree of the rings.
 #pragma once
 
 #include "base/clock.hpp"
@@ -9,8 +9,8 @@ namespace rota::pool::detail {
 
 class work_queue;
 
-/// What a queue keeps of a work; it lies inside of it. The owner writes the first three before set(), and leaves everything alone
-/// until the item is out again.
+/// The node of a work in a queue. It lies inside of the work. The owner writes the first three fields before
+/// set(), and changes nothing until the item is out again.
 struct queue_item {
   queue_item() = default;
   queue_item(const queue_item&) = delete;
@@ -19,45 +19,48 @@ struct queue_item {
 
   std::uint64_t id = 0;  // no two items of a pool have the same
   int priority = 0;
-  base::time_point since{};  // where it began to wait: only looked at by queues that age
+  base::time_point since{};  // when it began to wait: only read by queues with aging
 
-  std::uint32_t slot = 0;  // in a custom queue: where it is noted
+  std::uint32_t slot = 0;  // in a custom queue: its place in the table
   bool leads = false;      // the oldest of its priority: a node of the tree
 
-  work_queue* in = nullptr;        // null: in none
+  work_queue* in = nullptr;        // null: it is in no queue
   queue_item* next = nullptr;      // the next younger of its priority; of the youngest: the oldest
-  queue_item* previous = nullptr;  // the other way round
-  queue_item* parent = nullptr;    // from here on only of one that leads
+  queue_item* previous = nullptr;  // the opposite direction
+  queue_item* parent = nullptr;    // this field and the next two: only used by a node of the tree
   queue_item* left = nullptr;      // lower priorities
   queue_item* right = nullptr;     // higher ones
 };
 
-/// A treap (Seidel and Aragon, "Randomized search trees", 1996) through the items themselves. Its nodes are the oldest items of each
-/// priority, and each is the door to a ring of the others, oldest to youngest. What makes a treap random is a hash of the priority
-/// here: so its shape depends on the priorities that are in, never on how they came, and its depth is O(log P) for P of them unless
-/// somebody chooses them by the hash. The highest is known at once.
+/// A treap (Seidel and Aragon, "Randomized search trees", 1996) through the items themselves. Its nodes are
+/// the oldest items of each priority. Each node is the head of a ring with the other items of its priority,
+/// from the oldest to the youngest. The ranks of this treap are a hash of the priority instead of random
+/// numbers. So its shape depends only on the priorities in it, not on the order of insertion. Its depth is
+/// O(log P) for P priorities, unless the priorities are chosen by means of the hash. The highest priority is
+/// known at once.
 ///
-/// Cost: append to the highest priority, or remove another than the last of its priority: a few writes. A priority that appears or goes
-/// away: O(log P). How many items there are changes nothing. Allocates nothing, cannot fail. One thread at a time.
+/// Cost: append to the highest priority, or remove an item that is not the last of its priority: a few
+/// writes. To add the first item of a priority, or to remove its last: O(log P). The number of items does not
+/// matter. Allocates nothing and cannot fail. One thread at a time.
 class priority_tree {
  public:
-  /// The oldest of the highest priority, or null.
+  /// Returns the oldest item of the highest priority, or null.
   [[nodiscard]] queue_item* top() const noexcept { return top_; }
-  /// The oldest of the lowest priority, or null. O(log P).
+  /// Returns the oldest item of the lowest priority, or null. O(log P).
   [[nodiscard]] queue_item* bottom() const noexcept;
-  /// The oldest of the next lower priority, or null. O(1) on average over all priorities.
+  /// Returns the oldest item of the next lower priority, or null. O(1) on average over all priorities.
   [[nodiscard]] queue_item* below(const queue_item& leader) const noexcept;
 
-  /// As the youngest of its priority.
+  /// Adds an item as the youngest of its priority.
   void append(queue_item& item) noexcept;
   void remove(queue_item& item) noexcept;
 
-  /// For tests: how many nodes were looked at or turned so far.
+  /// For tests: the number of nodes that were visited or rotated so far.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   [[nodiscard]] static std::uint64_t rank(const queue_item& leader) noexcept;
-  /// The pointer that holds the node.
+  /// Returns the pointer that refers to the node.
   [[nodiscard]] queue_item*& link_to(queue_item& leader) noexcept;
   void join(queue_item& leader, queue_item& item) noexcept;
   void insert(queue_item& item, queue_item* parent, queue_item*& place) noexcept;

@@ -32,7 +32,7 @@ std::string words_for(const queued_work& work) {
   return "work " + std::to_string(work.id) + " of priority " + std::to_string(work.priority);
 }
 
-/// One sentence of each kind.
+/// The faults found: one sentence of each kind.
 class fault_list {
  public:
   void add(std::string kind, std::string_view example) {
@@ -47,7 +47,7 @@ class fault_list {
   queue_report report_;
 };
 
-/// A queue, and what must be in it.
+/// A queue under test, and the entries that must be in it.
 class trial {
  public:
   trial(const pool::custom_queue& kind, const queue_contract& how, fault_list& faults, std::string where)
@@ -59,7 +59,8 @@ class trial {
 
   void set(int priority) {
     const std::uint64_t id = ++last_id_;
-    // Whoever makes a work anew from its id and its priority, instead of copying it, loses the pool's part.
+    // A queue that makes an entry anew from its id and priority, instead of copying it, loses the pool's
+    // mark.
     const queued_work work =
         pool::detail::work_mark::put(queued_work(id, priority), static_cast<std::uint32_t>(id));
     if (!call("set()", [&] { queue_->set(work); })) return;
@@ -68,7 +69,7 @@ class trial {
     check_size();
   }
 
-  /// False: it gave nothing.
+  /// Returns false if the queue returned nothing.
   bool take(way by) {
     std::optional<queued_work> given;
     const bool returned = call(name_of(by), [&] { given = ask(by); });
@@ -86,7 +87,7 @@ class trial {
     check_empty();
   }
 
-  /// All three must give nothing; and what is still in was lost.
+  /// Checks that all three calls return nothing. An entry that should still be in is reported as lost.
   void check_empty() {
     for (const way by : ways) static_cast<void>(take(by));
     if (in_.empty()) return;
@@ -216,7 +217,7 @@ class examination {
     }
   }
 
-  /// Up, down and mixed; with those ints at which a comparison by subtraction fails.
+  /// Rising, falling and mixed priorities, with the ints at which a comparison by subtraction fails.
   void try_many_priorities() {
     for (const way by : ways) {
       trial up = begin("rising priorities");
@@ -254,7 +255,7 @@ class examination {
     one.drain(way::get);
   }
 
-  /// It gets full and empty by turns.
+  /// Random calls that fill and empty the queue alternately.
   void try_everything() {
     base::random chance(how_.seed);
     trial all = begin("random calls, seed " + std::to_string(how_.seed));
@@ -269,7 +270,7 @@ class examination {
     all.drain(way::get);
   }
 
-  /// Few small ones, so that many are equal, and now and then any.
+  /// Returns mostly one of a few small priorities, so that many are equal, and sometimes any int.
   static int any_priority(base::random& chance) {
     if (chance.below(8) == 0) return static_cast<int>(static_cast<std::uint32_t>(chance.next()));
     return static_cast<int>(chance.below(7)) - 3;

@@ -1,4 +1,4 @@
-// A submit() that throws: what it has begun is taken back.
+// A submit() that throws: undoes what it has done.
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
 
@@ -8,20 +8,21 @@
 
 namespace rota::pool::detail {
 
-/// It was counted in after the pool has closed.
+/// Throws for a work that was counted in after the pool had closed.
 void pool_core::refuse() {
   count_out();
   throw error(errc::shut_down, "submit");
 }
 
-/// Nothing is in its body. Nobody has found it; or its id is reserved, and stays so.
+/// Returns a drawn work. Its body was not made. No other thread has found the work, or its id is reserved and
+/// stays reserved.
 void pool_core::give_back(work_core& w) noexcept {
   if (w.body != nullptr && w.body != w.room) base::free_frame(w.body, w.type->bytes);
   w.body = nullptr;
   w.type = nullptr;
   end_coroutine(std::exchange(w.coroutine, nullptr));
   if (w.load().refs() == 0) return recycle(w);
-  // What was asked of it meanwhile was asked of a work that has not come.
+  // A request that came meanwhile was made for a work that was never submitted.
   word seen{};
   static_cast<void>(w.apply<rule::clear>(seen, taken | stop_asked | force_asked | timed_out | ending));
   if (is_closed()) end_reservation(w);
@@ -35,7 +36,7 @@ void pool_core::leave_names(work_core& w) noexcept {
   if (found != names_.end() && found->second == w.id) names_.erase(found);
 }
 
-/// What submit() has begun is taken back, and it throws.
+/// Undoes what submit() has done. The caller throws.
 void pool_core::undo(work_core& w) noexcept {
   leave_names(w);
   if (w.extras != nullptr) {
@@ -50,14 +51,15 @@ void pool_core::undo(work_core& w) noexcept {
   give_back(w);
 }
 
-/// Somebody may have found it, by its name or its group: who waits for it goes on, what comes after it ends, and what it has stays
-/// there until nobody looks at it any more.
+/// Rejects a work that another thread may have found by its name or its group. Its waiters continue, and the
+/// works that come after it end. Its memory stays until the last reference is dropped.
 void pool_core::reject(work_core& w) noexcept {
   word seen{};
   static_cast<void>(w.apply<rule::reject>(seen, is_closed() ? std::uint64_t{ending} : 0));
-  // acq_rel. As in pause(), which finds it final from now on.
+  // acq_rel: same reason as in pause(), which finds the final status from now on.
   if (seen.has(held)) pauses_.fetch_sub(1, base::order::acq_rel);
-  // Where nobody can have heard of its id there is nothing to remember, in the place of one that failed.
+  // If no thread can know its id, there is nothing to remember: it must not take the place of a work that
+  // failed.
   if (events.any() || (w.extras != nullptr && (!w.extras->name.empty() || w.extras->group != nullptr)))
     remember(w, work_status::rejected);
   work_core* failed = nullptr;

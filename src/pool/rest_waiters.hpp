@@ -7,19 +7,21 @@
 
 namespace rota::pool::detail {
 
-/// The place of one task in a list of them.
+/// The node of one task in a list of waiting tasks.
 struct rest_waiter {
   waker wake;
   rest_waiter* next = nullptr;
-  rest_waiter** place = nullptr;  // the pointer that leads here; null: in no list
-  bool is_granted = false;        // nothing was outstanding at a moment since it came
+  rest_waiter** place = nullptr;  // the pointer that refers to this node; null: in no list
+  bool is_granted = false;        // since the task was added, there was a moment with nothing outstanding
 };
 
 // PROTOCOL: tasks that wait for rest
-//   Everything is under the lock of the owner: the lock of the groups, or that of the pool. A task enters `waiting_`. The thread that
-//   finds that nothing is outstanding moves all of `waiting_` to `granted_` in one critical section, so a task that comes later is not
-//   granted by an earlier moment. Any thread then takes tasks out of `granted_`, one for each critical section, and wakes each without the
-//   lock. A task that gives up removes itself from either list; a node that is in no list is not touched by another thread.
+//   Everything is under the lock of the owner: the lock of the groups, or that of the pool. A task enters
+//   `waiting_`. The thread that finds that nothing is outstanding moves all of `waiting_` to `granted_` in
+//   one critical section, so a task that comes later is not granted by an earlier moment. Any thread then
+//   takes tasks out of `granted_`, one for each critical section, and wakes each without the lock. A task
+//   that gives up removes itself from either list; a node that is in no list is not touched by another
+//   thread.
 class rest_waiters {
  public:
   rest_waiters() = default;
@@ -27,7 +29,7 @@ class rest_waiters {
   rest_waiters& operator=(const rest_waiters&) = delete;
   ~rest_waiters() = default;
 
-  /// Returns true if a task waits that was not granted.
+  /// Returns true if a task waits that was not granted yet.
   [[nodiscard]] bool any() const noexcept { return waiting_ != nullptr; }
   void add(rest_waiter& one) noexcept { link(waiting_, one); }
   /// Without effect on a node that is in no list.
@@ -44,7 +46,8 @@ class rest_waiters {
       link(granted_, *one);
     }
   }
-  /// Takes one task that was granted out of its list, and moves its waker into `wake`, which is empty. Returns false if there is none.
+  /// Takes one task that was granted out of its list, and moves its waker into `wake`, which is empty.
+  /// Returns false if there is none.
   [[nodiscard]] bool take(waker& wake) noexcept {
     rest_waiter* const one = granted_;
     if (one == nullptr) return false;

@@ -1,4 +1,4 @@
-// How a work is run.
+// Taking works out of queues, and running them.
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/pool_core.hpp"
@@ -12,11 +12,11 @@
 
 namespace rota::pool::detail {
 
-// ---- taking ---------------------------------------------------------------------------------------------------------
+// ---- taking -----------------------------------------------------------------------------------------------
 
-/// With the travelling reference.
+/// Takes a work out of a queue. The caller gets the travelling reference.
 work_core* pool_core::pop(lane& from, which end) noexcept {
-  // relaxed. A hint: whoever must not miss one takes the lock.
+  // relaxed: a hint. A caller that must not miss a work takes the lock.
   if (from.waiting.load(base::order::relaxed) == 0) return nullptr;
   const base::time_point now = options.aging == base::nanoseconds(0) ? base::time_point{} : base::now();
   const base::lock_guard guard(from.lock);
@@ -26,10 +26,10 @@ work_core* pool_core::pop(lane& from, which end) noexcept {
   return out;
 }
 
-/// Moves jobs out of `from` into `out`, in one critical section: half of them, or one, and never more than `out` holds. Each comes with
-/// its travelling reference.
+/// Moves jobs out of `from` into `out`, in one critical section: half of them, or one, and never more than
+/// `out` holds. Each comes with its travelling reference.
 void pool_core::pop_stolen(lane& from, stolen_jobs& out) noexcept {
-  // relaxed. A hint: has_work() takes the lock before a thread sleeps.
+  // relaxed: a hint. has_work() takes the lock before a thread sleeps.
   if (from.waiting.load(base::order::relaxed) == 0) return;
   const base::time_point now = options.aging == base::nanoseconds(0) ? base::time_point{} : base::now();
   const base::lock_guard guard(from.lock);
@@ -43,8 +43,9 @@ void pool_core::pop_stolen(lane& from, stolen_jobs& out) noexcept {
   }
 }
 
-/// Steals from the first other queue that has jobs. Returns the first of them; the others go to this thread's own queue. Takes the lock
-/// of the victim once and its own lock once, one after the other: two thieves that steal from each other cannot deadlock.
+/// Steals from the first other queue that has jobs. Returns the first of them; the others go to this thread's
+/// own queue. Takes the victim's lock once and then its own lock once, never both: two thieves that steal
+/// from each other cannot deadlock.
 work_core* pool_core::steal_into(unsigned mine) noexcept {
   const auto count = static_cast<unsigned>(lanes_.size());
   for (unsigned i = 1; i < count; ++i) {
@@ -55,13 +56,13 @@ work_core* pool_core::steal_into(unsigned mine) noexcept {
     if (some.count > 1) {
       {
         const base::lock_guard guard(lanes_[mine].lock);
-        // What was stolen first leaves this queue first: of a lifo it is put last.
+        // The job that was stolen first must leave this queue first. In a lifo queue it is added last.
         const bool is_lifo = options.queue == queue_order::lifo;
         for (std::size_t k = 1; k < some.count; ++k)
           lanes_[mine].put(*some.jobs[is_lifo ? some.count - k : k]);
       }
-      // Between the two critical sections the jobs are in no queue. A thread whose last scan fell into that gap sleeps. If this thread came
-      // by a search, found() wakes it.
+      // Between the two critical sections the jobs are in no queue. A thread that made its last scan in that
+      // gap sleeps. If this thread came by a search, found() wakes that thread.
       threads.attract();
     }
     return some.jobs[0];
@@ -90,16 +91,18 @@ bool pool_core::has_work() noexcept {
   return has(long_lane_) || std::any_of(lanes_.begin(), lanes_.end(), has);
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------
+// ---- running ----------------------------------------------------------------------------------------------
 
 crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
   auto& w = *static_cast<work_core*>(job);
   if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_run::done;
-  // relaxed. A hint: works that end without having run bring callbacks with them. A coroutine may be over already, and unwind. All before
-  // the seat names the work: from then on it may be given up, with what was counted here.
+  // relaxed: a hint. User code that belongs to no work may run below: callbacks of works that end without
+  // having run, and the unwinding of a coroutine that is already over. So this thread first counts out what
+  // has ended on it. It does so before the seat names the work: from then on the thread may be given up,
+  // together with its count.
   if (w.coroutine != nullptr || events.any() || closing_.load(base::order::relaxed)) settle(here);
-  // release. Also by the compare-exchange that claims it: who sees that it runs, and is about to give it up, finds this seat, and what
-  // was counted at its desk before.
+  // release: also by the compare-exchange that claims the work. A thread that sees that the work runs, and is
+  // about to give it up, finds this seat, and what was counted at its desk before.
   here.job.store(&w, base::order::release);
   if (claim(w) == on_claim::not_now) return on_run::done;
   if (events.any()) [[unlikely]]
@@ -112,7 +115,7 @@ crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
     recycle(w);
     return on_run::done;
   }
-  // relaxed. If somebody has seen it, it is lost, and that is asked below.
+  // relaxed: if another thread has read the job to give it up, this thread is lost, and checks that below.
   here.job.store(nullptr, base::order::relaxed);
   if (how == on_execute::given_up && threads.is_lost(here)) {
     leave_desk(here);
@@ -123,17 +126,19 @@ crew_client::on_run pool_core::run(seat& here, void* job) noexcept {
   return on_run::done;
 }
 
-/// Of a coroutine that may be somebody else's as soon as it waits.
+/// Runs one segment of a coroutine. As soon as the coroutine waits, another thread may run it.
 crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
-  // acq_rel. A reference for the look at its end; and who is about to give it up has seen whose it is, or it is found there.
+  // acq_rel: takes a reference for the check at the end. A thread that gives the work up has either read this
+  // seat, or `abandoned` is found here.
   const word before{w.state.fetch_add(1, base::order::acq_rel)};
   if (before.is(work_status::abandoned)) [[unlikely]]
     threads.leave_at_end(here);
   const on_execute how = execute(w);
-  // relaxed. If somebody has seen it, it is lost, and waits for that below.
+  // relaxed: if another thread has read the job to give it up, this thread is lost, and checks that below.
   here.job.store(nullptr, base::order::relaxed);
   if (how != on_execute::waits) drop(w);
-  // acq_rel. Between two segments it may be about to be given up, by somebody who has seen this seat before.
+  // acq_rel: between two segments another thread that has read this seat before may be about to give the work
+  // up.
   const word after{w.state.fetch_add(0, base::order::acq_rel)};
   if ((after.is(work_status::abandoned) || after.has(force_asked)) && threads.is_lost(here)) {
     leave_desk(here);
@@ -143,16 +148,17 @@ crew_client::on_run pool_core::run_segment(seat& here, work_core& w) noexcept {
   return on_run::done;
 }
 
-/// As claim(); what is paused is not begun either.
+/// As claim(), but does not begin a paused work.
 pool_core::on_claim pool_core::take_on(work_core& w) noexcept {
   if (options.pause == pause_mode::queued_too && hold_if_paused(w)) return on_claim::not_now;
   return claim(w);
 }
 
-/// The thread has taken it out of its queue. Not now: it is over, or held; its reference has gone with that.
+/// Claims a work that this thread has taken out of its queue. Returns not_now if the work is over or held;
+/// then its travelling reference is gone.
 pool_core::on_claim pool_core::claim(work_core& w) noexcept {
   word seen{};
-  // relaxed. Who ends the pool waits for what runs, also for what begins a moment later.
+  // relaxed: the thread that ends the pool waits for running works, also for works that begin a moment later.
   if (closing_.load(base::order::relaxed) && !w.load().has(begun)) {
     leave_seat(w);
     if (w.apply<rule::take_back>(seen, work_status::cancelled, std::uint64_t{ending})) {
@@ -162,13 +168,14 @@ pool_core::on_claim pool_core::claim(work_core& w) noexcept {
     drop(w);
     return on_claim::not_now;
   }
-  // Before it begins. Afterwards it is over, or is about to be, and cannot be claimed.
+  // Checks the deadline before the work begins. A late work is over afterwards, or about to be, and cannot be
+  // claimed.
   if (w.coroutine != nullptr && w.load().waits_to_begin() && w.coroutine->is_late()) {
     leave_seat(w);
     static_cast<void>(end_if_late(w));
   }
   if (!w.apply<rule::claim>(seen)) {
-    // A coroutine that goes on is `running` already; one that was abandoned unwinds.
+    // A coroutine that continues is `running` already. One that was abandoned unwinds.
     if (w.coroutine != nullptr && w.coroutine->has_tasks()) return on_claim::run;
     leave_seat(w);
     drop(w);
@@ -178,11 +185,12 @@ pool_core::on_claim pool_core::claim(work_core& w) noexcept {
   return on_claim::run;
 }
 
-/// Its reference goes to the list of those that are held.
+/// Moves a paused work to the list of held works, with its travelling reference. Returns false if the work is
+/// not paused.
 bool pool_core::hold_if_paused(work_core& w) noexcept {
-  // acquire. Pairs with who pauses.
+  // acquire: pairs with the increments in pause(), pause_all() and pause_group().
   if (pauses_.load(base::order::acquire) == 0) return false;
-  // relaxed. As in claim(): it would never be resumed.
+  // relaxed: same reason as in claim(). A held work of a pool that ends would never be resumed.
   if (closing_.load(base::order::relaxed) && !w.load().has(begun)) return false;
   {
     const base::lock_guard guard(lock_);
@@ -197,7 +205,7 @@ bool pool_core::hold_if_paused(work_core& w) noexcept {
 
 namespace {
 
-/// What runs on this thread, for this_work; also inside of another.
+/// Sets the current work of this thread, for this_work. May be nested.
 class presence {
  public:
   explicit presence(work_core& w) noexcept : before_(std::exchange(base::this_thread_locals().work, &w)) {}
@@ -209,8 +217,8 @@ class presence {
   void* before_;
 };
 
-/// Of one of the pool's threads, while it runs a work that names one. On a foreign thread it stays as it is: that could not be
-/// taken back without a privilege.
+/// Sets the niceness of a thread of the pool while it runs a work that names one. A foreign thread keeps its
+/// niceness: a change could not be undone without a privilege.
 class niceness {
  public:
   niceness(const crew& threads, const work_core& w) noexcept {
@@ -238,7 +246,7 @@ class niceness {
 
 }  // namespace
 
-/// What a thrown exception makes of a work.
+/// Returns the final status of a work that has thrown this exception.
 work_status pool_core::kind_of(work_core& w, const std::exception_ptr& thrown) noexcept {
   try {
     std::rethrow_exception(thrown);
@@ -247,7 +255,8 @@ work_status pool_core::kind_of(work_core& w, const std::exception_ptr& thrown) n
   } catch (const force_stopped&) {
     return work_status::force_stopped;
   } catch (const cancelled_error&) {
-    // What it waited for was cancelled. That it was asked to stop may be why; or its deadline, of which its timer has not told yet.
+    // Something that the work waited for was cancelled. The cause may be a request to stop this work; or its
+    // deadline, if the timer has not fired yet.
     static_cast<void>(w.pool->end_if_late(w));
     const word now = w.load();
     if (now.has(force_asked)) return work_status::force_stopped;
@@ -257,7 +266,7 @@ work_status pool_core::kind_of(work_core& w, const std::exception_ptr& thrown) n
   }
 }
 
-/// One attempt of a function.
+/// Runs one attempt of a function.
 work_status pool_core::attempt(work_core& w, bool last) noexcept {
   try {
     core::demand_unguarded();
@@ -269,7 +278,7 @@ work_status pool_core::attempt(work_core& w, bool last) noexcept {
   return kind_of(w, w.type->exception(w.body));
 }
 
-/// One segment of a coroutine's. Nothing: it waits.
+/// Runs one segment of a coroutine. Returns nothing if the coroutine waits.
 std::optional<work_status> pool_core::segment(work_core& w, bool last) noexcept {
   coroutine_part& part = *w.coroutine;
   if (!part.has_begun()) {
@@ -323,21 +332,22 @@ pool_core::on_execute pool_core::execute(work_core& w, seat* mine) noexcept {
   }
 }
 
-/// What has ended here is no longer outstanding. As long as the thread goes from one work to the next that may be late, and nobody can
-/// tell: so long those are outstanding, too. But before code of the user's runs that belongs to no work: it may wait until the pool is
-/// idle. Not while the seat names a work: see loses().
+/// Counts out the works that have ended on this thread. While the thread goes from one work to the next this
+/// may be late: those next works are outstanding, too, so no other thread can tell. But it must come before
+/// user code that belongs to no work, since such code may wait until the pool is idle. Not while the seat
+/// names a work: see loses().
 void pool_core::settle(seat& here) noexcept {
   auto* const own = static_cast<desk*>(here.own);
   if (own == nullptr) return;
-  // relaxed, both. This thread's.
+  // relaxed, both: this thread's own count.
   const std::uint64_t ends = own->ended.load(base::order::relaxed);
   if (ends == 0) return;
   own->ended.store(0, base::order::relaxed);
   count_out(ends);
 }
 
-/// It has succeeded, and nobody waits for it or listens: one step, with which the reference goes that travels with it, if this is
-/// its run in a seat. Nothing: it must end in the long way.
+/// Ends a succeeded work that has no waiter, callback or observer in one step. If it ran in a seat, the same
+/// step drops the travelling reference. Returns nothing if the work must end by finish().
 std::optional<pool_core::on_execute> pool_core::end_at_once(work_core& w, seat* mine) noexcept {
   if (w.extras != nullptr || w.coroutine != nullptr || events.any() || options.default_callback)
     return std::nullopt;
@@ -347,27 +357,27 @@ std::optional<pool_core::on_execute> pool_core::end_at_once(work_core& w, seat* 
   if (!rule::end_at_once(seen, work_status::succeeded, 0).applies) return std::nullopt;
   desk* const own = own_desk();
   count_at(own, ends_as(work_status::succeeded));
-  // relaxed. Before the last step: then the slot may be another work's. Who gives it up in between finds no seat, and does not lose
-  // this thread, which goes on.
+  // relaxed: comes before the last step, after which the slot may hold another work. A thread that gives the
+  // work up in between finds no seat, and does not lose this thread, which goes on.
   if (mine != nullptr) mine->job.store(nullptr, base::order::relaxed);
   const std::uint64_t owned = mine == nullptr ? 0 : 1;
   if (!w.apply<rule::end_at_once>(seen, work_status::succeeded, owned)) {
     count_at(own, ends_as(work_status::succeeded), ~std::uint64_t{0});
-    // release. As in run(). It is found again, in case it must be given up.
+    // release: same reason as in run(). The seat names the work again, in case it must be given up.
     if (mine != nullptr) mine->job.store(&w, base::order::release);
     return std::nullopt;
   }
   if (mine == nullptr || own == nullptr) {
     count_out();
   } else {
-    // relaxed, both. This thread's, as long as nobody gives it up: for that it must run something.
+    // relaxed, both: this thread's own count, unless it is given up. To be given up it must run a work.
     own->ended.store(own->ended.load(base::order::relaxed) + 1, base::order::relaxed);
   }
   if (mine == nullptr) return on_execute::done;
   return seen.refs() == owned ? on_execute::last : on_execute::gone;
 }
 
-/// The runner says how it ended, unless somebody has given it up.
+/// Ends a work with the status that the runner has found, unless the work was abandoned meanwhile.
 pool_core::on_execute pool_core::finish_run(work_core& w, work_status how, seat* mine) noexcept {
   if (how == work_status::succeeded) {
     if (const std::optional<on_execute> at_once = end_at_once(w, mine)) return *at_once;
@@ -377,7 +387,8 @@ pool_core::on_execute pool_core::finish_run(work_core& w, work_status how, seat*
     finish(w);
     return on_execute::done;
   }
-  // Abandoned: the end was brought by whoever did that. Function and outcome are this thread's.
+  // Abandoned: the thread that abandoned it has done everything for its end. The function and the outcome
+  // belong to this thread.
   if (!w.function_gone) drop_function(w, work_status::abandoned);
   w.type->destroy_result(w.body);
   w.body_gone = true;
@@ -385,7 +396,8 @@ pool_core::on_execute pool_core::finish_run(work_core& w, work_status how, seat*
   return on_execute::given_up;
 }
 
-/// Before it is in a queue. One that was tried already is not timed again.
+/// Decides whether the work is timed. Called before it is in a queue. A work that had an attempt before is
+/// not timed again.
 void pool_core::note_queued(work_core& w) noexcept {
   w.timed_at = {};
   if (options.time_one_in == 0) return;

@@ -1,4 +1,4 @@
-// A thread takes its desk, leaves it, or is lost with it.
+// A thread of the pool takes its desk, leaves it, or is given up together with it.
 #include "base/tls_slot.hpp"
 #include "pool/pool_core.hpp"
 
@@ -11,7 +11,7 @@ void pool_core::begins(seat& here) noexcept {
   {
     const base::lock_guard guard(lock_);
     if (free_desks_ == nullptr) {
-      // Without memory for one it does as other threads do.
+      // Without memory for a desk the thread counts like a thread outside of the pool.
       free_desks_ = new (std::nothrow) desk;
       if (free_desks_ != nullptr) free_desks_->next_made = std::exchange(desks_, free_desks_);
     }
@@ -31,7 +31,7 @@ void pool_core::begins(seat& here) noexcept {
   }
 }
 
-/// Nothing of this thread's is counted, or kept, any more.
+/// Counts out what has ended on this thread, and returns its stock and its desk.
 void pool_core::leave_desk(seat& here) noexcept {
   settle(here);
   auto* const own = static_cast<desk*>(std::exchange(here.own, nullptr));
@@ -55,30 +55,33 @@ void pool_core::ends(seat& here) noexcept {
 
 void pool_core::leave_seat(const work_core& w) noexcept {
   seat* const here = crew::here();
-  // relaxed, both. This thread's; who runs it next, and who gives that one up, come after what follows.
+  // relaxed, both: this thread's own field. The thread that runs the work next, and a thread that gives it
+  // up, are ordered by the operations that follow.
   if (here != nullptr && here->job.load(base::order::relaxed) == &w)
     here->job.store(nullptr, base::order::relaxed);
 }
 
-/// Nobody knows when it comes back, and counts out what has ended there.
+/// Takes over the count of the ended works of a given-up thread: it is not known when, or if, that thread
+/// returns.
 void pool_core::loses(seat& here) noexcept {
   auto* const own = static_cast<desk*>(here.own);
   if (own == nullptr) return;
-  // relaxed, all. The thread is inside of the work that was just given up, or on its way there: what it counted before was published
-  // with its job, and it counts nothing before it asks whether it is lost.
+  // relaxed, all: the thread is inside of the work that was just given up, or about to enter it. What it
+  // counted before was published with its job. It counts nothing more before it has asked whether it is lost.
   orphaned_.fetch_add(own->ended.load(base::order::relaxed), base::order::relaxed);
   own->ended.store(0, base::order::relaxed);
 }
 
-/// A coroutine that was abandoned while it waited unwinds there: that may take for ever, and brings nothing to an end that is waited for.
+/// Returns true if the thread of the seat runs an abandoned work: a coroutine that was abandoned while it
+/// waited, and that unwinds on this thread. That may take forever, and ends nothing that is waited for.
 bool pool_core::leaves_behind(seat& here) noexcept {
-  // acquire. Pairs with run(). If its thread has gone on meanwhile, it has asked whether it is lost before, under the crew's lock, and what
-  // it wrote before that is seen; or it asks later.
+  // acquire: pairs with the release in run(). If the thread has left the work meanwhile, it has asked under
+  // the crew's lock whether it is lost: then this thread sees what it wrote before. Or it asks later.
   const auto* const w = static_cast<work_core*>(here.job.load(base::order::acquire));
   return w != nullptr && w->load().is(work_status::abandoned);
 }
 
-/// It was abandoned, and has come back.
+/// Drops the reference of an abandoned work that has come back.
 void pool_core::gone(void* job) noexcept { drop(*static_cast<work_core*>(job)); }
 
 }  // namespace rota::pool::detail

@@ -49,21 +49,22 @@ std::size_t page_bytes() noexcept {
 }
 #endif
 
-/// Gives the pages of a segment back to the system: from now on they read as zeros, or as before.
+/// Gives the pages of a segment back to the system. From now on they read as zeros, or as before.
 void give_back_pages(work_core* first, unsigned count) noexcept {
 #if ROTA_MODEL
   // The zeros that a reader without a reference can see.
   for (unsigned i = 0; i != count; ++i) {
-    // relaxed. As the last state, it has no references.
+    // relaxed: like the last state, this state has no references.
     first[i].state.store(0, base::order::relaxed);
-    // release. Stands for the kernel, which takes a page after what was done before the call. Pairs with was_drawn().
+    // release: stands for the kernel, which takes a page after everything that was done before the call.
+    // Pairs with was_drawn().
     first[i].name.store(0, base::order::release);
   }
 #else
-  // An error is no harm: the memory stays.
+  // An error does no harm: the memory stays.
   const std::size_t bytes = count * sizeof(work_core);
   if (!has_whole_pages(reinterpret_cast<std::uintptr_t>(first), bytes, page_bytes())) return;
-  const int before = errno;  // this may run in a destructor of the user's
+  const int before = errno;  // this may run in a destructor of the user's code
   static_cast<void>(base::sys::advise_mapped(first, bytes, MADV_DONTNEED));
   errno = before;
 #endif
@@ -76,7 +77,7 @@ bool has_whole_pages(std::uintptr_t first, std::size_t bytes, std::size_t page_b
 }
 
 slots::~slots() {
-  // relaxed, all. No other thread is left.
+  // relaxed, all: no other thread is left.
   const std::uint32_t made = made_.load(base::order::relaxed);
   for (std::uint32_t first = 0; first != made; first += segment_slots) {
     if (!segment_at(first).is_present.load(base::order::relaxed)) continue;
@@ -84,7 +85,7 @@ slots::~slots() {
   }
   for (unsigned k = 0; k < chunks; ++k) {
     delete[] described_[k];
-    // relaxed. See above.
+    // relaxed: no other thread is left.
     work_core* const memory = chunk_[k].load(base::order::relaxed);
     if (memory != nullptr) ::operator delete(memory, std::align_val_t(page));
   }
@@ -92,7 +93,7 @@ slots::~slots() {
 
 work_core* slots::slot_at(std::uint32_t index) const noexcept {
   const auto [chunk, offset] = position_of(index, segment_slots);
-  // acquire. Pairs with make_chunk().
+  // acquire: pairs with the release in make_chunk().
   return chunk_[chunk].load(base::order::acquire) + offset;
 }
 
@@ -101,13 +102,13 @@ slots::segment& slots::segment_at(std::uint32_t index) const noexcept {
   return described_[chunk][offset / segment_slots];
 }
 
-/// Threads that submit at once seldom share one.
+/// Returns the shard of this thread. Threads that submit at the same time seldom share one.
 slots::shard& slots::mine() noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(&base::this_thread_locals());
   return shards_[((here >> 6U) * 0x9E37'79B9'7F4A'7C15U >> 60U) % shard_count];
 }
 
-// ---- the common store -----------------------------------------------------------------------------------------------
+// ---- the common store -------------------------------------------------------------------------------------
 
 void slots::segment_list::add(segment& one) noexcept {
   one.previous = nullptr;
@@ -128,7 +129,7 @@ work_core* slots::take_common(std::uint32_t& count) {
     const base::lock_guard guard(lock_);
     count = take_slots(taken);
   }
-  // Outside of the lock: these lines come from other processors, as a rule.
+  // Outside of the lock: as a rule these cache lines come from other processors.
   work_core* list = nullptr;
   for (std::uint32_t i = count; i != 0; --i) {
     taken[i - 1]->link = list;
@@ -137,7 +138,8 @@ work_core* slots::take_common(std::uint32_t& count) {
   return list;
 }
 
-/// Under lock_. Fewer than a batch only where another one would have to be opened.
+/// Takes up to a batch of slots out of the store. Under lock_. Takes fewer only if it would have to open
+/// another segment.
 std::uint32_t slots::take_slots(batch_slots& into) {
   std::uint32_t count = 0;
   segment* from = open_.first != nullptr ? open_.first : open_segment();
@@ -152,27 +154,27 @@ std::uint32_t slots::take_slots(batch_slots& into) {
   return count;
 }
 
-/// Under lock_. Null: there is no memory, or no index.
+/// Under lock_. Returns null if there is no memory, or no index.
 slots::segment* slots::open_segment() {
   segment* const one = absent_.first;
   if (one == nullptr) return make_segment();
   absent_.remove(*one);
-  // relaxed. Written by this list's last owner, before this lock.
+  // relaxed: written by the last owner of the segment, before it took this lock.
   const std::uint64_t base = one->base.load(base::order::relaxed);
   work_core* const first = one->first_slot;
   for (std::uint32_t i = 0; i != segment_slots; ++i) {
     first[i].pool = pool_;
     first[i].index = one->index + i;
-    // relaxed. It only grows, but for the zeros between: see S4.
+    // relaxed: it only grows, except for the zeros in between: see S4.
     first[i].name.store(base << index_bits, base::order::relaxed);
   }
   add_present(*one);
   return one;
 }
 
-/// Under lock_. The first time.
+/// Makes a new segment. Under lock_.
 slots::segment* slots::make_segment() {
-  // relaxed. Written under this lock.
+  // relaxed: written under this lock.
   const std::uint32_t made = made_.load(base::order::relaxed);
   if (made + segment_slots > limit_) return nullptr;
   const auto [chunk, offset] = position_of(made, segment_slots);
@@ -186,7 +188,7 @@ slots::segment* slots::make_segment() {
   one.free = all_free;
   free_count_ += segment_slots;
   add_present(one);
-  // release. Pairs with for_each() and was_drawn().
+  // release: pairs with the acquire loads in for_each() and was_drawn().
   made_.store(made + segment_slots, base::order::release);
   return &one;
 }
@@ -200,7 +202,7 @@ bool slots::make_chunk(unsigned k) {
       ::operator new(segments * segment_slots * sizeof(work_core), std::align_val_t(page), std::nothrow));
   if (memory == nullptr) return false;
   described_[k] = described.release();
-  // release. Pairs with slot_at().
+  // release: pairs with the acquire in slot_at().
   chunk_[k].store(memory, base::order::release);
   return true;
 }
@@ -210,11 +212,11 @@ void slots::add_present(segment& one) noexcept {
   ++present_;
   ++wholly_free_;
   open_.add(one);
-  // relaxed. See for_each().
+  // relaxed: see for_each().
   one.is_present.store(true, base::order::relaxed);
 }
 
-/// The newest, which are still in the cache of this thread.
+/// Takes the newest slots, which are still in the cache of this thread.
 slots::batch_indices slots::cut_batch(stock& from) noexcept {
   ROTA_UNINITIALIZED batch_indices cut;
   for (std::uint32_t& each : cut) {
@@ -230,7 +232,7 @@ std::uint32_t slots::give_common(const batch_indices& given) noexcept {
   bool was_closed;
   {
     const base::lock_guard guard(lock_);
-    // relaxed. Written under this lock, too.
+    // relaxed: written under this lock, too.
     was_closed = closed_.load(base::order::relaxed);
     free_count_ += batch;
     leaving = mark_all_free(given);
@@ -241,14 +243,14 @@ std::uint32_t slots::give_common(const batch_indices& given) noexcept {
     discard(one);
     const base::lock_guard guard(lock_);
     mark_absent(one);
-    // relaxed. Written under this lock, too.
+    // relaxed: written under this lock, too.
     if (!was_closed && closed_.load(base::order::relaxed)) due += segment_slots;
   }
   return due;
 }
 
-/// Under lock_. Returns a list of the segments that leave. Slots that were drawn together mostly lie in one segment: it is looked up once for
-/// all that follow each other.
+/// Under lock_. Returns a list of the segments that leave. Slots that were drawn together mostly lie in one
+/// segment: a segment is looked up once for all consecutive slots in it.
 slots::segment* slots::mark_all_free(const batch_indices& given) noexcept {
   segment* leaving = nullptr;
   for (std::size_t i = 0; i != given.size();) {
@@ -267,7 +269,7 @@ slots::segment* slots::mark_free(segment& one, std::uint64_t bits) noexcept {
   if (one.free == 0) open_.add(one);
   one.free |= bits;
   if (one.free != all_free) return nullptr;
-  // relaxed. Written under this lock, too. A pool that has ended gives back all, soon.
+  // relaxed: written under this lock, too. A pool that has ended gives back everything soon.
   if (wholly_free_ < kept_segments || closed_.load(base::order::relaxed)) {
     ++wholly_free_;
     return nullptr;
@@ -276,21 +278,21 @@ slots::segment* slots::mark_free(segment& one, std::uint64_t bits) noexcept {
   one.free = 0;
   free_count_ -= segment_slots;
   --present_;
-  // relaxed. No work is in it, so for_each() has nothing to find.
+  // relaxed: no work is in it, so for_each() has nothing to find.
   one.is_present.store(false, base::order::relaxed);
   return &one;
 }
 
-/// The calling thread alone has the segment.
+/// Frees the timers and the pages of a leaving segment. No other thread uses it.
 void slots::discard(segment& leaving) noexcept {
   work_core* const first = leaving.first_slot;
   std::uint64_t newest = 0;
   for (std::uint32_t i = 0; i != segment_slots; ++i) {
-    // relaxed. The last owner's store came before, by lock_.
+    // relaxed: the last owner's store came before, by lock_.
     newest = std::max(newest, first[i].name.load(base::order::relaxed) >> index_bits);
     first[i].free_timer();
   }
-  // relaxed. The system call that follows orders it before the zeros.
+  // relaxed: the system call that follows orders it before the zeros.
   leaving.base.store(newest, base::order::relaxed);
   give_back_pages(first, segment_slots);
 }
@@ -302,7 +304,7 @@ void slots::mark_absent(segment& left) noexcept {
   absent_.add(left);
 }
 
-// ---- stocks ---------------------------------------------------------------------------------------------------------
+// ---- stocks -----------------------------------------------------------------------------------------------
 
 /// Throws errc::too_many_works, std::bad_alloc.
 void slots::refill(stock& empty) {
@@ -310,13 +312,13 @@ void slots::refill(stock& empty) {
   if (empty.first == nullptr) refuse();
 }
 
-/// Throws: there is no index for one more slot, or no memory.
+/// Throws because there is no index for one more slot, or no memory.
 void slots::refuse() {
   static_assert(max_slots == 16'777'152, "the text below names it");
   bool is_limit;
   {
     const base::lock_guard guard(lock_);
-    // relaxed. Written under this lock.
+    // relaxed: written under this lock.
     is_limit = made_.load(base::order::relaxed) + segment_slots > limit_;
   }
   if (is_limit) throw error(errc::too_many_works, "a thread_pool has at most 16777152 works at once");
@@ -343,12 +345,13 @@ bool slots::put_shared(work_core& slot) noexcept {
   {
     const base::lock_guard guard(here.lock);
     push(here.free, slot);
-    // relaxed. Written under this lock, too.
+    // relaxed: written under this lock, too.
     was_closed = closed_.load(base::order::relaxed);
     has_surplus = here.free.count > 3 * batch;
     if (has_surplus) surplus = cut_batch(here.free);
   }
-  // A batch that was cut after the end lay in the shard then, or was counted down one by one.
+  // If a batch was cut after the end of the pool, its slots lay in the shard at close(), and counted as free,
+  // or were counted down one by one. So only this slot is due.
   std::uint32_t due = 0;
   if (has_surplus) due = give_common(surplus);
   if (was_closed) due = 1;
@@ -356,20 +359,21 @@ bool slots::put_shared(work_core& slot) noexcept {
 }
 
 void slots::give_surplus(stock& own) noexcept {
-  // Never the last, if the pool has ended: this thread was given up, and the slot of what it ran is still drawn.
+  // If the pool has ended, these are never the last slots: this thread was given up, and the slot of the work
+  // that it ran is still drawn.
   if (const std::uint32_t due = give_common(cut_batch(own)); due != 0) static_cast<void>(leave_all(due));
 }
 
 void slots::bring_back(stock& own) noexcept {
   while (own.first != nullptr) {
-    // Never the last: the calling thread has come from a work, or its pool has not ended.
+    // Never the last slot: the calling thread has come from a work, or its pool has not ended.
     static_cast<void>(put(*pop(own), nullptr));
   }
 }
 
 /// Returns true if these were the last.
 bool slots::leave_all(std::uint32_t count) noexcept {
-  // acq_rel. The thread that is last frees what the others have used.
+  // acq_rel: the last thread frees what the others have used.
   return left_.fetch_sub(count, base::order::acq_rel) == count;
 }
 
@@ -379,7 +383,7 @@ work_core* slots::find(std::uint64_t id) noexcept {
   if (!was_drawn(id)) return nullptr;
   work_core* const slot = slot_at(static_cast<std::uint32_t>(id & index_mask) - 1);
   if (!slot->try_retain()) return nullptr;
-  // relaxed. It does not change while there are references.
+  // relaxed: it does not change while there are references.
   if (slot->name.load(base::order::relaxed) == id) return slot;
   release(*slot);
   return nullptr;
@@ -388,11 +392,11 @@ work_core* slots::find(std::uint64_t id) noexcept {
 bool slots::was_drawn(std::uint64_t id) const noexcept {
   const auto place = static_cast<std::uint32_t>(id & index_mask);
   const std::uint64_t times = id >> index_bits;
-  // acquire. Pairs with make_segment().
+  // acquire: pairs with the release in make_segment().
   if (times == 0 || place == 0 || place > made_.load(base::order::acquire)) return false;
-  // acquire. Pairs with discard(): a reader of the zeros finds the base. Else it only grows.
+  // acquire: pairs with discard(). A reader of the zeros finds the base. Without zeros the name only grows.
   if (slot_at(place - 1)->name.load(base::order::acquire) >> index_bits >= times) return true;
-  // relaxed. See above.
+  // relaxed: ordered by the acquire above.
   return segment_at(place - 1).base.load(base::order::relaxed) >= times;
 }
 
@@ -404,7 +408,7 @@ std::uint32_t slots::segments_held() noexcept {
 std::uint64_t slots::close(std::uint64_t others) noexcept {
   for (shard& each : shards_) each.lock.lock();
   lock_.lock();
-  // relaxed, all. Under every lock.
+  // relaxed, all: under every lock.
   std::uint64_t free = free_count_;
   for (const shard& each : shards_) free += each.free.count;
   const std::uint64_t drawn = made_.load(base::order::relaxed) - free;

@@ -1,4 +1,4 @@
-// A queue that may be watched.
+// A queue that a pool may watch.
 #include "pool/demand.hpp"
 #include "pool/watch.hpp"
 
@@ -28,7 +28,8 @@ source_node* item_list::pop_front() noexcept {
 }
 
 void source_core::release() noexcept {
-  // acq_rel. My last use happens before its end; every other owner's has, if I end it.
+  // acq_rel: this owner's last use happens before the deletion. The last uses of all other owners happen
+  // before it, too.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
@@ -130,7 +131,7 @@ source_node* source_base::take_first() noexcept {
     const base::lock_guard guard(core_->lock);
     out = core_->waiting.pop_front();
     who = core_->watched_by;
-    // Nothing may be left for it to do.
+    // The watch may have nothing left to do now.
     if (who != nullptr) then = who->look();
     if (then.is_any()) who->retain();
   }

@@ -1,4 +1,4 @@
-// Results that the pool keeps, looked through.
+// Iteration over the results that the pool keeps.
 #include "pool/pool_core.hpp"
 
 #include <rota/pool/fetch_if.hpp>
@@ -11,7 +11,7 @@ namespace rota::pool::detail {
 
 namespace {
 
-/// To works.
+/// Owns references to works.
 struct references {
   explicit references(std::vector<work_core*> found) noexcept : all(std::move(found)) {}
   references(const references&) = delete;
@@ -29,7 +29,7 @@ std::vector<work_core*> pool_core::all_stored(const void* tag) {
   std::vector<work_core*> found;
   found.reserve(stored_.size());
   for (const auto& [id, w] : stored_) {
-    // Its type is read when it is over: a reserved one has none before it comes.
+    // The type is read only when the work is over: a reserved work has no type before it is submitted.
     if (!w->load().has(over) || w->type == nullptr || w->type->result != tag) continue;
     w->retain();
     found.push_back(w);
@@ -42,7 +42,7 @@ std::vector<work_core*> pool_core::stored_of_groups() {
   std::vector<work_core*> found;
   found.reserve(stored_.size());
   for (const auto& [id, w] : stored_) {
-    // One that is yet to come has no extras, and is in no group.
+    // A work that is not submitted yet has no extras, and is in no group.
     const word now = w->load();
     if (now.is(work_status::created) || !may_be_in_groups(*w)) continue;
     w->retain();
@@ -53,7 +53,7 @@ std::vector<work_core*> pool_core::stored_of_groups() {
 
 work_end pool_core::end_of_stored(work_core& w) const noexcept {
   work_end end = end_of(w, w.load().status());
-  end.ended = {};  // when that was nobody has kept
+  end.ended = {};  // the time of the end is not kept
   return end;
 }
 
@@ -67,7 +67,7 @@ stored_works::~stored_works() {
   for (work_core* const each : all_) pool_.drop(*each);
 }
 
-/// The one that it is at.
+/// Lets go of the current work.
 void stored_works::let_go() noexcept {
   word seen{};
   if (std::exchange(is_at_one_, false)) static_cast<void>(all_[next_ - 1]->apply<rule::unfetch>(seen));
@@ -100,7 +100,7 @@ void stored_works::forget(std::size_t position) noexcept {
   static_cast<void>(pool_.forget_stored(*all_[position]));
 }
 
-// ---- several at once ------------------------------------------------------------------------------------------------
+// ---- several at once --------------------------------------------------------------------------------------
 
 work_batch::work_batch(pool_core& pool, std::span<const work_id> ids) {
   pool.demand_own_process("a wait for works");
@@ -114,7 +114,8 @@ work_batch::work_batch(pool_core& pool, std::span<const work_id> ids, find_also 
   for (const work_id id : ids) all_.push_back(pool.find(id.value));
 }
 
-/// Those that are over have left their group; those that are not may do so in between, and are found twice.
+/// Works that are over have left their group. A work may leave the group between the two searches, and is
+/// then found twice.
 work_batch::work_batch(pool_core& pool, std::string_view group, const void* tag) {
   pool.demand_own_process("a wait for works");
   const held_works members = pool.circles.snapshot(group);
@@ -128,7 +129,7 @@ work_batch::work_batch(pool_core& pool, std::string_view group, const void* tag)
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.turn < b.turn; });
   all_.reserve(found.size());
   for (const held_works::entry& each : found) {
-    // Written before it joined its group; nothing if its submit() has failed since.
+    // The type is written before the work joins its group. It is null if its submit() has failed since.
     const body_type* const type = each.work->type;
     if (type == nullptr || type->result != tag) continue;
     each.work->retain();
@@ -150,7 +151,7 @@ void work_batch::wait(const void* tag) const {
 }
 
 void work_batch::demand_type(const void* tag) const {
-  // A reservation that was given up has no type.
+  // A cancelled reservation has no type.
   for (const work_core* const each : all_) {
     if (each != nullptr && each->type != nullptr && each->type->result != tag)
       throw std::invalid_argument("thread_pool::fetch: the result of a work is of another type");

@@ -1,4 +1,4 @@
-// How a work comes into the pool.
+// The submission of works.
 #include "base/tls_slot.hpp"
 #include "pool/coroutine_part.hpp"
 #include "pool/demand.hpp"
@@ -18,11 +18,11 @@ void pool_core::demand_own_process(const char* what) const {
   if (!is_own_process()) throw error(errc::forked, what);
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 
 work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
   demand_own_process("submit");
-  // relaxed. A hint; count_in() decides.
+  // relaxed: a hint. count_in() decides.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "submit");
   work_core* w = nullptr;
   if (wanted != nullptr && wanted->id) {
@@ -34,7 +34,7 @@ work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
       demand(false, "work_options::id is in use: a reserved id names one work");
     }
   } else {
-    // Nobody finds it before it is entered.
+    // No other thread finds the work before it is entered.
     desk* const own = own_desk();
     w = &memory.draw(0, own == nullptr ? nullptr : &own->stock);
   }
@@ -61,15 +61,15 @@ work_core& pool_core::draw(const body_type& type, const work_options* wanted) {
 
 work_core& pool_core::draw_holder(const char* what) {
   demand_own_process(what);
-  // Over: whatever is done to all works is not done to it.
+  // The holder is over, so an operation on all works skips it.
   return memory.draw(word{1}.to(work_status::succeeded).with(over).bits, nullptr);
 }
 
 work_id pool_core::reserve() {
   demand_own_process("reserve");
-  // relaxed. A hint.
+  // relaxed: a hint.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "reserve");
-  // release. Pairs with link_after(). Before anybody has the id.
+  // release: pairs with link_after(). Written before any thread has the id.
   has_reserved_.store(true, base::order::release);
   work_core& w = memory.draw(word{2}.with(reserved).bits, nullptr);
   const work_id id{w.id};
@@ -80,7 +80,7 @@ work_id pool_core::reserve() {
   return id;
 }
 
-// ---- checks ---------------------------------------------------------------------------------------------------------
+// ---- checks -----------------------------------------------------------------------------------------------
 
 void pool_core::check(const work_options& wanted, bool is_repeatable) {
   demand_not_negative(wanted.timeout.limit, "work_options::timeout: its limit is negative");
@@ -91,7 +91,7 @@ void pool_core::check(const work_options& wanted, bool is_repeatable) {
          "work_options::retry.limit is not 0: this function can be called only once");
 }
 
-/// Nothing but a priority: that the work has in any case.
+/// Returns true if the options have no effect but the priority, which every work has.
 bool pool_core::is_plain(const work_options& wanted) const noexcept {
   return wanted.name.empty() && wanted.group.empty() && !wanted.id && wanted.after.empty() &&
          wanted.timeout.limit == base::nanoseconds(0) && options.work_timeout.limit == base::nanoseconds(0) &&
@@ -123,9 +123,9 @@ void pool_core::prepare(work_core& w, const work_options& wanted, source_node* i
   w.priority = wanted.priority;
 }
 
-// ---- into the pool --------------------------------------------------------------------------------------------------
+// ---- into the pool ----------------------------------------------------------------------------------------
 
-/// With nothing asked of it that would have to be looked at: nobody finds the work before it lies in its queue.
+/// Enters a work without further options. No other thread finds the work before it is in its queue.
 void pool_core::enter_simply(work_core& w, handle how) {
   try {
     count_in();
@@ -138,7 +138,8 @@ void pool_core::enter_simply(work_core& w, handle how) {
   {
     const base::lock_guard guard(to.lock);
     to.put(w);
-    // release. Pairs with try_retain() and load(): who finds it finds all of it, and where it lies.
+    // release: pairs with try_retain() and load(). A thread that finds the work finds all of it, and the
+    // queue that it is in.
     w.state.store(word{how == handle::given ? 2U : 1U}.to(work_status::queued).bits, base::order::release);
   }
   threads.attract();
@@ -146,22 +147,23 @@ void pool_core::enter_simply(work_core& w, handle how) {
 
 void pool_core::enter(work_core& w, const work_options* wanted, handle how) {
   if (w.coroutine != nullptr) w.coroutine->inherit();
-  // relaxed. A reserved one is another's already, who finds nothing in it. Else this thread's alone.
+  // relaxed: a reserved work may already be used by other threads, which find nothing in it. Any other work
+  // is still this thread's alone.
   if (word{w.state.load(base::order::relaxed)}.refs() == 0) {
-    // acquire. Pairs with start().
+    // acquire: pairs with the release in start().
     const bool is_simple = is_simple_ && w.coroutine == nullptr && started_.load(base::order::acquire);
     if (is_simple && (wanted == nullptr || is_plain(*wanted))) {
       w.priority = wanted == nullptr ? 0 : wanted->priority;
       return enter_simply(w, how);
     }
-    // release. Pairs with try_retain().
+    // release: pairs with try_retain().
     w.state.store(word{2}.bits, base::order::release);
   }
   enter_fully(w, wanted);
   if (how == handle::none) drop(w);
 }
 
-/// It can be found, and has two references: the one that travels with it, and a handle's.
+/// Enters a work that can be found and that has two references: the travelling one, and a handle's.
 void pool_core::enter_fully(work_core& w, const work_options* wanted, source_node* item) {
   on_admit how = on_admit::place;
   bool counted = false;
@@ -191,7 +193,8 @@ void pool_core::enter_fully(work_core& w, const work_options* wanted, source_nod
     throw;
   }
   if (w.load().is(work_status::created)) bring_in(w, how);
-  // It may have been asked to stop, or its time been over, before it was anywhere: then nobody has begun it.
+  // Before the work was in any list, a stop may have been requested, or its time may have run out. Then no
+  // thread has begun it.
   if (const word now = w.load(); now.has(stop_asked))
     static_cast<void>(stop(w, now.bits & (timed_out | force_asked)));
 }
@@ -200,7 +203,8 @@ void pool_core::enter_watched(work_core& w, const work_options& wanted, source_n
   enter_fully(w, &wanted, &item);
 }
 
-/// When nothing can go wrong any more: a timer that has fired refers to the work's options.
+/// Arms the timers that a submit starts. Called when nothing can fail any more: a timer that fires uses the
+/// work's options.
 void pool_core::arm_from_submit(work_core& w) noexcept {
   if (w.extras != nullptr && w.extras->options.timeout.from == timeout_from::submit)
     arm_timeout(w, base::now());
@@ -208,11 +212,11 @@ void pool_core::arm_from_submit(work_core& w) noexcept {
 }
 
 bool pool_core::is_closed() noexcept {
-  // acq_rel. The pool's end sees what was done before; or this sees that it has begun.
+  // acq_rel: the pool's end sees what was done before, or this thread sees that the end has begun.
   return (outstanding_.fetch_add(0, base::order::acq_rel) & closed_bit) != 0;
 }
 
-/// It is accepted: to a queue, or to its end.
+/// Brings an accepted work to a queue, or to its end.
 void pool_core::bring_in(work_core& w, on_admit how) noexcept {
   word seen{};
   switch (how) {
@@ -223,7 +227,7 @@ void pool_core::bring_in(work_core& w, on_admit how) noexcept {
       if (discard_one(w)) return place(w);
       [[fallthrough]];
     case on_admit::discard:
-      // Never in a queue, and so not counted there.
+      // The work was never in a queue, so it is not counted there.
       static_cast<void>(w.apply<rule::place>(seen, work_status::suspended));
       if (w.apply<rule::take_back>(seen, work_status::discarded, std::uint64_t{0})) finish(w);
       drop(w);
@@ -231,7 +235,7 @@ void pool_core::bring_in(work_core& w, on_admit how) noexcept {
   }
 }
 
-// ---- to a queue -----------------------------------------------------------------------------------------------------
+// ---- to a queue -------------------------------------------------------------------------------------------
 
 void pool_core::place(work_core& w, counting how) noexcept {
   if (!make_ready(w)) {
@@ -245,15 +249,17 @@ void pool_core::place(work_core& w, counting how) noexcept {
   drop(w);
 }
 
-/// May it be queued? False: it is held until the pool starts, or its group has a place; or it was taken back.
+/// Returns true if the work may be queued. Returns false if it is held until the pool starts or its group has
+/// a place, or if it was cancelled.
 bool pool_core::make_ready(work_core& w) noexcept {
   word seen{};
   bool holds = false;
   bool is_alive = true;
-  // acquire. Pairs with start(). A pool that has started never holds again, so the lock is for those that have not.
+  // acquire: pairs with the release in start(). A pool that has started never holds works again, so the lock
+  // is only taken before that.
   if (!started_.load(base::order::acquire)) {
     const base::lock_guard guard(lock_);
-    // relaxed. Written under the lock.
+    // relaxed: written under the lock.
     holds = !started_.load(base::order::relaxed);
     if (holds) is_alive = w.apply<rule::place>(seen, work_status::suspended);
     if (holds && is_alive) {
@@ -274,7 +280,7 @@ bool pool_core::make_ready(work_core& w) noexcept {
   return true;
 }
 
-/// Its thread is the one that submits it.
+/// Runs the work on the thread that submits it.
 void pool_core::run_by_caller(work_core& w) noexcept {
   if (!make_ready(w)) return;
   word seen{};
@@ -283,21 +289,21 @@ void pool_core::run_by_caller(work_core& w) noexcept {
     return drop(w);
   }
   note_waiting(+1);
-  w.retain();  // a coroutine that waits may be gone before it is looked at again
+  w.retain();  // a coroutine that waits may be gone before it is accessed again
   if (take_on(w) == on_claim::run && execute_here(w) != on_execute::waits) drop(w);
   drop(w);
 }
 
-/// Of this one and the next. A guess.
+/// Returns the shorter of this queue and the next one. A guess.
 unsigned pool_core::shorter_of(unsigned first, unsigned in_use) noexcept {
   const unsigned other = first + 1 >= in_use ? 0 : first + 1;
-  // relaxed. A guess.
+  // relaxed: a guess.
   return lanes_[other].waiting.load(base::order::relaxed) < lanes_[first].waiting.load(base::order::relaxed)
              ? other
              : first;
 }
 
-/// Threads with a low number are there when any are.
+/// Chooses the queue of a work. If there are any threads, those with low numbers exist.
 unsigned pool_core::lane_for(const work_core& w) noexcept {
   if (lanes_.size() == 1) return 0;
   const placement where = w.extras == nullptr ? placement::idle_then_least_loaded : w.extras->options.where;
@@ -314,20 +320,21 @@ unsigned pool_core::lane_for(const work_core& w) noexcept {
   return in_use == 1 ? 0 : shorter_of(turn % in_use, in_use);
 }
 
-/// There may be one thread more, until it is over. It may be over already, and then nobody would take that back.
+/// Allows one more thread until this long work is over. The work may already be over. Then no other thread
+/// would take the extra thread back, and this function does.
 void pool_core::count_long(work_core& w) noexcept {
   using extra = work_extras::extra;
   extra seen = extra::none;
-  // relaxed. Also where it is queued again.
+  // relaxed: a check for works that are queued again.
   if (w.extras->thread_more.load(base::order::relaxed) != seen) return;
   threads.add_extra();
-  // relaxed. Only who counts it back is decided here. failure: relaxed. It is over.
+  // relaxed: it only decides which thread takes the extra thread back. failure: relaxed: the work is over.
   if (!w.extras->thread_more.compare_exchange_strong(
           seen, extra::counted, base::order::relaxed, base::order::relaxed))
     threads.remove_extra();
 }
 
-/// False: it is over.
+/// Puts the work into a queue. Returns false if the work is over.
 bool pool_core::push(work_core& w, on_push how) noexcept {
   const bool is_long = w.extras != nullptr && w.extras->options.long_running;
   lane& to = is_long ? long_lane_ : lanes_[lane_for(w)];
@@ -335,12 +342,13 @@ bool pool_core::push(work_core& w, on_push how) noexcept {
   if (is_long) count_long(w);
   {
     const base::lock_guard guard(to.lock);
-    // relaxed. Published by the next: who finds it queued finds where, and waits for this lock. So no entry of one that is over
-    // stays behind for a thread that may never come.
+    // relaxed: published by the next operation on the word. A thread that finds the work queued finds its
+    // queue, and waits for this lock. So no entry of a finished work stays behind for a thread that may never
+    // come.
     w.home.store(&to, base::order::relaxed);
     word seen{};
     if (how == on_push::begins && !w.apply<rule::place>(seen, work_status::queued)) {
-      // relaxed. Under the lock.
+      // relaxed: written under the lock.
       w.home.store(nullptr, base::order::relaxed);
       return false;
     }
@@ -350,7 +358,7 @@ bool pool_core::push(work_core& w, on_push how) noexcept {
   return true;
 }
 
-/// A coroutine that can go on. It has the travelling reference.
+/// Queues a coroutine that can continue. It has the travelling reference.
 void pool_core::push_segment(work_core& w) noexcept { static_cast<void>(push(w, on_push::goes_on)); }
 
 }  // namespace rota::pool::detail

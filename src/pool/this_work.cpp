@@ -1,4 +1,4 @@
-// What a work may say to its pool while it runs.
+// The functions that a work may call while it runs.
 #include <rota/pool/this_work.hpp>
 
 #include "base/tls_slot.hpp"
@@ -113,7 +113,8 @@ stop_hook* hook_of(work_core& work) noexcept { return work.hook; }
 void set_hook(work_core& work, stop_hook& hook) noexcept {
   work.hook = &hook;
   word seen{};
-  // Of who sets the flag and who asks for the stop, by the same word, the second one sees the other.
+  // The thread that sets `hooked` and the thread that requests the stop change the same word. So the later
+  // one sees the other's change.
   if (work.apply<rule::set>(seen, std::uint64_t{hooked}) && seen.has(stop_asked)) hook.request(hook);
 }
 

@@ -43,7 +43,7 @@ cancel_reason reason_of(const work_core& work) noexcept {
 }
 bool is_over(const work_core& work) noexcept { return work.load().has(over); }
 void* take_outcome_of(work_core& work, const void* tag) {
-  // A reservation that was given up has no type.
+  // A cancelled reservation has no type.
   const body_type* const type = work.type;
   if (type != nullptr && type->result != tag)
     throw std::invalid_argument("the result of this work is of another type");
@@ -94,7 +94,7 @@ work_core* find(pool_core& pool, work_id id) {
   if (work_core* const kept = pool.find_stored(id.value)) return kept;
   work_core* const found = pool.find(id.value);
   if (found == nullptr) return nullptr;
-  // Over, and nobody but a handle keeps it: that has the outcome.
+  // If the work is over, only a handle keeps it, and the outcome belongs to that handle.
   if (!found->load().has(over)) return found;
   pool.drop(*found);
   return nullptr;
@@ -107,7 +107,7 @@ bool forget(work_core& work) noexcept { return work.pool->forget_stored(work); }
 
 namespace {
 
-/// Calls `f(work)` for one, if it is there.
+/// Calls `f(work)` for a work, if it exists.
 template <class F>
 bool with(pool_core& pool, work_id id, F f) {
   if (!pool.is_own_process()) return false;
@@ -252,7 +252,7 @@ bool thread_pool::leave_group(work_id id, std::string_view group) {
   return detail::with(*core_, id, [group](detail::work_core& w) { return w.pool->leave_group(w, group); });
 }
 std::vector<work_id> thread_pool::leave_group(std::span<const work_id> ids, std::string_view group) {
-  // Also if there is no memory for the ids that are refused.
+  // A destructor: it must also run if there is no memory for the ids that are refused.
   struct held_releaser {
     detail::pool_core& pool;
     bool was_held = false;

@@ -1,4 +1,5 @@
-// How long things took: counts in classes whose width grows with the time, an eighth of it at most.
+// A histogram of durations: counts in classes. The width of a class grows with the duration, and is at most
+// an eighth of it.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -12,16 +13,16 @@
 
 namespace rota::pool::detail {
 
-/// Any thread adds, any thread reads; a reader may be a little late.
+/// Any thread adds, any thread reads. A reader may miss the latest additions.
 class time_record {
  public:
   void add(base::nanoseconds span) noexcept {
     const auto ns = static_cast<std::uint64_t>(span.count() < 0 ? 0 : span.count());
-    // relaxed, all. Counts.
+    // relaxed, all: counts.
     counts_[class_of(ns)].fetch_add(1, base::order::relaxed);
     total_.fetch_add(ns, base::order::relaxed);
     std::uint64_t most = longest_.load(base::order::relaxed);
-    // relaxed. A maximum. failure: relaxed. Again.
+    // relaxed: a maximum. failure: relaxed: the loop tries again.
     while (ns > most &&
            !longest_.compare_exchange_weak(most, ns, base::order::relaxed, base::order::relaxed)) {
     }
@@ -31,16 +32,16 @@ class time_record {
     std::array<std::uint64_t, classes> seen{};
     time_summary s;
     for (unsigned i = 0; i < classes; ++i) {
-      // relaxed. Counts.
+      // relaxed: counts.
       seen[i] = counts_[i].load(base::order::relaxed);
       s.count += seen[i];
     }
     s.median = at(seen, s.count, 500);
     s.p90 = at(seen, s.count, 900);
     s.p99 = at(seen, s.count, 990);
-    // relaxed. A maximum.
+    // relaxed: a maximum.
     s.longest = base::nanoseconds(static_cast<std::int64_t>(longest_.load(base::order::relaxed)));
-    // relaxed. A sum.
+    // relaxed: a sum.
     const std::uint64_t total = total_.load(base::order::relaxed);
     s.total = base::nanoseconds(static_cast<std::int64_t>(total));
     if (s.count != 0) s.mean = base::nanoseconds(static_cast<std::int64_t>(total / s.count));
@@ -49,13 +50,14 @@ class time_record {
 
   static constexpr unsigned classes = 496;
 
-  /// Eight classes for each power of two, from 8 ns on; below, one for each nanosecond.
+  /// Returns the class of a duration: eight classes for each power of two from 8 ns on; below, one for each
+  /// nanosecond.
   [[nodiscard]] static constexpr unsigned class_of(std::uint64_t ns) noexcept {
     if (ns < 8) return static_cast<unsigned>(ns);
     const auto power = static_cast<unsigned>(std::bit_width(ns)) - 1;
     return (power - 2) * 8 + static_cast<unsigned>((ns >> (power - 3)) & 7U);
   }
-  /// The longest time of a class.
+  /// Returns the longest duration of a class.
   [[nodiscard]] static constexpr std::uint64_t end_of(unsigned index) noexcept {
     if (index < 8) return index;
     const unsigned power = index / 8 + 2;

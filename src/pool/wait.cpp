@@ -1,4 +1,4 @@
-// Waiting: for a work, for several, for a pool that is idle.
+// Waits: for one work, for several, for an idle pool.
 #include "pool/absence.hpp"
 #include "pool/pool_core.hpp"
 
@@ -14,7 +14,7 @@ namespace rota::pool::detail {
 
 namespace {
 
-/// What wakes a thread that waits for any of several works. It may be rung when that has long gone on.
+/// Wakes a thread that waits for any of several works. It may be rung after that thread has gone on.
 struct bell {
   base::atomic<std::uint32_t> rung{0};
   base::atomic<std::uint32_t> owners{0};
@@ -23,7 +23,7 @@ struct bell {
 class rope {
  public:
   explicit rope(bell& to) noexcept : to_(&to) {
-    // relaxed. Whoever makes one has one, or made the bell.
+    // relaxed: the caller owns a rope, or has made the bell.
     to_->owners.fetch_add(1, base::order::relaxed);
   }
   rope(rope&& other) noexcept : to_(std::exchange(other.to_, nullptr)) {}
@@ -31,11 +31,12 @@ class rope {
   rope(const rope&) = delete;
   rope& operator=(const rope&) = delete;
   ~rope() {
-    // acq_rel. My last use happens before its end; every other owner's has, if I end it.
+    // acq_rel: this owner's last use happens before the deletion. The last uses of all other owners happen
+    // before it, too.
     if (to_ != nullptr && to_->owners.fetch_sub(1, base::order::acq_rel) == 1) delete to_;
   }
   void operator()() const noexcept {
-    // release. Pairs with wait_any().
+    // release: pairs with the acquire load in wait_any().
     to_->rung.fetch_add(1, base::order::release);
     base::futex_wake(&to_->rung, 1);
   }
@@ -44,7 +45,7 @@ class rope {
   bell* to_;
 };
 
-/// In the pool's list as long as this is there.
+/// An entry in the pool's list as long as this object exists.
 class listed_waiter {
  public:
   listed_waiter(base::mutex& lock, any_waiter*& list, base::atomic<std::uint32_t>& rung) noexcept
@@ -70,7 +71,7 @@ class listed_waiter {
 
 }  // namespace
 
-/// False: it is over.
+/// Adds a node to the list of a work. Returns false if the work is over.
 bool enter_list(work_core& w, waiting_node& node) noexcept {
   const base::lock_guard guard(w.lock);
   word seen{};
@@ -81,7 +82,7 @@ bool enter_list(work_core& w, waiting_node& node) noexcept {
   return true;
 }
 
-/// Afterwards nobody touches the node.
+/// Removes a node from the list of a work. Afterwards no other thread touches the node.
 void leave_list(work_core& w, waiting_node& node) noexcept {
   const base::lock_guard guard(w.lock);
   if (!node.is_in) return;
@@ -96,7 +97,8 @@ bool pool_core::wait(work_core& w, base::time_point deadline) {
   demand_own_process("wait");
   work_core* const me = work_here();
   if (me == &w) throw error(errc::would_deadlock, "a work waits for itself");
-  // Each that waits may be inside of one that waits: what does not fit on this thread's stack is another thread's.
+  // A work that waits may be nested in another one that waits. If this thread has too little stack left,
+  // another thread runs the work.
   if (const seat* const here = crew::here();
       here != nullptr && here->of == &threads && base::has_half_a_stack()) {
     if (run_here(w) && w.load().has(over)) return true;
@@ -111,7 +113,7 @@ bool pool_core::wait(work_core& w, base::time_point deadline) {
     said.demand_no_force();
     if (!away.has_value()) {
       away.emplace();
-      continue;  // that may have taken its time
+      continue;  // emplace() may have taken a while
     }
     const base::time_point until = sleep_until(deadline);
     if (base::futex_wait_upper(w.state, now.upper(), until) == base::wait_result::timed_out &&
@@ -158,13 +160,13 @@ bool pool_core::wait_idle(base::time_point deadline) {
   return until_idle(deadline, &said);
 }
 
-/// `said`: of a work of another pool, which a force stop gets out of here.
+/// `said`: for a work of another pool, so that a force stop ends this wait.
 bool pool_core::until_idle(base::time_point deadline, const blocked_on* said) {
   std::optional<absence> away;
   for (;;) {
-    // acquire. Before the bit: whoever sees the bit raises it later.
+    // acquire: read before the bit is set. A thread that sees the bit raises the epoch later.
     const std::uint32_t seen = idle_epoch_.load(base::order::acquire);
-    // acq_rel. Who counts out sees the bit, or this sees zero.
+    // acq_rel: a thread that counts out sees the bit, or this thread sees zero.
     if ((outstanding_.fetch_or(waited_bit, base::order::acq_rel) & count_mask) == 0) return true;
     if (said != nullptr) said->demand_no_force();
     if (!away.has_value()) {
@@ -173,7 +175,7 @@ bool pool_core::until_idle(base::time_point deadline, const blocked_on* said) {
     }
     const base::time_point until = sleep_until(deadline);
     if (base::futex_wait(idle_epoch_, seen, until) == base::wait_result::timed_out && until == deadline) {
-      // acquire. As above.
+      // acquire: same reason as for the fetch_or above.
       return (outstanding_.load(base::order::acquire) & count_mask) == 0;
     }
   }
@@ -181,7 +183,7 @@ bool pool_core::until_idle(base::time_point deadline, const blocked_on* said) {
 
 void pool_core::wait_idle_helping() {
   demand_own_process("wait_idle");
-  // acquire. As in wait_idle().
+  // acquire: same reason as in until_idle().
   while ((outstanding_.load(base::order::acquire) & count_mask) != 0) {
     if (!help_once()) break;
   }
@@ -230,7 +232,7 @@ work_id pool_core::wait_any(std::span<const work_id> ids, base::time_point deadl
   const listed_waiter here(lock_, any_waiters_, mine.rung);
   bool is_late = false;
   for (;;) {
-    // acquire. Pairs with the wakers. Before the look.
+    // acquire: pairs with the wakers. Read before the works are checked.
     const std::uint32_t seen = mine.rung.load(base::order::acquire);
     for (const auto& each : all) {
       if (each->w->load().has(over)) return {each->w->id};
@@ -238,12 +240,12 @@ work_id pool_core::wait_any(std::span<const work_id> ids, base::time_point deadl
     if (is_late) return {};
     said.demand_no_force();
     const base::time_point until = sleep_until(deadline);
-    // Then one look more.
+    // After a timeout the works are checked once more.
     is_late = base::futex_wait(mine.rung, seen, until) == base::wait_result::timed_out && until == deadline;
   }
 }
 
-// ---- for tasks ------------------------------------------------------------------------------------------------------
+// ---- for tasks --------------------------------------------------------------------------------------------
 
 bool work_leaf::is_ready() noexcept { return target_->load().has(over); }
 
@@ -257,7 +259,7 @@ bool work_leaf::start() {
   return false;
 }
 
-/// Why a work is stopped, as its word says it.
+/// Returns the flags that stand for a cancel reason in a work's word.
 static std::uint64_t flags_of(cancel_reason reason) noexcept {
   if (reason == cancel_reason::timeout) return timed_out;
   return reason == cancel_reason::shutdown ? std::uint64_t{ending} : 0;
@@ -267,7 +269,8 @@ cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   if (is_ready()) return cancel_progress::ended;
   if (kind_ == core::join_kind::structured) {
     pool_core& pool = *target_->pool;
-    // A deadline that the job has inherited from this task is one deadline: the observers hear of it, in whichever order the timers fire.
+    // A deadline that the job has inherited from this task is one deadline: the observers are told of it, in
+    // whichever order the timers fire.
     if (reason != cancel_reason::timeout || !pool.end_if_late(*target_))
       static_cast<void>(pool.stop(*target_, flags_of(reason)));
     return is_ready() ? cancel_progress::ended : cancel_progress::pending;
@@ -275,8 +278,9 @@ cancel_progress work_leaf::try_cancel(cancel_reason reason) noexcept {
   return cancel_progress::ended;
 }
 
-/// Returns true for a work that was taken back or stopped, for one that failed because a work before it did not end well, and for one that
-/// was not tried again because the deadline that it has inherited has passed: the cause of a cancellation may have brought that about.
+/// Returns true for a work that was cancelled or stopped, for one that failed because a work before it did
+/// not end well, and for one that was not retried because its inherited deadline has passed. Each of these
+/// may have the same cause as a cancellation of the waiting task.
 bool pool_core::was_called_off(const work_core& w) noexcept {
   const word now = w.load();
   if (!now.has(over) || now.is(work_status::succeeded)) return false;
@@ -284,7 +288,8 @@ bool pool_core::was_called_off(const work_core& w) noexcept {
   return w.extras != nullptr && w.extras->was_cut_off;
 }
 
-/// A value and an exception are the awaiting task's. That the work was called off may have the cause that ends this task, too.
+/// A value or an exception must reach the awaiting task, and is not discardable. A work that was called off
+/// may have the same cause that cancels this task.
 bool work_leaf::is_discardable() noexcept { return pool_core::was_called_off(*target_); }
 
 work_leaf::~work_leaf() {

@@ -1,4 +1,4 @@
-// A source that is watched: items become works, and come back.
+// The watch of a source: begin, stop and wait.
 #include "pool/watch.hpp"
 
 #include "pool/absence.hpp"
@@ -17,7 +17,7 @@ namespace detail {
 
 namespace {
 
-/// Somebody waits as long as this is there.
+/// Counts a waiting thread as long as this object exists.
 class counted_waiter {
  public:
   counted_waiter(base::mutex& lock, unsigned& count) noexcept : lock_(lock), count_(count) {
@@ -42,7 +42,7 @@ watch_body::~watch_body() = default;
 void watch_body::run(source_node& /*item*/) { ROTA_FATAL("the body of a watch gives a task", 0); }
 task<void> watch_body::begin(source_node& /*item*/) { ROTA_FATAL("the body of a watch gives no task", 0); }
 
-// ---- from the first item to the last --------------------------------------------------------------------------------
+// ---- from the first item to the last ----------------------------------------------------------------------
 
 watch_core::watch_core(pool_core& pool, source_core& from, watch_body& body, const watch_options& options)
     : options_(options),
@@ -64,7 +64,8 @@ watch_core::~watch_core() {
 bool watch_core::is_own_process() const noexcept { return pool_.is_own_process(); }
 
 void watch_core::release() noexcept {
-  // acq_rel. My last use happens before its end; every other owner's has, if I end it.
+  // acq_rel: this owner's last use happens before the deletion. The last uses of all other owners happen
+  // before it, too.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
@@ -82,14 +83,15 @@ void watch_core::begin() {
   }
 }
 
-/// False: somebody else watches the source. Counted as busy before, if there is something to take; see V6.
+/// Makes this the watch of the source. Returns false if the source has another watch. If there is an item to
+/// take, this watch is counted as busy before; see V6.
 bool watch_core::attach() noexcept {
   busy_hold counted;
   for (;;) {
     {
       const base::lock_guard guard(from_.lock);
       if (from_.watched_by != nullptr) return false;
-      // The pool may have ended since.
+      // The pool may have ended meanwhile.
       if (asked_ != request::none) return true;
       if (from_.waiting.size() == 0 || counted.is_of(this)) {
         from_.watched_by = this;
@@ -114,7 +116,8 @@ void watch_core::let_go() noexcept {
   pool_.let_go_of_hold();
 }
 
-/// Under the lock. True: the reference of the source is the caller's, and the pool knows it still.
+/// Under the lock. Returns true if this was the watch of the source: then the source's reference belongs to
+/// the caller, and the pool still has the watch in its list.
 bool watch_core::detach() noexcept {
   if (from_.watched_by != this) return false;
   from_.watched_by = nullptr;
@@ -137,7 +140,7 @@ void watch_core::ask(request how) noexcept {
   if (was_watching) release();
 }
 
-/// Those that are in works, also those that come to the list meanwhile.
+/// Applies a request to all works in the list, also to works that enter the list meanwhile.
 void watch_core::visit(request how) noexcept {
   flight_node place;
   {
@@ -150,7 +153,8 @@ void watch_core::visit(request how) noexcept {
   }
 }
 
-/// Behind `place`, which goes behind it; at the end it leaves the list. With a reference.
+/// Returns the next work behind `place`, with a reference, and moves `place` behind it. At the end of the
+/// list, removes `place` and returns null.
 work_core* watch_core::next_work(flight_node& place) noexcept {
   const base::lock_guard guard(from_.lock);
   flight_node* at = place.next_flying;
@@ -175,19 +179,20 @@ void watch_core::apply(work_core& w, request how) noexcept {
   }
 }
 
-// ---- waiting --------------------------------------------------------------------------------------------------------
+// ---- waiting ----------------------------------------------------------------------------------------------
 
 void watch_core::call_waiters() noexcept {
-  // release. Pairs with until_quiet(): who reads the new count looks after what was changed.
+  // release: pairs with the acquire in until_quiet(). A thread that reads the new count then sees what was
+  // changed.
   quiet_.fetch_add(1, base::order::release);
   base::futex_wake(&quiet_, 1 << 20);
 }
 
-/// What the pool knows of its watches, for its end.
+/// Adds a watch to the pool's list, for the pool's end.
 void pool_core::enlist(watch_core& one) {
   demand_own_process("watch_source");
   const base::lock_guard guard(lock_);
-  // relaxed. Who ends the pool looks at the list under the lock afterwards.
+  // relaxed: the thread that ends the pool reads the list under the lock afterwards.
   if (closing_.load(base::order::relaxed)) throw error(errc::shut_down, "watch_source");
   one.next_of_pool = watches_;
   if (watches_ != nullptr) watches_->previous_of_pool = &one;
@@ -195,7 +200,7 @@ void pool_core::enlist(watch_core& one) {
   one.is_enlisted = true;
 }
 
-/// It may have been, before.
+/// Removes a watch from the pool's list. It may have been removed before.
 void pool_core::strike_off(watch_core& one) noexcept {
   const base::lock_guard guard(lock_);
   if (!std::exchange(one.is_enlisted, false)) return;
@@ -230,12 +235,12 @@ void watch_core::end_body() noexcept {
   delete unused;
 }
 
-/// `said`: of a work, which a force stop gets out of here.
+/// `said`: for a work, so that a force stop ends this wait.
 bool watch_core::until_quiet(base::time_point deadline, const blocked_on* said) {
   const counted_waiter mine(from_.lock, waiters_);
   std::optional<absence> away;
   for (;;) {
-    // acquire. Before the look.
+    // acquire: read before the check; pairs with the release in call_waiters().
     const std::uint32_t seen = quiet_.load(base::order::acquire);
     {
       const base::lock_guard guard(from_.lock);
@@ -244,7 +249,7 @@ bool watch_core::until_quiet(base::time_point deadline, const blocked_on* said) 
     if (said != nullptr) said->demand_no_force();
     if (!away.has_value()) {
       away.emplace();
-      continue;  // that may have taken its time
+      continue;  // emplace() may have taken a while
     }
     const base::time_point until = pool_.sleep_until(deadline);
     if (base::futex_wait(quiet_, seen, until) == base::wait_result::timed_out && until == deadline) {
@@ -273,7 +278,7 @@ watch::watch(thread_pool& pool,
              detail::watch_body* body,
              const watch_options& options) {
   std::unique_ptr<detail::watch_body> owned(body);
-  // Before the name of a group is looked for, under a lock.
+  // Before the name of a group is looked up under a lock.
   pool.core_->demand_own_process("watch_source");
   core_ = new detail::watch_core(*pool.core_, from, *body, options);
   static_cast<void>(owned.release());

@@ -1,4 +1,4 @@
-// A queue of items, and the pool's side of it: whoever takes them out and makes works of them.
+// A queue of items, and the watch that takes items out of it and makes works of them.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -12,13 +12,13 @@
 
 namespace rota::pool::detail {
 
-/// First in, first out.
+/// A FIFO list of items.
 class item_list {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   void push_back(source_node& item) noexcept;
   void push_front(source_node& item) noexcept;
-  /// Null: there is none.
+  /// Returns null if the list is empty.
   [[nodiscard]] source_node* pop_front() noexcept;
 
  private:
@@ -38,32 +38,39 @@ inline void unlink(flight_node& node) noexcept {
 }
 
 // PROTOCOL: a source and its watch
-//   Everything is under the lock of the source: its lists, who watches it, and all that the watch counts. Works are made, ended and asked
-//   to stop without it, and so are items moved and destroyed.
+//   The lock of the source protects everything: its lists, its watch, and all counts of the watch. Works are
+//   made, ended and asked to stop without the lock. Items are moved and destroyed without it, too.
 //
 //   an item       lies                                        belongs to
 //   waiting       in source_core::waiting                     the source
 //   taken         in watch_core::flight_, and in a work       the watch; its function has it while that runs
 //   given up      in source_core::given_up                    the source
 //
-//   V1  While a source is watched an item waits only if `most` are taken, or if somebody who has just changed that has yet to call
-//       feed(); or if there was no memory for a work, and the timer is armed. So each push and each end of a work calls feed(), without
-//       the lock, and it is enough that it starts one. It starts one more, since `most` may have grown with the pool.
-//   V2  A taken item is settled once: by the end of its work, which the pool tells of once, or by start() where no work was made. Then
-//       it is in a list of the source, or destroyed. taken = in works + how they were settled.
-//   V3  An item in a work has two users: the function, and the end. As a rule the function goes first, on the same thread. That of an
-//       abandoned work goes when its thread comes back: the later of the two destroys the item. As long as there are such items
-//       (left_behind_) the body is in use, too; else it goes with the handle.
-//   V4  stop() says so under the lock first and then goes through the list; start() makes its work known first, enters it, and then
-//       looks. So no work of a watch that was stopped is left out.
-//   V5  Nobody holds the lock and takes another one.
-//   V6  is_busy_: the watch itself is counted as outstanding, and in its group. It is before an item can be taken, and until there is
-//       nothing left to do. So whoever waits for the pool, or for the group, waits for each item that was in the source before, also
-//       while a thread that has taken it has yet to make a work of it. Both counts are changed without the lock: who puts an item in
-//       counts first, and hands that over under the lock, or takes it back if another one has been faster.
+//   V1  While a source is watched, an item waits only in three cases: `most` items are taken; a thread that
+//       has just changed that has not called feed() yet; or there was no memory for a work, and the timer is
+//       armed. So each push and each end of a work calls feed(), without the lock. It is enough that each
+//       call starts one work. It starts one more, since `most` may have grown with the pool.
+//   V2  A taken item leaves the taken state exactly once: at the end of its work, which the pool reports
+//       once, or in start() if no work was made. Then it is in a list of the source, or destroyed. taken = in
+//       works + the sum of the counts of all ways to leave.
+//   V3  An item in a work has two users: the function, and the end. As a rule the function is destroyed
+//       first, on the same thread. The function of an abandoned work is destroyed when its thread returns:
+//       the later of the two users destroys the item. As long as there are such items (left_behind_), the
+//       body is in use, too. Otherwise it is destroyed with the handle.
+//   V4  stop() first writes the request under the lock, and then iterates over the list. start() first makes
+//       its work visible in the list, enters it, and then checks for a request. So no work of a stopped watch
+//       is missed.
+//   V5  A thread that holds the lock takes no other lock.
+//   V6  is_busy_: the watch itself is counted as outstanding, and in its group: from before an item can be
+//       taken until there is nothing left to do. So a thread that waits for the pool, or for the group, waits
+//       for each item that was in the source before, also while another thread has taken the item and has not
+//       made a work of it yet. Both counts are changed without the lock. So a thread that adds an item first
+//       raises them. Under the lock it then hands this hold over to the watch. If another thread was faster,
+//       it drops the hold.
 //
-// Who has a reference to a watch: its handle, its source while it is watched, each taken item, and an armed timer. To a source: its owner,
-// and each watch that it ever had. To the pool's memory: each watch, by a slot.
+// The owners of references. To a watch: its handle, its source while it is watched, each taken item, and an
+// armed timer. To a source: its owner, and each watch that it ever had. To the pool's memory: each watch, by
+// a slot.
 class source_core {
  public:
   using destroyer = void (*)(source_node*) noexcept;
@@ -73,23 +80,24 @@ class source_core {
   source_core& operator=(const source_core&) = delete;
 
   void retain() noexcept {
-    // relaxed. The caller's reference keeps it alive.
+    // relaxed: the caller's reference keeps it alive.
     references_.fetch_add(1, base::order::relaxed);
   }
   void release() noexcept;
-  /// Who watches it takes what it may. Not under the lock.
+  /// Lets the watch take items, if there is one. Not under the lock.
   void feed() noexcept;
-  /// To the end: one that was admitted, or one that comes back; or to the front. Not under the lock, and feed() must follow.
+  /// Adds an item: `admitted` and `comes_back` to the end, `goes_back` to the front. Not under the lock. The
+  /// caller must call feed() afterwards.
   enum class entry : std::uint8_t { admitted, comes_back, goes_back };
   void put(source_node& item, entry how) noexcept;
 
   const std::size_t capacity;
   const destroyer destroy;
 
-  base::mutex lock;  // of what follows
+  base::mutex lock;  // protects the fields below
   item_list waiting;
   item_list given_up;
-  std::size_t admitted = 0;  // and not yet in
+  std::size_t admitted = 0;  // admitted, and not added yet
   bool is_closed = false;
   watch_core* watched_by = nullptr;  // with a reference
 
@@ -102,13 +110,13 @@ class watch_core {
  public:
   enum class request : std::uint8_t { none, pool_has_ended, stop, stop_running, force };
 
-  /// `body` is its own, if this does not throw.
+  /// Takes ownership of `body`, if this does not throw.
   watch_core(pool_core& pool, source_core& from, watch_body& body, const watch_options& options);
   watch_core(const watch_core&) = delete;
   watch_core& operator=(const watch_core&) = delete;
 
   void retain() noexcept {
-    // relaxed. The caller's reference keeps it alive.
+    // relaxed: the caller's reference keeps it alive.
     references_.fetch_add(1, base::order::relaxed);
   }
   void release() noexcept;
@@ -118,19 +126,20 @@ class watch_core {
   /// Throws if the source is watched already.
   void begin();
   void ask(request how) noexcept;
-  /// Takes no more than it may. By whoever has a reference.
+  /// Takes items and starts works, up to the limit. The caller has a reference.
   void feed() noexcept;
-  /// Under the lock of the source. False: feed() would do nothing.
+  /// Under the lock of the source. Returns false if feed() would do nothing.
   [[nodiscard]] bool may_take() const noexcept {
     return asked_ == request::none && (options_.most == 0 || in_works_ < options_.most);
   }
-  /// What follows if there is nothing left to do.
+  /// What the caller must do if the watch has nothing left to do.
   struct [[nodiscard]] duty {
     bool calls = false;
     bool lets_go = false;
     [[nodiscard]] bool is_any() const noexcept { return calls || lets_go; }
   };
-  /// Under the lock, after something was changed by which nothing may be left to do. Then, without it: carry_out().
+  /// Under the lock, after a change by which the watch may have nothing left to do. The caller then calls
+  /// carry_out() without the lock.
   duty look() noexcept {
     if (!is_quiet()) return {};
     return {.calls = waiters_ != 0, .lets_go = std::exchange(is_busy_, false)};
@@ -141,7 +150,8 @@ class watch_core {
   }
   void call_waiters() noexcept;
 
-  /// See V6. Counts it; false: the pool ends, and says so a moment later. Without the lock.
+  /// Counts the watch as busy: see V6. Returns false if the pool ends; then the pool tells the watch a moment
+  /// later. Not under the lock.
   [[nodiscard]] bool hold() noexcept;
   void let_go() noexcept;
   /// Under the lock.
@@ -149,18 +159,19 @@ class watch_core {
   void become_busy() noexcept { is_busy_ = true; }
 
   [[nodiscard]] watch_body& body() const noexcept { return *body_; }
-  /// The end of its work. `end`: the word, which is final.
+  /// Called at the end of an item's work. `end`: the word, which is final.
   enum class item_end : std::uint8_t { comes_back, leaves };
   static item_end hear_of_end(source_node& item, word end) noexcept {
     return item.watched_by->settle(item, end);
   }
-  /// One of the two that use it does no longer.
+  /// Called by each of the two users of an item when it no longer uses it.
   static void leave(source_node& item) noexcept;
 
   [[nodiscard]] bool runs_here() const noexcept;
   bool wait(base::time_point deadline);
   void wait_out() noexcept;
-  /// After that. Nothing calls the body any more, but works that were abandoned: then it goes with the last reference.
+  /// Destroys the body. After wait_out(), so only abandoned works may still use it: then the body is
+  /// destroyed with the last reference.
   void end_body() noexcept;
   [[nodiscard]] bool is_watching() noexcept;
   [[nodiscard]] watch_stats count() noexcept;
@@ -197,27 +208,28 @@ class watch_core {
   const watch_options options_;
   pool_core& pool_;
   source_core& from_;
-  group_core* const group_;  // of its works; null: none
+  group_core* const group_;  // the group of its works; null: none
   work_core& holder_;        // keeps the pool's memory
-  watch_body* body_;         // of the works; then of who ends it
+  watch_body* body_;         // used by the works; then by the thread that ends the watch
 
   // Under the lock of the source.
   flight_node flight_;  // a ring
   unsigned in_works_ = 0;
-  unsigned left_behind_ = 0;  // abandoned items whose threads have not come back
+  unsigned left_behind_ = 0;  // items of abandoned works that have not returned
   watch_stats totals_;
   request asked_ = request::none;
-  bool is_timed_ = false;  // it is tried again later
-  bool is_busy_ = false;   // it is counted; see V6
+  bool is_timed_ = false;  // the timer for another try is armed
+  bool is_busy_ = false;   // the watch is counted as busy; see V6
   unsigned waiters_ = 0;
 
   timing::timer_node later_;
   base::atomic<std::uint32_t> quiet_{
-      0};  // raised when there is nothing left to do, and somebody waits for that
+      0};  // raised when there is nothing left to do and a thread waits for that
   base::atomic<std::uint32_t> references_{1};
 };
 
-/// A watch that this thread has counted as busy, to be handed over; until then this one's. See V6.
+/// A watch that this thread has counted as busy. The hold belongs to this thread until it is handed over. See
+/// V6.
 class busy_hold {
  public:
   busy_hold() noexcept = default;
@@ -225,13 +237,13 @@ class busy_hold {
   busy_hold& operator=(const busy_hold&) = delete;
   ~busy_hold() { drop(); }
 
-  /// `who` has a reference for this. Not under the lock.
+  /// Raises the counts of a watch. Takes over a reference to it. Not under the lock.
   void take(watch_core& who) noexcept {
     drop();
     who_ = &who;
     holds_ = who.hold();
   }
-  /// Is it that one, whether its pool has let it be counted or not?
+  /// Returns true if it is that watch, even if the pool has refused the hold.
   [[nodiscard]] bool is_of(const watch_core* who) const noexcept { return who_ == who; }
   /// Under the lock.
   void hand_over() noexcept {

@@ -1,4 +1,4 @@
-// What a watch does with items: they become works, and come back.
+// Items become works, and come back.
 #include "pool/watch.hpp"
 
 #include <new>
@@ -8,7 +8,7 @@ namespace rota::pool::detail {
 
 namespace {
 
-/// The function of an item's work.
+/// The function of an item's work. It is one of the two users of the item.
 class item_user {
  public:
   explicit item_user(source_node& item) noexcept : item_(&item) {}
@@ -41,21 +41,21 @@ work_core& draw_for(pool_core& pool, source_node& item) {
 
 }  // namespace
 
-// ---- an item becomes a work -----------------------------------------------------------------------------------------
+// ---- an item becomes a work -------------------------------------------------------------------------------
 
 unsigned watch_core::most() noexcept {
   return options_.most != 0 ? options_.most : pool_.threads.bounds().max;
 }
 
 void watch_core::feed() noexcept {
-  // One for what has happened, and one more: see V1.
+  // One for the change that caused this call, and one more: see V1.
   for (int turn = 0; turn < 2; ++turn) {
     source_node* const item = take();
     if (item == nullptr || !start(*item)) return;
   }
 }
 
-/// Null: there is none, or as many are in works as may be.
+/// Takes the first waiting item. Returns null if there is none, or if the limit of items in works is reached.
 source_node* watch_core::take() noexcept {
   const unsigned limit = most();
   const base::lock_guard guard(from_.lock);
@@ -69,7 +69,7 @@ source_node* watch_core::take() noexcept {
   item->work = nullptr;
   item->is_item = true;
   link_behind(*flight_.previous, *item);
-  // relaxed. Nobody else has it.
+  // relaxed: no other thread has the item.
   item->users.store(2, base::order::relaxed);
   return item;
 }
@@ -78,12 +78,13 @@ work_core& watch_core::draw(source_node& item) {
   return body_->gives_task() ? draw_for<item_task>(pool_, item) : draw_for<item_call>(pool_, item);
 }
 
-/// False: it waits again.
+/// Makes a work of an item, and submits it. Returns false if the item waits again.
 bool watch_core::start(source_node& item) noexcept {
   work_core* made = nullptr;
   try {
     made = &draw(item);
-    // release. Pairs with try_retain(). References: the one that travels, the item's, and this one's.
+    // release: pairs with try_retain(). Three references: the travelling one, the item's, and this
+    // function's.
     made->state.store(word{3}.bits, base::order::release);
     {
       const base::lock_guard guard(from_.lock);
@@ -105,7 +106,8 @@ bool watch_core::start(source_node& item) noexcept {
   return true;
 }
 
-/// There is no memory for a work; or the pool ends, and says so a moment later.
+/// Puts an item back, because there is no memory for a work, or because the pool ends (then the pool tells
+/// the watch a moment later).
 void watch_core::untake(source_node& item, work_core* made) noexcept {
   bool comes_again = false;
   bool was_stopped = false;
@@ -126,7 +128,7 @@ void watch_core::untake(source_node& item, work_core* made) noexcept {
   }
   if (made != nullptr) pool_.drop(*made);
   if (comes_again) try_again_later();
-  if (was_stopped) from_.feed();  // another one may watch by now, and has not seen it
+  if (was_stopped) from_.feed();  // another watch may exist by now, and has not seen the item
   carry_out(then);
   release();
 }
@@ -149,11 +151,11 @@ waker watch_core::timer_waker() noexcept {
 void watch_core::try_again_later() noexcept {
   constexpr auto pause = std::chrono::milliseconds(20);
   pool_.clock.arm(later_, base::now() + pause, timer_waker());
-  // Who stops it cancels the timer afterwards; or it is seen here.
+  // A thread that stops the watch either cancels the timer afterwards, or its request is seen here.
   if (!is_watching()) keeper::cancel(later_);
 }
 
-/// On the keeper's thread.
+/// Runs on the keeper's thread.
 void watch_core::feed_again() noexcept {
   {
     const base::lock_guard guard(from_.lock);
@@ -163,11 +165,12 @@ void watch_core::feed_again() noexcept {
   release();
 }
 
-// ---- and comes back -------------------------------------------------------------------------------------------------
+// ---- and comes back ---------------------------------------------------------------------------------------
 
-/// Of an abandoned work the later one.
+/// The later of the two users of an abandoned item destroys it.
 void watch_core::leave(source_node& item) noexcept {
-  // acq_rel. My last use happens before its end; the other's has, if I end it.
+  // acq_rel: this user's last use happens before the destruction. The other user's last use happens before
+  // it, too.
   if (item.users.fetch_sub(1, base::order::acq_rel) != 1) return;
   watch_core& watch = *item.watched_by;
   watch.from_.destroy(&item);
@@ -207,7 +210,7 @@ watch_core::item_end watch_core::settle(source_node& item, word end) noexcept {
   work_core* work = nullptr;
   bool was_stopped = false;
   {
-    // Whoever goes through the list does not find it any more.
+    // From now on a thread that iterates over the list does not find the item.
     const base::lock_guard guard(from_.lock);
     unlink(item);
     work = std::exchange(item.work, nullptr);
@@ -220,10 +223,10 @@ watch_core::item_end watch_core::settle(source_node& item, word end) noexcept {
       const base::lock_guard guard(from_.lock);
       ++left_behind_;
     }
-    retain();  // the item's reference goes with it
+    retain();  // the last leave() drops the item's own reference
     leave(item);
   }
-  // Still counted here: it is never nowhere.
+  // The item is still counted as in a work, so it is counted at every moment.
   if (what == fate::comes_back) from_.put(item, source_core::entry::comes_back);
   duty then;
   {

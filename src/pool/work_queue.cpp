@@ -59,12 +59,13 @@ std::optional<int> priority_queue::lowest() const noexcept {
 }
 
 std::int64_t priority_queue::weight(const queue_item& item, base::time_point now) const noexcept {
-  constexpr std::int64_t most = std::int64_t{1} << 62;  // and an int fits on top of it
+  constexpr std::int64_t most = std::int64_t{1} << 62;  // leaves space for an int to be added
   if (!ages() || now <= item.since) return item.priority;
   return item.priority + std::min<std::int64_t>((now - item.since) / aging_, most);
 }
 
-/// The oldest of the priority whose oldest counts most; null: empty.
+/// Returns the item with the largest weight among the oldest items of all priorities; null if the queue is
+/// empty.
 queue_item* priority_queue::heaviest(base::time_point now) const noexcept {
   queue_item* best = tree_.top();
   if (best == nullptr) return nullptr;
@@ -75,7 +76,7 @@ queue_item* priority_queue::heaviest(base::time_point now) const noexcept {
   return best;
 }
 
-/// It is not empty.
+/// Returns the item to take. The queue is not empty.
 queue_item& priority_queue::choose(end from, base::time_point now) const noexcept {
   queue_item& oldest = ages() ? *heaviest(now) : *tree_.top();
   if (from == end::oldest) return oldest;

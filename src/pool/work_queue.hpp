@@ -1,4 +1,4 @@
-// What the works of one worker wait in.
+// The queue of works of one worker.
 #pragma once
 
 #include "base/clock.hpp"
@@ -12,47 +12,54 @@
 
 namespace rota::pool::detail {
 
-/// A queue under a lock of its owner, which every call needs: nothing in here is atomic. Frees nothing, wakes nobody.
+/// A queue that its owner protects by a lock: the caller of every function holds it, so nothing here is
+/// atomic. The queue frees no work and wakes no thread.
 ///
-/// `now` is the caller's clock, and only looked at by a queue that ages.
+/// `now` is the time of the caller's clock. Only a queue with aging reads it.
 class work_queue {
  public:
   work_queue() = default;
   work_queue(const work_queue&) = delete;
   work_queue& operator=(const work_queue&) = delete;
-  /// Whoever destroys it has emptied it: the items may be gone already.
+  /// The owner empties the queue before it destroys it: the items may be gone already.
   virtual ~work_queue() = default;
 
-  /// Puts an item in that is in no queue. It stays where it is in memory until it is out.
+  /// Adds an item that is in no queue. The item stays at its address until it is removed.
   virtual void set(queue_item& item) noexcept = 0;
-  /// The next one for the worker whose queue it is. Null: the queue is empty.
+  /// Removes and returns the next item for the worker that owns the queue. Returns null if the queue is
+  /// empty.
   [[nodiscard]] virtual queue_item* get(base::time_point now) noexcept = 0;
-  /// The next one for another worker. Null: it is empty, or it is a custom queue that gives nothing to thieves.
+  /// Removes and returns the next item for a thief. Returns null if the queue is empty, or if it is a custom
+  /// queue that gives nothing to thieves.
   [[nodiscard]] virtual queue_item* steal(base::time_point now) noexcept = 0;
-  /// The one to lose where one has to be, of the lowest priority. Null as above. Age does not count.
+  /// Removes and returns the item to discard, of the lowest priority. Age does not count. Returns null as
+  /// above.
   [[nodiscard]] virtual queue_item* discard() noexcept = 0;
-  /// Takes out this one, which is in.
+  /// Removes this item, which is in the queue.
   virtual void remove(queue_item& item) noexcept = 0;
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
-  /// The priority that get() would look for, with what it has gained by waiting. Nothing: empty, or not known (custom queues).
+  /// Returns the priority that get() would take, with the gain by waiting. Returns nothing if the queue is
+  /// empty, or if the priority is not known (custom queues).
   [[nodiscard]] virtual std::optional<std::int64_t> highest(base::time_point now) const noexcept;
-  /// The priority that discard() would look for. Nothing: as above.
+  /// Returns the priority that discard() would take. Returns nothing as above.
   [[nodiscard]] virtual std::optional<int> lowest() const noexcept;
 };
 
-/// The three orders. The larger priority first; within one priority, as its order says.
+/// The queue with the three built-in orders. The larger priority comes first; within one priority the order
+/// decides.
 ///
-/// Cost          Without aging: a few writes for each call, whatever is in; one that takes out the last of a priority, or puts in
-///               the first, O(log P) for P priorities that are in; so does discard(). With aging get(), steal() and highest() are O(P).
-///               Nothing is allocated.
+/// Cost          Without aging: a few writes for each call, for any number of items. A call that removes the
+///               last item of a priority, or adds the first, is O(log P) for P priorities in the queue, and
+///               so is discard(). With aging get(), steal() and highest() are O(P). Nothing is allocated.
 ///
-/// Aging         An item counts one priority more for each whole `aging` since `since`. Among items that count the same, the one that
-///               has waited longer comes first; whatever the order is, the oldest of a priority comes before the others once it
-///               counts more than they do. That is exact where items are put in by the order of their `since`; one that is put in
-///               behind younger ones of its priority gains when it has become the oldest.
+/// Aging         The weight of an item is its priority, plus one for each whole `aging` since `since`. Among
+///               items of equal weight, the one that has waited longer comes first. In every order, the
+///               oldest item of a priority comes before the others once its weight is larger than theirs.
+///               This is exact if items are added in the order of their `since`. An item that is added behind
+///               younger ones of its priority gains only when it has become the oldest.
 class priority_queue final : public work_queue {
  public:
-  /// Zero: no aging.
+  /// `aging` 0: no aging.
   explicit priority_queue(queue_order order, base::nanoseconds aging = {}) noexcept;
   ~priority_queue() override;
 

@@ -1,4 +1,4 @@
-// The word of a work as a value, and the rules that lead from one word to the next. No atomics here.
+// The word of a work as a value, and the rules that make the next word of it. No atomics here.
 #pragma once
 
 #include <rota/pool/work_status.hpp>
@@ -14,49 +14,57 @@ namespace rota::pool::detail {
 //   |       flags        | status|     references     |
 //   +--------------------+-------+--------------------+
 //
-//   status         from                          to                                       by
-//   created        -                             blocked, suspended, queued               submit
-//   blocked        created                       suspended, queued; running (a failure)   the last of `after` to end
-//   suspended      created, blocked, queued,     queued                                   start, resume, a place in the group, the timer of
-//                  running (a later attempt)                                              a back-off
-//   queued         see above                     running, suspended (paused)              the thread that took it out of its queue
-//   running        queued, paused                paused, queued, suspended                the runner
-//   paused         running                       running                                  the runner
-//   final          blocked to queued             cancelled, discarded                     who takes it back
-//                  created                       rejected                                 submit, which throws
-//                  created                       cancelled                                the pool's end, if its id was only reserved
-//                  running, paused               succeeded, failed, stopped, ...          the runner
-//                  running, paused               abandoned                                who waited for the end of the grace
+//   status     from                    to                            by
+//   created    -                       blocked, suspended, queued    submit
+//   blocked    created                 suspended, queued;            the last of `after` to end
+//                                      running (a failure)
+//   suspended  created, blocked,       queued                        start, resume, a place in the group,
+//              queued, running                                       the timer of a back-off
+//              (a later attempt)
+//   queued     see above               running, suspended (paused)   the thread that took it out of its queue
+//   running    queued, paused          paused, queued, suspended     the runner
+//   paused     running                 running                       the runner
+//   final      blocked to queued       cancelled, discarded          the thread that cancels or discards it
+//              created                 rejected                      submit, which throws
+//              created                 cancelled                     the pool's end, if it is only reserved
+//              running, paused         succeeded, failed, stopped,   the runner
+//                                      ...
+//              running, paused         abandoned                     the thread that waited out the grace
 //
 //   flag           means
-//   begun          an attempt has begun: it can no longer be cancelled while it runs
+//   begun          an attempt has begun: the work can no longer be cancelled while it runs
 //   stop           asked to stop; force: at every blocking point; timed_out, ending: why
-//   held           paused by itself, whatever its group and its pool are
-//   last_attempt   no other follows
-//   over           final, and everything that the end brings with it has happened: callback, dependents. Waiters go on
+//   held           paused by itself, independent of its group and its pool
+//   last_attempt   no other attempt follows
+//   over           final, and all that the end requires has happened: callback, dependents. Waiters go on
 //   slept_on       threads sleep on the upper half of this word
-//   listed         there is a list of those that wait: see work.hpp
-//   hooked         there is a hook that must hear of a stop
-//   reserved       its id was given out by reserve(), before the work came; taken: and the work is being made
+//   listed         there is a list of waiters: see work.hpp
+//   hooked         there is a hook that must be called for a stop
+//   reserved       its id came from reserve(), before the work was submitted; taken: the work is being made
 //   came_back      it was abandoned, and its runner has returned after all
-//   fetched        its outcome belongs to who set this, and who may give it back
-//   nudges         above the flags: counted by whoever resumes something, so that who sleeps on the word looks again
+//   fetched        its outcome belongs to the caller that set this flag, and that may clear it again
+//   nudges         above the flags: counted up by a thread that resumes something, so that threads that
+//                  sleep on the word check again
 //
-//   W1  A final status is never left, and is entered once: by the compare-exchange that took the work out of a status that is not.
-//   W2  Who brings a work to a final status does what its end brings with it, and then sets `over`, once. Where it brings nothing with it
-//       both are one step, and the runner's reference may go with it.
-//   W3  `running` and `paused` belong to one thread, the runner: only it touches the function and writes the outcome. So the outcome
-//       is written before `succeeded` or `failed` appear, and whoever sees these and `over` may read it. An abandoned work's outcome
-//       is nobody's: its runner destroys it when it comes back.
-//   W4  References: one travels with the work: through its queue, to the runner; in `blocked` and `suspended` whoever will place it
-//       has it. One for each handle, and for each that waits for it. Who drops the last gives the slot back.
+//   W1  A final status never changes. It is entered once: by the compare-exchange that replaces a status that
+//       is not final.
+//   W2  The thread that gives a work its final status does everything that the end requires, and then sets
+//       `over`, once. If the end requires nothing, both are one step, and the runner's reference may be
+//       dropped in the same step.
+//   W3  `running` and `paused` belong to one thread, the runner. Only the runner uses the function and writes
+//       the outcome. So the outcome is written before `succeeded` or `failed` appears. A thread that sees one
+//       of these and `over` may read it. No thread may read the outcome of an abandoned work: its runner
+//       destroys it when it returns.
+//   W4  References. One travels with the work: through its queue, to the runner. In `blocked` and `suspended`
+//       it is kept for the thread that will place the work. Each handle and each waiter has one. The thread
+//       that drops the last one returns the slot.
 
 enum flag : std::uint64_t {
   begun = std::uint64_t{1} << 36U,
   stop_asked = std::uint64_t{1} << 37U,
   force_asked = std::uint64_t{1} << 38U,
   timed_out = std::uint64_t{1} << 39U,
-  ending = std::uint64_t{1} << 40U,  // of the pool
+  ending = std::uint64_t{1} << 40U,  // the pool ends
   held = std::uint64_t{1} << 41U,
   last_attempt = std::uint64_t{1} << 42U,
   over = std::uint64_t{1} << 43U,
@@ -69,7 +77,8 @@ enum flag : std::uint64_t {
   fetched = std::uint64_t{1} << 51U,
 };
 
-inline constexpr std::uint64_t one_nudge = std::uint64_t{1} << 52U;  // up to the end of the word, and round
+// up to the end of the word, and wraps around
+inline constexpr std::uint64_t one_nudge = std::uint64_t{1} << 52U;
 
 struct word {
   static constexpr unsigned status_shift = 32;
@@ -102,7 +111,7 @@ struct word {
   [[nodiscard]] constexpr word without(std::uint64_t flags) const noexcept { return {bits & ~flags}; }
 };
 
-/// What a rule says: the next word, or that it does not apply.
+/// The result of a rule: the next word, and whether the rule applies.
 struct step {
   word next;
   bool applies;
@@ -110,34 +119,36 @@ struct step {
 
 namespace rule {
 
-/// A place in a queue, or in another list.
+/// Places a work in a queue, or in another list.
 constexpr step place(word w, work_status to) noexcept {
   const bool from = w.is(work_status::created) || w.is(work_status::blocked) || w.is(work_status::suspended);
   return {w.to(to), from};
 }
-/// Out of its queue, to a list of those that are held.
+/// Moves a work from its queue to a list of held works.
 constexpr step hold(word w) noexcept { return {w.to(work_status::suspended), w.is(work_status::queued)}; }
-/// Not of one that was asked to stop while it was submitted: it never begins. See ask_early().
+/// Begins a work. Does not apply to a work that was asked to stop while it was submitted: it never begins.
+/// See ask_early().
 constexpr step claim(word w) noexcept {
   return {w.to(work_status::running).with(begun), w.is(work_status::queued) && !w.has(stop_asked)};
 }
-/// A failure in `after`: as if it ran, but nothing has begun.
+/// A work in `after` has failed: this work becomes `running`, but nothing has begun.
 constexpr step claim_to_fail(word w) noexcept {
   return {w.to(work_status::running), w.is(work_status::blocked)};
 }
 constexpr step take_back(word w, work_status to, std::uint64_t why) noexcept {
   return {w.to(to).with(why), w.waits_to_begin()};
 }
-/// It could be found already, and is refused. One whose id was reserved stays reserved instead.
+/// Rejects a work that could already be found. A work with a reserved id stays reserved instead.
 constexpr step reject(word w, std::uint64_t why) noexcept {
   return {w.to(work_status::rejected).with(why), w.is(work_status::created) && !w.has(reserved)};
 }
-/// Not of one that is about to fail because of another: that has not begun, and its end is on its way.
+/// Asks a running work to stop. Does not apply to a work that is about to fail because of another one: that
+/// has not begun, and its end is on its way.
 constexpr step ask(word w, std::uint64_t flags) noexcept {
   return {w.with(flags), w.is_running() && w.has(begun)};
 }
-/// Of one that is being submitted: who does that takes it back, once it is somewhere. Who comes for it before finds that it cannot be
-/// claimed, and leaves it.
+/// Asks a work to stop that is being submitted. The submitting thread cancels it, once it is in a queue or
+/// list. A thread that takes it out before finds that it cannot be claimed, and leaves it alone.
 constexpr step ask_early(word w, std::uint64_t flags) noexcept {
   return {w.with(flags), w.is(work_status::created) && (!w.has(reserved) || w.has(taken))};
 }
@@ -146,13 +157,13 @@ constexpr step forget_stop(word w) noexcept {
 }
 constexpr step pause_here(word w) noexcept { return {w.to(work_status::paused), w.is(work_status::running)}; }
 constexpr step go_on(word w) noexcept { return {w.to(work_status::running), w.is(work_status::paused)}; }
-/// Another attempt will be made, by whoever takes it out of a queue.
+/// Another attempt will be made, by the thread that takes the work out of a queue.
 constexpr step again(word w, work_status to) noexcept {
   return {w.to(to), w.is(work_status::running) && !w.has(stop_asked)};
 }
 constexpr step end(word w, work_status to) noexcept { return {w.to(to), w.is_running()}; }
-/// Of one whose end brings nothing with it but that it is over: nobody waits, and nothing was asked of it that must be undone. With
-/// `owned` the references go that the runner has.
+/// Ends a work and makes it `over` in one step: if no thread waits for it, and no request must be undone.
+/// `owned`: the number of the runner's references, which are dropped in the same step.
 constexpr step end_at_once(word w, work_status to, std::uint64_t owned) noexcept {
   return {{w.to(to).with(over).bits - owned},
           w.is_running() && (w.bits & (slept_on | listed | force_asked | held)) == 0};
@@ -163,15 +174,15 @@ constexpr step give_up(word w) noexcept {
 constexpr step say_over(word w) noexcept { return {w.with(over).without(slept_on), true}; }
 constexpr step come_back(word w) noexcept { return {w.with(came_back), w.is(work_status::abandoned)}; }
 constexpr step fetch(word w) noexcept { return {w.with(fetched), w.has(over) && !w.has(fetched)}; }
-/// By who has fetched it, and has left the outcome where it was.
+/// Undoes fetch(), by the caller that has fetched the work and left the outcome in place.
 constexpr step unfetch(word w) noexcept { return {w.without(fetched), w.has(fetched)}; }
 constexpr step list(word w) noexcept { return {w.with(listed), !w.has(over)}; }
 constexpr step sleep_on(word w) noexcept { return {w.with(slept_on), !w.has(over)}; }
-/// For who must not go before the function has returned, though somebody gave that up.
+/// For a thread that must not continue before the function has returned, even if the work was abandoned.
 constexpr step sleep_until_back(word w) noexcept {
   return {w.with(slept_on), !w.has(over) || (w.is(work_status::abandoned) && !w.has(came_back))};
 }
-/// Counts on, so that two of them are not none.
+/// Adds one, so that two nudges do not cancel each other.
 constexpr step nudge(word w) noexcept { return {{w.bits + one_nudge}, !w.has(over)}; }
 constexpr step take(word w) noexcept {
   return {w.with(taken), w.is(work_status::created) && w.has(reserved) && !w.has(taken)};

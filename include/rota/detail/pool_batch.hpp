@@ -13,9 +13,10 @@
 
 namespace rota::pool::detail {
 
-/// The pool need not keep its result any longer. False: it does not.
+/// Makes the pool drop the stored result. Returns false if the pool does not keep it.
 ROTA_API bool forget(work_core& work) noexcept;
-/// Empty: somebody has it, or looks at it: see fetch_if().
+/// Takes the outcome, and makes the pool drop it. Returns nothing if another caller has fetched it or
+/// currently examines it: see fetch_if().
 template <class T>
 std::optional<outcome<T>> take_and_forget(work_core& work) {
   std::optional<outcome<T>> taken = try_take_outcome<T>(work);
@@ -23,23 +24,25 @@ std::optional<outcome<T>> take_and_forget(work_core& work) {
   return taken;
 }
 
-/// Works whose outcomes are fetched together; each is kept as long as this is there.
+/// Works that are fetched together. The batch keeps each of them as long as it exists.
 class ROTA_API work_batch {
  public:
-  /// Null where there is none that could be fetched by its id: one that is stored, or not over.
+  /// Finds the works that can be fetched by their id: those that are stored, or not over. A position is null
+  /// if there is none.
   work_batch(pool_core& pool, std::span<const work_id> ids);
-  /// The same; also those that are over and that a handle keeps.
+  /// The same, and also works that are over and that only a handle keeps.
   enum class find_also : bool { finished };
   work_batch(pool_core& pool, std::span<const work_id> ids, find_also which);
-  /// Of a group: those that are stored or not over, and whose result is of that type, as they were submitted.
+  /// Finds the works of a group that are stored or not over, and that have a result of that type, in the
+  /// order in which they were submitted.
   work_batch(pool_core& pool, std::string_view group, const void* tag);
   work_batch(const work_batch&) = delete;
   work_batch& operator=(const work_batch&) = delete;
   ~work_batch();
 
-  /// Until all are over. Throws std::invalid_argument if the result of one is of another type.
+  /// Blocks until all works are over. Throws std::invalid_argument if the result of one is of another type.
   void wait(const void* tag) const;
-  /// Of works that are over. Throws std::invalid_argument if the result of one is of another type.
+  /// For works that are over. Throws std::invalid_argument if the result of one is of another type.
   void demand_type(const void* tag) const;
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] work_core* at(std::size_t position) const noexcept { return all_[position]; }
@@ -48,7 +51,7 @@ class ROTA_API work_batch {
   std::vector<work_core*> all_;
 };
 
-/// Of works that are over: their outcomes, in the order of the batch.
+/// Returns the outcomes of works that are over, in the order of the batch.
 template <class T>
 std::vector<std::optional<outcome<T>>> taken_in_order(const work_batch& all) {
   std::vector<std::optional<outcome<T>>> taken(all.size());
@@ -57,7 +60,7 @@ std::vector<std::optional<outcome<T>>> taken_in_order(const work_batch& all) {
   }
   return taken;
 }
-/// The same, with ids, and without those whose outcome another caller has.
+/// The same, with ids, and without works that another caller has fetched.
 template <class T>
 std::vector<std::pair<work_id, outcome<T>>> taken_by_id(const work_batch& all) {
   std::vector<std::pair<work_id, outcome<T>>> taken;

@@ -1,4 +1,4 @@
-// The queue behind a pool::source, whatever its items are.
+// The type-erased queue behind a pool::source.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace rota::pool {
 
-/// What became of an item that was pushed.
+/// The result of a push.
 enum class [[nodiscard]] push_status : unsigned char {
-  pushed,  // it is in
-  full,    // refused: as many are in as may be
-  closed,  // refused: nothing comes in any more
+  pushed,  // the item is in the source
+  full,    // refused: the source has as many items as it may have
+  closed,  // refused: the source takes no new items
 };
 
 namespace detail {
@@ -24,20 +24,21 @@ class source_core;
 class watch_core;
 class work_core;
 
-/// In the list of what is in works: an item, or the place of somebody who goes through that list.
+/// A node in the list of items that are in works: an item, or a marker of a thread that iterates over the
+/// list.
 struct flight_node {
   flight_node* previous = nullptr;
   flight_node* next_flying = nullptr;
   bool is_item = false;
 };
 
-/// An item belongs to its source while it lies there, else to the watch that has taken it.
+/// A node of an item. It belongs to the source while it lies there, else to the watch that has taken it.
 struct source_node : flight_node {
   source_node* next = nullptr;
-  unsigned returned = 0;  // how often it has come back by itself
+  unsigned returned = 0;  // how often the item has come back by itself
   watch_core* watched_by = nullptr;
-  work_core* work = nullptr;             // under the source's lock; null: it is being made, or is over
-  base::atomic<std::uint32_t> users{0};  // of one that is in a work: its function, and its end
+  work_core* work = nullptr;             // under the source's lock; null: the work is being made, or is over
+  base::atomic<std::uint32_t> users{0};  // of an item in a work: the work's function, and the work's end
 };
 
 template <class T>
@@ -50,22 +51,23 @@ struct source_item final : source_node {
   static void destroy(source_node* node) noexcept { delete static_cast<source_item*>(node); }
 };
 
-/// All of a source that does not depend on its items.
+/// The part of a source that does not depend on the item type.
 class ROTA_API source_base {
  public:
-  /// No limit, if the constructor is given this.
+  /// The capacity of a source without a limit.
   static constexpr std::size_t unbounded = static_cast<std::size_t>(-1);
 
   source_base(const source_base&) = delete;
   source_base& operator=(const source_base&) = delete;
 
-  /// Nothing comes in any more but what comes back. What is in stays, and is still taken by who watches. Idempotent.
+  /// Refuses new items from now on. Items that come back are still added. The items in the source stay, and a
+  /// watch still takes them. Idempotent.
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept;
-  /// Those that wait to be taken. More than `capacity`, if some have come back.
+  /// Returns the number of waiting items. It is above `capacity` if some have come back.
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] std::size_t capacity() const noexcept;
-  /// Those that came back too often: see watch_options::returns.
+  /// Returns the number of items that came back too often: see watch_options::returns.
   [[nodiscard]] std::size_t given_up() const noexcept;
   [[nodiscard]] bool is_watched() const noexcept;
 
@@ -75,14 +77,14 @@ class ROTA_API source_base {
   source_base(std::size_t capacity, void (*destroy)(source_node*) noexcept);
   ~source_base();
 
-  /// `pushed`: there is a place for it. Then publish(), or withdraw().
+  /// Reserves a place for an item. After `pushed` the caller must call publish() or withdraw().
   push_status admit() noexcept;
   void withdraw() noexcept;
   void publish(source_node& item) noexcept;
-  /// Null: there is none.
+  /// Returns null if there is none.
   [[nodiscard]] source_node* take_first() noexcept;
   [[nodiscard]] source_node* take_first_given_up() noexcept;
-  /// It could not be moved out.
+  /// Puts an item back that could not be moved out.
   void put_front(source_node& item) noexcept;
   void put_front_given_up(source_node& item) noexcept;
 

@@ -1,4 +1,4 @@
-// What tasks await of a pool by id, by list, by group, and as a whole.
+// The awaitables of a pool, for tasks: by id, by list, by group, and for the whole pool.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class ROTA_API works_leaf : public leaf {
   template <class... A>
   explicit works_leaf(pool_core& pool, A... which) : all_(pool, which...) {}
   ~works_leaf();
-  /// Throws errc::would_deadlock if a work waits for itself.
+  /// Throws errc::would_deadlock if a work would wait for itself.
   const void* check_beside() final;
   /// The same, and std::bad_alloc.
   bool start() final;
@@ -43,8 +43,8 @@ class ROTA_API works_leaf : public leaf {
   void leave() noexcept;
 
   work_batch all_;
-  std::size_t next_ = 0;          // those before it are over, or were never there
-  bool is_listed_ = false;        // in the list of the work at `next_`
+  std::size_t next_ = 0;          // the works before it are over, or were never there
+  bool is_listed_ = false;        // in the waiter list of the work at `next_`
   waiting_node* node_ = nullptr;  // owned
 };
 
@@ -64,11 +64,11 @@ class ROTA_API any_work_leaf : public leaf {
   /// Throws std::invalid_argument if there are no ids.
   any_work_leaf(pool_core& pool, std::span<const work_id> ids);
   ~any_work_leaf();
-  /// Throws errc::would_deadlock if a work waits for itself alone.
+  /// Throws errc::would_deadlock if a work would wait for itself alone.
   const void* check_beside() final;
   /// The same, and std::bad_alloc.
   bool start() final;
-  /// After the wait: the position of one that is over.
+  /// Returns the position of a work that is over. For use after the wait.
   [[nodiscard]] std::size_t found() const noexcept { return found_; }
 
  private:
@@ -76,11 +76,12 @@ class ROTA_API any_work_leaf : public leaf {
 
   work_batch all_;
   std::size_t found_ = 0;
-  waiting_node* nodes_ = nullptr;  // owned: one for each
-  std::size_t listed_ = 0;         // the first so many are, or were, in lists
+  waiting_node* nodes_ = nullptr;  // owned: one for each work
+  std::size_t listed_ = 0;         // so many nodes, from the first on, are or were in lists
 };
 
-/// Waits until nothing of a group, or of the pool, is outstanding. A cancelled wait leaves the works alone. Keeps the pool's memory.
+/// Waits until no work of a group, or of the pool, is outstanding. A cancelled wait leaves the works alone.
+/// The leaf keeps the pool's memory.
 class ROTA_API rest_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
@@ -89,7 +90,7 @@ class ROTA_API rest_leaf : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
-  /// The last of the works may have ended for the cause that ends this task, too.
+  /// Always true: the last work may have ended for the same cause that cancels this task.
   [[nodiscard]] bool is_discardable() noexcept final { return true; }
   [[nodiscard]] const char* what() const noexcept final {
     return of_group_ ? "an empty group of a pool" : "an idle pool";

@@ -1,4 +1,4 @@
-// What a work runs: the part of it that depends on types.
+// The typed part of a work: its function, arguments and result.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,33 @@ namespace rota::pool::detail {
 class pool_core;
 class work_core;
 
-/// Closures and results up to this size lie inside of the work; larger ones take an allocation of their own.
+/// Closures and results up to this size are stored inside of the work. Larger ones take an allocation of
+/// their own.
 inline constexpr std::size_t body_room = 128;
 
-/// What a body can do, whatever it is made of.
+/// The operations of a type-erased body.
 struct body_type {
   std::size_t bytes;
-  const void* result;  // the tag of its result's type
-  /// Can it be run more than once?
+  const void* result;  // identifies the type of the result
+  /// True if the function can be called more than once.
   bool repeatable;
-  /// The end of a result is none of the user's code.
+  /// True if the destruction of the result runs no code of the user.
   bool is_quiet;
-  /// Calls the function and keeps what it returns. `last`: it will not be called again. Throws what that throws.
+  /// Calls the function and keeps its result. `last`: the function will not be called again. Passes its
+  /// exception on.
   void (*run)(void* body, work_core& self, bool last);
-  /// Of one that gives a task: calls the function, and makes the task whose end is the end of the work. Null: run() is the whole.
+  /// For functions that return a task: calls the function, and makes the task. The end of that task is the
+  /// end of the work. Null for other functions: run() does everything.
   task<void> (*begin)(void* body, work_core& self, bool last);
   void (*destroy_function)(void* body) noexcept;
   void (*destroy_result)(void* body) noexcept;
   void (*set_exception)(void* body, std::exception_ptr thrown) noexcept;
   std::exception_ptr (*exception)(const void* body) noexcept;
-  const void* (*value)(const void* body) noexcept;  // null: it has none
+  const void* (*value)(const void* body) noexcept;  // returns null if there is no value
   void* (*outcome)(void* body) noexcept;
 };
 
-/// Stands for any token that is known.
+/// Converts to any token type for which token_of is defined.
 struct any_token {
   work_core* work;
   template <class Token>
@@ -71,14 +74,14 @@ struct kept_argument {
 };
 template <class Positions, class... Args>
 struct kept_arguments;
-/// The arguments of a call, as a tuple would keep them.
+/// Stores the arguments of a call, like a tuple.
 template <std::size_t... I, class... Args>
 struct kept_arguments<std::index_sequence<I...>, Args...> : kept_argument<I, Args>... {
   template <class... A>
   explicit kept_arguments(std::in_place_t /*tag*/, A&&... args)
       : kept_argument<I, Args>{static_cast<Args>(std::forward<A>(args))}... {}
 
-  /// `f(args...)`, as they are; and moved.
+  /// Calls `f(args...)` with the arguments as lvalues. call_moved() moves them.
   template <class F>
   ROTA_DETAIL_PASSES_ON decltype(auto) call(F&& f) {
     return std::forward<F>(f)(static_cast<kept_argument<I, Args>&>(*this).value...);
@@ -92,7 +95,8 @@ struct kept_arguments<std::index_sequence<I...>, Args...> : kept_argument<I, Arg
 template <class... T>
 struct types {};
 
-/// `function(values...)`: of each type that is not void the value that `get(position)` points to.
+/// Calls `function(values...)`: for each type that is not void, with the value at the address
+/// `get(position)`.
 template <class F, class Get, class... V>
 decltype(auto) call_with_results(
     F& function, types<> /*rest*/, Get /*get*/, std::size_t /*position*/, const V&... values) {
@@ -173,7 +177,7 @@ class call_body {
       end_.emplace(call(self, last));
     }
   }
-  /// A member, so that its frame is of this type.
+  /// A member function, so that the coroutine frame has this type.
   task<void> drive(task<result> inner) {
     try {
       if constexpr (std::is_void_v<result>) {
@@ -229,7 +233,7 @@ inline constexpr body_type call_body<F, Args...>::type{
     .outcome = [](void* body) noexcept -> void* { return &of(body).end_; },
 };
 
-/// A task that was made before.
+/// A callable that returns a task that was made before.
 template <class T>
 class given_task {
  public:

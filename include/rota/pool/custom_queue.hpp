@@ -1,4 +1,4 @@
-// Queues of the user's own for the workers of a pool.
+// User-defined queues for the workers of a pool.
 #pragma once
 
 #include <concepts>
@@ -14,13 +14,14 @@ namespace detail {
 struct work_mark;
 }
 
-/// What a custom queue holds in place of a work: a few words to be copied at will, and to be given back as they came.
+/// The entry that a custom queue holds for a work: a few words that the queue may copy freely. The queue must
+/// return them unchanged.
 class queued_work {
  public:
   std::uint64_t id = 0;
   int priority = 0;  // any int; the larger comes first
 
-  /// Stands for no work: a pool that is given it aborts. For tests of a queue, and for arrays.
+  /// Names no work. A pool that receives it from a queue aborts. For tests of a queue, and for arrays.
   constexpr queued_work() noexcept = default;
   constexpr queued_work(std::uint64_t of, int with_priority) noexcept : id(of), priority(with_priority) {}
 
@@ -28,23 +29,28 @@ class queued_work {
 
  private:
   friend struct detail::work_mark;
-  std::uint32_t mark_ = ~std::uint32_t{0};  // where the pool has noted it
+  std::uint32_t mark_ = ~std::uint32_t{0};  // the place in the pool's table
 };
 
-/// What a pool asks of a queue. get() is for the worker whose queue it is, steal() for another one, discard() where a work has to be
-/// lost because too many wait. Each takes one out, the first two of the highest priority, the third of the lowest, and gives nothing
-/// if the queue is empty, and only then. size() says how many are in. testing::check_queue<Q>() tries all that on a type.
+/// The interface that a pool requires of a custom queue. get() is called by the worker that owns the queue,
+/// steal() by another worker. discard() is called when the pool must drop a work because too many wait. Each
+/// call removes one entry: get() and steal() one of the highest priority, discard() one of the lowest. A call
+/// returns nothing if the queue is empty, and only then. size() returns the number of entries.
+/// testing::check_queue<Q>() tests all of this on a type.
 ///
-/// Threads       One call at a time, from any thread; the pool holds a lock meanwhile. So they must not block, and must not call the pool.
-/// Ownership     Of nothing: a queued_work is a name.
-/// Ordering      What one call did happens before the next one.
-/// Failure       No work is ever lost. One whose set() throws is kept by the pool, unless size() has grown: then the queue has it.
-///               If get() or steal() throws, or gives nothing although works are in, the pool takes over those that it knows to be in,
-///               and the queue goes on with those that come later: a queue may have lost its worker, and then only others come by.
-///               What the pool keeps so is served first, by priority. A discard() that throws gives nothing, this time. A work that
-///               comes out twice, or was never put in, ends the program.
-/// Cost          A pool calls size() with each set(). A work that was cancelled stays in the queue as a name, and is passed over when
-///               it comes out.
+/// Threads       One call at a time, from any thread. The pool holds a lock during each call. So a call must
+///               not block and must not call the pool.
+/// Ownership     A queue owns no work: a queued_work is only a name.
+/// Ordering      Each call happens before the next one.
+/// Failure       No work is ever lost. If set() throws, the pool keeps the work, unless size() has grown:
+///               then the queue has it. If get() or steal() throws, or returns nothing although the queue has
+///               entries, the pool takes over all works that it knows to be in the queue. The queue goes on
+///               with works that come later. The reason: the worker of a queue may have ended, so that only
+///               thieves still call the queue. The pool serves the works that it took over first, by
+///               priority. If discard() throws, it counts as having returned nothing this time. If an entry
+///               comes out twice, or was never put in, the program ends.
+/// Cost          A pool calls size() after each set(). The entry of a cancelled work stays in the queue. The
+///               pool skips it when it comes out.
 template <class Q>
 concept queue_of_works = requires(Q& queue, const Q& seen, queued_work work) {
   queue.set(work);
@@ -56,7 +62,7 @@ concept queue_of_works = requires(Q& queue, const Q& seen, queued_work work) {
 
 namespace detail {
 
-/// A custom queue, whatever its type is.
+/// Type-erased base of a custom queue.
 class user_queue {
  public:
   user_queue() = default;
@@ -89,15 +95,16 @@ class user_queue_of final : public user_queue {
 
 }  // namespace detail
 
-/// Says which queue the workers of a pool have: a field of its options. Default: none, so one of the built-in orders.
+/// Selects the queue type of the workers of a pool: a field of the pool's options. Default: none, so one of
+/// the built-in orders is used.
 ///
 ///   options.custom = custom_queue::of<my_queue>();
 ///   options.custom = custom_queue::of<my_queue>([] { return my_queue(64); });
 ///
-/// Ownership     The pool's constructor makes all of its queues, and they go with the pool. When a queue's worker ends it stays, for the
-///               next one and for thieves.
-/// Failure       What the queue's constructor throws, the pool's does.
-/// Cost          Two words, copied at will.
+/// Ownership     The pool's constructor makes all of its queues. They are destroyed with the pool. When the
+///               worker of a queue ends, the queue stays for the next worker and for thieves.
+/// Failure       An exception of the queue's constructor is thrown by the pool's constructor.
+/// Cost          Two words. Copies are cheap.
 /// Example       examples/custom_queue.cpp
 class custom_queue {
  public:
@@ -108,15 +115,15 @@ class custom_queue {
   [[nodiscard]] static custom_queue of() noexcept {
     return custom_queue(made_by_default<Q>, nullptr);
   }
-  /// `make_one` is a function, or a lambda without captures. The result is not moved.
+  /// `make_one` is a function, or a lambda without captures. Its result is not moved.
   template <queue_of_works Q>
   [[nodiscard]] static custom_queue of(Q (*make_one)()) noexcept {
     return custom_queue(made_by<Q>, reinterpret_cast<any_function>(make_one));
   }
 
-  /// False: none.
+  /// Returns false if no queue type is selected.
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return maker_ != nullptr; }
-  /// A new queue, for the pool; the caller deletes it.
+  /// Makes a new queue for the pool. The caller deletes it.
   [[nodiscard]] detail::user_queue* make() const { return maker_(argument_); }
 
  private:

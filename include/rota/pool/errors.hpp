@@ -1,4 +1,4 @@
-// Why a pool refuses a work, or a work failed without having run.
+// The exceptions of a pool: a work that is refused, and a work that failed without having run.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rota::pool {
 
-/// Thrown by submit(): the work would wait for itself. Nothing has changed.
+/// Thrown by submit() if the work would wait for itself. Nothing has changed.
 class ROTA_API cycle_error : public error {
  public:
   cycle_error(const char* what, std::vector<work_id> path)
@@ -19,27 +19,28 @@ class ROTA_API cycle_error : public error {
   cycle_error& operator=(const cycle_error&) = default;
   ~cycle_error() override;
 
-  /// Each comes before the next, and the last before the first.
+  /// Returns the works of the cycle. Each comes before the next, and the last comes before the first.
   [[nodiscard]] const std::vector<work_id>& path() const noexcept { return path_; }
 
  private:
   std::vector<work_id> path_;
 };
 
-/// The exception of a work that did not run, since another one in its `after` did not end well. what() names the first one that did not, and its
-/// error: `a work that it comes after did not end well (work 17 "import" failed: disk full): the task was cancelled`, whose end
-/// is that of its code. It has the id alone once 256 others have failed
-/// since, or where there was no memory for more.
+/// The exception of a work that did not run because a work in its `after` did not end well. what() names the
+/// first work that did not end well, and its error: `a work that it comes after did not end well (work 17
+/// "import" failed: disk full): the task was cancelled`. The text ends with the text of the error code.
+/// what() has only the id once 256 other works have failed since, or if there was no memory for more.
 class ROTA_API dependency_failed : public error {
  public:
   explicit dependency_failed(work_id root);
-  /// `root_text`: what what() tells of the root; empty: its id.
+  /// `root_text`: the text about the root in what(). If it is empty, what() has the id of the root.
   dependency_failed(work_id root, const std::string& root_text);
   dependency_failed(const dependency_failed&) = default;
   dependency_failed& operator=(const dependency_failed&) = default;
   ~dependency_failed() override;
 
-  /// The first one that did not, however far away.
+  /// Returns the first work that did not end well. Any number of dependencies may lie between it and this
+  /// work.
   [[nodiscard]] work_id root() const noexcept { return root_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a pool tells those who listen.
+// The events of a pool, and the observers that receive them.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace rota::pool {
 
-/// Where an exception was thrown that nobody else sees.
+/// The place at which an exception was thrown that no other code receives.
 enum class error_from : unsigned char {
   work,
   callback,
@@ -61,24 +61,25 @@ enum class error_from : unsigned char {
 
 struct pool_error {
   error_from from;
-  work_id id;  // none: of no work
+  work_id id;  // empty if the exception belongs to no work
   std::exception_ptr exception;
 };
 
-/// From the first work to the end of the last.
+/// The time from the first work to the end of the last.
 struct pool_span {
   std::chrono::steady_clock::time_point started, ended;
 };
 
-/// Derive from it, override what you need, and give it to thread_pool::subscribe().
+/// Receives the events of a pool. Derive from it, override what you need, and pass it to
+/// thread_pool::subscribe().
 ///
-/// Threads       A handler runs on the thread where the thing happened: one of the pool's, its keeper's, or the one that submits or
-///               cancels. Several may run at once.
-/// Ownership     The observer outlives its subscription.
-/// Ordering      Of one work: started, then for each attempt ended, then its callback, then those that wait go on. Started and idle
-///               take turns.
-/// Failure       What a handler throws goes to error() of every observer, and the pool goes on. What error() throws is counted, and goes to
-///               pool_options::on_unhandled.
+/// Threads       A handler runs on the thread on which the event happened: a thread of the pool, the pool's
+///               timer thread, or the thread that submits or cancels. Several handlers may run at once.
+/// Ownership     The observer must outlive its subscription.
+/// Ordering      For one work: started; then ended, for each attempt; then its callback; then the waiters go
+///               on. Started and idle of the pool alternate.
+/// Failure       An exception of a handler goes to error() of every observer, and the pool goes on. An
+///               exception of error() is counted, and goes to pool_options::on_unhandled.
 /// Cost          Without observers: one load for each event.
 /// Example       examples/pool_events.cpp
 class ROTA_API observer {
@@ -90,19 +91,22 @@ class ROTA_API observer {
 
   virtual void pool_started() {}
   virtual void pool_idle(const pool_span& /*span*/) {}
-  /// How many threads run works. Told by one that begins, and by one that finds no other work, perhaps after pool_idle; also by a
-  /// thread of no pool that runs one. Those that ran one when the first observer came are counted from their next work on.
+  /// Reports the number of threads that run works, before and after a change. Called by a thread that begins
+  /// to run works; by a thread that finds no other work, perhaps after pool_idle; and by a thread of no pool
+  /// that runs a work. A thread that was running a work when the first observer subscribed is counted from
+  /// its next work on.
   virtual void running_changed(unsigned /*before*/, unsigned /*now*/) {}
   virtual void work_started(work_id /*id*/) {}
-  /// Succeeded or failed; also each attempt that failed.
+  /// The work succeeded or failed. Also called for each attempt that failed.
   virtual void work_ended(const work_end& /*end*/) {}
-  /// Stopped or force stopped.
+  /// The work was stopped or force stopped.
   virtual void work_stopped(const work_end& /*end*/) {}
   virtual void work_cancelled(const work_end& /*end*/) {}
-  /// Before what is done about it. Of a work that ends just then it may be told after the end, once.
+  /// The time of the work is over. Called before the on_timeout action. If the work ends at its deadline, the
+  /// call may come after the end event, once.
   virtual void work_timed_out(work_id /*id*/) {}
   virtual void pool_timed_out() {}
-  /// Before the policy is followed.
+  /// The work found no place. Called before the policy is applied.
   virtual void work_rejected(work_id /*id*/, rejection /*policy*/) {}
   virtual void work_discarded(const work_end& /*end*/) {}
   virtual void work_abandoned(const work_end& /*end*/) {}
@@ -115,7 +119,8 @@ struct listener;
 ROTA_API void unsubscribe(listener& whom) noexcept;
 }  // namespace detail
 
-/// While it lives its observer is told. Its end waits for handlers that run, but not for the one that it is called by.
+/// A subscription of an observer. As long as it exists, the observer receives events. Its destructor waits
+/// until no handler of the observer runs, except a handler that itself runs the destructor.
 class [[nodiscard]] subscription {
  public:
   subscription() noexcept = default;

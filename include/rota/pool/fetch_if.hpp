@@ -1,4 +1,4 @@
-// Results that a pool keeps, fetched by what they are.
+// Fetches stored results of a pool by a predicate.
 #pragma once
 
 #include <cstddef>
@@ -12,51 +12,53 @@ namespace rota::pool {
 
 namespace detail {
 
-/// Works that are over and stored, and whose results are of one type. The one that it is at, and those that were
-/// chosen, can be fetched by nobody else.
+/// Iterates over the works of a pool that are over and stored, and that have results of one type. No other
+/// caller can fetch the current work or a chosen work.
 class ROTA_API stored_works {
  public:
-  /// `tag`: the address that stands for the type of the results.
+  /// `tag`: the address that identifies the type of the results.
   stored_works(thread_pool& pool, const void* tag);
   stored_works(const stored_works&) = delete;
   stored_works& operator=(const stored_works&) = delete;
-  /// Those that were not chosen, or not forgotten, can be fetched again.
+  /// Works that were not chosen, or that were chosen and not forgotten, can be fetched again afterwards.
   ~stored_works();
 
-  /// False: there is no other.
+  /// Moves to the next work. Returns false if there is none.
   [[nodiscard]] bool next() noexcept;
   [[nodiscard]] work_end end() const noexcept;
   void choose() noexcept;
 
   [[nodiscard]] std::size_t chosen() const noexcept { return chosen_; }
   [[nodiscard]] work_core& at(std::size_t position) const noexcept { return *all_[position]; }
-  /// Where its outcome lies, if it came to one.
+  /// Returns the address of the outcome, if the work has one.
   [[nodiscard]] void* outcome_of(std::size_t position) const noexcept;
-  /// The pool keeps it no longer.
+  /// Makes the pool drop the stored result.
   void forget(std::size_t position) noexcept;
 
  private:
   void let_go() noexcept;
 
   pool_core& pool_;
-  std::vector<work_core*> all_;  // each owns a reference; those that were chosen come first
+  std::vector<work_core*> all_;  // each owns a reference; the chosen ones come first
   std::size_t chosen_ = 0;
-  std::size_t forgotten_ = 0;  // of these
+  std::size_t forgotten_ = 0;  // of the chosen ones
   std::size_t next_ = 0;
-  bool is_at_one_ = false;  // the one before `next_`, and it is not chosen
+  bool is_at_one_ = false;  // `next_ - 1` is the current work, and it is not chosen
 };
 
 }  // namespace detail
 
-/// Of the works of a pool that are over and stored (work_options::store_result), and whose result is a T: the outcomes of those for
-/// which `want(const work_end&)` is true, in no order.
+/// Returns the outcomes of the works that are over and stored (work_options::store_result), have a result of
+/// type T, and for which `want(const work_end&)` is true. They are in no order.
 ///
-/// Threads       Any. Waits for no work, and `want` may call the pool.
-/// Ownership     The pool keeps no longer what was fetched; the rest stays.
-/// Failure       Nobody else can fetch what `want` looks at or has chosen: by the handle errc::already_joined, by the id nothing; the
-///               same holds for a function of submit_when() that would begin at that moment. What `want` throws is thrown, and all
-///               stay. std::bad_alloc: the same.
-/// Cost          Goes through all that is stored.
+/// Threads       Any. Waits for no work. `want` may call the pool.
+/// Ownership     The pool no longer keeps the fetched results. It keeps the others.
+/// Failure       While `want` examines a work, and after it has chosen it, no other caller can fetch that
+///               work. A fetch by its handle throws errc::already_joined, a fetch by its id returns nothing.
+///               A function of submit_when() that begins at that moment gets errc::already_joined, too. If
+///               `want` throws, the exception is passed on and all results stay. The same holds for
+///               std::bad_alloc.
+/// Cost          Visits every stored work.
 /// Example       examples/pool_by_example.cpp
 template <class T, class F>
   requires std::is_invocable_r_v<bool, F&, const work_end&>

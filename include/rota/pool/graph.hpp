@@ -1,4 +1,4 @@
-// Works that depend on each other, as one thing: built, run, timed and drawn.
+// A graph of works that depend on each other. It can be built, run, timed and drawn.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace rota::pool {
 
 class graph;
 
-/// A node of a graph, whose function returns T.
+/// A node of a graph. Its function returns T.
 template <class T>
 class node {
  public:
@@ -32,33 +32,35 @@ class node {
   std::uint64_t owner_ = 0;
 };
 
-/// What became of a node in the last run.
+/// The result of a node in the last run.
 struct node_report {
   std::string_view name;
   work_status status = work_status::created;
   std::chrono::nanoseconds began{0};  // since the run began
-  std::chrono::nanoseconds took{0};   // 0: it has not run
-  std::exception_ptr exception;       // of `failed`
+  std::chrono::nanoseconds took{0};   // 0: the node has not run
+  std::exception_ptr exception;       // set if the status is `failed`
 };
 
 struct graph_report {
   std::chrono::nanoseconds took{0};          // from the first submit to the last end
   std::chrono::nanoseconds work{0};          // of all nodes together
-  std::chrono::nanoseconds critical{0};      // of those on the longest path: no number of threads is faster
-  std::vector<std::size_t> critical_path{};  // the nodes of that, the first first
-  std::vector<node_report> nodes{};          // by index; their names are the graph's
+  std::chrono::nanoseconds critical{0};      // sum over the longest path: no number of threads is faster
+  std::vector<std::size_t> critical_path{};  // the nodes of the longest path, in order
+  std::vector<node_report> nodes{};          // by index; the names belong to the graph
   [[nodiscard]] bool succeeded() const noexcept;
 };
 
-/// A directed graph without circles: a node can only come after nodes that are there.
+/// A directed acyclic graph: a node can only come after nodes that were added before.
 ///
-/// Threads       One at a time; run() blocks. Nodes run on the threads of the pool.
-/// Ownership     Owns the functions and the last results of its nodes; a result goes with the next run, or with the graph.
-/// Ordering      What a node did happens before those that come after it begin.
-/// Failure       A node that throws, or is stopped, ends all that come after it as `failed` with dependency_failed; the others run on.
-///               run() itself throws what submit() does; what was submitted then is cancelled, and waited for. add() throws
-///               std::invalid_argument for a node that is none of this graph's, std::bad_alloc.
-/// Cost          A work and two looks at the clock for each node.
+/// Threads       One thread at a time. run() blocks. The nodes run on the threads of the pool.
+/// Ownership     Owns the functions of its nodes and their last results. A result lives until the next run,
+///               or until the graph is destroyed.
+/// Ordering      A node happens before each node that comes after it.
+/// Failure       If a node throws or is stopped, all nodes that come after it end as `failed` with
+///               dependency_failed. The others run on. run() throws what submit() throws. It then cancels the
+///               works that it has submitted, and waits for them. add() throws std::invalid_argument for a
+///               node of another graph, and std::bad_alloc.
+/// Cost          One work and two clock reads for each node.
 /// Example       examples/pool_graph.cpp
 class ROTA_API graph {
  public:
@@ -69,32 +71,35 @@ class ROTA_API graph {
   graph& operator=(graph&&) noexcept;
   ~graph();
 
-  /// `function(const T&...)`, with the results of `after`; of those that return nothing, no parameter. It may be run again and again.
+  /// Adds a node. It calls `function(const T&...)` with the results of `after`. A node in `after` that
+  /// returns nothing contributes no parameter. The function may be called several times: once for each run.
   template <class F, class... T>
   auto add(std::string_view name, F function, node<T>... after);
-  /// One more that `later` comes after, without its result. `earlier` was added before.
+  /// Makes `later` come after `earlier`, without passing a result. `earlier` must have been added before
+  /// `later`.
   void order(std::size_t earlier, std::size_t later);
   [[nodiscard]] std::size_t size() const noexcept;
 
-  /// Runs all. `options`: of each work; `after`, `id`, `name` and `callback` must be empty.
+  /// Runs all nodes. `options` apply to each work. Its `after`, `id`, `name` and `callback` must be empty.
   graph_report run(thread_pool& pool, const work_options& options);
   graph_report run(thread_pool& pool) {
     const work_options plain{};
     return run(pool, plain);
   }
-  /// The result of the last run; null: the node has none.
+  /// Returns the result of the last run, or null if the node has none.
   template <class T>
   [[nodiscard]] const T* result(node<T> of) const noexcept {
     return of.owner_ == id_ ? static_cast<const T*>(result_at(of.index())) : nullptr;
   }
 
-  /// For Graphviz: the nodes, and with the report of a run how long each took; the critical path in bold.
+  /// Returns the graph in the format of Graphviz. With the report of a run it includes the time of each node,
+  /// and the critical path in bold.
   [[nodiscard]] std::string to_dot() const;
   [[nodiscard]] std::string to_dot(const graph_report& of) const;
 
  private:
   struct entry;
-  /// What a node does, whatever it returns.
+  /// The type-erased function of a node.
   struct act {
     act() = default;
     act(const act&) = delete;
@@ -116,7 +121,7 @@ class ROTA_API graph {
       }
     }
   };
-  /// The type that a call with the results of such nodes returns.
+  /// The type that `F` returns when it is called with the results of such nodes.
   template <class F, class... T>
   using result_of = std::remove_cvref_t<decltype(detail::call_with_results(
       std::declval<F&>(), detail::types<T...>{}, std::declval<const void* (*)(std::size_t)>(), 0))>;
@@ -141,11 +146,11 @@ class ROTA_API graph {
   };
 
   [[nodiscard]] act& at(std::size_t index, std::uint64_t owner) const;
-  /// Takes `what`, also when it throws.
+  /// Takes ownership of `what`, also if it throws.
   std::size_t append(std::string_view name, act* what, std::vector<std::size_t> after);
   [[nodiscard]] const void* result_at(std::size_t index) const noexcept;
 
-  std::uint64_t id_;  // of this graph, wherever it is moved
+  std::uint64_t id_;  // identifies this graph; moves with it
   std::vector<entry> entries_;
 };
 

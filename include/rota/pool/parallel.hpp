@@ -1,4 +1,4 @@
-// Loops over a pool's threads.
+// Parallel loops on the threads of a pool.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace rota::pool {
 
-/// How the indices of a loop are handed out.
+/// How the indices of a loop are divided among the threads.
 enum class chunking : unsigned char {
   fixed,    // one equal piece for each thread: for bodies that take equally long
-  dynamic,  // pieces of `grain`, to whoever is free
-  guided,   // pieces that become smaller, none smaller than `grain`
+  dynamic,  // pieces of `grain`, each to the next free thread
+  guided,   // pieces that become smaller, but never smaller than `grain`
 };
 
 [[nodiscard]] constexpr const char* to_string(chunking how) noexcept {
@@ -30,26 +30,25 @@ enum class chunking : unsigned char {
   return "unknown";
 }
 
-/// What a body may return instead of nothing.
+/// A body may return this instead of nothing.
 enum class loop : unsigned char { go_on, stop };
 
 struct loop_options {
   chunking how = chunking::guided;
-  std::size_t grain = 1;  // indices; at least 1
-  unsigned threads = 0;   // that take part, the calling one included; 0: as many as the pool may have
-  std::ptrdiff_t step =
-      0;             // from one index to the next; 0: 1 or -1, whichever leads from the first to the last
-  int priority = 0;  // of the works that help
+  std::size_t grain = 1;    // indices; at least 1
+  unsigned threads = 0;     // number of threads, with the calling one; 0: as many as the pool may have
+  std::ptrdiff_t step = 0;  // from one index to the next; 0: 1 or -1, towards the last index
+  int priority = 0;         // of the helping works
   std::string group{};
 };
 
-/// Thrown by a loop of which several bodies threw. If one did, its exception is thrown as it is.
+/// Thrown by a loop if several bodies threw. If one body threw, its own exception is thrown.
 class ROTA_API loop_error : public error {
  public:
   explicit loop_error(std::vector<std::exception_ptr> all)
       : error(errc::cancelled, "several bodies of a loop threw"), all_(std::move(all)) {}
 
-  /// In the order in which they were thrown.
+  /// Returns the exceptions in the order in which they were thrown.
   [[nodiscard]] const std::vector<std::exception_ptr>& all() const noexcept { return all_; }
 
  private:
@@ -58,8 +57,8 @@ class ROTA_API loop_error : public error {
 
 namespace detail {
 
-/// Runs `count` turns on this thread and on those of the pool; `run(body, thread, first, last)` does some of them, and says whether to
-/// go on. `threads`: at most so many values of `thread`, from 0.
+/// Runs `count` turns on this thread and on threads of the pool. `run(body, thread, first, last)` runs some
+/// of them, and returns false to end the loop. `thread` is a number from 0, less than `threads`.
 struct loop_plan {
   void* body;
   bool (*run)(void* body, unsigned thread, std::size_t first, std::size_t last);
@@ -68,9 +67,9 @@ struct loop_plan {
 };
 ROTA_API void run_loop(thread_pool& pool, const loop_plan& plan, const loop_options& options);
 [[nodiscard]] ROTA_API unsigned threads_of_loop(const thread_pool& pool, const loop_options& options);
-/// How many indices for so long a way, and the step. Throws std::invalid_argument.
+/// Returns the number of indices for this distance, and sets a `step` of 0. Throws std::invalid_argument.
 [[nodiscard]] ROTA_API std::size_t turns_of_loop(bool upwards, std::uint64_t distance, std::ptrdiff_t& step);
-/// The distance is unsigned: that of a wide loop is more than a signed number holds.
+/// The distance is unsigned: the distance of a wide loop does not fit into a signed number.
 template <class Index>
 std::size_t turns_between(Index first, Index last, std::ptrdiff_t& step) {
   const bool upwards = first <= last;
@@ -79,7 +78,7 @@ std::size_t turns_between(Index first, Index last, std::ptrdiff_t& step) {
   return turns_of_loop(upwards, upper - lower, step);
 }
 
-/// Unsigned, since the turns of a wide loop are more than a signed number holds.
+/// Unsigned arithmetic: the number of turns of a wide loop does not fit into a signed number.
 template <class Index>
 Index index_at(Index first, std::size_t turn, std::ptrdiff_t step) noexcept {
   return static_cast<Index>(static_cast<std::uint64_t>(first) + turn * static_cast<std::uint64_t>(step));
@@ -114,18 +113,24 @@ void run_turns(
 
 }  // namespace detail
 
-/// Calls `body(i)` for each index from `first` to `last`, without that: on this thread and on threads of the pool, in no order.
+/// Calls `body(i)` for each index from `first` up to, but not including, `last`: on this thread and on
+/// threads of the pool, in no order.
 ///
-/// Threads       Any, also inside of works of the pool. Blocks until every body that began has returned.
+/// Threads       Any, also inside of works of the pool. Blocks until every body that has begun has returned.
 /// Ownership     `body` and what it refers to stay the caller's.
-/// Ordering      What the bodies did happens before the return.
-/// Failure       What one throws ends the loop: no other begins, and it is thrown when those that run have returned; of several:
-///               loop_error. A body that returns loop::stop ends it as well, without an exception. A work that is asked to stop
-///               meanwhile begins no other body, and throws work_stopped. std::invalid_argument for a grain of 0 or a step that does
-///               not lead there, and std::bad_alloc for the loop itself: then nothing has begun. What submit() throws for one that is to
-///               help ends the loop as what a body throws does: others may have begun. But a full queue, a pool that ends, or
-///               errc::too_many_works does not: those that are there do it all.
-/// Cost          One work for each thread that helps; those that come too late are taken back.
+/// Ordering      All bodies happen before the return.
+/// Failure       If a body throws, the loop ends: its thread calls no further body, and no thread takes
+///               another piece. A piece that another thread has begun is run to its end. Then the exception
+///               is thrown. If several bodies threw, loop_error is thrown. A body that returns loop::stop
+///               ends the loop in the same way, without an exception. If the calling work is asked to stop,
+///               the loop ends before the calling thread takes its next piece, and work_stopped is thrown.
+///               Throws std::invalid_argument for a grain of 0 or a step in the wrong direction, and
+///               std::bad_alloc for the loop itself: then nothing has begun. If submit() throws for a helping
+///               work, the loop ends as if a body had thrown: some bodies may have begun. But a full queue, a
+///               pool that ends, or errc::too_many_works does not end the loop: the threads that take part
+///               run all of it.
+/// Cost          One work for each helping thread. Helping works that have not begun at the end are
+///               cancelled.
 /// Example       examples/pool_loops.cpp
 template <std::integral Index, class F>
 void for_index(thread_pool& pool, Index first, Index last, const loop_options& options, F&& body) {
@@ -146,7 +151,8 @@ void for_index(thread_pool& pool, Index first, Index last, F&& body) {
   for_index(pool, first, last, options, std::forward<F>(body));
 }
 
-/// Calls `body(item)`, or `body(item, position)`, for each of a range that has a size and can be indexed.
+/// Calls `body(item)`, or `body(item, position)`, for each item of a range that has a size and can be
+/// indexed.
 template <class Range, class F>
 void for_each(thread_pool& pool, Range&& range, const loop_options& options, F&& body) {
   const auto begin = range.begin();
@@ -169,9 +175,10 @@ void for_each(thread_pool& pool, Range&& range, F&& body) {
   for_each(pool, std::forward<Range>(range), options, std::forward<F>(body));
 }
 
-/// `combine` of `map(i)` for all indices, from `identity`: in no order, so that it must be associative and commutative.
+/// Returns the combination of `identity` and `map(i)` for all indices. The order is undefined, so `combine`
+/// must be associative and commutative.
 template <std::integral Index, class T, class Map, class Combine>
-// NOLINTNEXTLINE(readability-function-size): what a loop takes, and what a sum does
+// NOLINTNEXTLINE(readability-function-size): the parameters of a loop, and those of a reduction
 [[nodiscard]] T reduce(thread_pool& pool,
                        Index first,
                        Index last,

@@ -1,15 +1,15 @@
-// In which order the works of one priority leave a worker's queue.
+// The order in which works of one priority leave the queue of a worker.
 #pragma once
 
 #include <cstdint>
 
 namespace rota::pool {
 
-/// The larger priority comes first in each of them; this is about works of one priority.
+/// In each order the larger priority comes first. The order applies to works of one priority.
 enum class queue_order : std::uint8_t {
-  fifo,   // the oldest, for its own worker and for a thief; the oldest is lost where one has to be
-  lifo,   // the newest, for both; the newest is lost
-  deque,  // the newest for its own worker, the oldest for a thief; the newest is lost
+  fifo,   // the oldest, for the worker and for a thief; discards the oldest
+  lifo,   // the newest, for both; discards the newest
+  deque,  // the newest for the worker, the oldest for a thief; discards the newest
 };
 
 [[nodiscard]] constexpr const char* to_string(queue_order order) noexcept {

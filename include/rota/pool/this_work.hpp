@@ -1,4 +1,4 @@
-// What a work may say to its pool while it runs.
+// What a work may ask its pool while it runs.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace rota::pool {
 
-/// Thrown by the library's blocking points inside of a work that is being force stopped. Catch it to clean up, and throw it on: the
-/// work ends as `force_stopped` only then.
+/// Thrown by the library's blocking points inside of a work that is being force stopped. Catch it to clean
+/// up, and rethrow it: only then the work ends as `force_stopped`.
 class ROTA_API force_stopped : public error {
  public:
   force_stopped() : error(errc::cancelled, "the work is force stopped") {}
@@ -22,7 +22,7 @@ class ROTA_API force_stopped : public error {
   ~force_stopped() override;
 };
 
-/// Thrown by stop_if_requested(): throw it on.
+/// Thrown by stop_if_requested(). Rethrow it.
 class ROTA_API work_stopped : public error {
  public:
   work_stopped() : error(errc::cancelled, "the work was asked to stop") {}
@@ -31,36 +31,38 @@ class ROTA_API work_stopped : public error {
   ~work_stopped() override;
 };
 
-/// What is said here concerns the work that runs on this thread.
+/// Functions for the work that runs on the calling thread.
 ///
-/// Threads       The one that runs the work; elsewhere all but id() and name() throw errc::no_runtime.
-/// Failure       As each says. In a coroutine pause_if_requested() blocks the thread: let it come to a co_await instead, each of which is
-///               a checkpoint of its own.
-/// Cost          One load, where nothing is asked of the work.
+/// Threads       The thread that runs the work. On any other thread all functions but id() and name() throw
+///               errc::no_runtime.
+/// Failure       As documented at each function. In a coroutine pause_if_requested() blocks the thread. Use a
+///               co_await instead: each co_await is a checkpoint.
+/// Cost          One load, if nothing is requested of the work.
 /// Example       examples/pool.cpp
 namespace this_work {
 
-/// None outside of works.
+/// Returns an empty id outside of works.
 [[nodiscard]] ROTA_API work_id id() noexcept;
 [[nodiscard]] ROTA_API std::string_view name() noexcept;
-/// 0: its first attempt.
+/// Returns the number of the attempt. The first is 0.
 [[nodiscard]] ROTA_API unsigned attempt();
 [[nodiscard]] ROTA_API bool stop_requested();
 /// Throws work_stopped if the work was asked to stop.
 ROTA_API void stop_if_requested();
-/// The same, unless `may_stop()` says no: then the request is forgotten.
+/// The same, but if `may_stop()` returns false the request is cleared instead.
 template <class F>
   requires std::is_invocable_r_v<bool, F&>
 void stop_if_requested(F&& may_stop);
-/// Blocks while the work, its group or its pool is paused. A stop ends it: throws work_stopped then; a force stop: force_stopped.
+/// Blocks while the work, its group or its pool is paused. A stop ends the wait: it throws work_stopped. A
+/// force stop throws force_stopped.
 ROTA_API void pause_if_requested();
-/// Both.
+/// Calls pause_if_requested() and stop_if_requested().
 ROTA_API void checkpoint();
-/// Blocks for so long. Ended by a stop: throws work_stopped; by a force stop: throws force_stopped.
+/// Blocks until `time`. A stop ends the wait: it throws work_stopped. A force stop throws force_stopped.
 ROTA_API void sleep_until(std::chrono::steady_clock::time_point time);
 template <core::span_of_time Span>
 void sleep_for(Span span);
-/// No attempt follows the one that runs.
+/// Makes the running attempt the last one.
 ROTA_API void stop_retry();
 
 namespace detail {
@@ -83,8 +85,9 @@ void sleep_for(Span span) {
 
 }  // namespace this_work
 
-/// While it lives the thread that made it may block, and another one of the pool takes its place. Outside of works it does nothing.
-/// `max_threads` is exceeded by it, by one thread for each. It belongs to its thread: not across a co_await.
+/// As long as it exists, the thread that made it may block, and another thread of the pool takes its place.
+/// Outside of works it does nothing. Each region may exceed `max_threads` by one thread. It belongs to its
+/// thread: do not keep it across a co_await.
 class ROTA_API [[nodiscard]] blocking_region {
  public:
   blocking_region() noexcept;

@@ -1,4 +1,4 @@
-// Threads that come and go, for work that may block and that somebody wants to be in control of.
+// A pool that adds and removes threads, for works that may block and that the program wants to control.
 #pragma once
 
 #include <cstddef>
@@ -36,58 +36,71 @@ struct draft {
   work_core* work;
   void* body;
 };
-/// A busy_guard, as its pool knows it.
+/// The pool's record of a busy_guard.
 struct busy_note {
-  std::uint64_t thread = 0;  // that has made it
+  std::uint64_t thread = 0;  // the thread that made the guard
   busy_note* next = nullptr;
   busy_note* previous = nullptr;
 };
 
-/// Memory for a work. Throws std::bad_alloc, errc::too_many_works, errc::shut_down, errc::forked.
+/// Allocates memory for a work. Throws std::bad_alloc, errc::too_many_works, errc::shut_down, errc::forked.
 [[nodiscard]] ROTA_API draft draw(pool_core& pool, const body_type& type, const work_options* options);
-/// The body was not made.
+/// Returns the memory. The body was not made.
 ROTA_API void give_back(const draft& place) noexcept;
-/// The body is made: hands the work to its pool. Throws what submit() does; the body is destroyed then.
+/// Hands the work to its pool. The body has been made. Throws what submit() throws; then the body has been
+/// destroyed.
 [[nodiscard]] ROTA_API work_core& enter(const draft& place, const work_options* options);
-/// The same with default options, and nobody keeps it.
+/// The same with default options and without a handle.
 ROTA_API void enter_and_let_go(const draft& place);
 [[noreturn]] ROTA_API void throw_empty_function();
-/// Looks for it by id; null: it is over, and not stored. The caller owns a reference. Throws errc::forked.
+/// Finds a work by its id. Returns null if the work is over and not stored. The caller owns a reference.
+/// Throws errc::forked.
 [[nodiscard]] ROTA_API work_core* find(pool_core& pool, work_id id);
-/// Throws std::invalid_argument for a work of another pool.
+/// Returns the id of the work. Throws std::invalid_argument for a work of another pool.
 [[nodiscard]] ROTA_API work_id id_within(const pool_core& pool, const work_core& work);
 
 }  // namespace detail
 
-/// A pool of threads for works.
+/// A thread pool that runs works.
 ///
-/// Threads       All members may be called by any thread, also inside of works, callbacks and events; the destructor and shutdown() by
-///               none of the pool's own: that ends the program with a sentence.
+/// Threads       Any thread may call all members, also inside of works, callbacks and events. But a thread of
+///               the pool must not call the destructor or shutdown(): that ends the program with a message.
 /// Ownership     Owns its threads and its works. ~thread_pool is shutdown(shutdown_grace).
-/// Ordering      What a thread did before submit() happens before the work's first line. Works of one queue begin by priority, and in
-///               the order of queue_order among equals.
-/// Failure       The constructor: std::invalid_argument for an option out of range, std::bad_alloc. submit(): std::invalid_argument for
-///               an empty function or an option out of range, a name that is in use or an id that is unknown; cycle_error for one that
-///               would wait for itself, with the ids; errc::queue_full; errc::shut_down; errc::too_many_works; std::bad_alloc. Then nothing has changed. errc::too_many_works: a pool has at
-///               most 2^24 - 64 (16,777,152) works at once. A work counts until it has ended and its handle is gone; a reserved id, a
-///               busy_guard and a watch count, too. Each thread may keep up to 96 places free for its own next works, so the error may
-///               come that much earlier. It is no matter of memory: pool_options::queue_limit keeps a pool far below it. A thread that the system does not give is tried for again; the pool goes on with those it has. Timeouts and
-///               back-offs, and what tries for threads again, need one thread more, which the first of them starts: if the system
-///               refuses it they are late until it gives it to a later timer, to a thread of the pool that has run out of work, or to
-///               one that blocks until something of the pool is over. That one tries for the others, too, every 20 ms: so what is
-///               waited for runs as soon as there is a thread for it. A task that awaits a work does not block, and does not try.
-///               In a forked child: submit, reserve, watch_source, fetch, shutdown, the constructor of a busy_guard and every wait
-///               throw errc::forked, except the wait by a handle whose work was over at the fork. cancel, stop, force_stop,
-///               pause and resume of a work or of several do nothing, and return false, 0 or all ids. Destructors wait for no work.
-///               Call no other member there: a lock of the pool may have been held at the fork.
-/// Cost          A work is memory of the pool's own that is used again: no other allocation for functions and results of up to 128
-///               bytes and default options. After a peak that memory is given back to the system, but for 6 MB and 24 KB for
-///               each 64 works of which one is kept by a handle. Idle threads sleep without a timeout, but the keep-alive of those above `min_threads`.
+/// Ordering      Everything before submit() happens before the work's first line. The works of one queue
+///               begin by priority, and within one priority in the order of queue_order.
+/// Failure       The constructor throws std::invalid_argument for an option out of range, and std::bad_alloc.
+///               submit() throws std::invalid_argument for an empty function, an option out of range, a name
+///               that is in use or an unknown id; cycle_error, with the ids, if the work would wait for
+///               itself; errc::queue_full; errc::shut_down; errc::too_many_works; std::bad_alloc. Then
+///               nothing has changed.
+///               errc::too_many_works: a pool has at most 2^24 - 64 (16,777,152) works at once. A work counts
+///               until it has ended and its handle is gone. A reserved id, a busy_guard and a watch count,
+///               too. Each thread may keep up to 96 free places for its own next works, so the error may come
+///               that much earlier. The limit does not depend on memory: pool_options::queue_limit keeps a
+///               pool far below it.
+///               If the system refuses a thread, the pool tries again, and goes on with the threads that it
+///               has. Timeouts, back-offs and these retries need one more thread, which the first of them
+///               starts. If the system refuses that thread, they are late until a later attempt succeeds. The
+///               attempts are made by a later timer, by a thread of the pool that has run out of work, and by
+///               a thread that blocks until something of the pool is over. Such a blocked thread also tries
+///               for the other threads, every 20 ms. So the work that it waits for runs as soon as there is a
+///               thread for it. A task that awaits a work does not block, and makes no attempts.
+///               In a forked child: submit, reserve, watch_source, fetch, shutdown, the constructor of a
+///               busy_guard and every wait throw errc::forked, except a wait by a handle of a work that was
+///               over at the fork. cancel, stop, force_stop, pause and resume of a work or of several do
+///               nothing, and return false, 0 or all ids. Destructors wait for no work. Call no other member
+///               there: a lock of the pool may have been held at the fork.
+/// Cost          The memory of a work belongs to the pool, and is reused: there is no other allocation for
+///               functions and results of up to 128 bytes with default options. After a peak the memory is
+///               given back to the system, except 6 MB, and 24 KB for each 64 works of which at least one is
+///               kept by a handle. Idle threads sleep without a timeout, except the keep-alive of those above
+///               `min_threads`.
 /// Example       examples/pool.cpp
 class ROTA_API thread_pool {
  public:
-  /// While it lives the pool is not idle, and does not end: for who submits many works one by one. A shutdown() waits for those of other
-  /// threads; one of the thread that has made it would wait for itself, and ends the program with a sentence.
+  /// As long as it exists, the pool is not idle and does not end: for a caller that submits many works one by
+  /// one. shutdown() waits for the guards of other threads. If a thread calls shutdown() while it holds a
+  /// guard itself, that would be a deadlock: it ends the program with a message.
   class ROTA_API [[nodiscard]] busy_guard {
    public:
     /// Throws errc::shut_down, errc::too_many_works, errc::forked, std::bad_alloc.
@@ -109,9 +122,11 @@ class ROTA_API thread_pool {
 
   // ---- submit
 
-  /// A function, or one that gives a task: then the work ends with the task, and each of its segments is run by the pool. It may take
-  /// a std::stop_token, as the last parameter of all: include <rota/stop_token.hpp>. Dropping the handle does not stop the work.
-  /// In a task: one that gives a task inherits the task locals and the deadline, which ends it. docs/pool.md, "In a coroutine job".
+  /// Submits a function. If the function returns a task, the work ends with the task, and the pool runs each
+  /// segment of the task. The function may take a std::stop_token as its last parameter: include
+  /// <rota/stop_token.hpp>. Dropping the handle does not stop the work. Inside of a task: a submitted
+  /// function that returns a task inherits the task locals and the deadline of the submitting task. The
+  /// deadline ends it. docs/pool.md, "In a coroutine job".
   template <class F>
     requires detail::callable<std::decay_t<F>>
   auto submit(F&& function) {
@@ -130,14 +145,15 @@ class ROTA_API thread_pool {
   work<T> submit(task<T> work, const work_options& options) {
     return make<detail::call_body<detail::given_task<T>>>(&options, checked(std::move(work)));
   }
-  /// With arguments, which are copied or moved into the work.
+  /// Submits a function with arguments. They are copied or moved into the work.
   template <class F, class... Args>
   auto submit_with(const work_options& options, F&& function, Args&&... args) {
     return make<detail::call_body<std::decay_t<F>, std::decay_t<Args>...>>(
         &options, std::forward<F>(function), std::forward<Args>(args)...);
   }
-  /// A function of what other works return: starts when they have ended well, with a `const T&` for each that returns something. Their
-  /// results must stay where they are until it has ended: do not fetch them. Works of another pool: std::invalid_argument.
+  /// Submits a function of the results of other works. It starts when they have ended well. It gets a `const
+  /// T&` for each work that returns something. Do not fetch these results before the new work has ended.
+  /// Works of another pool: std::invalid_argument.
   template <class F, class... T>
   auto submit_when(const work_options& options, F&& function, const work<T>&... after) {
     work_options wanted = options;
@@ -145,7 +161,8 @@ class ROTA_API thread_pool {
     return submit(detail::joined<std::decay_t<F>, T...>(std::forward<F>(function), after.demand()...),
                   wanted);
   }
-  /// `count` works, of `function(i)` each. The pool is not idle in between. If one of them is refused, those before it run all the same.
+  /// Submits `count` works, each of which calls `function(i)`. The pool is not idle in between. If one of
+  /// them is refused, those before it run all the same.
   template <class F>
   auto submit_bulk(std::size_t count, const F& function, const work_options& options) {
     std::vector<work<std::invoke_result_t<const F&, std::size_t>>> all;
@@ -155,7 +172,7 @@ class ROTA_API thread_pool {
       all.push_back(submit([function, i] { return function(i); }, options));
     return all;
   }
-  /// Submits, and lets go.
+  /// Submits a function, and drops the handle.
   template <class F>
   thread_pool& operator|(F&& function) {
     if constexpr (detail::callable<std::decay_t<F>>) {
@@ -170,53 +187,60 @@ class ROTA_API thread_pool {
     return submit(std::forward<F>(function)).id();
   }
 
-  /// An id for a work that is yet to come: others may name it in `after`, and then it is submitted with work_options::id. Throws
-  /// std::bad_alloc, errc::too_many_works, errc::shut_down.
+  /// Reserves an id for a work that is submitted later with work_options::id. Other works may name the id in
+  /// `after` before that. Throws std::bad_alloc, errc::too_many_works, errc::shut_down.
   [[nodiscard]] work_id reserve();
-  /// Lets the works go that a pool with start_mode::suspended holds, one after the other, in the order in which they came: the first
-  /// may begin before a more important one is let go. Without effect on one that has started.
+  /// Releases the works that a pool with start_mode::suspended holds, one after the other, in the order in
+  /// which they were submitted. The first one may begin before a more important one is released. Without
+  /// effect on a pool that has started.
   void start();
 
-  // ---- control. By id: false if there is no such work, or not in a state to be told. A list: the ids for which it was false. A
-  // group: those of its relations, too; how many works it was true for. Without arguments: all of the pool.
+  // ---- control. By id: returns false if there is no such work, or if its state does not allow the call. By
+  // list: returns the ids for which the result is false. By group: applies to related groups, too, and
+  // returns the number of works for which the result is true. Without arguments: applies to all works of the
+  // pool.
 
-  /// Takes back what has not begun.
+  /// Cancels a work that has not begun.
   bool cancel(work_id id) noexcept;
   std::vector<work_id> cancel(std::span<const work_id> ids);
   std::size_t cancel(std::string_view group);
   std::size_t cancel_all();
-  /// Takes back what has not begun, and asks what runs to stop: a coroutine is cancelled, a function finds out by stop_requested(),
-  /// stop_if_requested(), its std::stop_token, and by a sleep or a pause. It ends no wait for another work: see docs/pool.md.
+  /// Cancels a work that has not begun, and asks a running one to stop. A coroutine is cancelled. A function
+  /// finds the request by stop_requested(), stop_if_requested(), its std::stop_token, a sleep or a pause. The
+  /// request ends no wait for another work: see docs/pool.md.
   bool stop(work_id id) noexcept;
   std::vector<work_id> stop(std::span<const work_id> ids);
   std::size_t stop(std::string_view group);
   std::size_t stop_all();
-  /// The same; every blocking point of the library throws force_stopped, and what has not ended after `force_grace` is abandoned: it
-  /// ends as `abandoned`, its thread is no longer the pool's, and another one takes its place. There is no way to end a thread that does
-  /// not end: what it refers to must live on.
+  /// The same, and every blocking point of the library throws force_stopped. A work that has not ended after
+  /// `force_grace` is abandoned: its status becomes `abandoned`, its thread no longer belongs to the pool,
+  /// and another thread takes its place. A thread that does not end cannot be ended: everything that the work
+  /// refers to must stay valid.
   bool force_stop(work_id id) noexcept;
   std::vector<work_id> force_stop(std::span<const work_id> ids);
   std::size_t force_stop(std::string_view group);
   std::size_t force_stop_all();
   bool pause(work_id id) noexcept;
   std::vector<work_id> pause(std::span<const work_id> ids);
-  /// Also those that join the group later.
+  /// Also pauses works that join the group later.
   void pause(std::string_view group);
   void pause_all();
   bool resume(work_id id) noexcept;
   std::vector<work_id> resume(std::span<const work_id> ids);
-  /// Not those that were paused one by one.
+  /// Does not resume works that were paused one by one.
   void resume(std::string_view group);
   void resume_all();
 
-  /// Blocks until the work is over; false: there is none.
+  /// Blocks until the work is over. Returns false if there is none.
   bool wait(work_id id);
   std::vector<work_id> wait(std::span<const work_id> ids);
-  /// Until nothing of the group is outstanding, what joins it meanwhile included. Throws errc::would_deadlock inside of a job that is in the group,
-  /// or that join_group() or relate() puts into it meanwhile.
+  /// Blocks until no work of the group is outstanding. Works that join the group meanwhile count, too. Throws
+  /// errc::would_deadlock inside of a job that is in the group, or that join_group() or relate() puts into it
+  /// meanwhile.
   void wait(std::string_view group);
-  /// The same, for so long, or until then. False: the time was over first; of an id also if there is none, which status() tells apart. Of a
-  /// list the time is one for all.
+  /// The same, for at most so long, or until a time. Returns false if the time was over first. By id: also
+  /// returns false if there is no such work; status() tells the two apart. A list has one limit for all of
+  /// its works.
   template <core::span_of_time Span>
   [[nodiscard]] bool wait_for(work_id id, Span limit) {
     return wait_by(id, detail::deadline_after(rota::detail::saturating_span(limit)));
@@ -242,7 +266,8 @@ class ROTA_API thread_pool {
   [[nodiscard]] bool wait_until(std::string_view group, detail::steady_time<Duration> time) {
     return wait_by(group, rota::detail::saturating_deadline(time));
   }
-  /// The first of them that is over, and which. With a limit: an empty id if the time was over first.
+  /// Blocks until one of the works is over, and returns its id. With a limit: returns an empty id if the time
+  /// was over first.
   [[nodiscard]] work_id wait_any(std::span<const work_id> ids);
   template <core::span_of_time Span>
   [[nodiscard]] work_id wait_any_for(std::span<const work_id> ids, Span limit) {
@@ -252,42 +277,49 @@ class ROTA_API thread_pool {
   [[nodiscard]] work_id wait_any_until(std::span<const work_id> ids, detail::steady_time<Duration> time) {
     return wait_any_by(ids, rota::detail::saturating_deadline(time));
   }
-  /// Blocks until nothing is outstanding. Inside of a work of the pool: errc::would_deadlock.
+  /// Blocks until no work is outstanding. Throws errc::would_deadlock inside of a work of the pool.
   void wait_idle() { static_cast<void>(wait_idle_until(std::chrono::steady_clock::time_point::max())); }
   template <core::span_of_time Span>
   [[nodiscard]] bool wait_idle(Span limit) {
     return wait_idle_until(detail::deadline_after(rota::detail::saturating_span(limit)));
   }
-  /// wait_idle(rota::help) runs works on this thread until nothing is outstanding.
+  /// The same, and meanwhile runs works on this thread. Called as wait_idle(rota::help).
   void wait_idle(help_t how);
 
-  /// The outcome of a work that is stored, or not over: waits for it. Empty: there is none. Throws std::invalid_argument if its
-  /// result is no T. The pool then keeps it no longer. Several at once, by what they are: <rota/pool/fetch_if.hpp>.
+  /// Waits for a work that is stored or not over, and returns its outcome. Returns nothing if there is no
+  /// such work. Throws std::invalid_argument if its result is no T. Afterwards the pool no longer keeps the
+  /// outcome. To fetch results by a predicate: <rota/pool/fetch_if.hpp>.
   template <class T>
   [[nodiscard]] std::optional<outcome<T>> fetch(work_id id);
-  /// Of several: waits for all, and then takes their outcomes, in the order of the ids. If one is no T none is taken.
+  /// Waits for all of the works, and then takes their outcomes, in the order of the ids. If one result is no
+  /// T, none is taken.
   template <class T>
   [[nodiscard]] std::vector<std::optional<outcome<T>>> fetch(std::span<const work_id> ids);
-  /// Those of a group that are stored, or not over at this moment, and whose result is a T, in the order in which they were submitted.
+  /// Waits for the works of a group that are stored, or not over at the time of the call, and that have a
+  /// result of type T. Returns their outcomes in the order in which the works were submitted.
   template <class T>
   [[nodiscard]] std::vector<std::pair<work_id, outcome<T>>> fetch(std::string_view group);
-  // ---- the same for tasks, of any runtime and of a pool: to be awaited. An id, a list and a group own no work: so a wait that is
-  // cancelled, that is late (rota::timeout, a deadline), or that loses in a channel::select leaves the works alone, and takes no
-  // outcome; co_await of a handle stops its work. What is waited for is found by the call, and kept: the co_await may come after the
-  // end of the pool. Failure: std::bad_alloc, here or at the co_await; errc::too_many_works for a group and for idleness; errc::forked in a forked child; at the co_await
-  // errc::would_deadlock where a coroutine job would wait for itself. Cost: two or three allocations for each wait.
+  // ---- the same for tasks of any runtime and of a pool: awaitables. A wait by id, by list or by group does
+  // not own the works. A wait that is cancelled, times out (rota::timeout, a deadline) or loses in a
+  // channel::select leaves the works alone and takes no outcome. (co_await of a handle stops its work.) The
+  // call finds the works and keeps them: the co_await may come after the end of the pool. Failure:
+  // std::bad_alloc, at the call or at the co_await; errc::too_many_works for a group and for idleness;
+  // errc::forked in a forked child; errc::would_deadlock at the co_await if a coroutine job would wait for
+  // itself. Cost: two or three allocations for each wait.
 
-  /// As wait(id): the co_await gives false if there is no such work.
+  /// As wait(id): the co_await returns false if there is no such work.
   detail::work_wait async_wait(work_id id) { return {*core_, id}; }
-  /// As wait(ids): gives the ids of which there is none.
+  /// As wait(ids): returns the ids for which there is no work.
   detail::work_list_wait async_wait(std::span<const work_id> ids) { return {*core_, ids}; }
-  /// As wait(group). A name that no work has had yet is an empty group for this wait, also if works get it before the co_await.
+  /// As wait(group). A group name that no work has had yet is an empty group for this wait, even if works get
+  /// that name before the co_await.
   detail::rest_wait async_wait(std::string_view group) { return {*core_, group}; }
-  /// As wait_any(ids): gives the id of one that is over, or that is unknown. Throws std::invalid_argument if there are no ids.
+  /// As wait_any(ids): returns the id of a work that is over, or an id that is unknown. Throws
+  /// std::invalid_argument if there are no ids.
   detail::any_work_wait async_wait_any(std::span<const work_id> ids) { return {*core_, ids}; }
-  /// As wait_idle(). A moment of idleness that has passed before the task has looked is not seen.
+  /// As wait_idle(). A moment of idleness before the task first checks is not noticed.
   detail::rest_wait async_wait_idle() { return detail::rest_wait(*core_); }
-  /// As fetch<T>(id): gives a std::optional<outcome<T>>.
+  /// As fetch<T>(id): returns a std::optional<outcome<T>>.
   template <class T>
   detail::fetch_wait<T> async_fetch(work_id id) {
     return {*core_, id};
@@ -297,44 +329,48 @@ class ROTA_API thread_pool {
   detail::fetch_list_wait<T> async_fetch(std::span<const work_id> ids) {
     return {*core_, ids};
   }
-  /// As fetch<T>(group): of the works that the group has when this is called.
+  /// As fetch<T>(group), for the works that the group has when this is called.
   template <class T>
   detail::fetch_group_wait<T> async_fetch(std::string_view group) {
     return {*core_, group};
   }
-  /// Works that are over and stored: forgets their results. How many.
+  /// Drops the results of all works that are over and stored. Returns how many.
   std::size_t clear_results() noexcept;
 
   // ---- groups
 
-  /// At most `limit` works of the group run at once; 0: as many as will. Throws std::bad_alloc.
+  /// Limits how many works of the group run at once; 0: no limit. Throws std::bad_alloc.
   void limit_group(std::string_view group, unsigned limit);
-  /// What is done to `parent` is done to `child`, too. Throws errc::cycle.
+  /// Makes every call on `parent` apply to `child`, too. Throws errc::cycle.
   void relate(std::string_view parent, std::string_view child);
   void unrelate(std::string_view parent, std::string_view child) noexcept;
   [[nodiscard]] std::vector<work_id> members(std::string_view group) const;
-  /// Puts a job that was submitted and has not ended into the group, beside the groups that it is in. All calls on the group include it from then
-  /// on: a paused group holds it as its other members, and a wait that has begun waits for it, too. An earlier cancel(group) or stop(group) has no
-  /// effect on it. It has no part in limit_group(). It leaves the group right after it is over. Returns true if the job is
-  /// in the group, also if it was before. Returns false if there is no such job, if it has ended, or if its id is only reserved: status() tells
-  /// which. Throws std::invalid_argument for an empty name, std::bad_alloc, errc::forked.
+  /// Adds a job that was submitted and has not ended to the group, beside the groups that it is in. From then
+  /// on all calls on the group include it: a paused group holds it like its other members, and a wait that
+  /// has begun waits for it, too. An earlier cancel(group) or stop(group) has no effect on it. It does not
+  /// count for limit_group(). It leaves the group right after it is over. Returns true if the job is in the
+  /// group, also if it already was. Returns false if there is no such job, if it has ended, or if its id is
+  /// only reserved: status() tells which. Throws std::invalid_argument for an empty name, std::bad_alloc,
+  /// errc::forked.
   bool join_group(work_id id, std::string_view group);
-  /// Returns the ids for which it was false.
+  /// Returns the ids for which the result is false.
   std::vector<work_id> join_group(std::span<const work_id> ids, std::string_view group);
-  /// Takes a job that has not ended out of a group, whether it named the group when it was submitted or joined it later. Waits for the group go
-  /// on without it. What the group's limit or pause held goes on. Returns false if the job is not in that very group, has ended, or does not exist.
+  /// Removes a job that has not ended from a group, whether the job named the group when it was submitted or
+  /// joined it later. Waits for the group continue without it. If the group's limit or pause held the job,
+  /// the job continues. Returns false if the job is not in that very group, has ended, or does not exist.
   /// Throws errc::forked.
   bool leave_group(work_id id, std::string_view group);
-  /// Returns the ids for which it was false.
+  /// Returns the ids for which the result is false.
   std::vector<work_id> leave_group(std::span<const work_id> ids, std::string_view group);
 
   // ---- threads
 
-  /// At once. Throws std::invalid_argument.
+  /// Changes the limits at once. Throws std::invalid_argument.
   void resize(unsigned min_threads, unsigned max_threads);
-  /// Cancels what has not begun, stops what runs, and after `grace` force stops it. Blocks until all threads have ended, but those of
-  /// abandoned works. Idempotent. Throws std::bad_alloc if there is no memory for the report: the pool has ended all the same, and who
-  /// asks again gets it.
+  /// Cancels the works that have not begun, stops those that run, and force stops them after `grace`. Blocks
+  /// until all threads have ended, except those of abandoned works. Idempotent. Throws std::bad_alloc if
+  /// there is no memory for the report. The pool has ended all the same, and a further call returns the
+  /// report.
   template <core::span_of_time Span>
   pool_report shutdown(Span grace) {
     return shutdown_within(rota::detail::saturating_span(grace));
@@ -343,22 +379,25 @@ class ROTA_API thread_pool {
   [[nodiscard]] unsigned min_threads() const noexcept;
   [[nodiscard]] unsigned max_threads() const noexcept;
 
-  // ---- to be looked at
+  // ---- observation
 
-  /// See <rota/pool/events.hpp>.
+  /// Adds an observer: see <rota/pool/events.hpp>.
   [[nodiscard]] subscription subscribe(observer& whom);
   [[nodiscard]] pool_stats stats() const;
-  /// The last works that have failed, the oldest first: those whose status is `failed`, fetched or not. A work is there before
-  /// a wait for it ends, and after its own callback has returned. At most failed_work::most_kept; stats().failed counts all. Each costs the memory of its three texts. A work for
-  /// which there was no memory is not there. Throws std::bad_alloc.
+  /// Returns the last works that have failed, the oldest first: works with the status `failed`, whether
+  /// fetched or not. A work is added before a wait for it ends, and after its own callback has returned. The
+  /// list has at most failed_work::most_kept works; stats().failed counts all. Each entry costs the memory of
+  /// its three texts. A work for which there was no memory is missing. Throws std::bad_alloc.
   [[nodiscard]] std::vector<failed_work> failed_works() const;
-  /// Forgets one of them. Returns false if it is not there. Nothing else changes: works in whose `after` it stands fail all the same.
+  /// Removes a work from that list. Returns false if it is not there. Nothing else changes: works that have
+  /// it in `after` fail all the same.
   bool clear_failed_work(work_id id) noexcept;
-  /// Forgets all of them. Returns how many.
+  /// Clears that list. Returns how many works it had.
   std::size_t clear_failed_works() noexcept;
-  [[nodiscard]] work_status status(work_id id) const noexcept;  // created: there is none, or it is forgotten
+  // created: there is none, or its record is gone
+  [[nodiscard]] work_status status(work_id id) const noexcept;
   [[nodiscard]] work_id find(std::string_view name) const noexcept;
-  /// Those that are accepted, and have not begun.
+  /// Returns the works that are accepted and have not begun.
   [[nodiscard]] std::vector<work_id> waiting() const;
 
  private:
@@ -369,7 +408,7 @@ class ROTA_API thread_pool {
   }
   template <class Body, class F, class... Args>
   detail::draft fill(const work_options* options, F&& function, Args&&... args) {
-    // A function itself is never empty, and g++ warns where one is compared.
+    // A function (not a pointer) is never empty, and g++ warns about the comparison.
     if constexpr (!std::is_function_v<std::remove_reference_t<F>> &&
                   requires { static_cast<bool>(function == nullptr); }) {
       if (function == nullptr) detail::throw_empty_function();

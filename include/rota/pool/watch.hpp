@@ -1,4 +1,4 @@
-// A queue that a pool watches: each item that comes in is run as a work of its own.
+// A queue that a pool watches: the pool runs each item as a work of its own.
 #pragma once
 
 #include <chrono>
@@ -17,20 +17,23 @@ namespace rota::pool {
 
 class thread_pool;
 
-/// A queue of items for watch_source(). First in, first out; what comes back from a work goes to its end.
+/// A queue of items for watch_source(). First in, first out. An item that comes back from a work goes to the
+/// end.
 ///
 ///   pool::source<job> jobs(1000);
 ///   const pool::watch w = pool::watch_source(p, jobs, [](job& j) { j.run(); });
 ///   if (jobs.try_push(next) == pool::push_status::full) return "try again later";
 ///
 /// Threads       Any, all members.
-/// Ownership     Owns its items, but those that are in works. It may go before the watch: that closes it, and what is in it is run all the
-///               same; what nobody watches any more is destroyed.
-/// Ordering      What was done before a push happens before the work's first line, or before the return of the try_take().
-/// Failure       The constructor: std::invalid_argument for a capacity of 0, std::bad_alloc. try_push(): std::bad_alloc, or what the
-///               item's move throws; then nothing was pushed. An item that is refused stays with the caller. Who wants to wait for a
-///               place takes a channel.
-/// Cost          A node an item, from the frames that threads keep; a short lock twice for a push, once for a take.
+/// Ownership     Owns its items, except those that are in works. The source may be destroyed before the
+///               watch. That closes it: the watch still runs the items in it. Items that no watch takes any
+///               more are destroyed.
+/// Ordering      A push happens before the work's first line, or before the try_take() that returns the item.
+/// Failure       The constructor: std::invalid_argument for a capacity of 0, std::bad_alloc. try_push():
+///               std::bad_alloc, or an exception of the item's move; then nothing was pushed. The caller
+///               keeps an item that is refused. To wait for a place, use a channel.
+/// Cost          One node for each item, from the frames that threads keep. A push takes a lock twice, for a
+///               short time. A take does so once.
 /// Example       examples/pool_watch.cpp
 template <class T>
 class source : public detail::source_base {
@@ -40,10 +43,10 @@ class source : public detail::source_base {
   using item = detail::source_item<T>;
 
  public:
-  /// At most `capacity` items wait in it: at least 1, or `source<T>::unbounded`.
+  /// At most `capacity` items wait in the source. `capacity` is at least 1, or `source<T>::unbounded`.
   explicit source(std::size_t capacity) : source_base(capacity, &item::destroy) {}
 
-  /// Never waits. Moves from the item only if it is pushed.
+  /// Adds an item. Never blocks. Moves from `given` only if the item is pushed.
   push_status try_push(T&& given) {
     const push_status can = admit();
     if (can != push_status::pushed) return can;
@@ -62,9 +65,9 @@ class source : public detail::source_base {
   {
     return try_push(T(given));
   }
-  /// The first that waits: nobody runs it then. Empty: there is none.
+  /// Removes the first waiting item, so that no work runs it. Returns nothing if no item waits.
   [[nodiscard]] std::optional<T> try_take() { return moved_out(take_first(), &source::put_front); }
-  /// The first of those that came back too often.
+  /// Removes the first of the items that were given up because they came back too often.
   [[nodiscard]] std::optional<T> try_take_given_up() {
     return moved_out(take_first_given_up(), &source::put_front_given_up);
   }
@@ -88,34 +91,38 @@ class source : public detail::source_base {
 struct watch_options {
   static constexpr unsigned unlimited = 0xFFFF'FFFFU;
 
-  unsigned most =
-      0;  // items in works at once, the queued ones, too; 0: as many as the pool may have threads at that moment
-  bool put_back_failed = true;  // the item of a work that failed in its last attempt comes back
-  bool put_back_stopped =
-      true;  // stopped or force stopped; that of an abandoned work never does: its thread still has it
-  bool put_back_cancelled =
-      true;  // taken back before it began. What watch::stop() and the pool's end take back does in any case
-  // So often an item comes back by itself: since its work failed, ran out of time, or stopped without having been asked. Then it is
-  // given up: source::try_take_given_up(). What somebody else cancels or stops is not counted. With `unlimited`, and without a pause in
-  // `works.retry`, one that always fails keeps a thread busy.
+  // the number of items in works at once, queued works included; 0: as many as the pool may have threads at
+  // that moment
+  unsigned most = 0;
+  bool put_back_failed = true;  // if the work failed in its last attempt, its item comes back
+  // if the work was stopped or force stopped, its item comes back; the item of an abandoned work never does:
+  // its thread still has it
+  bool put_back_stopped = true;
+  // if the work was cancelled before it began, its item comes back. Items of works that watch::stop() or the
+  // pool's end cancels always come back
+  bool put_back_cancelled = true;
+  // How often an item may come back by itself: because its work failed, timed out, or stopped without a
+  // request. After that it is given up: source::try_take_given_up(). A work that the program cancels or stops
+  // does not count. With `unlimited`, and without a back-off in `works.retry`, an item that always fails
+  // keeps a thread busy.
   unsigned returns = 3;
-  work_options works{};  // of each; `name`, `id` and `after` must be empty
+  work_options works{};  // the options of each work; `name`, `id` and `after` must be empty
 };
 
-/// Of one moment: taken = in_works + succeeded + put_back + given_up + dropped + abandoned.
+/// Counts of one moment: taken = in_works + succeeded + put_back + given_up + dropped + abandoned.
 struct watch_stats {
   std::uint64_t in_works = 0;  // now
-  std::uint64_t taken = 0;     // totals; of an item that comes back each time
+  std::uint64_t taken = 0;     // totals from here on; an item that comes back counts each time
   std::uint64_t succeeded = 0;
   std::uint64_t put_back = 0;
-  std::uint64_t given_up = 0;   // came back too often, and lies aside in the source
-  std::uint64_t dropped = 0;    // destroyed, since its options say so
-  std::uint64_t abandoned = 0;  // destroyed when its thread comes back from it
+  std::uint64_t given_up = 0;   // came back too often, and are set aside in the source
+  std::uint64_t dropped = 0;    // destroyed, because the options say so
+  std::uint64_t abandoned = 0;  // destroyed when the abandoned thread returns
 };
 
 namespace detail {
 
-/// What is called for each item, by several threads at once.
+/// The function that is called for each item, by several threads at once.
 class ROTA_API watch_body {
  public:
   watch_body() = default;
@@ -123,7 +130,7 @@ class ROTA_API watch_body {
   watch_body& operator=(const watch_body&) = delete;
   virtual ~watch_body();
   [[nodiscard]] virtual bool gives_task() const noexcept = 0;
-  /// Of the two that which is right.
+  /// gives_task() tells which of the two is called.
   virtual void run(source_node& item);
   virtual task<void> begin(source_node& item);
 };
@@ -177,16 +184,20 @@ class item_body final : public watch_body {
 
 }  // namespace detail
 
-/// A source that is being watched.
+/// The handle of a watched source.
 ///
-/// Threads       Any; one handle one thread at a time for a move, a wait may be beside all others. stop() and those below it may be called
-///               inside of its works, wait() and the end may not: errc::would_deadlock, and a sentence that ends the program.
-/// Ownership     Keeps the body, and what it needs of the source and of the pool. Its end is stop() and wait(): then nothing of it runs
-///               but what was abandoned, and the body is destroyed there, unless an abandoned work is inside of it: then that of the two
-///               which is later destroys it. What the body refers to must live until then.
-/// Ordering      What the bodies did happens before the return of a wait.
-/// Failure       As each says. The pool's end is the end of the watch; what was not run stays in the source.
-/// Cost          For each item a work with options, and no more threads than the pool has.
+/// Threads       Any. Moves of one handle: one thread at a time. A wait may run at the same time as all other
+///               members. stop() and the members below it may be called inside of the watch's works. wait()
+///               throws errc::would_deadlock there, and the destructor ends the program with a message.
+/// Ownership     Owns the body, and keeps what it needs of the source and of the pool. The destructor is
+///               stop() and wait(). Afterwards nothing of the watch runs, except abandoned works. The
+///               destructor destroys the body. But if an abandoned work is still inside of the body, the body
+///               is destroyed when that work returns. Everything that the body refers to must live until
+///               then.
+/// Ordering      All calls of the body happen before the return of a wait.
+/// Failure       As documented at each function. The end of the pool ends the watch. Items that were not run
+///               stay in the source.
+/// Cost          For each item one work with options. No threads beside those of the pool.
 /// Example       examples/pool_watch.cpp
 class ROTA_API [[nodiscard]] watch {
  public:
@@ -201,19 +212,20 @@ class ROTA_API [[nodiscard]] watch {
   watch& operator=(const watch&) = delete;
   ~watch();
 
-  /// Takes no more. Its works that have not begun are cancelled, and their items come back; what runs goes on. From now on the source
-  /// may be watched by another one.
+  /// Stops taking items. The watch's works that have not begun are cancelled, and their items come back.
+  /// Running works continue. From now on another watch may watch the source.
   void stop() const noexcept;
-  /// The same, and what runs is asked to stop; or by force.
+  /// The same, and running works are asked to stop, or are force stopped.
   void stop_running() const noexcept;
   void force_stop() const noexcept;
-  /// It takes what comes in: neither was it stopped, nor has its pool ended.
+  /// Returns true if the watch takes new items: it was not stopped, and its pool has not ended.
   [[nodiscard]] bool is_watching() const noexcept;
 
-  /// Blocks until nothing of it is in a work, and, as long as it watches, the source is empty. A work that waits here leaves its place
-  /// to another thread meanwhile; a force stop gets it out with force_stopped.
+  /// Blocks until no item of the watch is in a work and, as long as it watches, the source is empty. If a
+  /// work of the pool waits here, another thread takes its place meanwhile. A force stop ends such a wait
+  /// with force_stopped.
   void wait() const { static_cast<void>(wait_within(std::chrono::nanoseconds::max())); }
-  /// False: the time was over first.
+  /// Returns false if the time was over first.
   template <core::span_of_time Span>
   [[nodiscard]] bool wait_for(Span limit) const {
     return wait_within(rota::detail::saturating_span(limit));
@@ -225,24 +237,26 @@ class ROTA_API [[nodiscard]] watch {
     requires detail::for_items<F, T>
   friend watch watch_source(thread_pool& pool, source<T>& from, F body, const watch_options& options);
 
-  /// `body` is its own, also if this throws.
+  /// Takes ownership of `body`, also if this throws.
   watch(thread_pool& pool, detail::source_core& from, detail::watch_body* body, const watch_options& options);
   bool wait_within(std::chrono::nanoseconds limit) const;
 
   detail::watch_core* core_ = nullptr;
 };
 
-/// From now on each item that is in the source, or comes in, is taken out and run as a work of the pool: `body(item)`, or
-/// `body(item, returned)` with the number of times that it has come back by itself. The body may return a task<void>. It is called by
-/// several threads at once, if `most` is not 1.
+/// Watches a source. From now on each item in the source is taken out and run as a work of the pool:
+/// `body(item)`, or `body(item, returned)` with the number of times that the item has come back by itself.
+/// The body may return a task<void>. Several threads call it at once, unless `most` is 1.
 ///
-/// Such a work has an id of its own, and is seen, stopped and counted like any other; but a full queue never refuses it, and never loses it
-/// to another one: `most` is its limit. As long as an item waits or is in a work the watch itself is outstanding, and in the group of its
-/// works: wait_idle() and wait(group) return when the source is empty.
+/// Such a work has an id of its own. It is seen, stopped and counted like any other. But a full queue never
+/// refuses it, and never discards it for another work: `most` is its limit. As long as an item waits or is in
+/// a work, the watch itself is outstanding, and is a member of the group of its works. So wait_idle() and
+/// wait(group) return when the source is empty.
 ///
-/// Failure       Throws std::invalid_argument if the source is watched already, or for an option out of range; errc::shut_down;
-///               errc::too_many_works; std::bad_alloc. Then nothing has begun. Where there is no memory or no place for a work the item goes back to the front, and it is
-///               tried again after 20 ms.
+/// Failure       Throws std::invalid_argument if the source is watched already, or for an option out of
+///               range; errc::shut_down; errc::too_many_works; std::bad_alloc. Then nothing has begun. If
+///               there is no memory or no slot for a work, the item goes back to the front, and is tried
+///               again after 20 ms.
 template <class T, class F>
   requires detail::for_items<F, T>
 [[nodiscard]] watch watch_source(thread_pool& pool, source<T>& from, F body, const watch_options& options) {

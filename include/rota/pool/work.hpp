@@ -38,16 +38,19 @@ ROTA_API bool pause(work_core& work) noexcept;
 ROTA_API bool resume(work_core& work) noexcept;
 ROTA_API bool join_group(work_core& work, std::string_view group);
 ROTA_API bool leave_group(work_core& work, std::string_view group);
-/// Blocks the thread. False: the deadline passed first. Throws errc::would_deadlock inside of the work itself.
+/// Blocks the thread until the work is over. Returns false if the deadline passed first. Throws
+/// errc::would_deadlock inside of the work itself.
 ROTA_API bool wait(work_core& work, std::chrono::steady_clock::time_point deadline);
 ROTA_API void wait_helping(work_core& work);
 [[nodiscard]] ROTA_API std::chrono::steady_clock::time_point deadline_after(
     std::chrono::nanoseconds span) noexcept;
-/// For destructors whose work refers to what they destroy: nothing ends it but the end of that.
+/// For destructors of objects that the work refers to. Returns only when the work's function has returned,
+/// even if the work was abandoned.
 ROTA_API void wait_out(work_core& work) noexcept;
 [[noreturn]] ROTA_API void throw_empty_handle();
 
-/// Waits for a work. Cancelled, it stops that and waits for its end; `detached`: it just leaves.
+/// Waits for a work. If the wait is cancelled, it stops the work and waits for its end. A `detached` wait
+/// leaves the work alone.
 class ROTA_API work_leaf : public leaf {
  public:
   work_leaf(work_core* target, core::join_kind kind) noexcept : target_(target), kind_(kind) {}
@@ -75,18 +78,20 @@ template <class T>
 
 /// The handle of a work.
 ///
-/// Threads       Any; one handle one thread at a time, but cancel, stop, force_stop, pause, resume, join_group,
-///               leave_group and status, which any may call.
-/// Ownership     Keeps the work's memory and its result. Dropping it changes nothing: the work goes on. The memory is the pool's: a
-///               handle may outlive the thread_pool.
-/// Ordering      The work's last line, its callback and the destruction of its function happen before whatever follows a wait.
-/// Failure       fetch(): as outcome; every final status but `succeeded` and `failed` is a cancelled outcome, with `timeout` as its
-///               reason if a timeout was why, `shutdown` if the pool's end was, else `user`. An empty handle, and a result that was
-///               fetched before: errc::already_joined. A wait inside of the work itself: errc::would_deadlock. A wait in a forked child for a work
-///               that was not over at the fork: errc::forked. An exception that is not fetched
-///               before the result is destroyed goes to pool_options::on_unhandled.
-/// Cost          Waiting for one that a thread of its own pool could run, and that waits in a queue: runs it, there and then, as long
-///               as half of its stack is left; then another thread comes.
+/// Threads       Any. One thread at a time for one handle, except cancel, stop, force_stop, pause, resume,
+///               join_group, leave_group and status, which any thread may call at any time.
+/// Ownership     Keeps the work's memory and its result. Dropping the handle changes nothing: the work goes
+///               on. The memory belongs to the pool, but a handle may outlive the thread_pool.
+/// Ordering      The work's last line, its callback and the destruction of its function happen before the
+///               return of a wait.
+/// Failure       fetch() returns an outcome. Every final status but `succeeded` and `failed` is a cancelled
+///               outcome. Its reason is `timeout` if a timeout ended the work, `shutdown` if the pool's end
+///               did, else `user`. An empty handle, and a result that was fetched before:
+///               errc::already_joined. A wait inside of the work itself: errc::would_deadlock. A wait in a
+///               forked child for a work that was not over at the fork: errc::forked. An exception that is
+///               not fetched before the result is destroyed goes to pool_options::on_unhandled.
+/// Cost          If a thread of the pool waits for a work that is in a queue of the pool, it runs that work
+///               itself, as long as half of its stack is left. Otherwise another thread takes its place.
 /// Example       examples/pool.cpp
 template <class T>
 class work {
@@ -106,33 +111,36 @@ class work {
     if (core_ != nullptr) detail::release(*core_);
   }
 
-  /// Returns false for an empty handle: default-constructed or moved from. There is no conversion to bool: a condition that forgets the
-  /// co_await does not compile.
+  /// Returns false for an empty handle: default-constructed or moved from. There is no conversion to bool: a
+  /// condition that forgets the co_await does not compile.
   [[nodiscard]] bool valid() const noexcept { return core_ != nullptr; }
   [[nodiscard]] work_id id() const noexcept { return core_ == nullptr ? work_id{} : detail::id_of(*core_); }
-  /// Of an empty handle: created.
+  /// Returns `created` for an empty handle.
   [[nodiscard]] work_status status() const noexcept {
     return core_ == nullptr ? work_status::created : detail::status_of(*core_);
   }
   [[nodiscard]] bool is_done() const noexcept { return core_ != nullptr && detail::is_over(*core_); }
 
-  /// Blocks until it is over, and moves its outcome out. On a thread of a runtime or of the pool see wait().
+  /// Blocks until the work is over, and moves its outcome out. On a thread of a runtime or of the pool see
+  /// wait().
   [[nodiscard]] outcome<T> fetch() {
     wait();
     return detail::take_outcome<T>(*core_);
   }
-  /// fetch(rota::help): the same, and meanwhile runs other works of its pool on this thread; at most 16 deep.
+  /// The same, and meanwhile runs other works of its pool on this thread, at most 16 deep. Called as
+  /// fetch(rota::help).
   [[nodiscard]] outcome<T> fetch(help_t how) {
     wait(how);
     return detail::take_outcome<T>(*core_);
   }
-  /// Blocks until it is over. On one of the pool's own threads it runs the work itself, if it waits in a queue and half of the thread's
-  /// stack is left, and else another thread takes this one's place meanwhile; a worker of a runtime lends its role.
+  /// Blocks until the work is over. A thread of the work's own pool runs the work itself, if the work is in a
+  /// queue and half of the thread's stack is left. Otherwise another thread takes its place meanwhile. A
+  /// worker of a runtime lends its role to another thread.
   void wait() const {
     static_cast<void>(detail::wait(demand(), std::chrono::steady_clock::time_point::max()));
   }
   void wait(help_t /*how*/) const { detail::wait_helping(demand()); }
-  /// For at most `limit`. False: it is not over.
+  /// Blocks for at most `limit`. Returns false if the work is not over.
   template <core::span_of_time Span>
   [[nodiscard]] bool wait_for(Span limit) const {
     return detail::wait(demand(), detail::deadline_after(rota::detail::saturating_span(limit)));
@@ -148,14 +156,14 @@ class work {
     using detail::work_leaf::work_leaf;
     outcome<T> await_resume() { return detail::take_outcome<T>(*target()); }
   };
-  /// For tasks. The value, or what it threw, or cancelled_error. A task that is cancelled meanwhile stops the work, and goes on
-  /// unwinding when that is over.
+  /// For tasks. Returns the value, or throws the work's exception, or cancelled_error. A task that is
+  /// cancelled meanwhile stops the work, and continues to unwind when the work is over.
   value_awaiter operator co_await() & { return value_awaiter(&demand(), core::join_kind::structured); }
   outcome_awaiter result() { return outcome_awaiter(&demand(), core::join_kind::structured); }
   /// As co_await, but a cancelled task leaves the work alone.
   value_awaiter detached_wait() { return value_awaiter(&demand(), core::join_kind::detached); }
 
-  /// As those of thread_pool by id.
+  /// As the functions of thread_pool that take an id.
   bool cancel() const noexcept { return core_ != nullptr && detail::cancel(*core_); }
   bool stop() const noexcept { return core_ != nullptr && detail::stop(*core_); }
   bool force_stop() const noexcept { return core_ != nullptr && detail::force_stop(*core_); }
@@ -180,7 +188,8 @@ class work {
   detail::work_core* core_ = nullptr;
 };
 
-/// Takes a work back if it has not begun, and else waits for its end, when it goes: for works that refer to what lies around the guard.
+/// Its destructor cancels the work if it has not begun, and otherwise waits for its end: for works that refer
+/// to objects in the scope of the guard.
 class work_guard {
  public:
   template <class T>
@@ -202,7 +211,7 @@ class work_guard {
 
 namespace detail {
 
-/// The value of a work that has succeeded, and whose outcome nobody has fetched. Throws errc::already_joined.
+/// Returns the value of a work that has succeeded. Throws errc::already_joined if the outcome was fetched.
 [[nodiscard]] ROTA_API const void* value_of(work_core& work);
 
 /// Calls a function with the results of works that have ended.
@@ -235,11 +244,12 @@ class joined {
   work_core* after_[sizeof...(T)];
 };
 
-/// Of one that is over. For the first that asks: where the outcome lies, if it came to one; null: somebody has taken it. Throws
-/// std::invalid_argument if the work's result is of another type.
+/// Takes the outcome of a work that is over. The first caller gets a pointer that is not null: the address of
+/// the outcome, if the work has one. Every later caller gets null. Throws std::invalid_argument if the work's
+/// result is of another type.
 [[nodiscard]] ROTA_API void* take_outcome_of(work_core& work, const void* tag);
 
-/// By who has fetched it. `lies`: where.
+/// Moves the outcome out. The caller has fetched it before. `lies`: the address of the outcome.
 template <class T>
 outcome<T> moved_outcome(work_core& work, void* lies) {
   const work_status how = status_of(work);

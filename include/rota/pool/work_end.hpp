@@ -1,4 +1,4 @@
-// What is told of a work that has ended, or of an attempt that has.
+// What callbacks and events receive about a work or an attempt that has ended.
 #pragma once
 
 #include <exception>
@@ -15,17 +15,17 @@ namespace rota::pool {
 namespace detail {
 class work_core;
 struct end_access;
-/// One address for each type.
+/// Its address identifies a type.
 template <class T>
 inline constexpr char type_tag = 0;
 [[nodiscard]] ROTA_API const void* stored_result(const work_core& work, const void* tag);
 ROTA_API void never_retry(work_core& work) noexcept;
 }  // namespace detail
 
-/// Given to callbacks and events, and good until they return.
+/// The argument of callbacks and events. It is valid until they return.
 ///
-/// Threads       The one that calls.
-/// Ownership     Refers to the work; copy what you need.
+/// Threads       The thread that calls the callback.
+/// Ownership     Refers to the work. Copy what you need.
 /// Failure       value() throws std::invalid_argument for a type that is not the work's.
 /// Example       examples/pool_events.cpp
 class work_end {
@@ -34,20 +34,21 @@ class work_end {
   std::string_view name;   // empty: none
   std::string_view group;  // empty: none
   work_status status = work_status::created;
-  std::exception_ptr exception;  // of `failed`
+  std::exception_ptr exception;  // set if the status is `failed`
   cancel_reason reason =
       cancel_reason::none;  // why, if it neither succeeded nor failed: user, timeout, shutdown
   unsigned attempt = 0;     // 0: the first
-  bool will_retry = false;  // status is `failed`, and another attempt follows
-  std::chrono::steady_clock::time_point queued{}, started{}, ended{};  // zero: not measured, or never
-  std::chrono::nanoseconds run_time{0};  // of all attempts, waits between segments apart
+  bool will_retry = false;  // true if the status is `failed` and another attempt follows
+  // zero: not measured, or it did not happen
+  std::chrono::steady_clock::time_point queued{}, started{}, ended{};
+  std::chrono::nanoseconds run_time{0};  // of all attempts, without the waits between segments
 
-  /// The value of one that has succeeded; null for all others.
+  /// Returns the value of a work that has succeeded, else null.
   template <class T>
   [[nodiscard]] const T* value() const {
     return static_cast<const T*>(detail::stored_result(*work_, &detail::type_tag<T>));
   }
-  /// No attempt follows.
+  /// Makes this attempt the last one.
   void stop_retry() const noexcept { detail::never_retry(*work_); }
 
  private:

@@ -1,4 +1,4 @@
-// How a work is to be run.
+// The options of a work.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace rota::pool {
 
-/// What follows when the time of a work, or of a pool, is over. Its event comes first, whatever follows.
+/// What happens when the time of a work, or of a pool, is over. The event always comes first.
 enum class on_timeout : unsigned char {
-  notify,      // nothing but the event
+  notify,      // only the event
   stop,        // as stop()
   force_stop,  // as force_stop()
 };
@@ -30,10 +30,10 @@ enum class on_timeout : unsigned char {
   return "unknown";
 }
 
-/// From when on the time of a work counts.
+/// When the time of a work begins.
 enum class timeout_from : unsigned char {
-  start,   // its first attempt; all attempts and segments share it
-  submit,  // includes the time in queues
+  start,   // at its first attempt; all attempts and segments share the limit
+  submit,  // at submit(): includes the time in queues
 };
 
 [[nodiscard]] constexpr const char* to_string(timeout_from begin) noexcept {
@@ -57,10 +57,10 @@ struct timeout_options {
       : limit(rota::detail::saturating_span(after)), then(follows), from(since) {}
 };
 
-/// Where the next attempt begins.
+/// Where the next attempt of a work begins.
 enum class retry_where : unsigned char {
-  immediately,  // on the same thread, after the back-off; nobody else can take it back meanwhile but by stop
-  requeued,     // behind its equals in a queue, where cancel() reaches it
+  immediately,  // on the same thread, after the back-off; meanwhile only a stop can take the work back
+  requeued,     // in a queue, behind works of the same priority; there cancel() reaches it
 };
 
 [[nodiscard]] constexpr const char* to_string(retry_where place) noexcept {
@@ -71,25 +71,27 @@ enum class retry_where : unsigned char {
   return "unknown";
 }
 
-/// For works that throw. Their function must be callable more than once.
+/// Retries of works that throw. The function of the work must be callable more than once.
 struct retry_options {
   static constexpr unsigned unlimited = 0xFFFF'FFFFU;
 
   unsigned limit = 0;  // attempts after the first
   std::chrono::nanoseconds backoff{
-      0};  // before the second attempt; twice that before the third, and so on; not negative
-  std::chrono::nanoseconds max_backoff = std::chrono::minutes(1);  // never longer; not negative
-  bool jitter = false;  // a random part of the back-off instead of the whole
+      0};  // before the second attempt; doubles for each further one; not negative
+  // upper limit of the back-off; not negative
+  std::chrono::nanoseconds max_backoff = std::chrono::minutes(1);
+  bool jitter = false;  // use a random part of the back-off instead of the whole
   retry_where where = retry_where::immediately;
   rota::detail::shared_function<bool(const std::exception_ptr&)>
-      only_if{};  // false: this failure is the last; empty: always true
+      only_if{};  // returns false if this failure is the last; empty: always true
 };
 
-/// Which queue a new work goes to, where there is one for each thread.
+/// Which queue a new work goes to, if each thread has a queue.
 enum class placement : unsigned char {
-  idle_then_least_loaded,  // an idle thread, else a new one, else the shorter of two queues
-  idle_then_local,         // the same, but last the submitting thread's own, if it is one of the pool's
-  local,                   // that at once; an idle thread may steal it from there
+  idle_then_least_loaded,  // an idle thread, else a new thread, else the shorter of two queues
+  // the same, but instead of the shorter queue the own queue of a submitting thread of the pool
+  idle_then_local,
+  local,  // the submitting thread's own queue at once; an idle thread may steal the work
 };
 
 [[nodiscard]] constexpr const char* to_string(placement place) noexcept {
@@ -101,7 +103,7 @@ enum class placement : unsigned char {
   return "unknown";
 }
 
-/// Does the end of a work in `after` that was stopped count as a failure?
+/// Whether a work in `after` that was stopped counts as a failure.
 enum class stopped_counts : unsigned char { as_failure, as_success };
 
 [[nodiscard]] constexpr const char* to_string(stopped_counts rule) noexcept {
@@ -112,21 +114,23 @@ enum class stopped_counts : unsigned char { as_failure, as_success };
   return "unknown";
 }
 
-/// Every field has an initialiser. submit() checks them before anything changes: std::invalid_argument names the field.
+/// Every field has an initialiser. submit() checks the fields before anything changes: std::invalid_argument
+/// names the field.
 struct work_options {
-  int priority = 0;              // the larger first
+  int priority = 0;              // larger ones first
   std::string name{};            // unique among the works of the pool that have not ended; empty: none
   std::string group{};           // empty: none
-  work_id id{};                  // one from reserve(); none: a new one
-  std::vector<work_id> after{};  // starts when all these have ended well
+  work_id id{};                  // an id from reserve(); empty: a new one
+  std::vector<work_id> after{};  // the work starts when all these have ended well
   stopped_counts if_stopped = stopped_counts::as_failure;
   timeout_options timeout{};  // none: the pool's default
   retry_options retry{};
   work_callback callback{};  // none: the pool's default
   placement where = placement::idle_then_least_loaded;
-  bool long_running = false;  // never waits behind others; runs on a thread above `max_threads`
-  bool store_result = false;  // fetch(id) finds it after its handle has gone, until it is fetched or cleared
-  int nice = 0;  // of the thread while it runs; 0: the pool's; -20 .. 19, as far as the system allows it
+  bool long_running = false;  // never waits behind other works; runs on a thread above `max_threads`
+  bool store_result = false;  // fetch(id) finds it after its handle is gone, until it is fetched or cleared
+  // of the thread while it runs the work; 0: the pool's value; -20 .. 19, as far as the system allows it
+  int nice = 0;
 };
 
 }  // namespace rota::pool

@@ -1,4 +1,4 @@
-// What a work is called, and how far it has come.
+// The id and the status of a work.
 #pragma once
 
 #include <compare>
@@ -6,7 +6,7 @@
 
 namespace rota::pool {
 
-/// Names a work of one pool. Never used twice by that pool. 0 names none.
+/// Identifies a work of one pool. A pool never uses an id twice. 0 identifies no work.
 struct work_id {
   std::uint64_t value = 0;
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return value != 0; }
@@ -14,22 +14,24 @@ struct work_id {
   friend constexpr bool operator<(work_id a, work_id b) noexcept { return a.value < b.value; }
 };
 
-/// The last eight are final, and every work that was accepted comes to exactly one of them.
+/// The states of a work. The last eight are final. Every accepted work reaches exactly one of them.
 enum class work_status : unsigned char {
-  created,  // its id is reserved, and the work has not come yet
+  created,  // its id is reserved, and the work is not submitted yet
   blocked,  // waits for the works in `after`
-  suspended,  // held back: the pool has not started, its group is full or paused, or its next attempt is not due
-  queued,     // may run; a thread will come for it
-  running,        // has begun, and holds a thread, or is a coroutine between two of its segments
-  paused,         // has begun, and waits at a checkpoint until it is resumed
+  // held back: the pool has not started, its group is full or paused, or its next attempt is not due
+  suspended,
+  queued,         // ready to run; a thread will take it
+  running,        // has begun; holds a thread, or is a coroutine between two segments
+  paused,         // has begun; waits at a checkpoint until it is resumed
   succeeded,      // returned
   failed,         // threw in its last attempt, or a work in `after` did not succeed
-  cancelled,      // taken back before it began
-  stopped,        // ended because it was asked to stop
+  cancelled,      // cancelled before it began
+  stopped,        // ended because of a request to stop
   force_stopped,  // ended by force_stop at a blocking point of the library
-  abandoned,      // did not end after force_stop; its thread is no longer the pool's
-  discarded,      // lost its place in a full queue to another one
-  rejected,       // its submit() threw, as where a queue is full; seen by who had found it before
+  abandoned,      // did not end after force_stop; its thread no longer belongs to the pool
+  discarded,      // lost its place in a full queue to another work
+  // its submit() threw, for example because a queue is full; seen by threads that had found the work before
+  rejected,
 };
 
 [[nodiscard]] constexpr bool is_final(work_status status) noexcept {
