@@ -50,7 +50,8 @@ std::optional<task<void>> escalation::run(mailbox_core& /*box*/, void* /*state*/
 bool reply_core::listen(waker by) noexcept {
   asker_is_mine_.set(true);
   asker_ = std::move(by);
-  // acq_rel. release: pairs with end(), which takes the waker; acquire: with end(), if that came first.
+  // acq_rel: release: pairs with end(), which takes the waker. acquire: also pairs with end(), if that came
+  // first.
   const std::uint32_t before = word_.fetch_or(listens, base::order::acq_rel);
   if ((before & phase) < phase_done) return true;
   asker_ = waker();
@@ -58,12 +59,12 @@ bool reply_core::listen(waker by) noexcept {
 }
 
 bool reply_core::give_up() noexcept {
-  // acquire. Pairs with end().
+  // acquire: pairs with end().
   std::uint32_t seen = word_.load(base::order::acquire);
   while ((seen & phase) == waiting) {
-    // acquire. No weaker than the failure. failure: acquire. As above.
+    // acquire: not weaker than the order on failure. failure: acquire: pairs with end().
     if (word_.compare_exchange_weak(seen, withdrawn, base::order::acquire, base::order::acquire)) {
-      // Nobody else looks at it any more.
+      // No other thread uses the waker or the function any more.
       asker_is_mine_.set(true);
       asker_ = waker();
       drop_function();
@@ -76,12 +77,12 @@ bool reply_core::give_up() noexcept {
 }
 
 bool reply_core::is_over() const noexcept {
-  // acquire. Pairs with end().
+  // acquire: pairs with end().
   return (word_.load(base::order::acquire) & phase) >= phase_done;
 }
 
 bool reply_core::was_withdrawn() const noexcept {
-  // relaxed. The asker's own.
+  // relaxed: written by the asker itself.
   return (word_.load(base::order::relaxed) & phase) == withdrawn;
 }
 
@@ -100,7 +101,7 @@ bool reply_core::wait_for(mailbox_core& box, std::chrono::nanoseconds limit) noe
 }
 
 void reply_core::sleep_until(base::time_point deadline) noexcept {
-  // acquire. Pairs with end().
+  // acquire: pairs with end().
   const std::uint32_t seen = word_.load(base::order::acquire);
   if ((seen & phase) >= phase_done) return;
   const executor_core::waiting_section section;
@@ -108,7 +109,7 @@ void reply_core::sleep_until(base::time_point deadline) noexcept {
 }
 
 bool reply_core::was_abandoned() const noexcept {
-  // relaxed. It is over, as the caller has seen.
+  // relaxed: the caller has seen that the request is over.
   return (word_.load(base::order::relaxed) & phase) == phase_closed;
 }
 
@@ -117,7 +118,7 @@ void reply_core::demand_reply() const {
 }
 
 bool reply_core::begin() noexcept {
-  // relaxed. The mailbox has handed the request over. failure: relaxed. The same.
+  // relaxed: the mailbox has handed the request over, which orders it. failure: relaxed: the same reason.
   std::uint32_t seen = word_.load(base::order::relaxed);
   while ((seen & phase) == waiting) {
     if (word_.compare_exchange_weak(
@@ -133,21 +134,23 @@ void reply_core::finish() noexcept {
 }
 
 void reply_core::abandon() noexcept {
-  // relaxed. Only who may end it writes these phases, and that is the caller; or the asker withdraws, and needs no answer.
+  // relaxed: only the thread that may end the request writes these phases, and that is the caller; otherwise
+  // the asker withdraws, and needs no answer.
   const std::uint32_t seen = word_.load(base::order::relaxed) & phase;
   if (seen != waiting && seen != begun) return;
-  // As if it began: the asker leaves the function alone from now on.
+  // As if the function began: the asker does not touch it from now on.
   if (seen == waiting && !begin()) return;
   drop_function();
   end(phase_closed);
 }
 
 void reply_core::end(std::uint32_t how) noexcept {
-  // relaxed. The exchange decides.
+  // relaxed: a hint; the compare-exchange decides.
   std::uint32_t seen = word_.load(base::order::relaxed);
   do {
     if ((seen & phase) == withdrawn) return;
-    // acq_rel. release: pairs with is_over(): the reply is there; acquire: with listen(): so is the waker. failure: relaxed. Again.
+    // acq_rel: release: pairs with is_over(): the reply is there. acquire: pairs with listen(): so is the
+    // waker. failure: relaxed: again a hint.
   } while (!word_.compare_exchange_weak(seen, how, base::order::acq_rel, base::order::relaxed));
   if ((seen & listens) == 0) return;
   asker_is_mine_.set(true);
@@ -160,7 +163,7 @@ void reply_core::end(std::uint32_t how) noexcept {
 
 struct stopper::parts {
   base::mutex lock;
-  core::header* task = nullptr;  // under the lock: while it runs
+  core::header* task = nullptr;  // under the lock: the task while it runs, or null
   bool is_stopped = false;       // under the lock
 };
 
@@ -176,7 +179,8 @@ void stopper::stop() noexcept {
     task = parts_->task;
     if (task != nullptr) kept = core::make_waker(*task);
   }
-  // Its hooks may be anybody's, so not under the lock. It may have ended meanwhile: its memory stays.
+  // Not under the lock, because cancellation runs hooks that may take any lock. The task may have ended
+  // meanwhile; the waker keeps its memory.
   if (task != nullptr) static_cast<void>(core::cancel(*task, cancel_reason::user));
 }
 

@@ -128,7 +128,8 @@ void executor::resume() {
 void executor::drain() {
   core_->demand_own_process();
   if (core_->would_deadlock()) detail::throw_would_deadlock("drain of an executor where it runs");
-  // While nothing was served in a whole pass no handler has sent anything: what was found empty has stayed so.
+  // If nothing was served during a whole pass, no handler has sent anything, so mailboxes that were found
+  // empty are still empty.
   std::uint64_t before = 0;
   do {
     before = core_->totals().served;

@@ -20,15 +20,16 @@ namespace {
 
 constexpr std::uint32_t to_stop = 1;
 constexpr std::uint32_t to_pause = 2;
-constexpr std::uint32_t gone = 4;    // nobody comes by any more: see Protocol executor
-constexpr std::uint32_t ending = 8;  // mailboxes that are made now end at once
-/// A task gives its worker back after so many messages.
+constexpr std::uint32_t gone = 4;    // no consumer polls the lists any more: see PROTOCOL: executor
+constexpr std::uint32_t ending = 8;  // mailboxes that are made from now on end at once
+/// A task gives its worker back after this number of messages.
 constexpr std::uint32_t messages_for_a_turn = 64;
-/// Of so many takes one begins at a lower band, each in its turn; and of so many one begins at another consumer's list.
+/// One of so many takes begins at a lower band, the lower bands in turns; and one of so many begins at
+/// another consumer's list.
 constexpr unsigned takes_from_above = 9;
 constexpr unsigned takes_from_home = 61;
 
-/// Gives their references back.
+/// Mailboxes with a reference each; the destructor drops the references.
 struct kept_mailboxes {
   explicit kept_mailboxes(std::vector<mailbox_core*> kept) noexcept : them(std::move(kept)) {}
   kept_mailboxes(const kept_mailboxes&) = delete;
@@ -45,26 +46,27 @@ struct kept_mailboxes {
 
 bool bed::sleep(base::time_point deadline) noexcept {
   std::uint32_t seen = awake;
-  // acq_rel. Same word as call(): what the claimer did is seen. failure: acquire. It was called already: the same.
+  // acq_rel: same word as call(): what the claimer did is seen. failure: acquire: it was called already; the
+  // same reason.
   if (word_.compare_exchange_strong(seen, asleep, base::order::acq_rel, base::order::acquire)) {
     do {
-      // Without a deadline, mostly: a wake that is lost is a bug, and must look like one.
+      // Usually without a deadline: a lost wakeup is a bug, and must show as one.
       if (base::futex_wait(word_, asleep, deadline) == base::wait_result::timed_out) {
         seen = asleep;
-        // relaxed. Nobody has called. failure: relaxed. The exchange below acquires.
+        // relaxed: there was no call. failure: relaxed: the exchange below acquires.
         if (word_.compare_exchange_strong(seen, awake, base::order::relaxed, base::order::relaxed))
           return false;
       }
-      // acquire. Pairs with the exchange in call().
+      // acquire: pairs with the exchange in call().
     } while (word_.load(base::order::acquire) == asleep);
   }
-  // acq_rel. Same word as call(): consumes it.
+  // acq_rel: same word as call(): consumes the call.
   word_.exchange(awake, base::order::acq_rel);
   return true;
 }
 
 void bed::call() noexcept {
-  // acq_rel. Same word as sleep(): what the caller did before is seen by the consumer.
+  // acq_rel: same word as sleep(): the consumer sees what the caller did before.
   if (word_.exchange(called, base::order::acq_rel) == asleep) base::futex_wake(&word_, 1);
 }
 
@@ -95,7 +97,7 @@ executor_core& executor_core::create(unsigned threads) {
 executor_core& executor_core::create_for_tasks(unsigned tasks) { return *new executor_core(tasks, true); }
 
 void executor_core::drop_reference() noexcept {
-  // acq_rel. The last one frees, and sees what all others did.
+  // acq_rel: the last drop frees, and sees what all others did.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
@@ -104,22 +106,23 @@ void executor_core::demand_own_process() const {
 }
 
 std::uint32_t executor_core::next_number() noexcept {
-  // relaxed. A number and nothing more.
+  // relaxed: only the number matters.
   return numbers_.fetch_add(1, base::order::relaxed);
 }
 
 bool executor_core::is_stopping() const noexcept {
-  // seq_cst. After the announcement of a park, against shut_down()'s order before it looks for sleepers.
+  // seq_cst: after the announcement of a park; pairs with the order in stop_consumers(), which comes before
+  // its check for sleepers.
   return (orders_.load(base::order::seq_cst) & to_stop) != 0;
 }
 
 bool executor_core::is_paused() const noexcept {
-  // seq_cst. As above, against resume().
+  // seq_cst: same reason as in is_stopping(), with resume().
   return (orders_.load(base::order::seq_cst) & to_pause) != 0;
 }
 
 void executor_core::pause() noexcept {
-  // relaxed. A message: visits that have begun go on to their end.
+  // relaxed: a message without data: visits that have begun go on to their end.
   orders_.fetch_or(to_pause, base::order::relaxed);
 }
 
@@ -132,16 +135,16 @@ void executor_core::call(unsigned index) noexcept {
 }
 
 void executor_core::resume() noexcept {
-  // seq_cst. Before the looks for sleepers: who announces later sees it.
+  // seq_cst: before the checks for sleepers: a consumer that announces later sees it.
   orders_.fetch_and(~to_pause, base::order::seq_cst);
   for (unsigned i = 0; i < consumers(); ++i) {
     if (idle_.claim_parked(i).has_value()) call(i);
   }
 }
 
-/// Tasks are told, threads have ended.
+/// Tells tasks to stop; joins threads.
 void executor_core::stop_consumers() noexcept {
-  // seq_cst. As in resume().
+  // seq_cst: same reason as in resume().
   orders_.fetch_or(to_stop, base::order::seq_cst);
   for (unsigned i = 0; i < consumers(); ++i) {
     if (idle_.claim_parked(i).has_value()) call(i);
@@ -152,10 +155,10 @@ void executor_core::stop_consumers() noexcept {
 }
 
 void executor_core::shut_down() noexcept {
-  // Those that run nowhere end here; handlers that run are told.
+  // Mailboxes of which no handler runs end here; handlers that run are told.
   ask_all_to_end();
   stop_consumers();
-  // seq_cst. Before the sweep: who publishes later sees it, and sweeps.
+  // seq_cst: before the sweep: a thread that publishes later sees it, and sweeps.
   orders_.fetch_or(gone, base::order::seq_cst);
   sweep();
   wait_until_all_have_ended();
@@ -169,7 +172,8 @@ void executor_core::ask_all_to_end() noexcept {
       if (alive_.is_alone()) return;
       registry_links& first = *alive_.next;
       next = first.whose;
-      // Before it leaves the ring: who finds nobody there sweeps, and a sweep must serve nobody.
+      // Before it leaves the ring: a thread that finds the ring empty sweeps, and a sweep must not call
+      // handlers.
       next->order_to_discard();
       first.unlink();
       first.insert_after(told_);
@@ -180,9 +184,9 @@ void executor_core::ask_all_to_end() noexcept {
   }
 }
 
-/// What is in a list has its last round here.
+/// Runs the last round of each mailbox that is in a list.
 void executor_core::sweep() noexcept {
-  // The look is seq_cst, and comes after `gone`; what take() sees first may be older.
+  // The check is seq_cst, and comes after `gone`. The first, relaxed reads of take() may be older.
   for (unsigned looks = 0; ready_.has_items(); ++looks) {
     bool found = false;
     for (unsigned i = 0; i < ready_.shards(); ++i) {
@@ -192,7 +196,7 @@ void executor_core::sweep() noexcept {
       found = true;
     }
     if (found) looks = 0;
-    if (!found) base::back_off(looks);  // another has them in its hands
+    if (!found) base::back_off(looks);  // another thread has taken them and not kept them yet
   }
 }
 
@@ -202,7 +206,7 @@ void executor_core::wait_until_all_have_ended() noexcept {
     {
       const base::lock_guard guard(lock_);
       if (alive_.is_alone() && told_.is_alone()) return;
-      // relaxed. Under the lock, under which it is counted.
+      // relaxed: counted under the lock.
       seen = struck_off_.load(base::order::relaxed);
     }
     if (help_once()) continue;
@@ -218,7 +222,7 @@ void executor_core::enrol(mailbox_core& made) noexcept {
     const base::lock_guard guard(lock_);
     made.parts_->registered.whose = &made;
     made.parts_->registered.insert_after(alive_);
-    // relaxed. Whoever ends them all takes the lock after it has said so.
+    // relaxed: a thread that ends them all takes the lock after it has set the flag.
     if ((orders_.load(base::order::relaxed) & ending) == 0) return;
   }
   ask_all_to_end();
@@ -229,7 +233,7 @@ void executor_core::strike_off(mailbox_core& ended) noexcept {
   ended.parts_->registered.unlink();
   remove_rest(ended);
   add(of_ended_, ended.stats());
-  // relaxed. Under the lock. Only an executor that is about to go waits for them.
+  // relaxed: under the lock. Only an executor that is being destroyed waits for it.
   struck_off_.fetch_add(1, base::order::relaxed);
   if (is_stopping()) base::futex_wake(&struck_off_, INT32_MAX);
 }
@@ -256,7 +260,7 @@ executor_stats executor_core::totals() noexcept {
   return sum;
 }
 
-/// Each with a reference.
+/// Returns all mailboxes, each with a reference.
 std::vector<mailbox_core*> executor_core::all_that_live() {
   std::vector<mailbox_core*> all;
   do {
@@ -274,7 +278,7 @@ void executor_core::wait_until_all_were_empty() {
   for (std::size_t i = 0; i < all.them.size(); ++i) all.them[i]->wait_until_emptied(asked[i]);
 }
 
-/// As executor::drain(), with another kind of wait.
+/// As executor::drain(), but the task waits.
 task<void> executor_core::drain_all(core_reference of) {
   of->demand_own_process();
   if (of->handles_here()) throw_would_deadlock("drain of an executor by one of its handlers");
@@ -289,12 +293,13 @@ task<void> executor_core::drain_all(core_reference of) {
   } while (of->totals().served != before);
 }
 
-/// False: there is no room for all of them, and memory is not asked for under the lock.
+/// Returns false if `all` has not enough memory for all of them. Memory is not allocated under the lock.
 bool executor_core::collect(std::vector<mailbox_core*>& all) noexcept {
   const base::lock_guard guard(lock_);
   for (auto* each = alive_.next; each != &alive_; each = each->next) {
     if (all.size() == all.capacity()) {
-      for (mailbox_core* const one : all) one->drop_reference();  // not the last: who is in the ring has one
+      // Not the last one: the ring's mailboxes have one each.
+      for (mailbox_core* const one : all) one->drop_reference();
       all.clear();
       return false;
     }
@@ -318,22 +323,23 @@ void executor_core::end_rest_later(mailbox_core& box, base::time_point when) noe
   bool is_first = false;
   {
     const base::lock_guard guard(lock_);
-    // relaxed. Under the lock, under which it is written.
+    // relaxed: written under the lock.
     is_first = when.time_since_epoch().count() < next_rest_.load(base::order::relaxed);
     insert_rest(box, when);
   }
   if (is_first) call_sleepers();
 }
 
-/// After the deadline has become earlier. Each sleeper is called, not one: the called consumer may find a ready mailbox first, and its
-/// handler may run for long; the others would sleep until the old deadline.
+/// Called after the deadline has become earlier. Calls each sleeper, not only one: the called consumer may
+/// find a ready mailbox first, and its handler may run for long; the others would sleep until the old
+/// deadline.
 void executor_core::call_sleepers() noexcept {
   for (unsigned i = 0; i < consumers(); ++i) {
     if (idle_.claim_parked(i).has_value()) call(i);
   }
 }
 
-/// Under the lock, as the next two.
+/// Under the lock, as the next two functions.
 void executor_core::insert_rest(mailbox_core& box, base::time_point until) noexcept {
   resting_mailbox& rest = box.parts_->resting;
   rest.whose = &box;
@@ -353,11 +359,11 @@ void executor_core::remove_rest(mailbox_core& box) noexcept {
 void executor_core::set_next_rest() noexcept {
   const resting_mailbox* const earliest = resting_.top();
   const base::time_point first = earliest == nullptr ? base::never : earliest->until;
-  // seq_cst. Before claim_parked(), against the load after a sleeper's announcement.
+  // seq_cst: before claim_parked(); pairs with the load after a sleeper's announcement.
   next_rest_.store(first.time_since_epoch().count(), base::order::seq_cst);
 }
 
-/// Those whose time has come.
+/// Ends the rests of which the time has come.
 void executor_core::end_rests() noexcept {
   const base::time_point now = base::now();
   for (;;) {
@@ -392,9 +398,9 @@ void executor_core::publish(mailbox_core& ready) noexcept {
   sweep_if_gone();
 }
 
-/// After a push, or after a list was taken of which something is left.
+/// Called after a push, and by a consumer that leaves.
 void executor_core::sweep_if_gone() noexcept {
-  // seq_cst. After both, against the sweep of who has said so.
+  // seq_cst: after the push, or the last take; pairs with the thread that sets `gone` and then sweeps.
   if ((orders_.load(base::order::seq_cst) & gone) != 0) [[unlikely]]
     sweep();
 }
@@ -423,7 +429,8 @@ bool executor_core::handles_here() noexcept {
 bool executor_core::would_deadlock() const noexcept {
   const auto* const task = static_cast<const core::header*>(base::this_thread_locals().task);
   if (runs_here()) return true;
-  // relaxed. Gone, nobody comes by who could be held up; and another runtime may be where the tasks' own was.
+  // relaxed: after `gone` no consumer is left that could be delayed; and another runtime may have been made
+  // at the address of the tasks' own one.
   return task != nullptr && task->owner == scheduler_ && (orders_.load(base::order::relaxed) & gone) == 0;
 }
 
@@ -456,7 +463,7 @@ void executor_core::note_scheduler(const core::header& task) noexcept {
   if (task.owner->ops->run_another != nullptr) alone_ = task.owner;
 }
 
-/// While this thread plays it; runs of tasks nest.
+/// Marks this thread as the consumer's while it lives. Runs of tasks nest.
 struct executor_core::on_thread {
   explicit on_thread(consumer& me) noexcept
       : here(base::this_thread_locals()), outer(std::exchange(here.consumer, &me)) {}
@@ -489,12 +496,13 @@ void executor_core::serve(consumer& me) noexcept {
 
 mailbox_core* executor_core::find(consumer& me) noexcept {
   me.met_holder = false;
-  // relaxed. A guess; who is about to sleep looks again.
+  // relaxed: a hint; a consumer that is about to sleep reads it again.
   const base::time_point::rep first = next_rest_.load(base::order::relaxed);
   if (first != no_rest && base::now().time_since_epoch().count() >= first) [[unlikely]]
     end_rests();
   if (!is_paused()) {
-    // Whoever always has something at home would leave alone what waits behind a consumer that is held up.
+    // Starvation: a consumer that always has mailboxes in its own list would never serve those behind a
+    // delayed consumer.
     if (me.takes % takes_from_home == takes_from_home - 1 && consumers() > 1) {
       const unsigned far = me.index + 1 + me.takes / takes_from_home % (consumers() - 1);
       if (mailbox_core* const found = take(me, far % consumers())) return found;
@@ -522,7 +530,7 @@ mailbox_core* executor_core::take(consumer& me, unsigned shard) noexcept {
   return found.item;
 }
 
-/// Who was the last searcher looks: who published meanwhile saw a searcher and relied on it.
+/// The last searcher checks the lists: a thread that published meanwhile saw a searcher and relied on it.
 void executor_core::leave_search(consumer& me) noexcept {
   me.searching = false;
   if (idle_.leave_with_work() && ready_.has_items()) look();
@@ -537,23 +545,24 @@ void executor_core::sleep(consumer& me) noexcept {
   me.searching = false;
   bool was_called = false;
   if (!has_reason_to_stay()) {
-    // seq_cst. After the announcement, against set_next_rest() and the claim_parked() that follows it.
+    // seq_cst: after the announcement; pairs with set_next_rest() and the claim_parked() that follows it.
     const base::time_point deadline{base::time_point::duration(next_rest_.load(base::order::seq_cst))};
     was_called = me.rest.sleep(deadline);
   }
   bool first_awake = false;
-  // Claimed: the call has to be consumed.
+  // It was claimed: the call has to be consumed.
   if (idle_.rise(me.index, first_awake) == queue::idle::on_rise::claimed && !was_called) me.rest.sleep();
   me.searching = true;
 }
 
 // ---- a consumer that is a task
 
-/// In its frame from the beginning: it leaves whatever becomes of the task.
+/// A consumer that is a task. It is in the task's frame from the beginning, so it leaves however the task
+/// ends.
 class executor_core::seat {
  public:
   seat(executor_core& core, unsigned index) noexcept : core_(core), index_(index) {
-    // relaxed. A count; the last one that leaves acquires.
+    // relaxed: a count; the last one that leaves acquires.
     core.living_.fetch_add(1, base::order::relaxed);
   }
   seat(seat&&) noexcept = default;
@@ -565,11 +574,11 @@ class executor_core::seat {
   [[nodiscard]] executor_core& core() const noexcept { return *core_; }
   [[nodiscard]] consumer& me() const noexcept { return core_->consumers_[index_]; }
   void sit_down() const noexcept {
-    core::disinherit(*core::task_in_sight());  // not what whoever made the executor has
+    core::disinherit(*core::task_in_sight());  // what it inherited from the maker of the executor
     try {
       this_task::set_name("gate consumer");
     } catch (const std::bad_alloc&) {
-      return;  // then it has none
+      return;  // then it has no name
     }
   }
   [[nodiscard]] pause_kind serve() const noexcept { return core_->serve_for_a_while(me()); }
@@ -579,12 +588,12 @@ class executor_core::seat {
   unsigned index_;
 };
 
-/// Until the consumer is called, or may have to look again.
+/// Completes when the consumer is called, or has to check the lists again.
 class executor_core::nap_leaf final : public leaf {
  public:
   explicit nap_leaf(const seat& mine) noexcept : core_(&mine.core()), me_(&mine.me()) {}
   ~nap_leaf() {
-    // Claimed, and cancelled: the token is given back when it leaves.
+    // Claimed, and cancelled: the search token is given back when the consumer leaves.
     if (!is_over_ && me_->place.was_called()) get_up();
   }
 
@@ -614,7 +623,8 @@ class executor_core::nap_leaf final : public leaf {
   }
 
  private:
-  /// False: somebody has claimed it, and calls it in a moment.
+  /// Ends the sleep without a call. Returns false if a thread has claimed the consumer; that thread will call
+  /// it.
   [[nodiscard]] bool rises_alone() noexcept {
     bool first_awake = false;
     if (core_->idle_.rise(me_->index, first_awake) == queue::idle::on_rise::claimed) return false;
@@ -639,7 +649,7 @@ executor_core::pause_kind executor_core::serve_for_a_while(consumer& me) noexcep
   while (!is_stopping()) {
     mailbox_core* const ready = find(me);
     if (ready == nullptr) {
-      // The holder was preempted, perhaps: let it on, and the worker's other tasks.
+      // The holder of the lock may have been preempted: gives it, and the worker's other tasks, time.
       if (me.met_holder) base::back_off(me.looks++);
       return me.met_holder ? pause_kind::turn : pause_kind::nap;
     }
@@ -667,13 +677,14 @@ task<void> executor_core::sit(seat mine) {
 
 void executor_core::leave(consumer& me) noexcept {
   if (me.searching) leave_search(me);
-  // acq_rel. The last one comes after all others.
+  // acq_rel: the last one comes after all others.
   if (living_.fetch_sub(1, base::order::acq_rel) == 1 && !is_stopping()) {
     // The runtime shuts down.
-    // relaxed. The lock that follows hands it to enrol().
+    // relaxed: the lock that follows hands it to enrol().
     orders_.fetch_or(ending, base::order::relaxed);
     ask_all_to_end();
-    // seq_cst. Before the sweep: who publishes later sees it, and sweeps. Not before all have their orders: a sweep serves nobody.
+    // seq_cst: before the sweep: a thread that publishes later sees it, and sweeps. Only after all have the
+    // order to discard: a sweep calls no handler.
     orders_.fetch_or(gone, base::order::seq_cst);
   }
   sweep_if_gone();

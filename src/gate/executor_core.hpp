@@ -1,4 +1,4 @@
-// Who serves the mailboxes: consumers, their lists, their sleep.
+// The consumers that serve the mailboxes: their lists, their sleep, their end.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -25,13 +25,16 @@ namespace rota::gate::detail {
 
 // PROTOCOL: bed of a consumer
 //
-//   awake 0 · asleep 1: it sleeps on this word, or is about to · called 2: it was told to get up, and has not seen it
+//   awake 0
+//   asleep 1   the consumer sleeps on this word, or is about to
+//   called 2   it was told to wake up, and has not seen that
 //
-// call() exchanges `called`; sleep() moves awake -> asleep and sleeps until it is called, then consumes the call. A consumer is
-// called by whoever has claimed it in the idle word, once for each claim. There is a deadline only while a handler rests.
+// call() exchanges `called`. sleep() moves awake -> asleep, sleeps until it is called, then consumes the
+// call. A consumer is called by the thread that has claimed it in the idle word, once for each claim. There
+// is a deadline only while a handler rests.
 class bed {
  public:
-  /// False: the deadline came first, and nobody has called.
+  /// Sleeps until it is called. Returns false if the deadline came first; then there was no call.
   bool sleep(base::time_point deadline = base::never) noexcept;
   void call() noexcept;
 
@@ -42,9 +45,11 @@ class bed {
 
 // PROTOCOL: bed of a consumer that is a task
 //
-//   lie down   the waker is put in, then the consumer announces that it parks: who claims it later takes the waker
-//   call       takes the waker out, then stores `called`, the last touch, then wakes
-//   get up     not claimed: the consumer takes its waker back. Claimed: it waits for `called`, cancelled or not
+//   lie down   the waker is stored, then the consumer announces that it parks: a thread that claims it later
+//              takes the waker
+//   call       takes the waker out, then stores `called`, the last access, then wakes
+//   get up     Not claimed: the consumer takes its waker back. Claimed: it waits for `called`, even if it is
+//              cancelled.
 class task_bed {
  public:
   void lie_down(waker by) noexcept {
@@ -57,22 +62,22 @@ class task_bed {
   }
   void call() noexcept {
     waker sleeper = get_up();
-    // release. Pairs with was_called().
+    // release: pairs with was_called().
     called_.store(1, base::order::release);
     sleeper.wake();
   }
   [[nodiscard]] bool was_called() const noexcept {
-    // acquire. Pairs with call(): the bed is the consumer's again.
+    // acquire: pairs with call(): the consumer owns this object again.
     return called_.load(base::order::acquire) != 0;
   }
   void answer() noexcept {
-    // relaxed. The next call comes after the next announcement.
+    // relaxed: the next call comes after the next announcement.
     called_.store(0, base::order::relaxed);
   }
 
  private:
   waker by_;
-  base::cell<bool> by_is_mine_{false};  // written by whoever uses it: the model sees who that is
+  base::cell<bool> by_is_mine_{false};  // set by each thread that uses it, so that the model detects a race
   base::atomic<std::uint32_t> called_{0};
 };
 
@@ -80,75 +85,87 @@ class core_reference;
 
 // PROTOCOL: executor. The scheduler's rules (../sched/README.md, Protocol A), with ready lists for rings
 //
-//   publish      push to a list, then look: nobody searches, and somebody is parked: claim one, call it
-//   consumer     its own list; then as a searcher all the others; then announce that it parks, look at all once more, sleep
-//   found        as a searcher: give the token back; who was the last looks whether there is more, and if so at the idle word
-//   took one of several   look at the idle word: what is left needs somebody
-//   rest         store the earliest deadline (seq_cst) under the lock; if it has become earlier, claim each parked consumer and call it.
-//                A consumer announces that it parks, and then reads the deadline (seq_cst). So none sleeps past the earliest deadline:
-//                it has read this one, or an earlier one, or it is called. To call one consumer, and only if none searches, is too
-//                little: T1 stores the deadline, finds T2 searching, and calls none; T2 takes a mailbox; T1 and T2 run long handlers;
-//                T3 sleeps until the old deadline
-//   gone         no consumer is left, or none looks any more: gone (seq_cst), then sweep: visit what is in the lists. Who publishes
-//                pushes (seq_cst), then looks at gone, and sweeps; so does a consumer that leaves, for it may have taken a list and
-//                served only its first. By then all mailboxes have the order to discard
+//   publish      push to a list, then check the idle word: if no consumer searches and one is parked, claim
+//                one and call it
+//   consumer     its own list; then, as a searcher, all the others; then announce that it parks, check all
+//                once more, sleep
+//   found        As a searcher: give the token back. The last searcher checks whether there is more, and if
+//                so the idle word.
+//   took one of several
+//                check the idle word: the items that are left need another consumer
+//   rest         Store the earliest deadline (seq_cst) under the lock. If it has become earlier, claim each
+//                parked consumer and call it. A consumer announces that it parks, and then reads the deadline
+//                (seq_cst). So none sleeps past the earliest deadline: it has read this one, or an earlier
+//                one, or it is called. To call one consumer, and only if none searches, is not enough:
+//                  1. T1 stores the deadline, finds that T2 searches, and calls none.
+//                  2. T2 takes a mailbox. T1 and T2 run long handlers.
+//                  3. T3 sleeps until the old deadline.
+//   gone         No consumer is left, or none polls the lists any more. Store gone (seq_cst), then sweep:
+//                visit what is in the lists. A thread that publishes pushes (seq_cst), then checks gone, and
+//                sweeps. So does a consumer that leaves, because it may have taken a list and served only its
+//                first item. By then all mailboxes have the order to discard.
 //
-// Consumers are threads, or tasks of a runtime. These give their worker back after 64 messages. When the runtime shuts down they are
-// unwound, and the last one that leaves ends all mailboxes: what is sent later is refused. A mailbox has the order to discard before it
-// leaves the ring of those that are alive, so whoever finds that ring empty may sweep.
+// Consumers are threads, or tasks of a runtime. Tasks give their worker back after 64 messages. When the
+// runtime shuts down they are unwound, and the last one that leaves ends all mailboxes: later sends are
+// refused. A mailbox gets the order to discard before it leaves the ring of live mailboxes. So a thread that
+// finds that ring empty may sweep.
 //
-// Fork: a child of the process that has the consumers has none of them, and finds each lock, list and idle word as some thread of its parent
-// had it. So the executor's calls compare `process_` first, and throw errc::forked; the destructor returns, and the core stays in memory,
-// with its mailboxes, handlers and messages.
+// Fork: a child of the process that has the consumers has none of them. Each lock, list and idle word is
+// there as some thread of the parent had it at the fork. So the executor's calls compare `process_` first,
+// and throw errc::forked. The destructor returns, and the core stays in memory, with its mailboxes, handlers
+// and messages.
 //
 // Invariants (tests/model/ready_model.cpp): R1 and R2 of ready_lists.
 class executor_core {
  public:
-  /// Throws std::bad_alloc, std::system_error if the threads cannot be had; then none is left.
+  /// Throws std::bad_alloc, and std::system_error if a thread cannot be started; then no thread is left.
   static executor_core& create(unsigned threads);
-  /// For as many tasks, each made by consume(). Throws std::bad_alloc.
+  /// Makes a core for `tasks` consumers, each made by consume(). Throws std::bad_alloc.
   static executor_core& create_for_tasks(unsigned tasks);
-  /// Of each index one. Throws std::bad_alloc.
+  /// The task of consumer `index`; to be called once for each index. Throws std::bad_alloc.
   static task<void> consume(executor_core& core, unsigned index);
   executor_core(const executor_core&) = delete;
   executor_core& operator=(const executor_core&) = delete;
 
-  /// Any thread; the caller has a reference.
+  /// Makes a mailbox ready. Any thread; the caller has a reference.
   void publish(mailbox_core& ready) noexcept;
 
   void enrol(mailbox_core& made) noexcept;
   void strike_off(mailbox_core& ended) noexcept;
   [[nodiscard]] executor_stats totals() noexcept;
   static task<void> drain_all(core_reference of);
-  /// Calls its end_rest() then. On a runtime without memory for a task: at once.
+  /// Calls end_rest() of the mailbox at `when`. On a runtime without memory for a task: at once.
   void end_rest_later(mailbox_core& box, base::time_point when) noexcept;
 
-  /// Of those that are there now. Throws std::bad_alloc, and has waited for none.
+  /// Waits until each mailbox that is there now was empty once. If it throws std::bad_alloc, it has waited
+  /// for none.
   void wait_until_all_were_empty();
 
   void pause() noexcept;
   void resume() noexcept;
 
-  /// Ends all mailboxes and all consumers. By the owner, once, and inside of none of its own handlers.
+  /// Ends all mailboxes and all consumers. The owner calls it, once, and not inside one of its own handlers.
   void shut_down() noexcept;
-  /// Is this thread one of its consumers?
+  /// Returns true if the calling thread is one of its consumers.
   [[nodiscard]] bool runs_here() const noexcept;
-  /// Is this thread inside of one of its handlers?
+  /// Returns true if the calling thread is inside one of its handlers.
   [[nodiscard]] bool handles_here() noexcept;
-  /// Would what waits here hold up what it waits for?
+  /// Returns true if a wait here would delay what it waits for.
   [[nodiscard]] bool would_deadlock() const noexcept;
   [[nodiscard]] bool has_tasks() const noexcept { return by_tasks_; }
-  /// Of one of its tasks, before anybody else has the executor.
+  /// Notes the scheduler of one of its tasks, before any other thread has the executor.
   void note_scheduler(const core::header& task) noexcept;
-  /// As its handlers see it.
+  /// The time as its handlers see it.
   [[nodiscard]] base::time_point now() const noexcept;
 
-  /// Where its tasks all run on this thread, and it would wait for one of them: runs another. False: it may wait.
+  /// If its tasks all run on this thread, which would wait for one of them: runs another task. Returns false
+  /// otherwise; then the caller may block.
   [[nodiscard]] bool help_once() noexcept;
   [[nodiscard]] bool help_before(base::time_point deadline) noexcept;
   [[nodiscard]] bool is_alone() const noexcept { return alone_ != nullptr; }
 
-  /// Around each sleep in a blocking wait for its handlers: inside of a task the worker's role is lent meanwhile, and a root of block_on rests.
+  /// Surrounds each sleep in a blocking wait for its handlers: inside a task it lends the worker's role
+  /// meanwhile, and a root of block_on rests.
   class waiting_section {
    public:
     waiting_section() noexcept;
@@ -169,7 +186,7 @@ class executor_core {
   [[nodiscard]] unsigned consumers() const noexcept { return static_cast<unsigned>(consumers_.size()); }
 
   void add_reference() noexcept {
-    // relaxed. The caller has one.
+    // relaxed: the caller holds a reference.
     references_.fetch_add(1, base::order::relaxed);
   }
   void drop_reference() noexcept;
@@ -179,12 +196,12 @@ class executor_core {
     executor_core* all = nullptr;
     unsigned index = 0;
     bool searching = false;
-    bool met_holder = false;  // of a list's lock
-    unsigned looks = 0;       // in a row that gave nothing and met one
-    unsigned takes = 0;       // that gave something
+    bool met_holder = false;  // of a list's lock, in the last find()
+    unsigned looks = 0;       // searches in a row that found nothing but a held lock
+    unsigned takes = 0;       // takes that returned a mailbox
     bed rest;
     base::thread thread;
-    task_bed place;  // of one that is a task
+    task_bed place;  // used by a consumer that is a task
   };
   class seat;
   class nap_leaf;
@@ -201,9 +218,9 @@ class executor_core {
   [[nodiscard]] pause_kind serve_for_a_while(consumer& me) noexcept;
   void leave(consumer& me) noexcept;
   void call(unsigned index) noexcept;
-  /// After the announcement that it parks.
+  /// To be called after the announcement that the consumer parks.
   [[nodiscard]] bool has_reason_to_stay() const noexcept;
-  /// Null: there is none.
+  /// Returns a ready mailbox, or null if there is none.
   mailbox_core* find(consumer& me) noexcept;
   mailbox_core* take(consumer& me, unsigned shard) noexcept;
   void leave_search(consumer& me) noexcept;
@@ -232,22 +249,23 @@ class executor_core {
   queue::idle idle_;
   std::vector<consumer> consumers_;
   base::atomic<std::uint32_t> orders_{0};  // to_stop, to_pause, gone, ending
-  // Both written before anybody else has the executor.
-  const core::scheduler* scheduler_ = nullptr;  // of its tasks: it may be gone
-  core::scheduler* alone_ = nullptr;            // a testing::runtime's, which is gone only when all has ended
-  base::atomic<std::uint32_t> living_{0};       // consumers that are tasks
+  // Both are written before any other thread has the executor.
+  const core::scheduler* scheduler_ = nullptr;  // of its tasks: it may be destroyed already
+  // A testing::runtime's, which is destroyed only after all has ended
+  core::scheduler* alone_ = nullptr;
+  base::atomic<std::uint32_t> living_{0};  // consumers that are tasks
   base::atomic<std::uint32_t> numbers_{0};
-  base::atomic<base::time_point::rep> next_rest_{no_rest};  // when the first of those that rest goes on
+  base::atomic<base::time_point::rep> next_rest_{no_rest};  // when the first of the resting mailboxes goes on
   base::atomic<std::uint32_t> references_{1};
   base::mutex lock_;
   registry_links alive_;                       // under the lock
-  registry_links told_;                        // under the lock: to end
+  registry_links told_;                        // under the lock: those that were told to end
   resting_mailboxes resting_;                  // under the lock
   executor_stats of_ended_;                    // under the lock
   base::atomic<std::uint32_t> struck_off_{0};  // under the lock: mailboxes that have ended
 };
 
-/// A counted reference to it.
+/// A counted reference to an executor_core.
 class core_reference {
  public:
   explicit core_reference(executor_core& core) noexcept : core_(&core) { core.add_reference(); }

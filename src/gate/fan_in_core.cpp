@@ -44,12 +44,12 @@ struct fan_in_core::parts {
 
   const std::uint64_t process = base::this_process_id();
   std::deque<signal_word> words;
-  const std::unique_ptr<fan_in_segment*[]> segments;  // by number; one that is there stays
+  const std::unique_ptr<fan_in_segment*[]> segments;  // by number; a segment stays once it is made
   const std::size_t capacity;
 
   base::mutex lock;
   std::size_t made = 0;            // under the lock
-  fan_in_segment* free = nullptr;  // the same
+  fan_in_segment* free = nullptr;  // under the lock
 };
 
 std::uint64_t fan_in_core::checked(const fan_in_options& options) {
@@ -75,7 +75,7 @@ fan_in_core::~fan_in_core() {
 }
 
 void fan_in_core::drop_reference() noexcept {
-  // acq_rel. The last one frees, and sees what all others did.
+  // acq_rel: the last drop frees, and sees what all others did.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
@@ -93,7 +93,8 @@ void fan_in_core::free_segment(void* memory) const noexcept {
   ::operator delete(memory, std::align_val_t(layout_.alignment));
 }
 
-/// One that was given back, or else one in the memory that the caller has in `spare`; null if there is neither.
+/// Under the lock. Returns a segment that was given back, or else one made in the memory `spare`; null if
+/// there is neither.
 fan_in_segment* fan_in_core::try_open(void*& spare) noexcept {
   parts& all = *parts_;
   fan_in_segment* s = all.free;
@@ -102,7 +103,7 @@ fan_in_segment* fan_in_core::try_open(void*& spare) noexcept {
     const std::uint64_t from = s->taken_.get();
     s->next_.set(from);
     s->limit_.set(from + mask_ + 1);
-    // relaxed. What is pushed is released by its push; until then this says what it said before, that there is nothing.
+    // relaxed: a push releases what it pushed; until then the word says, as before, that there is no item.
     s->tail_.store(from, base::order::relaxed);
   } else if (spare != nullptr && all.made != all.capacity) {
     const auto bit = static_cast<unsigned>(all.made % signal_word::bits);
@@ -111,14 +112,14 @@ fan_in_segment* fan_in_core::try_open(void*& spare) noexcept {
     spare = nullptr;
     all.segments[all.made++] = s;
   }
-  // relaxed. Under the lock; who sees it closed acquires that from there.
+  // relaxed: under the lock; a thread that sees the fan-in closed acquires that from closed_.
   if (s != nullptr) open_.fetch_add(1, base::order::relaxed);
   return s;
 }
 
 fan_in_segment* fan_in_core::open_segment() {
   void* spare = nullptr;
-  for (;;) {  // twice at most: then there is a spare
+  for (;;) {  // twice at most: the second time there is a spare
     fan_in_segment* opened = nullptr;
     bool closed = false;
     bool full = false;
@@ -140,79 +141,84 @@ fan_in_segment* fan_in_core::open_segment() {
   }
 }
 
-/// The consumer's. Its producer has left, or it is closed, and everything was taken.
+/// Called by the consumer when everything was taken, and the producer has left or the fan-in is closed.
 void fan_in_core::give_back(fan_in_segment& s, bool to_others) noexcept {
   const base::lock_guard guard(parts_->lock);
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   open_.fetch_sub(1, base::order::relaxed);
   if (!to_others) return;
   s.next_free_ = parts_->free;
   parts_->free = &s;
 }
 
-// ---- the producer's
+// ---- the producer
 
 bool fan_in_core::was_taken_back(fan_in_segment& s, std::size_t count) noexcept {
   std::uint64_t end = s.next_.get() + count;
-  // relaxed. Decided in this word's one order: nobody else reads it after the first last look. failure: relaxed. A last look has seen
-  // these items, and the consumer takes them.
+  // relaxed: the result depends on the modification order of this word alone: no other thread reads it after
+  // the first last look. failure: relaxed: a last look has seen these items, and the consumer takes them.
   return s.tail_.compare_exchange_strong(end, end - count, base::order::relaxed, base::order::relaxed);
 }
 
 bool fan_in_core::has_consumer_elsewhere() const noexcept {
-  // relaxed. In a forked child, which has one thread until it starts others, the consumer has noted this before the fork.
+  // relaxed: a forked child has one thread until it starts others, and the consumer has noted this before the
+  // fork.
   const std::uint64_t process = consumed_in_.load(base::order::relaxed);
   return process != 0 && !base::is_this_process(process);
 }
 
 send_status fan_in_core::wait_for_room(fan_in_segment& s) noexcept {
   const base::thread_locals& here = base::this_thread_locals();
-  // A task would block its worker; a handler perhaps the only consumer.
+  // A task would block its worker; a handler might block the only consumer of its executor.
   if (here.task != nullptr || here.mailbox != nullptr) return send_status::full;
   if (has_consumer_elsewhere()) return send_status::forked;
-  // acquire. Pairs with make_room() and close(): whichever came before is seen. Who comes later sees that we wait.
+  // acquire: pairs with make_room() and close(): whichever came before is seen. A later one sees that this
+  // producer waits.
   std::uint64_t seen = s.head_.fetch_or(fan_in_segment::waiting, base::order::acquire);
   if (is_closed() || s.next_.get() - (seen & fan_in_segment::positions) <= mask_) return send_status::sent;
   seen |= fan_in_segment::waiting;
   while ((seen & fan_in_segment::waiting) != 0) {
     static_cast<void>(base::futex_wait_upper(s.head_, static_cast<std::uint32_t>(seen >> 32U), base::never));
-    // relaxed. Whoever took it away; what the caller looks at next acquires that.
+    // relaxed: only the bit matters; the caller's next read of the head acquires.
     seen = s.head_.load(base::order::relaxed);
   }
   return send_status::sent;
 }
 
 void fan_in_core::leave(fan_in_segment& s) noexcept {
-  // release. Pairs with look(): the next producer's slots come after ours. One position further, where no item is.
+  // release: pairs with look(): the next producer uses the slots after this one. One position further, where
+  // no item is.
   s.tail_.store((s.next_.get() + 1) | fan_in_segment::left, base::order::release);
   s.gate_.schedule();
 }
 
-// ---- the consumer's
+// ---- the consumer
 
 void fan_in_core::wake(fan_in_segment& s) noexcept { base::futex_wake_upper(&s.head_, 1); }
 
 void fan_in_core::make_room(fan_in_segment& s) noexcept {
   s.given_.set(s.taken_.get());
-  // release. Pairs with room_for() and wait_for_room(): items were taken out before they see the room.
+  // release: pairs with room_for() and wait_for_room(): items were taken out before the producer sees the
+  // space.
   const std::uint64_t before = s.head_.exchange(s.taken_.get(), base::order::release);
   if ((before & fan_in_segment::waiting) != 0) wake(s);
 }
 
 bool fan_in_core::has_ended() const noexcept {
   const bool last_ones = is_closed() || had_.get();
-  // relaxed. Closed, it only goes down, by the consumer's hand. Else a producer that is opened meanwhile comes after the end.
+  // relaxed: once it is closed the count only goes down, and only by the consumer. Otherwise a producer that
+  // is opened meanwhile comes after the end.
   return last_ones && open_.load(base::order::relaxed) == 0;
 }
 
-/// The tail, and up to where there are items. Nothing more to see after the last time.
+/// Reads the tail, and sets up to where there are items. After the last look there is nothing more to read.
 void fan_in_core::look(fan_in_segment& s) noexcept {
-  // relaxed. The consumer's own.
+  // relaxed: written by the consumer itself.
   if (s.closing_.load(base::order::relaxed) != 0) return;
   if (is_closed()) {
     look_for_the_last_time(s);
   } else {
-    // acquire. Pairs with push() and leave().
+    // acquire: pairs with push() and leave().
     s.seen_.set(s.tail_.load(base::order::acquire));
   }
   const std::uint64_t position = s.seen_.get() & fan_in_segment::positions;
@@ -221,24 +227,25 @@ void fan_in_core::look(fan_in_segment& s) noexcept {
 }
 
 void fan_in_core::look_for_the_last_time(fan_in_segment& s) noexcept {
-  // relaxed. Only for the producer's CAS, in this word's one order.
+  // relaxed: only makes the producer's CAS fail, in the modification order of this word.
   s.tail_.fetch_or(fan_in_segment::last_look, base::order::relaxed);
-  // release. Pairs with push(): the step before is over where this is seen.
+  // release: pairs with push(): a producer that sees this knows that the first step is over.
   s.closing_.store(1, base::order::release);
   s.gate_.schedule();
-  // acquire. Pairs with push() and leave().
+  // acquire: pairs with push() and leave().
   s.seen_.set(s.tail_.fetch_or(fan_in_segment::last_look, base::order::acquire));
 }
 
-/// Everything was taken that was seen. True: the round goes on, for somebody has pushed meanwhile.
+/// Ends the round after every item that was seen has been taken. Returns true if a push came meanwhile; then
+/// the round goes on.
 bool fan_in_core::end_round(fan_in_segment& s) noexcept {
   const bool has_left = (s.seen_.get() & fan_in_segment::left) != 0;
   const bool is_free = has_left && (s.seen_.get() & fan_in_segment::positions) == s.taken_.get();
   current_.set(nullptr);
-  // relaxed. The consumer's own.
+  // relaxed: written by the consumer itself.
   if (s.closing_.load(base::order::relaxed) != 0) {
     if (!is_free) give_back(s, false);
-    return false;  // and the gate is executing, for ever
+    return false;  // and the gate stays EXECUTING for ever
   }
   if (has_left && !is_free) {
     s.taken_.set(s.taken_.get() + 1);
@@ -255,9 +262,10 @@ bool fan_in_core::end_round(fan_in_segment& s) noexcept {
   return true;
 }
 
-/// True: it has an item, and it is its turn. False: look elsewhere, unless it is still the current one.
+/// Continues the round. Returns true if the segment has an item and there is budget left. Returns false if
+/// the round has ended; then the consumer has to search elsewhere.
 bool fan_in_core::goes_on(fan_in_segment& s) noexcept {
-  do {  // as often as somebody pushes, and for so many items
+  do {  // again for each push meanwhile, within the budget
     look(s);
     const bool more = s.taken_.get() != s.end_.get();
     if (more && left_.get() != 0) return true;
@@ -271,25 +279,26 @@ bool fan_in_core::goes_on(fan_in_segment& s) noexcept {
   return false;
 }
 
-/// A producer that would wait for a consumer in another process is told so.
+/// Notes the consumer's process, so that a producer that would wait for a consumer in another process is
+/// refused.
 void fan_in_core::note_consumer() noexcept {
-  // 0 names no process, but where forks are not counted it would pass for this one.
+  // 0 names no process, but if forks are not counted it would pass for this one.
   if (noted_.get() != 0 && base::is_this_process(noted_.get())) [[likely]]
     return;
   noted_.set(base::this_process_id());
-  // relaxed. As in has_consumer_elsewhere().
+  // relaxed: same reason as in has_consumer_elsewhere().
   consumed_in_.store(noted_.get(), base::order::relaxed);
 }
 
 bool fan_in_core::begin_next(std::chrono::steady_clock::time_point deadline) noexcept {
   note_consumer();
-  while (ready_.get() == 0) {  // a word that is marked may be empty; then it is marked no more
+  while (ready_.get() == 0) {  // a marked word may be empty; its mark is then cleared
     std::optional<unsigned> marked = waker_.try_take();
     if (!marked.has_value()) {
       found_end_.set(has_ended());
       if (deadline == at_once || found_end_.get()) return false;
       marked = waker_.wait_until(deadline);
-      if (!marked.has_value()) return false;  // the time has come
+      if (!marked.has_value()) return false;  // the deadline
     }
     word_.set(*marked);
     ready_.set(parts_->words[*marked].take());
@@ -304,7 +313,7 @@ bool fan_in_core::begin_next(std::chrono::steady_clock::time_point deadline) noe
 }
 
 fan_in_segment* fan_in_core::search(std::chrono::steady_clock::time_point deadline) noexcept {
-  for (;;) {  // until an item is found, or no gate
+  for (;;) {  // until there is an item, or no scheduled gate
     fan_in_segment* const s = current_.get();
     if (s != nullptr && goes_on(*s)) return s;
     if (!begin_next(deadline)) return nullptr;
@@ -314,23 +323,23 @@ fan_in_segment* fan_in_core::search(std::chrono::steady_clock::time_point deadli
 // ---- the end
 
 void fan_in_core::close() noexcept {
-  // Who hears of the end may destroy the fan-in.
+  // A thread that sees the end may destroy the fan-in.
   add_reference();
   std::size_t made = 0;
   {
     const base::lock_guard guard(parts_->lock);
     if (!is_closed()) made = parts_->made;
-    // release. Pairs with is_closed().
+    // release: pairs with is_closed().
     closed_.store(1, base::order::release);
   }
   for (std::size_t i = 0; i < made; ++i) {
     fan_in_segment& s = *parts_->segments[i];
-    // release. Pairs with wait_for_room(): who waits later sees that it is closed.
+    // release: pairs with wait_for_room(): a producer that waits later sees that the fan-in is closed.
     const std::uint64_t before = s.head_.fetch_and(~fan_in_segment::waiting, base::order::release);
     if ((before & fan_in_segment::waiting) != 0) wake(s);
     s.gate_.schedule();
   }
-  // There may be no gate.
+  // Wakes the consumer also if there is no gate.
   waker_.mark_active(0);
   drop_reference();
 }

@@ -22,9 +22,9 @@ namespace rota::gate::detail {
 
 namespace {
 
-/// Messages between two looks at the clock, and at orders.
+/// Messages between two checks of the clock and of the orders.
 constexpr std::uint32_t chunk = 16;
-/// Of so many visits one is timed.
+/// The wait of one visit in so many is measured.
 constexpr std::uint64_t visits_for_a_wait = 64;
 
 }  // namespace
@@ -42,7 +42,7 @@ mailbox_core::mailbox_core(executor_core& owner, const mailbox_options& options)
 }
 
 mailbox_core::~mailbox_core() {
-  // relaxed. Every reference has gone.
+  // relaxed: every reference has been dropped.
   if (error_ != nullptr && !error_is_seen_.load(base::order::relaxed)) report_unseen(error_);
   delete parts_;
   owner_->drop_reference();
@@ -59,7 +59,7 @@ bool mailbox_core::lets_wait() const noexcept { return parts_->options.on_full =
 void mailbox_core::enrol() noexcept { owner_->enrol(*this); }
 
 void mailbox_core::drop_reference() noexcept {
-  // acq_rel. The last one frees, and sees what all others did.
+  // acq_rel: the last drop frees, and sees what all others did.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
@@ -79,7 +79,8 @@ void mailbox_core::note_wait() noexcept {
   if (took > parts_->longest_wait.read()) parts_->longest_wait.add(took - parts_->longest_wait.read());
 }
 
-/// A visit that this thread is inside of. They nest: a handler may destroy another mailbox, whose last round is run there and then.
+/// A visit that this thread is inside of. Visits nest: a handler may destroy another mailbox, and then runs
+/// the last round of that mailbox itself.
 struct mailbox_core::visiting {
   explicit visiting(const mailbox_core& visited) noexcept
       : here(base::this_thread_locals()), whose(&visited), outer(std::exchange(here.mailbox, this)) {
@@ -99,13 +100,13 @@ bool mailbox_core::runs_here() const noexcept {
   while (at != nullptr && at->whose != this) at = static_cast<const visiting*>(at->outer);
   if (at != nullptr) return true;
   const std::uint64_t task = this_task::id().value;
-  // relaxed, both. It is ours only if this task has stored it.
+  // relaxed, both: an id is equal to this task's only if this task has stored it.
   return task != 0 && (parts_->runner_id.load(base::order::relaxed) == task ||
                        parts_->helper_id.load(base::order::relaxed) == task);
 }
 
 void mailbox_core::note_helper() noexcept {
-  // relaxed. As above.
+  // relaxed: same reason as in runs_here().
   parts_->helper_id.store(this_task::id().value, base::order::relaxed);
 }
 
@@ -122,14 +123,14 @@ bool mailbox_core::would_deadlock() const noexcept { return runs_here() || owner
 std::size_t mailbox_core::try_admit(std::size_t wanted, send_status& status) noexcept {
   status = send_status::sent;
   if (!bounded_ || drops_) {
-    // relaxed. What it decides is decided in this word's one order, and the gate orders the rest.
+    // relaxed: the result depends on the modification order of this word alone; the gate orders the rest.
     if ((size_.fetch_add(wanted, base::order::relaxed) & closed) == 0) [[likely]]
       return wanted;
     take_back(wanted);
     status = send_status::closed;
     return 0;
   }
-  // relaxed. A guess; the exchange decides.
+  // relaxed: a hint; the compare-exchange decides.
   std::uint64_t seen = size_.load(base::order::relaxed);
   for (;;) {
     if ((seen & closed) != 0) {
@@ -141,7 +142,7 @@ std::size_t mailbox_core::try_admit(std::size_t wanted, send_status& status) noe
     const std::size_t granted = std::min(room, wanted);
     if (granted < wanted) status = send_status::full;
     if (granted == 0) return 0;
-    // relaxed. As above. failure: relaxed. Again a guess.
+    // relaxed: same reason as for the fetch_add above. failure: relaxed: again a hint.
     if (size_.compare_exchange_weak(seen, seen + granted, base::order::relaxed, base::order::relaxed))
       return granted;
     status = send_status::sent;
@@ -151,7 +152,7 @@ std::size_t mailbox_core::try_admit(std::size_t wanted, send_status& status) noe
 bool mailbox_core::admit_regardless() noexcept {
   if (!is_own_process()) [[unlikely]]
     return false;
-  // relaxed. As in try_admit().
+  // relaxed: same reason as in try_admit().
   if ((size_.fetch_add(1, base::order::relaxed) & closed) == 0) return true;
   take_back(1);
   return false;
@@ -164,7 +165,7 @@ inline std::size_t mailbox_core::admit_here(std::size_t wanted,
   if (status != send_status::full) [[likely]]
     return granted;
   const base::thread_locals& here = base::this_thread_locals();
-  // A task would block its worker; a handler perhaps the only consumer.
+  // A task would block its worker; a handler might block the only consumer.
   if (parts_->options.on_full != overflow::wait || granted != 0 || !may_block || here.task != nullptr ||
       here.mailbox != nullptr)
     return granted;
@@ -172,13 +173,13 @@ inline std::size_t mailbox_core::admit_here(std::size_t wanted,
 }
 
 std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status& status) noexcept {
-  // On the way of each send: the second look is a tail call, for which nothing has to be kept.
+  // The fast path of each send: the complete check is a tail call, so no register has to be saved for it.
   if (!base::is_noted_process(process_)) [[unlikely]]
     return admit_unless_forked(wanted, may_block, status);
   return admit_here(wanted, may_block, status);
 }
 
-/// Forks are not counted, or this is one.
+/// The slow path of admit(): forks are not counted, or this is a forked child.
 [[gnu::noinline, gnu::cold]] std::size_t mailbox_core::admit_unless_forked(std::size_t wanted,
                                                                            bool may_block,
                                                                            send_status& status) noexcept {
@@ -187,10 +188,10 @@ std::size_t mailbox_core::admit(std::size_t wanted, bool may_block, send_status&
   return 0;
 }
 
-/// Under the lock, no append is half done when a sender looks for the oldest message.
+/// Under the lock no append is half done when a sender searches for the oldest message.
 void mailbox_core::append_and_trim(queue::mpsc_link& first, queue::mpsc_link& last) noexcept {
   std::size_t count = 1;
-  // relaxed. The chain is the sender's until it is appended.
+  // relaxed: the chain belongs to the sender until it is appended.
   for (const queue::mpsc_link* at = &first; at != &last; at = at->next.load(base::order::relaxed)) ++count;
   {
     const base::lock_guard guard(parts_->drops);
@@ -200,8 +201,8 @@ void mailbox_core::append_and_trim(queue::mpsc_link& first, queue::mpsc_link& la
   trim();
 }
 
-/// The sender, after its append and before its schedule. The length and the removal are one step under the lock: two senders that find one
-/// message too many drop one, not two.
+/// A sender calls it after its append and before its schedule. The check of the length and the removal are
+/// one step under the lock: two senders that find one message too many drop one, not two.
 void mailbox_core::trim() noexcept {
   while (destroy_oldest(1, parts_->options.capacity) != 0) note_dropped(1);
 }
@@ -211,11 +212,12 @@ std::size_t mailbox_core::admit_waiting(std::size_t wanted, send_status& status)
     mailbox_waiter me;
     {
       const base::lock_guard guard(parts_->lock);
-      // relaxed. In this word's one order: who makes room later sees it, and takes the lock.
+      // relaxed: in the modification order of this word: a thread that makes space later sees the bit, and
+      // takes the lock.
       size_.fetch_or(waiting, base::order::relaxed);
       const std::size_t granted = try_admit(wanted, status);
       if (status != send_status::full || granted != 0) return granted;
-      // Who was woken and came too late goes before those who have not been woken yet.
+      // A sender that was woken and found no space goes ahead of those that have not been woken yet.
       me.insert_after(again ? parts_->senders : *parts_->senders.before);
     }
     while (!me.was_woken()) static_cast<void>(base::futex_wait(me.woken, 0, base::never));
@@ -233,12 +235,12 @@ void mailbox_core::wake_senders(std::uint32_t count) noexcept {
         first = parts_->senders.next;
         first->unlink();
       }
-      // relaxed. Under the lock, where it is set.
+      // relaxed: under the lock, where the bit is set.
       if (parts_->senders.is_alone()) size_.fetch_and(~waiting, base::order::relaxed);
       if (first != nullptr) {
         task = std::move(first->by_task);
         woken = &first->woken;
-        // release. The last touch; it may go as soon as it sees it.
+        // release: the last access: the waiter may be destroyed as soon as it sees this.
         woken->store(1, base::order::release);
       }
     }
@@ -253,27 +255,29 @@ void mailbox_core::wake_senders(std::uint32_t count) noexcept {
 }
 
 void mailbox_core::make_room(std::uint32_t count) noexcept {
-  // release. Pairs with ask_for_emptiness().
+  // release: pairs with is_at_rest(), which ask_for_emptiness() calls.
   const std::uint64_t before = size_.fetch_sub(count, base::order::release);
   if ((before & waiting) != 0) wake_senders(count);
 }
 
-/// Of an unbounded one, in its round: the word as it is, with what was served taken off if somebody wants to know.
+/// Called in a round of an unbounded mailbox. Returns the size word. If closed or draining, it first
+/// subtracts what was served.
 std::uint64_t mailbox_core::settle() noexcept {
-  // relaxed. In this word's one order: an order that comes later schedules.
+  // relaxed: in the modification order of this word: a later close or drain schedules.
   const std::uint64_t seen = size_.load(base::order::relaxed);
   if ((seen & (closed | draining)) == 0) return seen;
-  // relaxed. Only rounds write it.
+  // relaxed: only rounds write it.
   const std::uint64_t served = unsettled_.load(base::order::relaxed);
   if (served == 0) return seen;
-  // relaxed. Before the word: is_at_rest() reads that first, and must not find it settled and this not.
+  // relaxed: before the size word: is_at_rest() reads that word first, and must not find it reduced while
+  // this is not yet 0.
   unsettled_.store(0, base::order::relaxed);
-  // release. Pairs with is_at_rest().
+  // release: pairs with is_at_rest().
   return size_.fetch_sub(served, base::order::release) - served;
 }
 
 void mailbox_core::take_back(std::size_t count) noexcept {
-  // relaxed. In this word's one order.
+  // relaxed: the result depends on the modification order of this word alone.
   const std::uint64_t after = size_.fetch_sub(count, base::order::relaxed) - count;
   if ((after & waiting) != 0) wake_senders(static_cast<std::uint32_t>(count));
   if ((after & closed) == 0 || (after & ended) != 0 || (after & count_mask) != 0) return;
@@ -304,7 +308,7 @@ bool mailbox_core::settle_removal(const removal& now) noexcept {
 }
 
 void mailbox_core::note_dropped(std::uint32_t count) noexcept {
-  // relaxed. A sum for a report.
+  // relaxed: a sum for a report.
   parts_->dropped.fetch_add(count, base::order::relaxed);
 }
 
@@ -312,26 +316,26 @@ void mailbox_core::note_dropped(std::uint32_t count) noexcept {
 
 void mailbox_core::close() noexcept {
   if (!is_own_process()) return;
-  // relaxed. In this word's one order; the gate orders the rest.
+  // relaxed: the result depends on the modification order of this word alone; the gate orders the rest.
   const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
   if ((before & waiting) != 0) wake_senders(UINT32_MAX);
   schedule();
 }
 
 void mailbox_core::pause() noexcept {
-  // relaxed. A message: the message that is served is served to its end.
+  // relaxed: a message without data: the message that is being served is served to its end.
   orders_.fetch_or(to_pause, base::order::relaxed);
 }
 
 void mailbox_core::resume() noexcept {
-  // relaxed. The schedule that follows releases it to the round that begins after it.
+  // relaxed: the schedule that follows releases it to the round that begins after it.
   orders_.fetch_and(~to_pause, base::order::relaxed);
   schedule();
 }
 
 void mailbox_core::discard_and_close() noexcept {
   order_to_discard();
-  // relaxed. As that.
+  // relaxed: same reason as in order_to_discard().
   const std::uint64_t before = size_.fetch_or(closed, base::order::relaxed);
   if ((before & waiting) != 0) wake_senders(UINT32_MAX);
 }
@@ -339,23 +343,23 @@ void mailbox_core::discard_and_close() noexcept {
 bool mailbox_core::ask_to_end() noexcept {
   discard_and_close();
   switch (flags_.schedule()) {
-    case on_schedule::publish: visit(); return false;  // the round is ours
-    case on_schedule::published: return false;         // it begins later, and sees the order
+    case on_schedule::publish: visit(); return false;  // this thread runs the last round
+    case on_schedule::published: return false;         // a round begins later, and sees the order
     case on_schedule::executing:
     case on_schedule::executing_on: break;
   }
   if (runs_here()) return false;
-  // relaxed. The lock that follows hands it to who puts the handle there.
+  // relaxed: the lock that follows hands it to the thread that stores the handle.
   orders_.fetch_or(to_cancel, base::order::relaxed);
   cancel_runner();
   return true;
 }
 
 void mailbox_core::abandon() noexcept {
-  // A child of fork() has this mailbox, but not the threads that would come to its end.
+  // A child of fork() has this mailbox, but not the threads that would end it.
   if (!is_own_process()) return;
   if (!ask_to_end()) return;
-  // The handler may need this worker to come to its end.
+  // The handler may need this worker to finish.
   const executor_core::waiting_section section;
   wait_until(at_rest);
 }
@@ -364,7 +368,7 @@ void mailbox_core::wait_until_ended() noexcept { wait_until(over); }
 
 void mailbox_core::wait_until(std::uint32_t least) noexcept {
   for (;;) {
-    // acquire. Pairs with come_to().
+    // acquire: pairs with come_to().
     const std::uint32_t seen = over_.load(base::order::acquire);
     if (seen >= least) return;
     if (owner_->help_once()) continue;
@@ -374,7 +378,7 @@ void mailbox_core::wait_until(std::uint32_t least) noexcept {
 }
 
 void mailbox_core::come_to(std::uint32_t state) noexcept {
-  // release. Pairs with wait_until() and has_ended().
+  // release: pairs with wait_until() and has_ended().
   over_.store(state, base::order::release);
   base::futex_wake(&over_, INT32_MAX);
 }
@@ -383,12 +387,12 @@ void mailbox_core::schedule() noexcept {
   if (flags_.schedule() == on_schedule::publish) publish();
 }
 
-/// Nothing is in it, and its handler does not run: what was sent before has been handled.
+/// Returns true if the mailbox is empty and its handler does not run: what was sent before has been handled.
 bool mailbox_core::is_at_rest() const noexcept {
-  // acquire. Pairs with make_room() and settle(): whoever took out what was admitted before had begun a round, and the look at the
-  // flags that follows sees that, or its end.
+  // acquire: pairs with make_room() and settle(): a thread that took out an earlier message had begun a
+  // round. The read of the flags that follows sees that round, or its end.
   const std::uint64_t admitted = size_.load(base::order::acquire) & count_mask;
-  // acquire. Pairs with round().
+  // acquire: pairs with note_done().
   return admitted <= unsettled_.load(base::order::acquire) && flags_.is_idle();
 }
 
@@ -397,7 +401,8 @@ mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
   std::uint32_t seen = 0;
   {
     const base::lock_guard guard(parts_->lock);
-    // relaxed, both. Under the lock, under which the rounds tell. The schedule that follows begins a round that sees it.
+    // relaxed, both: under the lock, which the rounds take to update them. The schedule that follows begins a
+    // round that sees the bit.
     seen = parts_->emptied.load(base::order::relaxed);
     size_.fetch_or(draining, base::order::relaxed);
   }
@@ -406,7 +411,7 @@ mailbox_core::emptiness mailbox_core::ask_for_emptiness() noexcept {
 }
 
 void mailbox_core::wait_until_emptied(emptiness asked) noexcept {
-  // acquire. Pairs with tell_of_emptiness().
+  // acquire: pairs with tell_of_emptiness().
   while (!asked.is_empty && !has_ended() && parts_->emptied.load(base::order::acquire) == asked.seen) {
     if (owner_->help_once()) continue;
     const executor_core::waiting_section section;
@@ -418,12 +423,13 @@ void mailbox_core::tell_of_emptiness(bool at_the_end) noexcept {
   std::uint32_t told = 0;
   {
     const base::lock_guard guard(parts_->lock);
-    // relaxed. In this word's one order, and who has asked under the lock has sent before: its messages are counted.
+    // relaxed: in the modification order of this word. A thread that has asked under the lock has sent
+    // before: its messages are counted.
     const std::uint64_t seen = size_.load(base::order::relaxed);
     if (!at_the_end && ((seen & draining) == 0 || (seen & count_mask) != 0)) return;
-    // relaxed. Under the lock, where it is set.
+    // relaxed: under the lock, where the bit is set.
     size_.fetch_and(~draining, base::order::relaxed);
-    // release. Pairs with wait_until_emptied().
+    // release: pairs with wait_until_emptied().
     told = parts_->emptied.fetch_add(1, base::order::release) + 1;
   }
   base::futex_wake(&parts_->emptied, INT32_MAX);
@@ -431,7 +437,8 @@ void mailbox_core::tell_of_emptiness(bool at_the_end) noexcept {
   }
 }
 
-/// One of those who had come before it was told.
+/// Wakes one of the tasks that wait for emptiness and came before `emptied` was raised to `told`; at the end,
+/// any task that waits. Returns false if there is none.
 bool mailbox_core::wake_a_watcher(std::uint32_t told, bool at_the_end) noexcept {
   waker task;
   {
@@ -441,7 +448,7 @@ bool mailbox_core::wake_a_watcher(std::uint32_t told, bool at_the_end) noexcept 
     if (one == &parts_->watchers) return false;
     one->unlink();
     task = std::move(one->by_task);
-    // release. The last touch; it may go as soon as it sees it.
+    // release: the last access: the waiter may be destroyed as soon as it sees this.
     one->woken.store(1, base::order::release);
   }
   task.wake();
@@ -455,7 +462,8 @@ bool turn_leaf::start() { return true; }
 bool room_leaf::start() {
   waker mine = make_waker();
   const base::lock_guard guard(box_->parts_->lock);
-  // relaxed. In this word's one order: who makes room later sees it, and takes the lock.
+  // relaxed: in the modification order of this word: a thread that makes space later sees the bit, and takes
+  // the lock.
   const std::uint64_t seen = box_->size_.fetch_or(mailbox_core::waiting, base::order::relaxed);
   const bool full = (seen & mailbox_core::count_mask) >= box_->parts_->options.capacity;
   at_once_ = (seen & mailbox_core::closed) != 0 || !full;
@@ -476,7 +484,7 @@ cancel_progress room_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
       return cancel_progress::ended;
     }
   }
-  // The room that it was woken for is the next one's.
+  // The space for which this leaf was woken goes to the next waiter.
   box_->wake_senders(1);
   return cancel_progress::ended;
 }
@@ -489,7 +497,8 @@ bool rest_leaf::start() {
     const base::lock_guard guard(box_->parts_->lock);
     at_once_ = box_->has_ended();
     if (at_once_) return true;
-    // relaxed, both. Under the lock, under which the rounds tell. The schedule that follows begins a round that sees it.
+    // relaxed, both: under the lock, which the rounds take to update them. The schedule that follows begins a
+    // round that sees the bit.
     me_.seen = box_->parts_->emptied.load(base::order::relaxed);
     if (!me_.until_over) box_->size_.fetch_or(mailbox_core::draining, base::order::relaxed);
     me_.by_task = std::move(mine);
@@ -509,18 +518,18 @@ cancel_progress rest_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
 
 mailbox_stats mailbox_core::stats() const noexcept {
   mailbox_stats s;
-  // What is served between the two is taken off too early, or not at all: look again, a few times.
+  // What is served between the two reads is subtracted too early, or not at all: so read again, a few times.
   std::uint64_t done = 0;
   std::uint64_t again = 0;
   unsigned tries = 0;
   do {
-    // acquire, three times. In this order.
+    // acquire, three times: the reads happen in this order.
     done = unsettled_.load(base::order::acquire);
     s.depth = size_.load(base::order::acquire) & count_mask;
     again = unsettled_.load(base::order::acquire);
   } while (done != again && ++tries < 4);
   s.depth -= std::min(s.depth, std::min(done, again));
-  // relaxed. For a report.
+  // relaxed: for a report.
   s.dropped = parts_->dropped.load(base::order::relaxed);
   s.served = parts_->served.read();
   s.failed = parts_->failed.read();
@@ -534,7 +543,8 @@ mailbox_stats mailbox_core::stats() const noexcept {
 
 bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
   parts_->failed.add(1);
-  // The mailbox is being ended: its handler may hear of that by what it awaits.
+  // The mailbox is being ended: the cancellation may have reached its handler through what the handler
+  // awaits.
   const bool is_cut_off = is_to_discard() && core::is_cancellation(thrown);
   const bool skips = parts_->options.error_policy == on_error::skip;
   if (skips || (parts_->options.error_policy == on_error::restart && begin_restart())) {
@@ -548,7 +558,8 @@ bool mailbox_core::note_failure(std::exception_ptr thrown) noexcept {
   return false;
 }
 
-/// No caller can see it any more. In a forked child nothing is reported: the parent has the same exception.
+/// Gives an exception that no caller can see any more to options.on_unhandled. In a forked child nothing is
+/// reported: the parent has the same exception.
 void mailbox_core::report_unseen(const std::exception_ptr& thrown) const noexcept {
   if (!is_own_process()) return;
   core::give_unhandled(parts_->options.on_unhandled,
@@ -567,7 +578,8 @@ void mailbox_core::report_unseen(const std::exception_ptr& thrown) const noexcep
 bool mailbox_core::try_end(std::uint64_t seen) noexcept {
   while ((seen & closed) != 0 && (seen & count_mask) == 0) {
     const std::uint64_t end = ended | closed;
-    // relaxed. Decided in this word's one order; run() tells the others. failure: relaxed. The same.
+    // relaxed: the result depends on the modification order of this word alone; run() informs the waiters.
+    // failure: relaxed: the same reason.
     if (size_.compare_exchange_weak(seen, end, base::order::relaxed, base::order::relaxed)) return true;
   }
   return false;
@@ -583,17 +595,17 @@ std::uint32_t mailbox_core::visit() noexcept {
   return budget - t.left;
 }
 
-/// True: the handler waits, and the rest of the round is a task's.
+/// Runs the round. Returns true if the handler waits; then the rest of the round has to go on in a task.
 bool mailbox_core::run(turn& t) noexcept {
   after_round how = after_round::finished;
   {
-    // The handler's own objects may be destroyed in here, and own this mailbox.
+    // The handler's own objects may be destroyed in here, and one of them may own this mailbox.
     const visiting here(*this);
     how = round(t);
     if (how == after_round::ended) retire_for_good();
   }
   if (how == after_round::ended) {
-    // The gate stays executing, so this was the last round, and nobody publishes it any more.
+    // The gate stays EXECUTING, so this was the last round, and no thread publishes the mailbox any more.
     parts_->rest.cancel();
     parts_->rest.detach();
     owner_->strike_off(*this);
@@ -604,28 +616,31 @@ bool mailbox_core::run(turn& t) noexcept {
   return how == after_round::pending;
 }
 
-/// The slice begins with the first question, and questions with the second chunk: a message on its own asks for no time.
+/// Returns true if the time slice is over. The slice begins with the first call, which comes after the first
+/// chunk of messages: a single message needs no clock.
 bool mailbox_core::time_is_up(base::time_point& until) const noexcept {
   const base::time_point now = owner_->now();
   if (until == base::time_point{}) until = now + parts_->options.time_slice;
   return now >= until;
 }
 
-/// There may be more, and it is the others' turn. False: it is to be discarded at once, and this round goes on.
+/// Ends the round so that other mailboxes are served, although there may be more messages. Returns false if
+/// there is an order to discard; then this round goes on.
 bool mailbox_core::give_way() noexcept {
   flags_.finish_and_schedule(parts_->number);
   if (!is_to_discard()) {
     publish();
     return true;
   }
-  // Who abandons it saw this round, and waits for the end. Not published yet, the gate is still ours.
+  // The thread that abandons the mailbox saw this round, and waits for its end. The gate is not published
+  // yet, so it still belongs to this round.
   flags_.begin(parts_->number);
   return false;
 }
 
 // ---- another handler
 
-/// False: that was once too often.
+/// Returns false if the limit of restarts is exceeded.
 bool mailbox_core::begin_restart() noexcept {
   const restart_options& how = parts_->options.restarts;
   const base::time_point now = owner_->now();
@@ -644,7 +659,7 @@ bool mailbox_core::begin_restart() noexcept {
   }
   std::chrono::nanoseconds pause = std::min(how.pause, how.longest_pause);
   while (recent-- != 0 && pause < how.longest_pause) pause = std::min(pause * 2, how.longest_pause);
-  // relaxed. This round sees it.
+  // relaxed: this round sees it.
   orders_.fetch_or(pause.count() == 0 ? to_remake : to_remake | to_rest, base::order::relaxed);
   if (pause.count() != 0) owner_->end_rest_later(*this, now + pause);
   return true;
@@ -658,13 +673,13 @@ bool mailbox_core::try_remake() noexcept {
     static_cast<void>(note_failure(std::current_exception()));
     return false;
   }
-  // relaxed. Only rounds read it.
+  // relaxed: only rounds read it.
   orders_.fetch_and(~to_remake, base::order::relaxed);
   return true;
 }
 
 void mailbox_core::end_rest() noexcept {
-  // relaxed. The schedule that follows releases it to the round that begins after it.
+  // relaxed: the schedule that follows releases it to the round that begins after it.
   orders_.fetch_and(~to_rest, base::order::relaxed);
   schedule();
 }
@@ -672,7 +687,7 @@ void mailbox_core::end_rest() noexcept {
 void mailbox_core::begin_chunk(turn& t) noexcept {
   t.is_in_chunk = true;
   for (;;) {
-    // relaxed. As is_to_stop().
+    // relaxed: same reason as in is_to_stop().
     const std::uint32_t orders = orders_.load(base::order::relaxed);
     t.discards = (orders & to_discard) != 0;
     t.rests = !t.discards && (orders & (to_pause | to_rest)) != 0;
@@ -683,7 +698,8 @@ void mailbox_core::begin_chunk(turn& t) noexcept {
   t.wanted = t.discards ? UINT32_MAX : std::min(t.left, chunk);
 }
 
-/// Those of this chunk that are not in the account yet. The last one may be what the handler waits in: the gate says that.
+/// Counts the served messages of this chunk that are not counted yet. The handler may still wait in the last
+/// one; then the gate is EXECUTING.
 void mailbox_core::count_served(turn& t) noexcept {
   const std::uint32_t more = t.count - t.counted;
   if (more == 0) return;
@@ -695,7 +711,7 @@ void mailbox_core::count_served(turn& t) noexcept {
 
 void mailbox_core::note_done(std::uint32_t count) noexcept {
   if (bounded_) return;
-  // relaxed. Only rounds write it. release. Pairs with is_at_rest(): these were handled.
+  // relaxed: only rounds write it. release: pairs with is_at_rest(): these messages were handled.
   unsettled_.store(unsettled_.load(base::order::relaxed) + count, base::order::release);
 }
 
@@ -703,7 +719,7 @@ mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
   for (;;) {
     if (!t.is_in_chunk) begin_chunk(t);
     if (t.discards) {
-      // relaxed. Only rounds write it.
+      // relaxed: only rounds write it.
       if (over_.load(base::order::relaxed) == 0) come_to(at_rest);
       t.count = destroy_oldest(t.wanted, 0);
       note_dropped(t.count);
@@ -714,7 +730,7 @@ mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
       if (is_pending_) return after_round::pending;
     }
     t.is_in_chunk = false;
-    // relaxed. In this word's one order: a close that comes later schedules.
+    // relaxed: in the modification order of this word: a later close schedules.
     const std::uint64_t seen = bounded_ ? size_.load(base::order::relaxed) : settle();
     if (try_end(seen)) return after_round::ended;
     if ((seen & draining) != 0 && (seen & count_mask) == 0) tell_of_emptiness(false);
@@ -725,18 +741,19 @@ mailbox_core::after_round mailbox_core::round(turn& t) noexcept {
       t.left = parts_->options.budget;
       continue;
     }
-    // It was seen empty; or rests, and whoever lets it go on schedules.
+    // It was seen empty; or it rests, and the thread that ends the rest schedules.
     if (!flags_.finish_or_continue(parts_->number)) return after_round::finished;
-    // Somebody has pushed meanwhile. Who keeps doing that has a slice like everybody.
+    // A push came meanwhile. A mailbox to which pushes keep coming has a time slice like every other.
     if (time_is_up(t.until) && give_way()) return after_round::finished;
   }
 }
 
-// ---- a round whose handler waits
+// ---- a round that goes on in a task
 
 task<void> mailbox_core::take_pending() { ROTA_FATAL("a handler that gives no tasks has given one", 0); }
 
-/// A round that goes on in a task. In its frame from the beginning, so that it is finished whatever becomes of the task.
+/// A round that goes on in a task. It is in the task's frame from the beginning, so the round is finished
+/// however the task ends.
 class mailbox_core::runner {
  public:
   /// Takes over a reference.
@@ -751,13 +768,13 @@ class mailbox_core::runner {
       box_->cut_off(turn_);
       leave();
     } else {
-      box_->drop_reference();  // it has no frame
+      box_->drop_reference();  // the task has no frame
     }
   }
 
   [[nodiscard]] mailbox_core& box() const noexcept { return *box_; }
   void note_task() const noexcept {
-    // relaxed. Compared with a task's own id alone.
+    // relaxed: each task compares it only with its own id.
     box_->parts_->runner_id.store(this_task::id().value, base::order::relaxed);
   }
   [[nodiscard]] bool continues(std::exception_ptr thrown) noexcept {
@@ -799,7 +816,8 @@ task<void> mailbox_core::go_on(runner whole) {
   }
 }
 
-/// No memory for its frame: that is as if the handler had thrown it.
+/// Moves the round into a task. If there is no memory for the frame, that counts as an exception of the
+/// handler.
 void mailbox_core::go_on_as_task(turn& t) noexcept {
   for (;;) {
     add_reference();  // the task's
@@ -817,7 +835,7 @@ void mailbox_core::go_on_as_task(turn& t) noexcept {
 
 void mailbox_core::start_runner(task<void> work) noexcept {
   const std::uint64_t visit = parts_->visits.read();
-  add_reference();  // it may have ended when we look again
+  add_reference();  // the task may end, and drop its own, before this returns
   parts_->runner_begun.set(visit);
   join_handle<void> started = core::spawn_on(core::scheduler_here(), std::move(work));
   {
@@ -827,8 +845,8 @@ void mailbox_core::start_runner(task<void> work) noexcept {
       std::swap(parts_->runner, started);
     }
   }
-  // Who gave the order before has not found the handle.
-  // relaxed. As the lock says.
+  // A thread that gave the order before the handle was stored has not found the handle.
+  // relaxed: the lock above orders it.
   if ((orders_.load(base::order::relaxed) & to_cancel) != 0) cancel_runner();
   drop_reference();
 }
@@ -839,11 +857,11 @@ void mailbox_core::cancel_runner() noexcept {
     const base::lock_guard guard(parts_->lock);
     task = std::move(parts_->runner);
   }
-  // Its hooks may be anybody's, so not under the lock.
+  // Not under the lock, because cancellation runs hooks that may take any lock.
   task.cancel();
 }
 
-/// After the handler's task, which may have thrown.
+/// Continues the round after the handler's task, which may have thrown.
 bool mailbox_core::continues(turn& t, std::exception_ptr thrown) noexcept {
   {
     const visiting here(*this);
@@ -854,7 +872,7 @@ bool mailbox_core::continues(turn& t, std::exception_ptr thrown) noexcept {
   return run(t);
 }
 
-/// The task was cancelled: the mailbox was abandoned, or the runtime shuts down.
+/// Ends the round after its task was cancelled: the mailbox was abandoned, or the runtime shuts down.
 void mailbox_core::cut_off(turn& t) noexcept {
   {
     const visiting here(*this);

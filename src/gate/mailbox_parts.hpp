@@ -1,4 +1,4 @@
-// The rest of a mailbox: what only this room needs to know.
+// The parts of a mailbox that only this module uses.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -17,12 +17,12 @@
 
 namespace rota::gate::detail {
 
-/// In the ring of its executor's registry; the ring's own is nobody's.
+/// The links in the ring of the executor's registry. The ring's own node belongs to no mailbox.
 struct registry_links : ring_links<registry_links> {
   mailbox_core* whose = nullptr;
 };
 
-/// A mailbox whose handler rests, in the heap of its executor if that has threads.
+/// A mailbox that rests before its handler is remade: a node in the heap of its executor if that has threads.
 struct resting_mailbox {
   mailbox_core* whose = nullptr;  // null: in no heap
   base::time_point until{};
@@ -37,15 +37,16 @@ struct ends_rest_before {
 };
 using resting_mailboxes = queue::pairing_heap<resting_mailbox, ends_rest_before>;
 
-/// Only rounds add; who reads it sees what was done before.
+/// A counter that only rounds increase. A reader sees what was done before the increase.
 class served_counter {
  public:
   void add(std::uint64_t n) noexcept {
-    // relaxed. Rounds come one after the other. release. Pairs with read(): what the handlers have sent is sent.
+    // relaxed: rounds run one after the other. release: pairs with read(): what the handlers have sent is
+    // seen as sent.
     value_.store(value_.load(base::order::relaxed) + n, base::order::release);
   }
   [[nodiscard]] std::uint64_t read() const noexcept {
-    // acquire. Pairs with add().
+    // acquire: pairs with add().
     return value_.load(base::order::acquire);
   }
 
@@ -64,7 +65,7 @@ struct mailbox_core::parts {
   unsigned home = 0;
   std::uint32_t number = 0;
 
-  // Written by rounds, which come one after the other.
+  // Written by rounds, which run one after the other.
   served_counter served;
   base::counter failed;
   base::counter visits;
@@ -72,37 +73,40 @@ struct mailbox_core::parts {
   base::counter waits;
   base::counter waited;        // ns
   base::counter longest_wait;  // ns
-  base::cell<base::time_point>
-      ready_since{};  // who makes it ready, then the round; zero: this one is not timed
-  std::unique_ptr<base::time_point[]> restarted;  // when the last `limit` were, in a ring; the rounds'
+  // Written by the thread that makes the mailbox ready, then by the round; zero: this visit is not measured.
+  base::cell<base::time_point> ready_since{};
+  // The times of the last `limit` restarts, in a ring; used by rounds
+  std::unique_ptr<base::time_point[]> restarted;
   base::atomic<std::uint64_t> dropped{0};
 
-  base::mutex lock;                   // of those who wait
-  mailbox_waiter senders;             // for room, under the lock
+  base::mutex lock;                   // guards the waiters
+  mailbox_waiter senders;             // those that wait for space, under the lock
   mailbox_waiter watchers;            // tasks that wait for emptiness or the end, under the lock
-  base::mutex drops;                  // of one that drops: around appending links and taking them out
-  base::cell<std::size_t> length{0};  // of its list; under `drops`
-  removal* being_emptied =
-      nullptr;  // the list's head, if its message is still being moved out; under `drops`
+  base::mutex drops;                  // with drop_oldest: around appending links and taking them out
+  base::cell<std::size_t> length{0};  // of the list; under `drops`
+  // The list's head, while its message is being moved out; under `drops`.
+  removal* being_emptied = nullptr;
 
-  // The task in which a round goes on: of which visit, and the last visit whose task is over. Under the lock.
+  // The task in which a round goes on: its handle, the number of its visit, and the last visit of which the
+  // task is over. Under the lock.
   join_handle<void> runner;
   std::uint64_t runner_visit = 0;
   std::uint64_t runners_over = 0;
-  base::cell<std::uint64_t> runner_begun{
-      0};                  // the visit whose task owns the round: written before that begins
-  join_handle<void> rest;  // the task that ends the handler's rest; the rounds'
-  // Its task's, and that of one which this waits for: ids are never used twice.
+  // The visit of the task that owns the round: written before the task begins.
+  base::cell<std::uint64_t> runner_begun{0};
+  join_handle<void> rest;  // the task that ends the handler's rest; used by rounds
+  // The id of the runner's task, and that of the task for which it waits. Ids are never reused.
   base::atomic<std::uint64_t> runner_id{0};
   base::atomic<std::uint64_t> helper_id{0};
 
-  base::atomic<std::uint32_t> emptied{0};  // how often a round that somebody waited for left it empty
+  // How often a round left the mailbox empty while a waiter had asked
+  base::atomic<std::uint32_t> emptied{0};
 
-  registry_links registered;  // the executor's, under its lock
-  resting_mailbox resting;    // the same
+  registry_links registered;  // in the executor's registry, under the executor's lock
+  resting_mailbox resting;    // likewise
 };
 
-/// Keeps it while it lives.
+/// Keeps a mailbox alive.
 class kept_mailbox {
  public:
   explicit kept_mailbox(mailbox_core& box) noexcept : box_(&box) { box.add_reference(); }

@@ -6,7 +6,7 @@
 namespace rota::gate {
 
 std::optional<unsigned> signal_waker::try_take() noexcept {
-  // relaxed. A guess; unmark() acquires.
+  // relaxed: a hint; unmark() acquires.
   const std::uint64_t seen = bits_.load(base::order::relaxed) & ~parked;
   if (seen == 0) return std::nullopt;
   const std::uint64_t from_next = seen & ~(base::bit(next_.get()) - 1);
@@ -31,25 +31,29 @@ std::optional<unsigned> signal_waker::wait_until(std::chrono::steady_clock::time
 }
 
 void signal_waker::unmark(unsigned index) noexcept {
-  // acquire. Pairs with mark(): the look at the word that follows sees the bits of who marked before.
+  // acquire: pairs with mark(): the take of the word that follows sees the bits that were set before the
+  // marks.
   bits_.fetch_and(~base::bit(index), base::order::acquire);
 }
 
 bool signal_waker::park(std::chrono::steady_clock::time_point deadline) noexcept {
   constexpr auto parked_alone = static_cast<std::uint32_t>(parked >> 32U);
   std::uint64_t none = 0;
-  // relaxed. Decided in this word's one order; whoever finds a mark takes it, which acquires. failure: relaxed. The same.
+  // relaxed: the result depends on the modification order of this word alone; a consumer that finds a mark
+  // takes it, which acquires. failure: relaxed: the same reason.
   if (!bits_.compare_exchange_strong(none, parked, base::order::relaxed, base::order::relaxed) &&
       none != parked)
     return true;
-  // PARKED alone: a forked child has it from a consumer that sleeps in the parent. It is this consumer's now.
+  // PARKED alone: in a forked child it was left by a consumer that sleeps in the parent. It now belongs to
+  // this consumer.
   for (;;) {
     const base::wait_result end = base::futex_wait_upper(bits_, parked_alone, deadline);
-    // relaxed. As above.
+    // relaxed: same reason as for the compare-exchange above.
     if (bits_.load(base::order::relaxed) != parked) return true;
     if (end != base::wait_result::timed_out) continue;
     std::uint64_t still = parked;
-    // relaxed. As above: a mark that was faster has taken PARKED, and is there to be taken. failure: relaxed. The same.
+    // relaxed: a mark that came first has cleared PARKED, and its bit can be taken. failure: relaxed: the
+    // same reason.
     return !bits_.compare_exchange_strong(still, 0, base::order::relaxed, base::order::relaxed);
   }
 }

@@ -1,4 +1,5 @@
-// What is sent to an actor: a function that is called with its state, and who waits for what it returns.
+// A message to an actor: a function that is called with the actor's state, and the reply that its asker waits
+// for.
 #pragma once
 
 #include <chrono>
@@ -18,24 +19,25 @@
 
 namespace rota::gate::detail {
 
-/// Counted: the message has a reference, and who waits for the reply.
+/// A counted request. References: the message's, and the asker's, if there is one.
 class ROTA_API request {
  public:
   request(const request&) = delete;
   request& operator=(const request&) = delete;
 
-  /// By the actor, once. Throws what the function throws, if nobody waits for that. A task: it has to be awaited before the message
-  /// goes, and throws the same.
+  /// Runs the function. The actor calls it once. Throws what the function throws, if no asker waits for the
+  /// result. A returned task has to be awaited before the message is destroyed, and throws the same.
   [[nodiscard]] virtual std::optional<task<void>> run(mailbox_core& box, void* state) = 0;
-  /// The message goes: whoever waits will not get a reply any more, unless it is there.
+  /// Called when the message is destroyed: an asker gets no reply after this, unless the reply is there
+  /// already.
   virtual void abandon() noexcept {}
 
   void add_reference() noexcept {
-    // relaxed. The caller has one.
+    // relaxed: the caller holds a reference.
     references_.fetch_add(1, base::order::relaxed);
   }
   void drop_reference() noexcept {
-    // acq_rel. The last one frees, and sees what all others did.
+    // acq_rel: the last drop frees, and sees what all others did.
     if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
   }
 
@@ -47,10 +49,10 @@ class ROTA_API request {
   base::atomic<std::uint32_t> references_{1};
 };
 
-/// A message: owns its reference.
+/// A message: owns its reference to the request.
 class actor_message {
  public:
-  /// Takes over one that is counted.
+  /// Takes over a counted reference.
   explicit actor_message(request& what) noexcept : what_(&what) {}
   actor_message(actor_message&& other) noexcept : what_(std::exchange(other.what_, nullptr)) {}
   actor_message& operator=(actor_message&&) = delete;
@@ -69,7 +71,7 @@ class actor_message {
 template <class State, class F>
 using told_t = std::invoke_result_t<std::decay_t<F>&, State&>;
 
-/// A function whose result nobody waits for.
+/// A function of which the result is not waited for.
 template <class State, class F>
 class notice final : public request {
  public:
@@ -88,11 +90,12 @@ class notice final : public request {
   F function_;
 };
 
-/// What an actor is told of one that it supervises: it fails with the same exception. It keeps the failed one's mailbox, which reports the
-/// exception itself if the supervisor ends without having been told.
+/// The message by which a supervisor hears of a failed actor: the supervisor fails with the same exception.
+/// It keeps the mailbox of the failed actor alive. That mailbox reports the exception itself if the
+/// supervisor ends before it runs this message.
 class ROTA_API escalation final : public request {
  public:
-  /// Once, before it is sent.
+  /// Called once, before it is sent.
   void set(std::exception_ptr thrown, mailbox_core& failed) noexcept {
     thrown_ = std::move(thrown);
     failed.add_reference();
@@ -111,46 +114,48 @@ class ROTA_API escalation final : public request {
 
 // PROTOCOL: reply word
 //
-//   phase: waiting -> begun -> done      the actor: takes it up, puts the reply there
-//                           -> closed    the message goes first: the actor has ended, or was unwound
-//          waiting -> withdrawn          the asker gives up before the actor has begun: the function is not called
-//   listens (a bit): the asker's waker is there, or its thread sleeps on this word
-//   The function is destroyed before the asker hears of the end: by the actor before done and closed, by the asker after withdrawn.
+//   phase: waiting -> begun -> done      the actor: begins the request, stores the reply
+//                           -> closed    the message is destroyed first: the actor has ended, or was unwound
+//          waiting -> withdrawn          the asker gives up before begun: the function is not called
+//   listens (a bit): the asker's waker is stored, or its thread sleeps on this word
+//   The function is destroyed before the asker sees the end: by the actor before done and closed, by the
+//   asker after withdrawn.
 //
-// The asker puts the waker there, then sets the bit: the RMW says whether it is over already. Who ends it exchanges the phase, and
-// wakes if the bit was set; after that the waker is not touched but by the last reference. An asker that gives up after `begun` asks
-// the function's task to stop, and waits for the end: the function may refer to what is the asker's.
+// The asker stores the waker, then sets the bit. The RMW says whether the request is over already. The thread
+// that ends the request exchanges the phase, and wakes the asker if the bit was set. After that only the drop
+// of the last reference touches the waker. An asker that gives up after `begun` asks the function's task to
+// stop, and waits for the end, because the function may refer to the asker's objects.
 //
-// Invariants (tests/model/actor_model.cpp): A1 an asker gets one reply, or hears that there will be none. A2 a function that was
-// withdrawn is not called. A3 while a function runs its asker waits.
+// Invariants (tests/model/actor_model.cpp): A1 an asker gets one reply, or is told that there will be none.
+// A2 a function that was withdrawn is not called. A3 while a function runs its asker waits.
 class ROTA_API reply_core : public request {
  public:
   void abandon() noexcept final;
 
   // --- the asker
 
-  /// False: it is over.
+  /// Stores the waker. Returns false if the request is over already.
   bool listen(waker by) noexcept;
-  /// True: it is over, or will not begin.
+  /// Gives up. Returns true if the request is over, or will not begin.
   bool give_up() noexcept;
   [[nodiscard]] bool was_withdrawn() const noexcept;
-  /// Its task was cancelled, because the asker gave up.
+  /// Returns true if the function's task was cancelled. An asker that gave up is the usual cause.
   [[nodiscard]] virtual bool was_stopped() const noexcept { return false; }
   [[nodiscard]] bool is_over() const noexcept;
-  /// It is over without a reply.
+  /// Returns true if the request is over without a reply. To be called after the end.
   [[nodiscard]] bool was_abandoned() const noexcept;
-  /// Once, before the others: this thread will wait.
+  /// Announces that this thread will wait. Called once, before the others.
   void listen_here() noexcept { static_cast<void>(listen(waker())); }
-  /// Blocks the thread, and not where `box` would_deadlock().
+  /// Blocks the thread until the request is over. Must not be called where `box` would_deadlock().
   void wait(mailbox_core& box) noexcept;
-  /// The same. False: the time was over first.
+  /// As wait(), with a limit. Returns false if the time was over first.
   bool wait_for(mailbox_core& box, std::chrono::nanoseconds limit) noexcept;
   /// Throws errc::closed if there is no reply.
   void demand_reply() const;
 
  protected:
   reply_core() = default;
-  /// The actor. False: it was withdrawn.
+  /// Called by the actor. Returns false if the request was withdrawn.
   [[nodiscard]] bool begin() noexcept;
   void finish() noexcept;
   /// Asks the function's task to stop.
@@ -163,10 +168,11 @@ class ROTA_API reply_core : public request {
 
   base::atomic<std::uint32_t> word_{0};
   waker asker_;
-  base::cell<bool> asker_is_mine_{false};  // written by whoever uses it: the model sees who that is
+  // Set by each thread that uses it, so that the model detects a race
+  base::cell<bool> asker_is_mine_{false};
 };
 
-/// Stops a task that says when it begins and ends.
+/// Stops a task that announces its begin and its end.
 class ROTA_API stopper {
  public:
   /// Throws std::bad_alloc.
@@ -178,7 +184,7 @@ class ROTA_API stopper {
   /// Cancels the task, or the one that begins later. Any thread.
   void stop() noexcept;
 
-  /// In its frame.
+  /// Announces the begin and the end of the task. Lives in the task's frame.
   class ROTA_API running {
    public:
     explicit running(stopper& by) noexcept;
@@ -198,7 +204,7 @@ class ROTA_API stopper {
 template <class R>
 class reply : public reply_core {
  public:
-  /// Once it is over.
+  /// Returns the result, or throws. Called once the request is over.
   R take() {
     demand_reply();
     return std::move(result_).value();
@@ -208,7 +214,7 @@ class reply : public reply_core {
   outcome<R> result_;
 };
 
-/// A function that returns.
+/// A request with a function that returns the result.
 template <class State, class F, class R>
 class question final : public reply<R> {
  public:
@@ -236,7 +242,7 @@ class question final : public reply<R> {
   std::optional<F> function_;
 };
 
-/// One that gives a task.
+/// A request with a function that returns a task.
 template <class State, class F, class R>
 class inquiry final : public reply<R> {
  public:
@@ -255,7 +261,8 @@ class inquiry final : public reply<R> {
   }
 
  private:
-  /// A task of its own, so that the asker can have it cancelled, and no more than it.
+  /// Awaits the function in a task of its own, so that the asker can have that task cancelled, and nothing
+  /// else.
   task<void> answer(mailbox_core& box, State& state) {
     join_handle<R> started = start(box, state);
     if (!started.valid()) co_return;
@@ -276,7 +283,7 @@ class inquiry final : public reply<R> {
     }
     return {};
   }
-  /// There is no memory for a task: that is the asker's to hear.
+  /// There is no memory for a task: the asker gets that exception.
   void refuse() noexcept {
     this->result_.set_exception(std::current_exception());
     this->finish();
@@ -288,7 +295,7 @@ class inquiry final : public reply<R> {
   stopper stopper_;
 };
 
-/// Until the reply is there.
+/// Completes when the reply is there.
 class ROTA_DETAIL_AWAIT_IT ROTA_API reply_leaf final : public leaf {
  public:
   explicit reply_leaf(reply_core& to) noexcept : to_(&to) {}
@@ -316,7 +323,7 @@ class kept_reply {
   ~kept_reply() { what_->drop_reference(); }
   [[nodiscard]] Reply* operator->() const noexcept { return what_; }
   [[nodiscard]] Reply& operator*() const noexcept { return *what_; }
-  /// Its message.
+  /// Returns the message, with a reference of its own.
   [[nodiscard]] actor_message message() const noexcept {
     what_->add_reference();
     return actor_message(*what_);

@@ -1,4 +1,4 @@
-// What lets work in until it is closed, and says when the last of it has gone.
+// Admits work until it is closed, and signals when the last admitted piece has left.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,20 @@ namespace rota::sync {
 //   +---------------------------------------+------+
 //
 //   closed_    an event: close() has been called
-//   drained_   an event: and nobody is inside
+//   drained_   an event: closed, and no work is inside
 //
-//   enter    one more by compare-exchange, while it is not closed. Else: no
-//   leave    one less; closed, and it was the last: drained_ is set
-//   close    the bit; whoever sets it sets closed_, and drained_ if nobody is inside
-//   wait     for closed_, or for drained_: never for the word
+//   enter    compare-exchange: one more inside, if it is not closed; otherwise refused
+//   leave    one less inside; if it is closed and this was the last, sets drained_
+//   close    sets the bit. The thread that sets it also sets closed_, and drained_ if no work is inside
+//   wait     waits for closed_ or drained_, never for the word
 //
-//   D1  Of {somebody has entered, it was closed} at least one side sees the other: both are read-modify-writes of the word. So who was let in
-//       is waited for.
-//   D2  closed with nobody inside is seen by exactly one: the word goes there once, and never leaves. So drained_ is set once.
-//   D3  Whoever was let pass by drained_, and knows that close() has returned, may destroy the gate: who leaves touches nothing after that. Who looked
-//       at the word instead could be there before drained_ is set.
+//   D1  enter and close are both read-modify-writes of one word, so at least one of them sees the other. So
+//       every piece of work that was admitted is waited for.
+//   D2  The word reaches the state "closed, nothing inside" once and never leaves it. Exactly one call sees
+//       that change, so drained_ is set once.
+//   D3  A thread that has passed drained_ and knows that close() has returned may destroy the gate: leave()
+//       touches nothing after drained_.set(). A thread that polled the word instead could destroy the gate
+//       before drained_ is set (use after free).
 //   Checked: tests/model/drain_gate_model.cpp.
 class drain_gate {
  public:
@@ -35,27 +37,29 @@ class drain_gate {
   drain_gate& operator=(const drain_gate&) = delete;
   ~drain_gate() { ROTA_ASSERT(inside() == 0); }
 
-  /// False: it is closed. True: leave() must follow.
+  /// Admits one piece of work. Returns false if the gate is closed. After true, leave() must follow.
   [[nodiscard]] bool enter() noexcept {
-    // relaxed. A guess; the exchange decides.
+    // relaxed: a hint; the compare-exchange decides.
     std::uint64_t seen = word_.load(base::order::relaxed);
     do {
       if ((seen & closed_bit) != 0) return false;
-      // relaxed. It says nothing but that one is inside. failure: relaxed. Again a guess.
+      // relaxed: it says only that one more is inside. failure: relaxed: again a hint.
     } while (!word_.compare_exchange_weak(seen, seen + one, base::order::relaxed, base::order::relaxed));
     return true;
   }
 
   void leave() noexcept {
-    // acq_rel. release: what was done inside is seen by whoever waits for the end. acquire: by the last one, who tells it.
+    // acq_rel: release: what was done inside is seen by a thread that waits for the end. acquire: the last
+    // one to leave sees it too, and passes it on by drained_.
     const std::uint64_t before = word_.fetch_sub(one, base::order::acq_rel);
     ROTA_ASSERT(before >= one);
     if (before == (one | closed_bit)) drained_.set();
   }
 
-  /// True: it was not closed before.
+  /// Closes the gate. Returns true if it was not closed before.
   bool close() noexcept {
-    // acq_rel. release: nothing is told by it, the events do that. acquire: what all who have left did is seen, if nobody is inside.
+    // acq_rel: release: publishes nothing by itself; the events do that. acquire: if no work is inside, what
+    // all that have left did is seen.
     const std::uint64_t before = word_.fetch_or(closed_bit, base::order::acq_rel);
     if ((before & closed_bit) != 0) return false;
     closed_.set();
@@ -64,9 +68,9 @@ class drain_gate {
   }
 
   [[nodiscard]] bool is_closed() const noexcept { return closed_.is_set(); }
-  /// A guess, unless nothing moves.
+  /// A hint, unless the gate is quiescent.
   [[nodiscard]] std::uint64_t inside() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a hint only.
     return word_.load(base::order::relaxed) / one;
   }
   [[nodiscard]] event& closed() noexcept { return closed_; }

@@ -1,4 +1,5 @@
-// What a fan-in is apart from the type of its items: its segments, each with its gate, and their one consumer.
+// The part of a fan-in that does not depend on the type of its items: its segments, each with its gate, and
+// their one consumer.
 #pragma once
 
 #include <chrono>
@@ -13,18 +14,19 @@
 
 namespace rota::gate {
 
-/// Every field has a default. Checked by the constructor: std::invalid_argument names the field and its range.
+/// Every field has a default. The constructor checks them: std::invalid_argument names the field and its
+/// range.
 struct fan_in_options {
   std::size_t producers = 64;  // at a time, 1 to 4032
-  std::size_t segment = 256;   // items of each producer that wait, 1 to 2^24; rounded up to a power of two
-  std::uint32_t budget = 64;   // items for each visit, 1 to 65536; then it is the others' turn
+  std::size_t segment = 256;   // waiting items of each producer, 1 to 2^24; rounded up to a power of two
+  std::uint32_t budget = 64;   // items for each visit, 1 to 65536; then other segments are served
 };
 
 /// What the consumer finds.
 enum class [[nodiscard]] fan_in_state : std::uint8_t {
   ready,  // there is an item
-  empty,  // nothing now
-  ended,  // nothing, and nothing comes: closed, or no producer is left
+  empty,  // there is no item now
+  ended,  // there is no item, and none will come: closed, or no producer is left
 };
 [[nodiscard]] constexpr const char* to_string(fan_in_state state) noexcept {
   switch (state) {
@@ -39,43 +41,60 @@ namespace detail {
 
 // PROTOCOL: segment, a ring of one producer under the fan-in's consumer
 //
-//   tail   63 left   62 last look   61..0 position      written by the producer (stores), and the consumer's last looks (fetch_or)
-//   head   63 waiting               61..0 position      written by the consumer (exchange), the producer and a closer (waiting)
+//   tail   63 left   62 last look   61..0 position
+//          written by the producer (stores), and by the consumer's last looks (fetch_or)
+//   head   63 waiting               61..0 position
+//          written by the consumer (exchange), and by the producer and a closer (waiting)
 //
-//   slot i    the producer's, while i is in [tail, head + capacity); the consumer's, while i is in [head, tail)
+//   slot i    belongs to the producer while i is in [tail, head + capacity), and to the consumer while i is
+//             in [head, tail)
 //
-//   push      write the slots; tail: store(release); schedule() the gate, always; look at `closing`
-//   round     begin; tail: load; take items out, and now and then head: exchange; seen empty: finish. Budget gone: finish_and_schedule
-//   wait      the producer: head: fetch_or(waiting); room after all, or closed: go on; else sleep while the upper half is that.
-//             Whoever changes the head takes `waiting` away, and wakes: the consumer, or a closer. One word, so one comes second.
-//   leave     tail: store(position + 1, left), where no item is; schedule(). The segment is given back by the round that has taken
-//             everything: head = that position. So a tail that says `left` at the head's position is a free segment, and each leave
-//             is seen once, also by a consumer that has slept through leave, reuse and the next leave.
-//   reuse     under the lock, in which it was given back: tail: store(head's position). A schedule of the former producer, which may
-//             still come, finds its gate, and costs the consumer a look.
-//   close     closed := 1 (lock); each head: fetch_and(~waiting), wake; each gate: schedule(); mark the waker, for there may be no gate.
+//   push      write the slots; tail: store(release); schedule() the gate, always; check `closing`
+//   round     begin; tail: load; take items out, and from time to time head: exchange; seen empty: finish.
+//             Budget used up: finish_and_schedule
+//   wait      The producer: head: fetch_or(waiting). If there is space after all, or it is closed, go on;
+//             otherwise sleep while the upper half is unchanged. The thread that changes the head clears
+//             `waiting` and wakes the producer: it is the consumer, or a closer. Both act on one word, so one
+//             of them comes second.
+//   leave     tail: store(position + 1, left); there is no item at that position; schedule(). The segment is
+//             given back by the round that has taken everything: head = that position. So a tail that says
+//             `left` at the head's position means a free segment. Each leave is seen once, even by a consumer
+//             that has slept through leave, reuse and the next leave.
+//   reuse     under the lock, in which it was given back: tail: store(head's position). A late schedule of
+//             the former producer finds this segment's gate, and costs the consumer one empty visit.
+//   close     closed := 1 (lock); each head: fetch_and(~waiting), wake; each gate: schedule(); mark the
+//             waker, because there may be no gate.
 //   last look of the consumer, in a round that has seen `closed`:
-//             (1) tail: fetch_or(last look)   (2) closing := 1; schedule() its own gate   (3) tail: fetch_or(last look)
-//             What (3) finds is in, and nothing else; the gate stays EXECUTING for ever.
+//               (1) tail: fetch_or(last look)
+//               (2) closing := 1; schedule() its own gate
+//               (3) tail: fetch_or(last look)
+//             What (3) finds is sent, and nothing else; the gate stays EXECUTING for ever.
 //
-// Why what is `sent` beside a close is in, and what is `closed` is not: a push looks at `closing` after its schedule. It is not set:
-// that schedule came before (2), so (3) sees the tail. It is set: (1) is over, and a CAS of the tail back to where it was decides. It
-// fails if a last look has seen these items: they are sent. It succeeds if they came after (1) and no last look has seen them,
-// nor will: the push has its items back. Between (1) and (3) the consumer does not read the tail: that is why there are two.
+// Why a push beside a close is correct in its result: an item that it says is `sent` is taken, and an item
+// that it says is `closed` is not. A push checks `closing` after its schedule.
+//   - `closing` is not set: that schedule came before (2), so (3) sees the tail.
+//   - `closing` is set: (1) is over, and a CAS of the tail back to its old value decides. It fails if a last
+//     look has seen these items: they are sent. It succeeds if they came after (1), and no last look has seen
+//     them or will see them: the push takes its items back.
+// Between (1) and (3) the consumer does not read the tail. That is why there are two last looks.
 //
-// Who may touch what: the segment's first line its producer (`next`, `limit`), the second the consumer. Whoever opens a segment is its
-// producer; it acquires, by the lock, what the former one and the consumer did. Memory: a count of the fan-in and its producers.
+// Access: the first line of the segment belongs to its producer (`next`, `limit`), the second to the
+// consumer. The thread that opens a segment becomes its producer. By the lock it acquires what the former
+// producer and the consumer did. Memory: a reference count of the fan-in and its producers.
 //
-// Fork: a fan-in has no threads, so a child may use its copy, with threads of its own. The consumer notes its process (`consumed_in_`) when it
-// looks for the next segment. A producer that would sleep, and finds that the consumer was last in another process, is refused. What other
-// threads were inside of at the fork (the lock, a schedule, a round) never ends in the child. The destructor would have to wait for that,
-// and does nothing there.
+// Fork: a fan-in has no threads, so a child may use its copy, with threads of its own. The consumer notes its
+// process (`consumed_in_`) when it searches for the next segment. A producer that would sleep, and finds that
+// the consumer was last in another process, is refused. A call in which another thread was at the fork (the
+// lock, a schedule, a round) never ends in the child. The destructor would have to wait for that, so it does
+// nothing there.
 //
-// Invariants (tests/model/fan_in_model.cpp): F1 what was sent is taken, once, in order. F2 what was refused was not taken. F3 who waits
-// for room gets it, or hears of the close. F4 a slot whose producer has left is open again. F5 the end comes, and nothing after it.
+// Invariants (tests/model/fan_in_model.cpp): F1 what was sent is taken, once, in order. F2 what was refused
+// was not taken. F3 a producer that waits for space gets it, or sees the close. F4 a segment that its
+// producer has left can be opened again. F5 the end comes, and nothing after it.
 //
-// Orders: release by whoever gives slots away (tail: items; head: room), acquire by whoever takes them. `closing` is ordered by the
-// gate's flags, all of whose changes are read-modify-writes. The looks at `waiting` and `closed` are changes of one word each.
+// Orders: the side that gives slots away releases (tail: items; head: space), and the side that takes them
+// acquires. `closing` is ordered by the gate's flags, all changes of which are read-modify-writes. `waiting`
+// and `closed` are each changed and checked in one word.
 class fan_in_segment {
  public:
   fan_in_segment(unsigned bit, signal_word& word, signal_waker& waker) noexcept : gate_(bit, word, waker) {}
@@ -83,7 +102,7 @@ class fan_in_segment {
   fan_in_segment& operator=(const fan_in_segment&) = delete;
   ~fan_in_segment() = default;
 
-  /// Where the producer's next item goes, and where the consumer's comes from.
+  /// The position of the producer's next push, and that of the consumer's next item.
   [[nodiscard]] std::uint64_t next() const noexcept { return next_.get(); }
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_.get(); }
 
@@ -97,22 +116,22 @@ class fan_in_segment {
 
   // The producer's.
   alignas(64) base::atomic<std::uint64_t> tail_{0};
-  base::cell<std::uint64_t> next_{0};   // its own tail
-  base::cell<std::uint64_t> limit_{0};  // so far there is room, for certain
+  base::cell<std::uint64_t> next_{0};   // the producer's copy of the tail
+  base::cell<std::uint64_t> limit_{0};  // up to here there is space for certain
   signal_gate gate_;
   base::atomic<std::uint32_t> closing_{0};
 
   // The consumer's.
   alignas(64) base::atomic<std::uint64_t> head_{0};
-  base::cell<std::uint64_t> taken_{0};   // its own head
-  base::cell<std::uint64_t> given_{0};   // what head_ says
-  base::cell<std::uint64_t> end_{0};     // so far there are items, for certain
-  base::cell<std::uint64_t> seen_{0};    // the tail
+  base::cell<std::uint64_t> taken_{0};   // the consumer's copy of the head
+  base::cell<std::uint64_t> given_{0};   // the value of head_
+  base::cell<std::uint64_t> end_{0};     // up to here there are items for certain
+  base::cell<std::uint64_t> seen_{0};    // the tail as last read
   fan_in_segment* next_free_ = nullptr;  // under the lock
 };
 static_assert(ROTA_MODEL != 0 || sizeof(fan_in_segment) == 128);
 
-/// The room that a segment takes, with its items behind it.
+/// The memory layout of a segment, with its items behind it.
 struct fan_in_layout {
   std::size_t bytes_of_item;
   std::size_t alignment;
@@ -125,15 +144,15 @@ class ROTA_API fan_in_core {
   static constexpr std::chrono::steady_clock::time_point at_once =
       std::chrono::steady_clock::time_point::min();
 
-  /// One reference: the caller's. Throws std::invalid_argument, std::bad_alloc.
+  /// Starts with one reference: the caller's. Throws std::invalid_argument, std::bad_alloc.
   fan_in_core(const fan_in_options& options, const fan_in_layout& layout);
   fan_in_core(const fan_in_core&) = delete;
   fan_in_core& operator=(const fan_in_core&) = delete;
 
-  // --- whoever has a reference
+  // --- any thread with a reference
 
   void add_reference() noexcept {
-    // relaxed. The caller has one.
+    // relaxed: the caller holds a reference.
     references_.fetch_add(1, base::order::relaxed);
   }
   void drop_reference() noexcept;
@@ -141,69 +160,74 @@ class ROTA_API fan_in_core {
   [[nodiscard]] bool is_own_process() const noexcept;
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept {
-    // acquire. Pairs with close(): segments that were opened before are seen as they are.
+    // acquire: pairs with close(): segments that were opened before are seen completely.
     return closed_.load(base::order::acquire) != 0;
   }
-  /// A segment for a new producer; null if it is closed. Throws std::length_error if all are taken, std::bad_alloc.
+  /// Opens a segment for a new producer; null if the fan-in is closed. Throws std::length_error if all
+  /// segments are in use, std::bad_alloc.
   [[nodiscard]] fan_in_segment* open_segment();
 
-  // --- its producer
+  // --- the segment's producer
 
   [[nodiscard]] std::size_t index_of(std::uint64_t position) const noexcept { return position & mask_; }
-  /// Room for so many, at most as `wanted`.
+  /// Returns for how many items there is space, at most `wanted`.
   [[nodiscard]] std::size_t room_for(fan_in_segment& s, std::size_t wanted) const noexcept {
     const std::uint64_t next = s.next_.get();
     std::uint64_t room = s.limit_.get() - next;
     if (room < wanted) {
-      // acquire. Pairs with make_room(): what was in these slots has been taken out.
+      // acquire: pairs with make_room(): the items of these slots have been taken out.
       s.limit_.set((s.head_.load(base::order::acquire) & fan_in_segment::positions) + mask_ + 1);
       room = s.limit_.get() - next;
     }
     return room < wanted ? room : wanted;
   }
-  /// So many items were written from next() on. False: it is closed, and they are not in; the caller has them back.
+  /// Publishes items that were written from next() on. Returns false if the fan-in is closed and the items
+  /// are not in; then the caller owns them again.
   [[nodiscard]] bool push(fan_in_segment& s, std::size_t count) noexcept {
     const std::uint64_t end = s.next_.get() + count;
-    // release. Pairs with look(): who sees the tail sees the items.
+    // release: pairs with look(): a consumer that sees the tail sees the items.
     s.tail_.store(end, base::order::release);
     s.gate_.schedule();
-    // acquire. Pairs with look_for_the_last_time(): its first step is over where this is set. Not set: see the protocol.
+    // acquire: pairs with look_for_the_last_time(): if this is set, its first step is over. If not, see the
+    // protocol.
     if (s.closing_.load(base::order::acquire) != 0 && was_taken_back(s, count)) [[unlikely]]
       return false;
     s.next_.set(end);
     return true;
   }
-  /// Sleeps while there is no room, unless it is closed; then `sent`: the caller tries again. `full`: not here, in a task or in a handler.
-  /// `forked`: the consumer is in a parent of this process.
+  /// Sleeps while there is no space, unless it is closed. Returns `sent` when the caller should try again;
+  /// `full` in a task or a handler, where it must not sleep; `forked` if the consumer is in a parent of this
+  /// process.
   send_status wait_for_room(fan_in_segment& s) noexcept;
-  /// The last that it does with it.
+  /// The producer's last access to the segment.
   void leave(fan_in_segment& s) noexcept;
 
   // --- the consumer
 
-  /// The segment whose turn it is, with an item; null if there is none until the deadline, or ever.
+  /// Returns the segment that is to be served next, with an item; null at the deadline, or if there will be
+  /// no item any more.
   [[nodiscard]] fan_in_segment* find(std::chrono::steady_clock::time_point deadline) noexcept {
     fan_in_segment* const s = current_.get();
     if (s != nullptr && left_.get() != 0 && s->taken_.get() != s->end_.get()) return s;
     return search(deadline);
   }
-  /// It was found, and its item has been taken out.
+  /// Counts an item of the found segment as taken out.
   void note_taken(fan_in_segment& s) noexcept {
     s.taken_.set(s.taken_.get() + 1);
     left_.set(left_.get() - 1);
     if (s.taken_.get() - s.given_.get() >= chunk_) make_room(s);
   }
-  /// Lets the producer have what was taken.
+  /// Gives the slots of the items that were taken out to the producer.
   void make_room() noexcept {
     fan_in_segment* const s = current_.get();
     if (s != nullptr && s->taken_.get() != s->given_.get()) make_room(*s);
   }
   [[nodiscard]] bool has_ended() const noexcept;
-  /// After a find() that found nothing: because it had ended?
+  /// After a find() that returned null: returns true if the fan-in had ended.
   [[nodiscard]] bool found_end() const noexcept { return found_end_.get(); }
 
  private:
-  struct parts;  // what only src/gate needs to know
+  struct parts;  // used only in src/gate
 
   ~fan_in_core();
   [[nodiscard]] static std::uint64_t checked(const fan_in_options& options);
@@ -226,31 +250,31 @@ class ROTA_API fan_in_core {
   void look_for_the_last_time(fan_in_segment& s) noexcept;
   void give_back(fan_in_segment& s, bool to_others) noexcept;
 
-  // Three parts: what is only read, most of the time; the consumer's; the waker, which has lines of its own.
+  // Three groups of cache lines: what is mostly read; the consumer's; the waker, which has lines of its own.
   const std::uint64_t mask_;
-  const std::uint32_t chunk_;  // items between two make_room()
+  const std::uint32_t chunk_;  // items between two calls of make_room()
   const std::uint32_t budget_;
   const fan_in_layout layout_;
   parts* const parts_;
   base::atomic<std::uint32_t> closed_{0};
-  base::atomic<std::uint32_t> open_{
-      0};  // segments that have a producer, or its items; changed under the lock
+  // Segments that have a producer, or its items; changed under the lock.
+  base::atomic<std::uint32_t> open_{0};
   base::atomic<std::uint32_t> references_{1};
-  base::atomic<std::uint64_t> consumed_in_{
-      0};  // the consumer's process; 0: it has not looked for anything yet
+  // The consumer's process; 0: the consumer has not searched yet.
+  base::atomic<std::uint64_t> consumed_in_{0};
 
-  alignas(64) base::cell<fan_in_segment*> current_{nullptr};  // its round runs
+  alignas(64) base::cell<fan_in_segment*> current_{nullptr};  // the segment of the round that runs
   base::cell<std::uint32_t> left_{0};                         // of its budget
   base::cell<unsigned> word_{0};
-  base::cell<std::uint64_t> ready_{0};  // bits that were taken out of that word, and have not had their turn
-  base::cell<bool> found_end_{false};   // by the last look for something
-  base::cell<bool> had_{false};         // a producer has been here, and left
-  base::cell<std::uint64_t> noted_{0};  // what consumed_in_ says
+  base::cell<std::uint64_t> ready_{0};  // bits taken out of that word, and not served yet
+  base::cell<bool> found_end_{false};   // by the last search
+  base::cell<bool> had_{false};         // a producer has existed, and left
+  base::cell<std::uint64_t> noted_{0};  // the value of consumed_in_
 
   signal_waker waker_;
 };
 
-/// What a call on a producer that was moved from gets.
+/// Called for a producer that was moved from.
 [[noreturn]] ROTA_API void throw_no_producer();
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// What waits for a mailbox: threads that sleep, and leaves of tasks.
+// The waiters of a mailbox: threads that sleep, and leaves of tasks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rota::gate::detail {
 
 class mailbox_core;
 
-/// In a ring of such nodes; alone, it is a ring of its own.
+/// The links of a node in a ring of such nodes. A node that is alone is a ring of its own.
 template <class Node>
 struct ring_links {
   Node* next = static_cast<Node*>(this);
@@ -36,20 +36,21 @@ struct ring_links {
   ring_links() = default;
 };
 
-/// In one of its mailbox's rings, under its lock; a ring's own is nobody's.
+/// A waiter in one of its mailbox's rings, under the mailbox's lock. The ring's own node belongs to no
+/// waiter.
 struct mailbox_waiter : ring_links<mailbox_waiter> {
-  waker by_task;            // null: a thread, which sleeps on `woken`
-  std::uint32_t seen = 0;   // of who waits for emptiness: how often the mailbox had told when it came
-  bool until_over = false;  // not for emptiness, but for the end
-  base::atomic<std::uint32_t> woken{0};  // the last touch of who wakes it
+  waker by_task;                         // null: the waiter is a thread, which sleeps on `woken`
+  std::uint32_t seen = 0;                // if it waits for emptiness: the value of `emptied` when it came
+  bool until_over = false;               // waits for the end, not for emptiness
+  base::atomic<std::uint32_t> woken{0};  // the waker's last access
 
   [[nodiscard]] bool was_woken() const noexcept {
-    // acquire. Pairs with the release of who wakes it.
+    // acquire: pairs with the release store of the waker.
     return woken.load(base::order::acquire) != 0;
   }
 };
 
-/// Waits for nothing, but counts as an operation of the task.
+/// Completes at once, but counts as an operation of the task.
 class ROTA_DETAIL_AWAIT_IT ROTA_API turn_leaf final : public leaf {
  public:
   enum class after : unsigned char {
@@ -70,10 +71,11 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API turn_leaf final : public leaf {
   after after_;
 };
 
-/// Until there may be room, or the mailbox is closed.
+/// Completes when there may be space, or the mailbox is closed.
 class ROTA_DETAIL_AWAIT_IT ROTA_API room_leaf final : public leaf {
  public:
-  /// `again`: it was woken before and came too late; it goes before those who have not been woken yet.
+  /// `again`: it was woken before and found no space; it goes ahead of the waiters that have not been woken
+  /// yet.
   room_leaf(mailbox_core& box, bool again) noexcept : box_(&box), again_(again) {}
 
   [[nodiscard]] bool is_ready() noexcept final { return at_once_ || me_.was_woken(); }
@@ -91,7 +93,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API room_leaf final : public leaf {
   mailbox_waiter me_;
 };
 
-/// Until a mailbox was empty once, or has ended.
+/// Completes when a mailbox was empty once, or has ended.
 class ROTA_DETAIL_AWAIT_IT ROTA_API rest_leaf final : public leaf {
  public:
   enum class until : unsigned char { empty, over };
@@ -99,7 +101,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API rest_leaf final : public leaf {
 
   [[nodiscard]] bool is_ready() noexcept final { return at_once_ || me_.was_woken(); }
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
-  /// As an event.
+  /// Like the leaf of an event.
   [[nodiscard]] bool is_discardable() noexcept final { return true; }
   [[nodiscard]] const char* what() const noexcept final {
     return me_.until_over ? "the end of a mailbox" : "an empty mailbox";

@@ -1,4 +1,4 @@
-// What a push, or a send, says.
+// The result of a push or a send.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace rota::gate {
 
-/// What became of a message.
+/// The outcome of sending one message.
 enum class [[nodiscard]] send_status : std::uint8_t {
-  sent,    // it is in, and will be handled unless its queue is destroyed first
-  full,    // refused: the queue holds as many as it may
-  closed,  // refused: no message comes in any more
-  forked,  // refused: this process is a forked child, and the threads that would handle the message are its parent's
+  sent,    // it is in the queue, and is handled unless the queue is destroyed first
+  full,    // refused: the queue is at its capacity
+  closed,  // refused: the queue accepts no more messages
+  forked,  // refused: in a forked child, which has none of the threads that would handle the message
 };
 
 [[nodiscard]] constexpr const char* to_string(send_status status) noexcept {
@@ -24,7 +24,7 @@ enum class [[nodiscard]] send_status : std::uint8_t {
   return "unknown";
 }
 
-/// How many of several messages are in, and why not all.
+/// How many of several messages were sent, and why not all.
 struct sent_count {
   std::size_t count = 0;
   send_status status = send_status::sent;

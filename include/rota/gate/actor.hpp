@@ -1,4 +1,4 @@
-// Actors: state that only its own messages touch.
+// Actors: state that is reached only through its own messages.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +80,7 @@ class actor_box final : public mailbox_queue<actor_message> {
     if (auto* const place = std::exchange(node_, nullptr)) free_node(place);
   }
 
-  /// Whatever room there is: a failure is not lost.
+  /// Reports the failure to the supervisor even if its mailbox is full: a failure is not lost.
   void gave_up(const std::exception_ptr& thrown) noexcept final {
     if (node_ == nullptr) return;
     mailbox_core& box = *above_.get();
@@ -91,7 +91,7 @@ class actor_box final : public mailbox_queue<actor_message> {
     box.deliver(*place, *place);
   }
 
-  /// Made where it stays: it need not be movable.
+  /// The state is constructed where it stays: it need not be movable.
   class kept_state {
    public:
     explicit kept_state(Make& make) : state_(make()) {}
@@ -106,8 +106,8 @@ class actor_box final : public mailbox_queue<actor_message> {
   std::optional<actor_message> message_;
   std::optional<task<void>> pending_;
   mailbox_reference above_;
-  std::optional<actor_message> report_;          // made beforehand: it needs no memory when it is sent
-  mailbox_node<actor_message>* node_ = nullptr;  // the same
+  std::optional<actor_message> report_;          // allocated in advance: sending it needs no memory
+  mailbox_node<actor_message>* node_ = nullptr;  // likewise
 };
 
 template <class State, class F>
@@ -130,8 +130,8 @@ struct reply_of<State, F, true> {
 
 }  // namespace detail
 
-/// Where an actor's failure goes when it stops: to another one, which then fails with the same exception, and does what its own policy
-/// says. Made by actor_ref::supervisor(); by default nowhere.
+/// The actor to which a failure goes when an actor stops. The supervisor then fails with the same exception,
+/// and its own policy applies. Made by actor_ref::supervisor(); by default there is none.
 class supervisor {
  public:
   supervisor() noexcept = default;
@@ -145,45 +145,51 @@ class supervisor {
   detail::mailbox_reference to_;
 };
 
-/// For those who talk to an actor: a reference, which may outlive it. Functions are called with its state, one at a time, in
-/// the order in which one sender sent them.
+/// A reference to an actor, for its callers; it may outlive the actor. Functions are called with the actor's
+/// state, one at a time, in the order in which one sender sent them.
 ///
-/// Threads       Any. Also inside of tasks and of actors.
-/// Ownership     Keeps the actor's queue, but not the actor. A function and what it captures by value is destroyed when it has been called,
-///               or will not be; for ask() and call() before they return, so what it captures by reference may be the asker's.
-/// Ordering      As address says. ask() sends when it is awaited first. What one function did happens before the next, and before ask()
-///               returns its result.
-/// Failure       tell: send_status. ask and call throw errc::closed if the actor ends first: at the latest when its executor comes by;
-///               errc::queue_full if it is full and its policy is to reject, and where a call inside of a handler would have to wait for
-///               room; errc::forked in a forked child, where tell says `forked`: see mailbox; errc::would_deadlock inside of the actor
-///               itself, call() also in tasks of the executor's runtime; and what the function throws, which is then no failure of the
-///               actor. Not seen, and waited for for ever: an actor's question to itself by way of another actor, or of a task that its
-///               function waits for. A function that gives a task needs an executor on a runtime: std::invalid_argument. std::bad_alloc;
-///               std::logic_error if it is empty.
-/// Cost          As a send, and one allocation for the function; ask: a coroutine frame. A function that gives a task: a task more,
-///               and for each visit another.
+/// Threads       Any. Also inside tasks and actors.
+/// Ownership     Keeps the actor's queue alive, but not the actor. A function and what it captures by value
+///               is destroyed when it has been called, or will not be; for ask() and call() before they
+///               return. So what it captures by reference may be the asker's.
+/// Ordering      As address says. ask() sends when it is awaited first. What one function did happens before
+///               the next, and before ask() returns its result.
+/// Failure       tell: send_status. ask and call throw:
+///                 errc::closed if the actor ends first; at the latest when its executor comes to the actor;
+///                 errc::queue_full if the actor is full and its policy is to reject, and if a call inside a
+///                 handler would have to wait for space;
+///                 errc::forked in a forked child, where tell returns `forked`: see mailbox;
+///                 errc::would_deadlock inside the actor itself, call() also in tasks of the executor's
+///                 runtime;
+///                 what the function throws, which is then no failure of the actor.
+///               Not detected, and waits for ever: an actor's question to itself through another actor, or
+///               through a task that its function waits for. A function that returns a task needs an executor
+///               on a runtime: otherwise std::invalid_argument. std::bad_alloc; std::logic_error if the
+///               reference is empty.
+/// Cost          As a send, and one allocation for the function; ask: a coroutine frame. A function that
+///               returns a task: one more task, and another for each visit.
 /// Example       examples/actor.cpp
 template <class State>
 class actor_ref {
  public:
   actor_ref() noexcept = default;
 
-  /// Nobody waits for it: `function(State&)` returns nothing, or a task<void>. What it throws is a failure of the actor. Blocks where
-  /// the actor is full and its policy is overflow::wait.
+  /// Sends a function without a reply: `function(State&)` returns nothing, or a task<void>. What it throws is
+  /// a failure of the actor. Blocks if the actor is full and its policy is overflow::wait.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   send_status tell(F&& function) const {
     demand_tasks<F>();
     return to_.send(notice_of(std::forward<F>(function)));
   }
-  /// Never blocks.
+  /// As tell(), but never blocks.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   send_status try_tell(F&& function) const {
     demand_tasks<F>();
     return to_.try_send(notice_of(std::forward<F>(function)));
   }
-  /// For tasks: waits for room where tell() would block.
+  /// For tasks: as tell(), but the task waits where tell() would block.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   ROTA_DETAIL_WRAPPER task<send_status> async_tell(F&& function) const {
@@ -191,9 +197,11 @@ class actor_ref {
     return to_.async_send(notice_of(std::forward<F>(function)));
   }
 
-  /// For tasks: what `function(State&)` returns, or the task that it gives. Cancelled, or timed out, before the actor has begun it: it
-  /// is not called. Later: its task is cancelled, and the asker goes on when it has ended; a function that runs, runs to its end.
-  /// With g++ 12 name a function that captures by value before the expression that awaits it.
+  /// For tasks: returns what `function(State&)` returns, or the result of the task that it returns. If the
+  /// asker is cancelled or timed out before the actor has begun the function, the function is not called. If
+  /// later, the function's task is cancelled, and the asker goes on when that task has ended; a function that
+  /// returns no task runs to its end. With g++ 12 name a function that captures by value before the
+  /// expression that awaits it.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   auto ask(F&& function) const -> task<typename detail::reply_of<State, F>::type> {
@@ -202,7 +210,7 @@ class actor_ref {
         to_, std::forward<F>(function));
   }
 
-  /// For plain threads: as ask(), and blocks. Throws errc::would_deadlock where the actor's executor runs.
+  /// For plain threads: as ask(), but blocks. Throws errc::would_deadlock where the actor's executor runs.
   template <class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   auto call(F&& function) const -> typename detail::reply_of<State, F>::type {
@@ -216,7 +224,7 @@ class actor_ref {
     reply->wait(to_.core());
     return reply->take();
   }
-  /// The same, for at most `limit`, the wait for room apart; then it gives up as ask() does.
+  /// As call(), for at most `limit`, not counting the wait for space; then it gives up as ask() does.
   template <core::span_of_time Span, class F>
     requires std::is_invocable_v<std::decay_t<F>&, State&>
   auto call_for(Span limit, F&& function) const
@@ -230,7 +238,7 @@ class actor_ref {
     reply->listen_here();
     const bool late = !reply->wait_for(to_.core(), rota::detail::saturating_span(limit));
     if (late && !reply->give_up()) reply->wait(to_.core());
-    // A task that somebody else has cancelled, as a shutdown does, has not run out of time.
+    // A task that was cancelled by another cause, such as a shutdown, has not timed out.
     if (late && (reply->was_withdrawn() || reply->was_stopped())) return std::unexpected(timed_out{});
     if constexpr (std::is_void_v<typename detail::reply_of<State, F>::type>) {
       reply->take();
@@ -240,7 +248,7 @@ class actor_ref {
     }
   }
 
-  /// For actors below this one.
+  /// Returns the supervisor for actors below this one.
   [[nodiscard]] gate::supervisor supervisor() const {
     static_cast<void>(to_.core());
     return gate::supervisor(to_.to_);
@@ -282,7 +290,7 @@ class actor_ref {
     detail::actor_message message = reply.message();
     send_status how = to.try_send(std::move(message));
     if (how == send_status::full && to.core().lets_wait()) {
-      // Not sent, it is as it was.
+      // The message was not sent, so it is as it was.
       auto sending = to.async_send(std::move(message));  // NOLINT(bugprone-use-after-move)
       how = co_await std::move(sending);
     } else if (how == send_status::closed) {
@@ -298,36 +306,40 @@ class actor_ref {
   address<detail::actor_message> to_;
 };
 
-/// State, and the mailbox through which alone it is reached. It is made by a function, which makes it anew where the policy is
-/// on_error::restart.
+/// State, and the mailbox through which alone it is reached. A function makes the state, and makes it anew if
+/// the policy is on_error::restart.
 ///
 ///   rota::gate::actor<account> savings(executor, [] { return account{}; });
 ///   if (savings.tell([](account& it) { it.deposit(5); }) != rota::gate::send_status::sent) return;
 ///   const int balance = co_await savings.ask([](account& it) { return it.balance(); });
 ///
 /// Threads       As mailbox.
-/// Ownership     Owns the state. Its destructor is a mailbox's: it closes the actor and returns when no function runs, and none ever will.
-///               Who waits for a reply then hears errc::closed.
-/// Ordering      As mailbox says. The state is made before the constructor returns, and destroyed after the last function.
-/// Failure       What a function of tell() throws goes to options.error_policy: stop; skip, and the state stays as it is; or restart: the
-///               state is destroyed, and after a pause made anew; the functions that wait are called with the new one. What its making
-///               throws then counts as a failure again. When it stops for an error its supervisor fails with that: in its place in the
-///               queue, whatever room there is; one that is closed hears nothing. The constructor throws what the making throws, and what
-///               make_mailbox() throws; std::invalid_argument for overflow::drop_oldest.
+/// Ownership     Owns the state. Its destructor is a mailbox's: it closes the actor and returns when no
+///               function runs, and none ever will. An asker that waits for a reply then gets errc::closed.
+/// Ordering      As mailbox says. The state is made before the constructor returns, and destroyed after the
+///               last function.
+/// Failure       What a function of tell() throws goes to options.error_policy. stop: the actor ends. skip:
+///               the state stays as it is. restart: the state is destroyed, and made anew after a pause; the
+///               functions that wait are called with the new state. If its making throws, that again counts
+///               as a failure. When the actor stops for an error its supervisor fails with that error, in its
+///               place in the queue, even if the supervisor's mailbox is full; a closed supervisor gets
+///               nothing. The constructor throws what the making throws, and what make_mailbox() throws;
+///               std::invalid_argument for overflow::drop_oldest.
 /// Cost          A mailbox.
 /// Example       examples/actor.cpp
 template <class State>
 class actor {
  public:
   actor() noexcept = default;
-  /// `make()` returns the state. `above`: what hears of its failures; it may end before this one.
+  /// `make()` returns the state. `above`: the supervisor that gets its failures; it may end before this
+  /// actor.
   template <class Make>
     requires std::is_same_v<std::invoke_result_t<std::decay_t<Make>&>, State>
   actor(executor& on, Make&& make, const mailbox_options& options = {}, const supervisor& above = {})
       : box_(on.make_box<detail::actor_box<State, std::decay_t<Make>>, detail::actor_message>(
             options, std::forward<Make>(make), above.to_)) {}
 
-  /// For senders: copies of it outlive the actor.
+  /// Returns a reference, for callers: copies of it may outlive the actor.
   [[nodiscard]] actor_ref<State> ref() const { return actor_ref<State>(box_.address()); }
 
   template <class F>
@@ -355,7 +367,7 @@ class actor {
     return ref().call_for(limit, std::forward<F>(function));
   }
 
-  /// All as those of mailbox.
+  /// The same as the functions of mailbox.
   void close() { box_.close(); }
   void join() const { box_.join(); }
   void drain() const { box_.drain(); }

@@ -1,4 +1,5 @@
-// Many producers, each with a queue of its own, and one consumer, which finds those that hold something and sleeps while none does.
+// Many producers with a queue each, and one consumer, which takes from the queues that hold something and
+// sleeps while none does.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@ namespace rota::gate {
 
 namespace detail {
 
-/// The items of a segment: they stand behind it.
+/// The items of a segment: they are stored behind it in the same memory.
 template <class T>
 struct fan_in_items {
   static constexpr std::size_t alignment = alignof(T) > alignof(fan_in_segment) ? alignof(T)
@@ -35,7 +36,7 @@ struct fan_in_items {
     base::note_write(at);
     ::new (at) T(std::move(item));
   }
-  /// Moves it out, and ends its life in there.
+  /// An item in a segment, for moving it out. The destructor destroys the item there.
   struct taken {
     taken(fan_in_segment& s, std::size_t index) noexcept : at(std::launder(static_cast<T*>(room(s, index)))) {
       base::note_write(at);
@@ -49,22 +50,28 @@ struct fan_in_items {
 
 }  // namespace detail
 
-/// Many producers and one consumer. Each producer has a bounded queue, its segment, so producers do not meet each other; the consumer
-/// serves those that hold something in turns, `budget` items at a time.
+/// Many producers and one consumer. Each producer has a bounded queue, its segment, so producers do not
+/// contend with each other. The consumer serves the segments that hold something in turns, `budget` items at
+/// a time.
 ///
-/// Threads       make_producer, close: any. A producer: one at a time. The others, and the destructor: one at a time, the consumer.
-/// Ownership     Owns what was sent. The destructor closes it and destroys what waits; producers may outlive it. At the end nobody
-///               may be in one of its other calls, but in that close() from which the consumer has heard of the end.
-/// Ordering      Items of one producer are taken in the order in which it pushed them; of several, in turns. What a producer did
-///               before a push happens before its item is taken.
-/// Failure       std::invalid_argument, std::length_error, std::bad_alloc, as each call says. In a forked child: it has no thread of its own, so the
-///               child has a copy of it, with the items that waited, and may use that with its own threads, if at the fork no other thread
-///               was inside of a call, but for those that waited. A push that would wait there says `forked` if the consumer has been in
-///               a parent, and not yet in the child; wait() and take() wait for the child's producers alone. The destructor does nothing
-///               in a child of the process that made it: the items stay in memory.
-/// Cost          A push: one read-modify-write, and two or three when its segment was not ready. A visit of a segment: two, one for
-///               each 16 items (or half a segment) and at its end; `take` one for each item. Memory: a segment for each producer that
-///               there is at a time, kept for later ones until the fan-in and all its producers are gone.
+/// Threads       make_producer, close: any. A producer: one thread at a time. The others, and the destructor:
+///               one thread at a time, the consumer.
+/// Ownership     Owns what was sent. The destructor closes the fan-in and destroys the items that wait;
+///               producers may outlive it. When it is destroyed no thread may be in one of its other calls,
+///               except in the close() from which the consumer has seen the end.
+/// Ordering      Items of one producer are taken in the order in which it pushed them; items of several, in
+///               turns. What a producer did before a push happens before its item is taken.
+/// Failure       std::invalid_argument, std::length_error, std::bad_alloc, as each call says. In a forked
+///               child: it has no thread of its own, so the child has a copy of it, with the items that
+///               waited. The child may use the copy with its own threads, if at the fork no other thread was
+///               inside a call, except threads that waited. A push that would wait there returns `forked` if
+///               the consumer was in a parent and has not yet run in the child; wait() and take() wait for
+///               the child's producers alone. In a child of the process that made it the destructor does
+///               nothing: the items stay in memory.
+/// Cost          A push: one read-modify-write, and two or three if its segment was not ready. A visit of a
+///               segment: two, one for each 16 items (or half a segment) and one at its end; `take`: one for
+///               each item. Memory: a segment for each producer that exists at a time, kept for later ones
+///               until the fan-in and all its producers are gone.
 /// Example       examples/fan_in.cpp
 template <class T>
 class fan_in {
@@ -80,7 +87,7 @@ class fan_in {
   fan_in(const fan_in&) = delete;
   fan_in& operator=(const fan_in&) = delete;
   ~fan_in() {
-    // What threads of the parent were doing in it would never end here.
+    // What threads of the parent were doing in it at the fork would never end here.
     if (!core_->is_own_process()) return;
     close();
     while (detail::fan_in_segment* const s = core_->find(std::chrono::steady_clock::time_point::max())) {
@@ -92,23 +99,27 @@ class fan_in {
     core_->drop_reference();
   }
 
-  /// A new producer. Throws std::length_error if there are as many as there may be: those count that are gone, until their items have
-  /// been taken; std::bad_alloc. Of a closed fan-in: one whose pushes say so.
+  /// Makes a producer. Throws std::length_error if the limit of producers is reached: a producer that is gone
+  /// counts until its items have been taken; std::bad_alloc. If the fan-in is closed, all pushes of the
+  /// producer return `closed`.
   [[nodiscard]] producer make_producer() {
     detail::fan_in_segment* const opened = core_->open_segment();
     core_->add_reference();
     return producer(*core_, opened);
   }
 
-  /// No item comes in any more: pushes say closed, those that wait for room, too. What was sent stays, for the consumer to take.
+  /// Stops admission: pushes return `closed`, including those that wait for space. Items that were sent stay,
+  /// for the consumer to take.
   void close() noexcept { core_->close(); }
   [[nodiscard]] bool is_closed() const noexcept { return core_->is_closed(); }
 
-  // --- the consumer. `ended`: everything was taken, and it is closed, or all producers are gone. The latter is no end before the first
-  // one has gone, and is none any more when another one is made: keep one for as long as others may come.
+  // --- the consumer. `ended`: everything was taken, and it is closed, or all producers are gone. Before the
+  // first producer has gone that is no end, and it stops being one when another producer is made: keep a
+  // producer as long as others may come.
 
-  /// Calls `f(T&&)` for what is there, for at most so many items, and returns for how many. Never waits. Producers that wait for room are
-  /// woken when `f` has returned a few times, so it waits for none of them. If it throws, its item is gone; the others stay.
+  /// Calls `f(T&&)` for the items that are there, at most `most`, and returns for how many. Never waits.
+  /// Producers that wait for space are woken only after `f` has returned a few times, so `f` must not wait
+  /// for one of them. If `f` throws, its item is gone; the others stay.
   template <class F>
     requires requires(F& call, T&& item) { call(std::move(item)); }
   std::size_t drain(F&& f, std::size_t most = SIZE_MAX) {
@@ -123,26 +134,26 @@ class fan_in {
     return count;
   }
 
-  /// Sleeps while there is nothing: ready or ended. Blocks the thread, and so do the others that wait.
+  /// Sleeps while there is no item. Returns ready or ended. Blocks the thread, as the other waiting calls do.
   fan_in_state wait() noexcept { return wait_until(std::chrono::steady_clock::time_point::max()); }
-  /// The same; empty when the time has come.
+  /// As wait(); returns empty at the deadline.
   fan_in_state wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
     return core_->find(deadline) != nullptr ? fan_in_state::ready : why_none();
   }
 
-  /// The next item; nothing when it has ended.
+  /// Takes the next item; returns nothing if the fan-in has ended. Waits as wait() does.
   [[nodiscard]] std::optional<T> take() {
     detail::fan_in_segment* const s = core_->find(std::chrono::steady_clock::time_point::max());
     if (s == nullptr) return std::nullopt;
     return take_one(*s);
   }
-  /// The same; empty when the time has come.
+  /// As take(); returns empty at the deadline.
   [[nodiscard]] std::expected<T, fan_in_state> take_until(std::chrono::steady_clock::time_point deadline) {
     detail::fan_in_segment* const s = core_->find(deadline);
     if (s == nullptr) return std::unexpected(why_none());
     return take_one(*s);
   }
-  /// The same; never waits.
+  /// As take(), but never waits.
   [[nodiscard]] std::expected<T, fan_in_state> try_take() { return take_until(detail::fan_in_core::at_once); }
 
  private:
@@ -174,13 +185,15 @@ class fan_in {
   detail::fan_in_core* core_;
 };
 
-/// Where one producer pushes. Its segment is another's when it is gone and its items have been taken.
+/// The pushing end of one producer. When it is gone and its items have been taken, its segment is used by
+/// another producer.
 ///
-/// Threads       One at a time; not always the same, if they hand it over with a happens-before.
-/// Ownership     Keeps the segments, but not the fan-in: that ends when its owner says so, and then pushes tell.
+/// Threads       One at a time; not always the same, if a hand-over has a happens-before.
+/// Ownership     Keeps the segments alive, but not the fan-in. The fan-in ends when its owner ends it, and
+///               then pushes return `closed`.
 /// Ordering      As fan_in.
-/// Failure       send_status; an item that was not taken is left as it was. `forked`: see fan_in. std::logic_error if it is empty: moved
-///               from, or made by default.
+/// Failure       send_status; an item that was not taken is left as it was. `forked`: see fan_in.
+///               std::logic_error if it is empty: moved from, or default-constructed.
 /// Cost          As fan_in; never an allocation.
 /// Example       examples/fan_in.cpp
 template <class T>
@@ -200,10 +213,11 @@ class fan_in<T>::producer {
     if (core_ != nullptr) core_->drop_reference();
   }
 
-  /// `item` is moved from only if it was sent. Blocks while there is no room; inside of a task or of a mailbox's handler it says full
-  /// instead, and `forked` where the consumer is in a parent of this process.
+  /// Pushes `item`, which is moved from only if it was sent. Blocks while there is no space. Inside a task or
+  /// a mailbox's handler it returns `full` instead, and `forked` if the consumer is in a parent of this
+  /// process.
   send_status push(T&& item) {
-    for (;;) {  // again when there was room: nobody else takes it, so twice, but for a wake too many
+    for (;;) {  // no other producer takes the space, so it runs twice, unless a wakeup is spurious
       const send_status status = offer(item);
       if (status != send_status::full) return status;
       const send_status waited = core_->wait_for_room(*segment_);
@@ -214,14 +228,15 @@ class fan_in<T>::producer {
     T copy(item);
     return push(std::move(copy));
   }
-  /// Never blocks.
+  /// Pushes `item`, and never blocks.
   send_status try_push(T&& item) { return offer(item); }
   send_status try_push(const T& item) {
     T copy(item);
     return try_push(std::move(copy));
   }
 
-  /// The first ones of `several`, as many as there is room for, at one time. They are moved from. Never blocks.
+  /// Pushes the first ones of `several`, as many as there is space for, as one batch. They are moved from.
+  /// Never blocks.
   sent_count push_n(std::span<T> several) {
     if (core_ == nullptr) [[unlikely]]
       detail::throw_no_producer();

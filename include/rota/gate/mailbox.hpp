@@ -1,4 +1,5 @@
-// Mailboxes: queues with a handler that is called for one message at a time, served by an executor: its threads, or a runtime.
+// Mailboxes: queues with a handler that is called for one message at a time. An executor serves them, on its
+// own threads or on a runtime.
 #pragma once
 
 #include <concepts>
@@ -60,7 +61,7 @@ void free_node(mailbox_node<T>* made) noexcept {
   }
 }
 
-/// The queue of a mailbox, whatever its handler is.
+/// The queue of a mailbox, independent of the kind of its handler.
 template <class T>
 class mailbox_queue : public mailbox_core {
   using node = mailbox_node<T>;
@@ -71,7 +72,8 @@ class mailbox_queue : public mailbox_core {
     if (auto* const last = taker().last_served()) free_node(static_cast<node*>(last));
   }
 
-  /// The oldest message, or nothing. Its node stays as the list's head; the one before it goes.
+  /// Takes out the oldest message. Returns false if there is none. Its node stays as the list's head; the
+  /// node before it is freed.
   bool take_out(std::optional<T>& into, std::size_t keep = 0) noexcept {
     removal now;
     if (!remove_oldest(now, keep)) return false;
@@ -113,7 +115,7 @@ class kept_handler {
  private:
   std::optional<F> present_;
 };
-/// One that is made anew.
+/// A handler that can be made anew.
 template <class Make>
 class kept_handler<made_by<Make>> {
  public:
@@ -132,7 +134,7 @@ class kept_handler<made_by<Make>> {
   void remake() { present_.emplace(*make_); }
 
  private:
-  /// Made where it stays: it need not be movable.
+  /// The handler is constructed where it stays: it need not be movable.
   struct place {
     explicit place(Make& make) : handler(make()) {}
     type handler;
@@ -146,7 +148,7 @@ inline constexpr bool is_made_by = false;
 template <class Make>
 inline constexpr bool is_made_by<made_by<Make>> = true;
 
-/// With a handler that is a function.
+/// A mailbox with a handler that is a function.
 template <class T, class F>
 class mailbox_of final : public mailbox_queue<T> {
  public:
@@ -178,7 +180,7 @@ class mailbox_of final : public mailbox_queue<T> {
   kept_handler<F> handler_;
 };
 
-/// With a handler that is a coroutine.
+/// A mailbox with a handler that is a coroutine.
 template <class T, class F>
 class mailbox_of_tasks final : public mailbox_queue<T> {
  public:
@@ -214,11 +216,11 @@ class mailbox_of_tasks final : public mailbox_queue<T> {
   void remake() final { handler_.remake(); }
 
   kept_handler<F> handler_;
-  std::optional<T> message_;           // the one that is being handled: the task may refer to it
-  std::optional<task<void>> pending_;  // its task, until that begins
+  std::optional<T> message_;           // the message that is being handled: the task may refer to it
+  std::optional<task<void>> pending_;  // its task, until the task begins
 };
 
-/// What a handler gives.
+/// The result type of a handler.
 template <class F, class T>
 using handled_t =
     decltype(std::declval<typename kept_handler<std::decay_t<F>>::type&>()(std::declval<T&&>()));
@@ -227,7 +229,7 @@ using handled_t =
 class mailbox_reference {
  public:
   mailbox_reference() noexcept = default;
-  /// Takes over one that is counted.
+  /// Takes over a counted reference.
   explicit mailbox_reference(mailbox_core& core) noexcept : core_(&core) {}
   mailbox_reference(const mailbox_reference& other) noexcept : core_(other.core_) {
     if (core_ != nullptr) core_->add_reference();
@@ -246,22 +248,22 @@ class mailbox_reference {
   mailbox_core* core_ = nullptr;
 };
 
-/// What a call on a mailbox that was moved from gets.
+/// Called for a mailbox that was moved from.
 [[noreturn]] ROTA_API void throw_no_mailbox();
 [[noreturn]] ROTA_API void throw_would_deadlock(const char* what);
 
-/// An executor whose consumers are tasks, from its making on.
+/// An executor with tasks as consumers, while those tasks are being started.
 class ROTA_API tasks_to_make {
  public:
   explicit tasks_to_make(unsigned consumers);
   tasks_to_make(const tasks_to_make&) = delete;
   tasks_to_make& operator=(const tasks_to_make&) = delete;
-  /// Not all of them were started: those that were are told to stop.
+  /// Tells the started tasks to stop, if not all of them were started.
   ~tasks_to_make();
 
-  /// Each is to be started. Empty: that was the last.
+  /// Returns the next task to be started. Empty after the last.
   [[nodiscard]] std::optional<task<void>> next();
-  /// Takes over its handle.
+  /// Takes over the handle of a started task.
   void note_started(core::header& consumer) noexcept;
   [[nodiscard]] executor_core* release() noexcept { return std::exchange(core_, nullptr); }
 
@@ -279,17 +281,21 @@ template <class Runtime>
 
 }  // namespace detail
 
-/// Where to send messages: a reference to a mailbox, which it outlives.
+/// The address of a mailbox, for senders: a reference that may outlive the mailbox.
 ///
-/// Threads       Any. Also inside of handlers and of tasks.
-/// Ownership     Keeps the mailbox's queue, but not the mailbox: that ends when its owner says so, and then send() tells.
-/// Ordering      Messages of one sender are handled in the order in which it sent them. What it did before happens before that.
-/// Failure       send_status; a message that was not taken is left as it was, but for async_send's. `forked`, of all sends, in a forked child
-///               of the process that made the executor: it has none of the threads that would handle the message. std::bad_alloc;
-///               std::logic_error if it is empty: moved from, or made by default.
-/// Cost          send: a node of sizeof(T) + 8 bytes from this thread's free list, three read-modify-writes (bounded mailboxes:
-///               the same), and when the mailbox was idle a fourth and a look at who sleeps. send_n: as one, and a node for each.
-///               With overflow::drop_oldest also a lock, for the append.
+/// Threads       Any. Also inside handlers and tasks.
+/// Ownership     Keeps the mailbox's queue alive, but not the mailbox. The mailbox ends when its owner ends
+///               it, and then send() returns `closed`.
+/// Ordering      Messages of one sender are handled in the order in which it sent them. What the sender did
+///               before a send happens before the handling of that message.
+/// Failure       send_status. A message that was not taken is left as it was, except by async_send. In a
+///               forked child of the process that made the executor all sends return `forked`: the child has
+///               none of the threads that would handle the message. std::bad_alloc; std::logic_error if it is
+///               empty: moved from, or default-constructed.
+/// Cost          send: a node of sizeof(T) + 8 bytes from this thread's free list, and three
+///               read-modify-writes (bounded mailboxes: the same). If the mailbox was idle: a fourth, and a
+///               check for sleeping consumers. send_n: as one send, and a node for each message. With
+///               overflow::drop_oldest also a lock, for the append.
 /// Example       examples/mailbox.cpp
 template <class T>
 class address {
@@ -299,21 +305,23 @@ class address {
  public:
   address() noexcept = default;
 
-  /// `message` is moved from only if it was sent. Blocks where the mailbox is full and its policy is overflow::wait.
+  /// Sends `message`, which is moved from only if it was sent. Blocks if the mailbox is full and its policy
+  /// is overflow::wait.
   send_status send(T&& message) const { return deliver(std::move(message), true); }
   send_status send(const T& message) const {
     T copy(message);
     return deliver(std::move(copy), true);
   }
-  /// Never blocks.
+  /// Sends `message`, and never blocks.
   send_status try_send(T&& message) const { return deliver(std::move(message), false); }
   send_status try_send(const T& message) const {
     T copy(message);
     return deliver(std::move(copy), false);
   }
 
-  /// The first ones of `messages`, as many as there is room for, at one time: nobody else's come in between. They are moved from.
-  /// Never blocks. Where the oldest are dropped, all of them are sent, and the oldest of them may be dropped at once.
+  /// Sends the first ones of `messages`, as many as there is space for, as one batch: no other sender's
+  /// messages come in between. They are moved from. Never blocks. With overflow::drop_oldest all of them are
+  /// sent, and the oldest of them may be dropped at once.
   sent_count send_n(std::span<T> messages) const {
     detail::mailbox_core& box = core();
     if (messages.empty()) return {};
@@ -322,7 +330,7 @@ class address {
     std::size_t made = 0;
     const auto drop_from = [](node* at) noexcept {
       while (at != nullptr) {
-        // relaxed. Nobody else has seen it.
+        // relaxed: no other thread has seen the node.
         auto* const next = static_cast<node*>(at->next.load(base::order::relaxed));
         detail::free_node(at);
         at = next;
@@ -331,7 +339,7 @@ class address {
     try {
       for (; made < messages.size(); ++made) {
         node* const one = detail::make_node<T>();
-        // relaxed. As above.
+        // relaxed: same reason as in drop_from().
         if (last != nullptr) last->next.store(one, base::order::relaxed);
         if (first == nullptr) first = one;
         last = one;
@@ -347,20 +355,20 @@ class address {
     for (std::size_t i = 0; i < result.count; ++i) {
       ::new (static_cast<void*>(at->storage)) T(std::move(messages[i]));
       end = at;
-      // relaxed. As above.
+      // relaxed: same reason as in drop_from().
       at = static_cast<node*>(at->next.load(base::order::relaxed));
     }
     drop_from(at);
     if (end == nullptr) return result;
-    // relaxed. As above.
+    // relaxed: same reason as in drop_from(): the chain is not delivered yet.
     end->next.store(nullptr, base::order::relaxed);
     box.deliver(*first, *end);
     return result;
   }
 
-  /// For tasks: as send, and where the mailbox is full and its policy is overflow::wait the task waits. A message that is not sent, for
-  /// whatever reason, is destroyed: the mailbox is full or closed, the task is cancelled, this is a forked child. One of the task's
-  /// operations: now and then it gives way to others.
+  /// For tasks: as send(), except that the task waits where send() would block. A message that is not sent is
+  /// destroyed, whatever the reason: the mailbox is full or closed, the task is cancelled, this is a forked
+  /// child. One of the task's operations: now and then it yields to other tasks.
   ROTA_DETAIL_WRAPPER task<send_status> async_send(T message) const {
     static_cast<void>(core());
     return send_when_there_is_room(to_, std::move(message));
@@ -383,14 +391,14 @@ class address {
       detail::throw_no_mailbox();
     return *to_.get();
   }
-  /// The same. Throws errc::forked in a forked child.
+  /// Returns the mailbox as core() does. Throws errc::forked in a forked child.
   [[nodiscard]] detail::mailbox_core& core_of_own_process() const {
     detail::mailbox_core& box = core();
     box.demand_own_process();
     return box;
   }
 
-  /// Gives the node back that nobody has got.
+  /// Frees the node if it was not delivered.
   struct kept_node {
     explicit kept_node(node* made) noexcept : one(made) {}
     kept_node(const kept_node&) = delete;
@@ -401,13 +409,14 @@ class address {
     node* one;
   };
 
-  // After a wait nothing may throw: the room that it was woken for would be nobody's.
+  // After a wait nothing may throw: the space for which the task was woken would be lost to the other
+  // waiters.
   static task<send_status> send_when_there_is_room(detail::mailbox_reference to, T message) {
     detail::mailbox_core& box = *to.get();
-    // Before the turn, which may be in a scheduler that has no threads here.
+    // Before the turn, which may be in a scheduler that has no threads in this child.
     if (!box.is_own_process()) co_return send_status::forked;
     kept_node kept(detail::make_node<T>());
-    // Who always finds room gives way now and then, and hears of cancellations.
+    // A sender that always finds space still yields now and then, and sees cancellation.
     detail::turn_leaf turn(detail::turn_leaf::after::nothing);
     co_await turn;
     bool again = false;
@@ -449,24 +458,31 @@ class address {
 
 /// A queue of messages with a handler, which an executor calls for one message at a time.
 ///
-/// Threads       Any thread may send, close, pause, resume and read stats. The handler runs on the executor's threads: on one at a
-///               time, and not always on the same. One that is a coroutine is a task while it waits, and the next message's turn comes
-///               when it has ended; what it was called with lives until then.
-/// Ownership     Owns its handler. Its destructor closes it and returns when the handler does not run and never will: it blocks as
-///               long as that takes, unless it is called by the handler itself. A handler that waits is cancelled, and unwinds:
-///               its frame is gone when the destructor returns, which lends its worker meanwhile. The messages that wait are destroyed unserved
-///               (`dropped` counts them), and then the handler, at the latest when a thread of the executor comes by, which may be
-///               after the destructor has returned: what their destructors refer to is declared before the executor. To have all
-///               messages served: close(), then join(). Two handlers must not destroy each other's mailboxes: each would wait.
+/// Threads       Any thread may send, close, pause, resume and read stats. The handler runs on the executor's
+///               threads: on one at a time, and not always on the same. A coroutine handler is a task while
+///               it waits; the next message is handled after it has ended. What it was called with lives
+///               until then.
+/// Ownership     Owns its handler. The destructor closes the mailbox and returns when the handler does not
+///               run and never will. It blocks as long as that takes, unless the handler itself calls it. A
+///               handler that waits is cancelled and unwinds: its frame is destroyed when the destructor
+///               returns, and meanwhile the destructor lends its worker. The messages that wait are destroyed
+///               unserved (`dropped` counts them), and then the handler, at the latest when a thread of the
+///               executor comes to this mailbox, which may be after the destructor has returned. So declare
+///               what their destructors refer to before the executor. To have all messages served: close(),
+///               then join(). Two handlers must not destroy each other's mailboxes: each would wait for the
+///               other (deadlock).
 /// Ordering      As address says. What one call of the handler did happens before the next.
-/// Failure       What the handler throws goes to options.error_policy; of a coroutine also std::bad_alloc, if there is no memory
-///               for the task that would wait. If no caller can see it any more, it goes to options.on_unhandled. std::logic_error if it
-///               was moved from. When the runtime under it shuts down, it ends as if it were destroyed. In a forked child of the process that
-///               made the executor: sends say `forked`; join, drain, their async forms, pause and resume throw errc::forked at once; close()
-///               and the destructor return and leave handler and messages in memory; stats() and error() say what they said at the fork. A
-///               child that is forked inside of a handler leaves there, by exec or _exit: a return goes on with the next message in both processes.
-/// Cost          About 600 bytes. No thread, and nothing at all while it is idle. A handler that is a coroutine: a task for each visit,
-///               and a frame for each message.
+/// Failure       An exception of the handler goes to options.error_policy; for a coroutine also
+///               std::bad_alloc, if there is no memory for the task that would wait. If no caller can see it
+///               any more, it goes to options.on_unhandled. std::logic_error if the mailbox was moved from.
+///               When the runtime under it shuts down, the mailbox ends as if it were destroyed. In a forked
+///               child of the process that made the executor: sends return `forked`; join, drain, their async
+///               forms, pause and resume throw errc::forked at once; close() and the destructor return and
+///               leave the handler and the messages in memory; stats() and error() return what they returned
+///               at the fork. A child that is forked inside a handler must leave there, by exec or _exit: a
+///               return goes on with the next message in both processes.
+/// Cost          About 600 bytes. No thread, and nothing at all while it is idle. A handler that is a
+///               coroutine: a task for each visit, and a frame for each message.
 /// Example       examples/mailbox.cpp
 template <class T>
 class mailbox {
@@ -482,7 +498,7 @@ class mailbox {
   }
   ~mailbox() { abandon(); }
 
-  /// For senders: copies of it outlive the mailbox.
+  /// Returns the address, for senders: copies of it may outlive the mailbox.
   [[nodiscard]] gate::address<T> address() const {
     static_cast<void>(to_.core());
     return to_;
@@ -497,26 +513,28 @@ class mailbox {
   }
   sent_count send_n(std::span<T> messages) const { return to_.send_n(messages); }
 
-  /// No message comes in any more. Those that are in are served. Does nothing in a forked child.
+  /// Stops admission. Messages that are in are still served. Does nothing in a forked child.
   void close() { to_.core().close(); }
-  /// Returns when it is closed and all messages are served, or were destroyed for an error. Throws errc::would_deadlock in handlers
-  /// of its executor, which may be what would have to serve it, and where that is on a runtime in every task of that:
-  /// async_join() waits there. Throws errc::forked in a forked child, also if it had ended before the fork.
+  /// Returns when the mailbox is closed and all messages are served, or were destroyed for an error. Throws
+  /// errc::would_deadlock in handlers of its executor, because the calling thread may be the one that has to
+  /// serve it; if the executor is on a runtime, in every task of that runtime: use async_join() there. Throws
+  /// errc::forked in a forked child, even if the mailbox had ended before the fork.
   void join() const {
     detail::mailbox_core& core = to_.core_of_own_process();
     if (core.would_deadlock()) detail::throw_would_deadlock("join of a mailbox where its executor runs");
     core.wait_until_ended();
   }
-  /// Returns when it is empty at one moment, and all that was sent before has been handled; senders who never pause may keep it from
-  /// that. Waits for a resume(), where something waits in a mailbox that is paused. Throws as join().
+  /// Returns when the mailbox is empty at one moment, and all that was sent before has been handled. Senders
+  /// that never pause may delay that without limit. If messages wait in a paused mailbox, it waits for a
+  /// resume(). Throws as join().
   void drain() const {
     detail::mailbox_core& core = to_.core_of_own_process();
     if (core.would_deadlock()) detail::throw_would_deadlock("drain of a mailbox where its executor runs");
     core.wait_until_empty();
   }
 
-  /// For tasks: as join and drain, and the task waits. It may be cancelled meanwhile. Throws errc::would_deadlock in the mailbox's own
-  /// handler, errc::forked in a forked child.
+  /// For tasks: as join() and drain(), but the task waits. The wait may be cancelled. Throws
+  /// errc::would_deadlock in the mailbox's own handler, errc::forked in a forked child.
   ROTA_DETAIL_WRAPPER task<void> async_join() const {
     static_cast<void>(to_.core());
     return rest(to_.to_, detail::rest_leaf::until::over);
@@ -526,13 +544,13 @@ class mailbox {
     return rest(to_.to_, detail::rest_leaf::until::empty);
   }
 
-  /// Messages come in, and the handler is not called: a call that runs, or is about to begin, is the last. Then it goes on. They throw
-  /// errc::forked in a forked child.
+  /// pause(): messages come in, and the handler is not called; a call that runs, or is about to begin, is the
+  /// last. resume(): the handler is called again. Both throw errc::forked in a forked child.
   void pause() { to_.core_of_own_process().pause(); }
   void resume() { to_.core_of_own_process().resume(); }
 
   [[nodiscard]] mailbox_stats stats() const { return to_.core().stats(); }
-  /// After join(): what the handler threw, if that has closed it; else null.
+  /// After join(): the exception of the handler that closed the mailbox, or null.
   [[nodiscard]] std::exception_ptr error() const {
     return to_.core().has_ended() ? to_.core().error() : std::exception_ptr{};
   }
@@ -556,28 +574,34 @@ class mailbox {
   gate::address<T> to_;
 };
 
-/// Serves mailboxes, thousands of them, with a few consumers that sleep while nothing is to do: threads of its own, or tasks of a
-/// runtime.
+/// Serves thousands of mailboxes with a few consumers, which sleep while no mailbox is ready. The consumers
+/// are threads of its own, or tasks of a runtime.
 ///
-/// Threads       Any thread may make mailboxes and call the others. It is destroyed in none of its own handlers.
-/// Ownership     Owns its threads. Its destructor ends all its mailboxes as their own destructors do: drain() first, if what is in
-///               them matters. Their handles and addresses may outlive it. On a runtime: it may go before that or after. When the
-///               runtime shuts down all mailboxes end, and those that are made later are closed.
-/// Ordering      As mailbox says. In each thread's list a mailbox that is ready is served after those that were ready before it, in
-///               its band; one visit in 61 takes from another thread's list, so nothing waits for ever behind one that is held up.
-///               On a runtime a consumer gives its worker back after the visit in which it has served the 64th message.
-/// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc. On a testing::runtime a wait
-///               runs its tasks; where none can run it ends the program with a sentence. errc::forked, thrown by every call in a forked child of
-///               the process that made it, or made the runtime: the child has none of the threads. The destructor returns at once there,
-///               and leaves mailboxes, handlers and messages in memory. An executor that the child makes works.
-/// Cost          One thread each; asleep, without any timer, while nothing is ready. On a runtime: one task each.
+/// Threads       Any thread may make mailboxes and call the others. It must not be destroyed in one of its
+///               own handlers.
+/// Ownership     Owns its threads. Its destructor ends all its mailboxes as their own destructors do: call
+///               drain() first, if their messages matter. Their handles and addresses may outlive it. On a
+///               runtime: it may be destroyed before the runtime or after it. When the runtime shuts down all
+///               mailboxes end, and mailboxes that are made later are closed.
+/// Ordering      As mailbox says. In each thread's list a ready mailbox is served after those of its band
+///               that were ready before it. One visit in 61 takes from another thread's list, so no mailbox
+///               waits for ever behind a thread that is delayed (no starvation). On a runtime a consumer
+///               gives its worker back after the visit in which it has served the 64th message.
+/// Failure       std::invalid_argument names the field and the range; std::system_error, std::bad_alloc. On a
+///               testing::runtime a wait runs the runtime's tasks; if none can run, it ends the program with
+///               a message. Every call throws errc::forked in a forked child of the process that made it, or
+///               made the runtime: the child has none of the threads. The destructor returns at once there,
+///               and leaves mailboxes, handlers and messages in memory. An executor that the child makes
+///               works.
+/// Cost          One thread each; asleep, without any timer, while no mailbox is ready. On a runtime: one
+///               task each.
 /// Example       examples/mailbox.cpp
 class executor {
  public:
-  /// 1 to 256 threads; 0: as many as this process may use processors.
+  /// 1 to 256 threads; 0: one for each processor that this process may use.
   ROTA_API explicit executor(unsigned threads = 0);
-  /// On a runtime: 1 to 256 of its tasks, 0 as above. `on` is a rota::runtime, a runtime_handle or a testing::runtime. Handlers may be
-  /// coroutines. The tasks inherit no deadline from this place.
+  /// On a runtime: 1 to 256 of its tasks; 0 as above. `on` is a rota::runtime, a runtime_handle or a
+  /// testing::runtime. Handlers may be coroutines. The tasks inherit no deadline from the caller.
   template <class Runtime>
     requires requires(Runtime& on, task<void> work) {
       { on.spawn(std::move(work)) } -> std::same_as<join_handle<void>>;
@@ -587,9 +611,10 @@ class executor {
   executor& operator=(const executor&) = delete;
   ROTA_API ~executor();
 
-  /// `handler(T&&)` is called for each message, and returns nothing. It may block, and keep others from their turn: a thread for each
-  /// that does. On a runtime it may return a task<void>, which may wait and keeps nobody from anything; it must not block then.
-  /// With on_error::restart: `made_by{make}`, where make() returns the handler.
+  /// Makes a mailbox. `handler(T&&)` is called for each message, and returns nothing. A handler that blocks
+  /// keeps one thread of the executor from serving other mailboxes. On a runtime a handler may return a
+  /// task<void>, which may wait and keeps no other mailbox from its turn, but must not block. With
+  /// on_error::restart: `made_by{make}`, where make() returns the handler.
   template <class T, class F>
     requires requires { typename detail::handled_t<F, T>; }
   [[nodiscard]] mailbox<T> make_mailbox(F&& handler, const mailbox_options& options = {}) {
@@ -604,13 +629,14 @@ class executor {
     return make_box<kind, T>(options, std::forward<F>(handler));
   }
 
-  /// No visit begins any more; those that have begun go on to their end. Then they go on.
+  /// pause(): no further visit begins; visits that have begun go on to their end. resume(): visits begin
+  /// again.
   ROTA_API void pause();
   ROTA_API void resume();
-  /// Returns when all mailboxes are empty, those that handlers have sent to meanwhile as well. Throws errc::would_deadlock as
-  /// mailbox::join(); std::bad_alloc.
+  /// Returns when all mailboxes are empty, including those to which handlers have sent meanwhile. Throws
+  /// errc::would_deadlock as mailbox::join(); std::bad_alloc.
   ROTA_API void drain();
-  /// The same for tasks: the task waits. Throws errc::would_deadlock in its own handlers.
+  /// For tasks: as drain(), but the task waits. Throws errc::would_deadlock in its own handlers.
   ROTA_API task<void> async_drain();
   [[nodiscard]] ROTA_API executor_stats stats() const;
 

@@ -1,4 +1,4 @@
-// The gate of one queue: of all who push, one makes the queue runnable; of all who might run it, one does.
+// The gate of one queue. One of the producers that push makes the queue runnable, and one consumer runs it.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,27 @@ namespace rota::gate {
 //   publish   the word: fetch_or(bit)      it was 0: the waker's mark(), which wakes the consumer
 //
 //   producer: push(item); schedule() --> bit --> (word was empty) waker --> (consumer sleeps) wake
-//   consumer: wait(), take() --> begin() --> drain some --> empty: finish or finish_or_continue; not: finish_and_schedule
+//   consumer: wait(), take() --> begin() --> drain some --> empty: finish, finish_or_continue
+//                                                            not empty: finish_and_schedule
 //
-// A bad interleaving, a broken variant in tests/mutants: finish sets the bit but does not mark the waker. The queue is ready, and
-// nobody will look. So there is one publish() for all.
+// A bad interleaving, a mutant in tests/mutants: finish() sets the bit but does not mark the waker. The queue
+// is ready, and the consumer never checks it (lost wakeup). So all callers use one publish(), which does both
+// steps.
 
 /// The ready flag of one queue and its bit in a signal_word.
 ///
-/// Threads       schedule: any. The others: whoever took the bit, until it finishes.
-/// Ownership     Refers to its word and its waker, which outlive it. Nobody may be in schedule() when it is destroyed.
-/// Ordering      What happened before schedule() happens before what follows the begin() that comes after it; what happened in
-///               one round happens before the next.
-/// Failure       begin() of what is not scheduled, or is executed already, and a finish without a begin end the program, in
-///               every build, with the gate's number: 64 * the word's index + the bit. In a forked child: it works, see signal_waker. A gate
-///               whose round, or schedule, another thread of the parent was inside of is never published there.
-/// Cost          24 bytes, to be embedded in the queue. schedule: one read-modify-write; from IDLE two, and three when no other
-///               gate of its word is ready. A round: begin and finish, one each.
+/// Threads       schedule: any. The others: only the thread that took the bit, until its finish.
+/// Ownership     Refers to its word and its waker, which must outlive it. No thread may be inside schedule()
+///               when it is destroyed.
+/// Ordering      What happened before schedule() happens before what follows the next begin(). What happened
+///               in one round happens before the next round.
+/// Failure       In every build the program ends at a begin() of a gate that is not scheduled or is already
+///               executed, and at a finish without a begin. The message has the gate's number: 64 * the
+///               word's index + the bit. In a forked child: works, see signal_waker. A gate is never
+///               published there if at the fork another thread of the parent was inside its round or its
+///               schedule().
+/// Cost          24 bytes, to be embedded in the queue. schedule: one read-modify-write; from IDLE two, and
+///               three if no other gate of its word is ready. A round: begin and finish, one each.
 /// Example       examples/signal_gate.cpp
 class signal_gate {
  public:
@@ -44,33 +49,39 @@ class signal_gate {
   signal_gate& operator=(const signal_gate&) = delete;
   ~signal_gate() = default;
 
-  /// After a push. True: this call has made the queue runnable; false: somebody else had, and this item will be seen as well.
+  /// Makes the queue runnable; the producer calls it after each push. Returns true if this call published the
+  /// gate. Returns false if the gate was scheduled or executed already; then the item is seen by that round
+  /// or by the next.
   bool schedule() noexcept {
     if (flags_.schedule() != on_schedule::publish) return false;
     publish();
     return true;
   }
 
-  /// The consumer, which has taken this gate's bit. Reads the queue only after it.
+  /// Begins a round. Only the consumer that has taken this gate's bit calls it, and reads the queue only
+  /// afterwards.
   void begin() noexcept { flags_.begin(number()); }
 
-  /// The queue was seen empty since begin(). True: somebody has pushed meanwhile, and the gate is published again.
+  /// Ends the round; the consumer has seen the queue empty since begin(). Returns true if a producer
+  /// scheduled the gate meanwhile; then this call has published it again.
   bool finish() noexcept {
     if (!flags_.finish(number())) return false;
     publish();
     return true;
   }
 
-  /// The queue was seen empty since begin(). True: somebody has pushed meanwhile; the caller goes on, as after begin().
+  /// Ends the round; the consumer has seen the queue empty since begin(). Returns true if a producer
+  /// scheduled the gate meanwhile; then the round goes on, as after begin().
   [[nodiscard]] bool finish_or_continue() noexcept { return flags_.finish_or_continue(number()); }
 
-  /// There is more in the queue, and it is the others' turn.
+  /// Ends the round while the queue still has items, and publishes the gate again, so that other queues are
+  /// served in between.
   void finish_and_schedule() noexcept {
     flags_.finish_and_schedule(number());
     publish();
   }
 
-  /// A guess, for reports.
+  /// An approximate value, for reports.
   [[nodiscard]] bool is_idle() const noexcept { return flags_.is_idle(); }
 
  private:

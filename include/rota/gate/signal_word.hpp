@@ -1,4 +1,4 @@
-// 64 signals in one word: which of its queues have something to do.
+// A word of 64 signals: bit b is set while the queue of gate b has something to do.
 #pragma once
 
 #include <bit>
@@ -9,18 +9,22 @@
 
 namespace rota::gate {
 
-/// One bit for each of up to 64 signal gates. Its index says which bit of a signal_waker stands for the word.
+/// One bit for each of up to 64 signal gates. The word's index is the bit of the signal_waker that stands for
+/// the word.
 ///
 /// Threads       Any. A bit that is set is taken by one caller only.
-/// Ownership     None. Lives longer than its gates.
-/// Ordering      What happened before a bit was set happens before what follows its taking.
-/// Failure       An index above 62 ends the program: a waker has no bit for it. In a forked child: it works, see signal_waker.
-/// Cost          128 bytes, so that no two words share a cache line. set, acquire, take: one read-modify-write.
+/// Ownership     None. Must outlive its gates.
+/// Ordering      What happened before a bit was set happens before what follows the taking of that bit.
+/// Failure       An index above 62 ends the program, because a waker has no bit for it. In a forked child:
+///               works, see signal_waker.
+/// Cost          128 bytes, so that no two words share a cache line. set, acquire, take: one
+///               read-modify-write.
 /// Example       examples/signal_gate.cpp
 class alignas(128) signal_word {
  public:
   static constexpr unsigned bits = 64;
-  static constexpr unsigned most_words = 63;  // of one waker: its 64th bit says that the consumer sleeps
+  // Of one waker: bit 63 of its word says that the consumer sleeps
+  static constexpr unsigned most_words = 63;
 
   explicit signal_word(unsigned index) noexcept : index_(index) {
     if (index >= most_words) ROTA_FATAL("a signal word's index is 0 to 62", index);
@@ -31,16 +35,19 @@ class alignas(128) signal_word {
 
   [[nodiscard]] unsigned index() const noexcept { return index_; }
 
-  /// Sets a bit, 0 to 63. True: the word was empty, and whoever did this owes the waker a mark_active(index()).
+  /// Sets a bit, 0 to 63. Returns true if the word was empty; then the caller must call mark_active(index())
+  /// of the waker.
   [[nodiscard]] bool set(unsigned bit) noexcept { return word_.set(mask_of(bit)) == 0; }
-  /// Takes one bit. True: it was set, and this call took it. The waker may go on saying that the word holds something.
+  /// Takes one bit. Returns true if the bit was set; then only this call took it. The waker's bit for this
+  /// word may stay set.
   [[nodiscard]] bool acquire(unsigned bit) noexcept {
     return (word_.clear(mask_of(bit)) & mask_of(bit)) != 0;
   }
-  /// Takes all bits. For the consumer, after it has taken the word's index from the waker: in that order nothing is overlooked.
+  /// Takes all bits. The consumer calls it after it has taken this word's index from the waker. In that order
+  /// no bit is missed.
   [[nodiscard]] std::uint64_t take() noexcept { return word_.take(); }
 
-  /// Guesses, for reports.
+  /// Approximate values, for reports.
   [[nodiscard]] bool is_set(unsigned bit) const noexcept { return (word_.guess() & mask_of(bit)) != 0; }
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(std::popcount(word_.guess())); }
   [[nodiscard]] bool is_empty() const noexcept { return word_.guess() == 0; }

@@ -1,5 +1,5 @@
 /* Signal gates: NG gates of one word, the waker's bit of that word with PARKED, and the consumer's sleep. NP producers with NI items
-   each; producer p pushes to gate p mod NG. One consumer, or (-DCONS=2) two, which the scheduler's rules put to sleep.
+   each; producer p pushes to gate p mod NG. One consumer, or (-DCONS=2) two, which sleep by the scheduler's rules.
 
    here                in C++
    schedule()          signal_gate::schedule()
@@ -8,21 +8,21 @@
    round()             signal_gate::begin(); the drain, at most K items; then one of the three ends
    park:               signal_waker::park()
 
-   Sequentially consistent only: loads that see an older value are tests/model/gate_model.cpp's. That the items are counted and not
-   queued hides no error of the gate, and many of a queue.
+   Sequentially consistent only: tests/model/gate_model.cpp covers loads that see an older value. The items are counted, not queued.
+   That hides no error of the gate, but many errors of a queue.
 
    runs: holds -DNG=1 -DNP=2 -DNI=2
          holds -DNG=2 -DNP=2 -DNI=2
          holds -DNG=2 -DNP=2 -DNI=2 -DK=1
          holds -DNG=2 -DNP=2 -DNI=1 -DCONS=2 -DBACK
-         holds -DNG=1 -DNP=2 -DNI=2 -DLOOK_ONLY         schedule looks first, and leaves it at that: it takes a store buffer to fail
+         holds -DNG=1 -DNP=2 -DNI=2 -DLOOK_ONLY         schedule does nothing if it loads SCHEDULED: fails only with a store buffer
          fails -DNG=1 -DNP=2 -DNI=2 -DDRAIN_FIRST       the queue is read before begin
          fails -DNG=1 -DNP=2 -DNI=2 -DNO_MARK           finish sets the bit, and does not mark the waker
          fails -DNG=2 -DNP=2 -DNI=2 -DWORD_FIRST        the word is taken before the waker's bit is cleared
-         fails -DNG=1 -DNP=2 -DNI=2 -DNO_WAKE           who clears PARKED wakes nobody
-         fails -DNG=1 -DNP=2 -DNI=2 -DSTORE_PARKED      the consumer parks without a look at the bits
+         fails -DNG=1 -DNP=2 -DNI=2 -DNO_WAKE           the thread that clears PARKED does not wake the consumer
+         fails -DNG=1 -DNP=2 -DNI=2 -DSTORE_PARKED      the consumer parks without a check of the bits
          fails -DNG=1 -DNP=2 -DNI=2 -DK=1 -DFINISH_EARLY   finish although the queue was not seen empty
-         fails -DNG=1 -DNP=2 -DNI=1 -DSLEEP_BLIND       the kernel does not compare before it lets anybody sleep
+         fails -DNG=1 -DNP=2 -DNI=1 -DSLEEP_BLIND       the kernel does not compare the word before it blocks the thread
          fails -DNG=2 -DNP=2 -DNI=1 -DCONS=2 -DBLOCK    a consumer keeps the bits of others while it runs a slow handler */
 #ifndef K
 #define K 2
