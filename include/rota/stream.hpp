@@ -1,8 +1,8 @@
-// Stages between what gives values one after the other and who uses them.
+// Stages between a source, which yields values one after the other, and a consumer.
 //
 //   auto orders = rota::stream::filter(std::move(receiver), is_paid);
 //   co_await rota::with_scope([&](rota::scope& s) -> rota::task<void> {
-//     auto parcels = rota::stream::buffered(s, std::move(orders), 8, pack);    // pack: a task; eight at once, in order
+//     auto parcels = rota::stream::buffered(s, std::move(orders), 8, pack);  // pack: a task
 //     for (;;) {
 //       auto parcel = co_await parcels.next();
 //       if (!parcel) break;
@@ -10,18 +10,22 @@
 //     }
 //   });
 //
-// A source is an async_generator, the receiver of a channel, or whatever else has a next() or a recv() that yields a std::optional. A stage
-// is an async_generator, so its next() gives a std::optional, too, and it is a source.
+// A source is an async_generator, the receiver of a channel, or any type with a next() or a recv() that
+// yields a std::optional. A stage is an async_generator, so its next() yields a std::optional, too, and it is
+// a source.
 //
-// Threads       As async_generator. What works for merge and buffered beside the consumer are tasks of the scope that they are given.
-// Ownership     A stage owns its source and its function. Where a function or a source refers to something, that must outlive the stage;
-//               for those with a scope, the scope. Such a stage must go, or have come to its end, before the body of its scope is over:
-//               the scope waits for what works for it.
-// Ordering      Values come in the order of their source; of merge in the order in which they come.
-// Failure       What a source or a function throws comes out of next(), and the stage is at its end then. Cancelled, a stage unwinds with its
-//               consumer. One that goes in the middle takes its source along; what a scope's tasks do for it is cancelled, and has ended when
-//               the scope has. A value that was asked for, and not given yet, goes with it.
-// Cost          A frame a stage, none for each value but the tasks of buffered.
+// Threads       As async_generator. The work of merge and buffered beside the consumer is done by tasks of
+//               the scope that they are given.
+// Ownership     A stage owns its source and its function. What a function or a source refers to must outlive
+//               the stage; for a stage with a scope, it must outlive the scope. Such a stage must be
+//               destroyed, or have come to its end, before the body of its scope is over: the scope waits for
+//               the stage's tasks.
+// Ordering      Values come in the order of their source; those of merge in the order in which they arrive.
+// Failure       What a source or a function throws is thrown by next(), and the stage is at its end then. A
+//               cancelled stage unwinds with its consumer. A stage that is destroyed before its end destroys
+//               its source. The tasks of its scope that work for it are cancelled, and have ended when the
+//               scope has. A value that was requested, and not yielded yet, is destroyed with the stage.
+// Cost          A frame for each stage, none for a value except the tasks of buffered.
 // Example       examples/stream.cpp
 #pragma once
 
@@ -41,7 +45,8 @@ concept source = std::is_object_v<S> && std::is_move_constructible_v<S> && requi
 template <source S>
 using item_of = typename detail::asked<S>::value_type;
 
-/// f(value) of each. `f` returns that, or a task of it: one after the other, then; see buffered.
+/// Yields f(value) for each value. `f` returns the result, or a task of it. The tasks run one after the
+/// other; see buffered.
 template <source S, class F>
   requires std::is_invocable_v<F&, item_of<S>>
 async_generator<detail::result_of<F, item_of<S>>> map(S from, F f) {
@@ -58,7 +63,7 @@ async_generator<detail::result_of<F, item_of<S>>> map(S from, F f) {
   }
 }
 
-/// Those for which f(value) is true, or gives true as a task.
+/// Yields the values for which f(value) is true, or yields true as a task.
 template <source S, class F>
   requires std::is_invocable_v<F&, const item_of<S>&>
 async_generator<item_of<S>> filter(S from, F f) {
@@ -76,7 +81,7 @@ async_generator<item_of<S>> filter(S from, F f) {
   }
 }
 
-/// The first n, without asking for one more.
+/// Yields the first n values, without a request for one more.
 template <source S>
 async_generator<item_of<S>> take(S from, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -86,8 +91,9 @@ async_generator<item_of<S>> take(S from, std::uint64_t n) {
   }
 }
 
-/// At most one each `period`: the first at once, and each at least a period after the one before was given; it waits here meanwhile, and
-/// the source is not asked for more. Throws `std::invalid_argument` from next() unless the period is above zero.
+/// Yields at most one value per `period`: the first at once, and each later one at least a period after the
+/// previous one. It waits here meanwhile, and does not request more from the source. next() throws
+/// `std::invalid_argument` unless the period is above zero.
 template <source S, core::span_of_time Span>
 async_generator<item_of<S>> throttle(S from, Span period) {
   interval pace(period, missed_tick::delay);
@@ -100,7 +106,7 @@ async_generator<item_of<S>> throttle(S from, Span period) {
   }
 }
 
-/// What comes from any of some receivers, fairly, until all have ended. Nobody works for it beside the consumer.
+/// Yields the values of several receivers, fairly, until all have ended. It has no task beside the consumer.
 template <source... S>
   requires(sizeof...(S) > 0 && (detail::has_recv<S> && ...))
 [[nodiscard]] auto merge(S... from) {
@@ -110,7 +116,8 @@ template <source... S>
   return detail::merge_open<item, S...>(detail::open_source<S>(std::move(from))...);
 }
 
-/// The same of any sources. A task of `in` asks each of them, beginning now, and is one value ahead. Values must move without throwing.
+/// The same for any sources. For each source a task of `in` requests values, beginning now, and is one value
+/// ahead. Values must move without throwing.
 template <source... S>
   requires(sizeof...(S) > 0)
 [[nodiscard]] auto merge(scope& in, S... from) {
@@ -123,9 +130,10 @@ template <source... S>
   return detail::received<item>(std::move(values.receiver), std::move(going.sender));
 }
 
-/// f(value) of each, a task, at most `limit` of them at once, their values in the order of the source. They are children of a task of `in`,
-/// which begins now, and asks the source for one more as soon as there is room, whether or not the consumer asks. The first exception ends
-/// it, in its turn. Values, and what f gives, must move without throwing. Throws `std::invalid_argument` for a limit of 0.
+/// Yields the results of f(value), a task, with at most `limit` tasks at once, in the order of the source.
+/// They are children of a task of `in`, which begins now, and requests the next value as soon as there is
+/// room, whether or not the consumer waits. The first exception ends the stage, in its turn. Values, and the
+/// results of f, must move without throwing. Throws `std::invalid_argument` for a limit of 0.
 template <source S, class F>
   requires detail::returns_task<F, item_of<S>>
 [[nodiscard]] async_generator<detail::result_of<F, item_of<S>>> buffered(scope& in,

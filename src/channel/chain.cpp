@@ -19,7 +19,7 @@ namespace {
 
 chain& self(void* of) noexcept { return *static_cast<chain*>(of); }
 
-/// What was claimed is moved at once: nobody can give it back.
+/// A claimed item is moved out at once, so there is nothing to pass on.
 [[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
   ROTA_FATAL("an item of a channel was claimed, and is not used", me.got);
 }
@@ -30,14 +30,14 @@ constexpr std::size_t least_in_block = 4;
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;
 }
-/// From the room's first slot to its first item, which has its alignment.
+/// Returns the offset from the room's first slot to its first item, which is aligned for the item.
 constexpr std::size_t offset_of_items(std::size_t slots, std::size_t align) noexcept {
   return round_up(sizeof(chain_room) + slots * sizeof(chain_slot), align) - sizeof(chain_room);
 }
 constexpr std::size_t bytes_of_room(std::size_t slots, const item_shape& items) noexcept {
   return sizeof(chain_room) + offset_of_items(slots, items.align) + slots * items.size;
 }
-/// As many as there is room for in a frame that threads keep, but not too few.
+/// Returns how many slots fit into a frame that threads keep, but at least least_in_block.
 constexpr std::size_t slots_for(const item_shape& items, std::size_t most) noexcept {
   while (most > least_in_block && bytes_of_room(most, items) > base::largest_kept_frame) most /= 2;
   return most;
@@ -71,7 +71,7 @@ chain::chain(const item_shape& items, chain_block& first) noexcept
       last_(&first),
       tail_block_(&first),
       head_block_(&first) {
-  // relaxed. Nobody else has it yet.
+  // relaxed: no other thread knows the channel yet.
   first.turn.store(0, base::order::relaxed);
 }
 
@@ -97,31 +97,34 @@ void chain::drop_sender() noexcept { halves_.drop_sender_of(*this); }
 void chain::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
 
 void chain::close() noexcept {
-  // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
+  // acq_rel: the release pairs with is_closed() and has_ended_at(); the acquire orders the second of two
+  // closes after the first.
   tail_.fetch_or(closed, base::order::acq_rel);
   if (!halves_.may_miss_the_holder(receivers_)) {
     wait_section section(receivers_);
-    // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (B4).
+    // relaxed: each waiter has read this head, or a later one, under the lock. A thread that moves the head
+    // later sees the bit, and calls (B4).
     if (has_ended_at(head_.load(base::order::relaxed))) line_.close(section);
   }
   halves_.tell_closed();
 }
 
 std::uint64_t chain::size() const noexcept {
-  // relaxed. A guess, all of it.
+  // relaxed: both loads are an estimate.
   const std::uint64_t head = head_.load(base::order::relaxed);
-  // relaxed. As above.
+  // relaxed: an estimate.
   const std::uint64_t tail = tail_.load(base::order::relaxed) & ~closed;
   return tail <= head ? 0 : tail - head;
 }
 
-/// claim_item() has found none. not_now: the chain is empty. Else the item at the head is just being put in, by one that does nothing but
-/// move it: it is waited for. forked: that one may have stayed in the parent.
+/// Repeats claim_item(), which has found no item. Returns not_now if the chain is empty. Else the item at the
+/// head is being put in by a thread that does nothing but move it: waits for it. Returns forked if that
+/// thread may have stayed in the parent.
 look chain::claim_item_in_transit(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
-    // acquire. Pairs with claim_item(), before the tail: C6 of the ring.
+    // acquire: pairs with the release in claim_item(); before the tail: C6 of the ring.
     const std::uint64_t head = head_.load(base::order::acquire);
-    // relaxed. At least as new as the head.
+    // relaxed: reads a tail at least as new as the head.
     if ((tail_.load(base::order::relaxed) & ~closed) == head)
       return has_ended_at(head) ? look::ended : look::not_now;
     if (const look did = claim_item(place); did != look::not_now) return did;
@@ -158,12 +161,13 @@ void chain::free_rooms(chain_room* first) const noexcept {
 
 void chain::throw_no_memory() { throw std::bad_alloc(); }
 
-/// By a sender that has found this block at the tail, before it claims the first place. Returns `sent` if the block was entered, `no_memory`, or `forked`
-/// if the lock of the blocks may never be free in this process.
+/// Enters the block at the tail, for a sender that has found it there, before that claims the first place.
+/// Returns `sent` if the block was entered, `no_memory`, or `forked` if the lock of the blocks may never be
+/// free in this process.
 send_status chain::enter(std::uint64_t number) noexcept {
   if (halves_.may_miss_the_holder(blocks_)) return send_status::forked;
   spare with;
-  while (!try_enter(number, with)) {  // once or twice: then there is enough
+  while (!try_enter(number, with)) {  // once or twice: then it has both
     try {
       if (with.block == nullptr) with.block = new chain_block;
       if (with.room == nullptr) with.room = make_room();
@@ -176,10 +180,11 @@ send_status chain::enter(std::uint64_t number) noexcept {
   return send_status::sent;
 }
 
-/// Takes what it has from `with`, else what there is. False: that is not enough. True: this one or another sender has entered it.
+/// Enters the block, with the memory in `with`, or with spare memory. Returns false if that is not enough,
+/// and true if this sender or another one has entered the block.
 bool chain::try_enter(std::uint64_t number, spare& with) noexcept {
   const base::lock_guard lock(blocks_);
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   if (number_in(last_->turn.load(base::order::relaxed)) != number) return true;
   if (with.block == nullptr && spare_blocks_ != nullptr)
     with.block = std::exchange(spare_blocks_, spare_blocks_->next.get());
@@ -194,18 +199,19 @@ bool chain::try_enter(std::uint64_t number, spare& with) noexcept {
   at.room.set(&room);
   at.next.set(last_);
   last_->next.set(nullptr);
-  // release. Pairs with mark_head(): who sets a bit after this sees that the block is not what it was.
+  // release: pairs with mark_head(): a receiver that sets a bit after this sees that the block has a new
+  // number.
   last_->full.store(0, base::order::release);
-  // release. Pairs with find(): and who sees the number sees it empty.
+  // release: pairs with find(): a receiver that sees the number sees the block empty.
   last_->turn.store((number + 1) << 1U, base::order::release);
-  // release. Pairs with claim_place(): the room is there, and the next block.
+  // release: pairs with claim_place(): the room and the next block are there.
   at.turn.store(number << 1U | entered, base::order::release);
-  // release. The same: so is the block.
+  // release: pairs with claim_place(): the block is initialized.
   tail_block_.store(&at, base::order::release);
   return true;
 }
 
-/// What was not needed, or not enough.
+/// Keeps memory that was not needed, or was not enough.
 void chain::keep_spare(const spare& what) noexcept {
   chain_room* gone = nullptr;
   {
@@ -219,7 +225,7 @@ void chain::keep_spare(const spare& what) noexcept {
   free_rooms(gone);
 }
 
-/// Under the lock. What it does not keep is one more of those that are gone: they are freed after it.
+/// Keeps a room, or adds it to the list `gone`, which the caller frees after the lock. Under the lock.
 void chain::keep_room(chain_room& room, chain_room*& gone) noexcept {
   const bool keeps = spare_room_count_ < most_spare_rooms;
   if (keeps) ++spare_room_count_;
@@ -227,48 +233,50 @@ void chain::keep_room(chain_room& room, chain_room*& gone) noexcept {
   room.next_spare = std::exchange(list, &room);
 }
 
-/// Returns null if the head has left it, or if the lock may never be free in this process.
+/// Returns the block with this number. Returns null if the head has left it, or if the lock may never be free
+/// in this process.
 chain_block* chain::find_slowly(std::uint64_t number) noexcept {
   if (halves_.may_miss_the_holder(blocks_)) return nullptr;
   const base::lock_guard lock(blocks_);
-  // relaxed. Under the lock, all of it; the blocks up to the head's are linked there.
+  // relaxed: under the lock, as the next loads; the blocks up to the head's are linked.
   chain_block* at = head_block_.load(base::order::relaxed);
-  // relaxed. As above.
+  // relaxed: under the lock.
   while (number_in(at->turn.load(base::order::relaxed)) < number) at = at->next.get();
-  // relaxed. As above.
+  // relaxed: under the lock.
   if (number_in(at->turn.load(base::order::relaxed)) != number) return nullptr;
-  // release. Pairs with find(): the block is there.
+  // release: pairs with find(): the block is initialized.
   head_block_.store(at, base::order::release);
   return at;
 }
 
-/// Under the lock. All places were taken: they are as new then.
+/// Returns true if the items of all places were taken, and resets the marks then. Under the lock.
 bool chain::was_emptied(chain_room& room) const noexcept {
   slot* const slots = slots_of(room);
   for (std::size_t i = 0; i <= index_mask_; ++i) {
-    // acquire. Pairs with free(): nobody is in the room any more.
+    // acquire: pairs with free(): no thread touches the place any more.
     if ((slots[i].mark.load(base::order::acquire) & taken) == 0) return false;
   }
   for (std::size_t i = 0; i <= index_mask_; ++i) {
-    // relaxed. It is given on under the lock.
+    // relaxed: the lock orders it before the next use of the room.
     slots[i].mark.store(static_cast<std::uint8_t>(i), base::order::relaxed);
   }
   return true;
 }
 
 void chain::sweep() noexcept {
-  // relaxed. The caller has taken an item, and sees its own claim at least. Where the head is further, so is its block.
+  // relaxed: the caller has taken an item, and sees at least its own claim. If the head is further on, so is
+  // its block.
   static_cast<void>(find(head_.load(base::order::relaxed) >> index_bits_));
   if (halves_.may_miss_the_holder(blocks_)) return;
   chain_room* gone = nullptr;
   {
     const base::lock_guard lock(blocks_);
-    // relaxed. Under the lock.
+    // relaxed: under the lock.
     while (oldest_ != head_block_.load(base::order::relaxed) && was_emptied(*oldest_->room.get())) {
       chain_block& done = *std::exchange(oldest_, oldest_->next.get());
       keep_room(*done.room.get(), gone);
       done.room.set(nullptr);
-      // relaxed. Seen by who sees it empty, or with its next number.
+      // relaxed: a thread that reads a stale turn fails in its exchange, or reads again: B2.
       done.turn.store(unused, base::order::relaxed);
       done.next.set(spare_blocks_);
       spare_blocks_ = &done;
@@ -304,26 +312,28 @@ const core::wait_rules chain::receive_rules{
     .called_may_try = true,
 };
 
-/// Under the list's lock. got: there is an item, for whoever claims it. not_now: the bit is where the next publish sees it.
+/// Sets the wait bit at the head. Under the list's lock. Returns got if there is an item, for the thread that
+/// claims it; not_now: the bit is where the next publish sees it.
 look chain::mark_head() noexcept {
   for (;;) {
-    // relaxed. A guess; the block says whether it was right.
+    // relaxed: an estimate; the block shows whether it was current.
     const std::uint64_t head = head_.load(base::order::relaxed);
     chain_block* const at = find(head >> index_bits_);
     if (at == nullptr && halves_.may_miss_the_holder(blocks_)) return look::forked;
     if (at == nullptr) continue;
-    // acquire. Pairs with publish(), which moved the head on. Same word: of {item, who waits} at least one side sees the other. And with
-    // try_enter(): see below.
+    // acquire: pairs with publish(), which moved the head on. Same word: of {item, waiter} at least one side
+    // sees the other. Also pairs with try_enter(): see the next load.
     const std::uint64_t full = at->full.fetch_or(receiver_waits, base::order::acquire);
-    // relaxed. A bit that came into another number's word has seen that it was emptied, and so a later turn.
+    // relaxed: a bit that was set in the word of another number has acquired the store that emptied it, and
+    // so sees a later turn.
     if (number_in(at->turn.load(base::order::relaxed)) != head >> index_bits_) continue;
     if ((full >> (head & index_mask_) & 1U) != 0) return look::got;
-    // After the bit, and of the same head: an end that comes later finds the caller in the list.
+    // Read after the bit was set, for the same head: an end that comes later finds the caller in the list.
     return has_ended_at(head) ? look::ended : look::not_now;
   }
 }
 
-/// Under the list's lock: the next in line, if there is anything for it. See B4.
+/// Calls the next in line, if there is an item for it. Under the list's lock. See B4.
 void chain::arm(wait_section& section) noexcept {
   if (section.is_empty()) return;
   switch (mark_head()) {
@@ -356,14 +366,14 @@ on_join chain::join(wait_section& section, wait_node& me) noexcept {
   return on_join::done;
 }
 
-/// The bit goes before the first is called: the others are its care then.
+/// Clears the bit before it calls the first waiter: that waiter arms the next one.
 void chain::call_receiver(chain_block& at, std::uint64_t before, std::uint64_t bit) noexcept {
-  // The head cannot pass one that is missing: who publishes that sees the bit.
+  // The head cannot pass a missing item: the sender that publishes that item sees the bit.
   if ((before & (bit - 1)) != bit - 1) return;
   if (halves_.may_miss_the_holder(receivers_)) return;
   {
     wait_section section(receivers_);
-    // relaxed. It is set and cleared under the lock.
+    // relaxed: it is set and cleared under the lock.
     at.full.fetch_and(~receiver_waits, base::order::relaxed);
     if (!section.is_empty()) line_.call_first(section);
     if (!nobody_receives_) return;

@@ -29,7 +29,7 @@ template <class IsHeld>
 bool halves::is_held_in_a_fork(IsHeld is_held) const noexcept {
   if (base::is_this_process(process_) || process_ == base::this_process_id()) return false;
   for (unsigned looks = 0; is_held(); ++looks) {
-    // relaxed, both. A thread that does not see it looks as often itself.
+    // relaxed: both: a thread that does not see it polls as often itself.
     if (looks >= base::looks_before_sleep) misses_a_holder_.store(true, base::order::relaxed);
     if (misses_a_holder_.load(base::order::relaxed)) return true;
     base::back_off(looks);
@@ -50,7 +50,8 @@ const core::wait_rules halves::close_rules{
     .try_now = [](void* of, wait_node&) noexcept { return self(of).is_told(); },
     .join =
         [](void* of, wait_section& section, wait_node& me) noexcept {
-          // acquire. Pairs with tell_closed(). Same word: of {closed, somebody waits} at least one side sees the other.
+          // acquire: pairs with tell_closed(). Same word: of {closed, waiter} at least one side sees the
+          // other.
           if ((self(of).close_.fetch_or(awaited, base::order::acquire) & told) != 0) return on_join::done;
           section.link_back(me);
           return on_join::linked;
@@ -61,7 +62,7 @@ const core::wait_rules halves::close_rules{
 };
 
 void halves::tell_closed() noexcept {
-  // release. Pairs with is_told() and the join: what was done before the close is seen.
+  // release: pairs with is_told() and the join: what was done before the close is seen.
   if ((close_.fetch_or(told, base::order::release) & awaited) == 0) return;
   if (may_miss_the_holder(closers_)) return;
   wait_section section(closers_);

@@ -11,7 +11,7 @@ std::uint64_t line::join(core::wait_section& section, core::wait_node& me) noexc
   ROTA_ASSERT(put_back_ == nullptr || !put_back_->is_alone());  // L2
   std::uint64_t passed = 0;
   core::wait_node* behind = put_back_ == nullptr ? section.first() : put_back_;
-  // Towards the front, as long as the one before stands behind its place.
+  // Goes towards the front while the node before comes after the place of `me`.
   for (core::wait_node* before = section.before(behind); before != nullptr && before->wanted > me.wanted;
        ++passed) {
     behind = before;

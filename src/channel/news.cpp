@@ -21,25 +21,26 @@ news& of_senders(void* of) noexcept { return *static_cast<news*>(of); }
 }  // namespace
 
 void news::add_half() noexcept {
-  // relaxed. The caller holds one.
+  // relaxed: the caller holds a half, so the count cannot become 0.
   if (halves_.fetch_add(1, base::order::relaxed) >= most) ROTA_FATAL("a channel has too many halves", most);
 }
 
 void news::add_sender() noexcept {
   add_half();
-  // relaxed. As above.
+  // relaxed: same reason as in add_half().
   senders_.fetch_add(1, base::order::relaxed);
 }
 
 void news::drop_sender() noexcept {
-  // acq_rel. release: what this one sent comes before the close. acquire: the last one closes for all of them.
+  // acq_rel: the release orders what this sender sent before the close; the acquire lets the last sender
+  // close for all.
   if (senders_.fetch_sub(1, base::order::acq_rel) == 1) close();
 }
 
 std::uint64_t news::add_receiver() noexcept {
   add_half();
   const wait_section section(line_);
-  // relaxed. Under the lock.
+  // relaxed: under the lock.
   receivers_.fetch_add(1, base::order::relaxed);
   return state().count();
 }
@@ -47,7 +48,7 @@ std::uint64_t news::add_receiver() noexcept {
 bool news::drop_receiver() noexcept {
   {
     const wait_section section(line_);
-    // release. Pairs with is_unwanted(), which asks without this lock.
+    // release: pairs with is_unwanted(), which asks without this lock.
     if (receivers_.fetch_sub(1, base::order::release) != 1) return true;
   }
   tell_unwanted();
@@ -57,7 +58,7 @@ bool news::drop_receiver() noexcept {
 void news::close() noexcept {
   {
     wait_section section(line_);
-    // acq_rel. release: pairs with state(). acquire: of two that close the second comes after the first.
+    // acq_rel: the release pairs with state(); the acquire orders the second of two closes after the first.
     word_.fetch_or(closed, base::order::acq_rel);
     section.grant_all(core::wait_state::closed);
   }
@@ -82,7 +83,7 @@ modification::modification(news& of) : of_(&of) {
   base::thread_locals& here = base::this_thread_locals();
   task_ = here.task;
   outer_ = static_cast<modification*>(std::exchange(here.modifier, this));
-  // relaxed. See demand_unmodified().
+  // relaxed: see demand_unmodified().
   if (!of.was_modified_.load(base::order::relaxed)) of.was_modified_.store(true, base::order::relaxed);
 }
 modification::~modification() { base::this_thread_locals().modifier = outer_; }

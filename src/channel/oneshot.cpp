@@ -33,20 +33,21 @@ const core::wait_rules oneshot_core::close_rules{
 };
 
 on_join oneshot_core::join(wait_section& section, wait_node& me) noexcept {
-  // acquire. Pairs with settle(). Same word: of {sent or closed, waits} at least one side sees the other.
+  // acquire: pairs with settle(). Same word: of {sent or closed, waits} at least one side sees the other.
   const std::uint32_t seen = word_.fetch_or(waits, base::order::acquire);
   if ((seen & (sent | closed)) != 0) return on_join::done;
   section.link_back(me);
   return on_join::linked;
 }
 
-/// True: it was neither sent nor closed before.
+/// Sets `how`. Returns true if the word was neither sent nor closed before.
 bool oneshot_core::settle(std::uint32_t how) noexcept {
-  // relaxed. A guess; the exchange decides.
+  // relaxed: an estimate; the exchange decides.
   std::uint32_t seen = word_.load(base::order::relaxed);
   do {
     if ((seen & (sent | closed)) != 0) return false;
-    // release. Pairs with ask() and the join: the item is there, and what was done before. failure: relaxed. Again a guess.
+    // release: pairs with ask() and the join: the item is there, and earlier writes are visible.
+    // failure: relaxed: the value is an estimate again.
   } while (!word_.compare_exchange_weak(seen, seen | how, base::order::release, base::order::relaxed));
   if ((seen & waits) != 0) {
     wait_section section(line_);

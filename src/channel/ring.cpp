@@ -34,7 +34,7 @@ std::size_t stride_of(const item_shape& items) noexcept {
   return round_up(offset_of_item(items) + items.size, slot_align(items));
 }
 
-/// What was claimed is moved at once: nobody can give it back.
+/// A claimed place is used at once, so there is nothing to pass on.
 [[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
   ROTA_FATAL("a place in a channel was claimed, and is not used", me.got);
 }
@@ -45,7 +45,8 @@ std::size_t stride_of(const item_shape& items) noexcept {
 
 namespace {
 
-/// From the ring to where its first block may begin. The directory lies between them, and the ranks of the blocks.
+/// Returns the offset from the ring to where its first block may begin. The directory and the ranks of the
+/// blocks are in between.
 std::size_t offset_of_slots(std::uint64_t blocks) noexcept {
   return sizeof(ring) + blocks * (sizeof(base::atomic<std::uintptr_t>) + sizeof(base::atomic<std::uint64_t>));
 }
@@ -92,10 +93,10 @@ ring::ring(std::uint64_t capacity, const item_shape& items, options how) noexcep
 ring::~ring() {
   senders_.end("a channel was destroyed while somebody waits to send");
   receivers_.end("a channel was destroyed while somebody waits to receive");
-  // relaxed. The last half has gone.
+  // relaxed: the last half has gone.
   const std::uint64_t blocks = blocks_.load(base::order::relaxed);
   for (std::uint64_t i = 0; i < blocks; ++i) {
-    // relaxed. As above.
+    // relaxed: the last half has gone.
     const std::uintptr_t from = block_at(i).load(base::order::relaxed);
     const block of{__builtin_bit_cast(std::byte*, from + (first_position << i) * step_), i};
     end_slots(of);
@@ -113,7 +114,8 @@ void ring::drop_sender() noexcept { halves_.drop_sender_of(*this); }
 void ring::drop_receiver() noexcept { halves_.drop_receiver_of(*this); }
 
 void ring::close() noexcept {
-  // acq_rel. release: pairs with is_closed() and has_ended_at(). acquire: of two that close the second comes after the first.
+  // acq_rel: the release pairs with is_closed() and has_ended_at(); the acquire orders the second of two
+  // closes after the first.
   tail_.fetch_or(closed, base::order::acq_rel);
   await_drop_under_way();
   if (!halves_.may_miss_the_holder(senders_)) {
@@ -122,18 +124,19 @@ void ring::close() noexcept {
   }
   if (!halves_.may_miss_the_holder(receivers_)) {
     wait_section section(receivers_);
-    // relaxed. Who waits has seen this head, or a later one, under the lock. What moves it later has seen the bit, and calls (C1).
+    // relaxed: each waiter has read this head, or a later one, under the lock. A thread that moves the head
+    // later sees the bit, and calls (C1).
     if (has_ended_at(head_.load(base::order::relaxed))) receivers_line_.close(section);
   }
   halves_.tell_closed();
 }
 
 std::uint64_t ring::size() const noexcept {
-  // relaxed. A guess, all of it.
+  // relaxed: all three loads are an estimate.
   const std::uint64_t head = head_.load(base::order::relaxed);
-  // relaxed. As above.
+  // relaxed: an estimate.
   const std::uint64_t tail = tail_.load(base::order::relaxed) & ~closed;
-  // relaxed. As above.
+  // relaxed: an estimate.
   const std::uint64_t blocks = blocks_.load(base::order::relaxed);
   const auto laps = static_cast<std::int64_t>((tail & ~index_mask_) - (head & ~index_mask_)) /
                     static_cast<std::int64_t>(one_lap_);
@@ -143,7 +146,7 @@ std::uint64_t ring::size() const noexcept {
 }
 
 channel_stats ring::stats() const noexcept {
-  // relaxed. Counts, all of them.
+  // relaxed: counters; nothing is ordered by them.
   return {.refused = refused_.load(base::order::relaxed),
           .dropped_oldest = dropped_oldest_.load(base::order::relaxed),
           .dropped_newest = dropped_newest_.load(base::order::relaxed)};
@@ -157,7 +160,8 @@ std::uint64_t ring::places_in(std::uint64_t blocks) const noexcept {
 std::uint64_t ring::places_of(std::uint64_t number) const noexcept {
   return places_in(number + 1) - places_in(number);
 }
-/// More than the lists of frames keep: in a fork their lock may be held by a thread that stayed in the parent.
+/// More than the largest frame that the lists of frames keep: in a fork their lock may be held by a thread
+/// that stayed in the parent.
 std::size_t ring::bytes_of(std::uint64_t number) const noexcept {
   const std::size_t slots = static_cast<std::size_t>(places_of(number)) * (step_ << shift);
   return std::max(slots, base::largest_kept_frame + 1);
@@ -171,17 +175,18 @@ base::atomic<std::uint64_t>& ring::rank_of_block(std::uint64_t number) const noe
 std::uint64_t ring::rank_of(std::uint64_t position, std::uint64_t blocks) const noexcept {
   const std::uint64_t index = position & index_mask_;
   const std::uint64_t number = block_of(index);
-  // relaxed. Each was set before the block could be seen. For a guess, zero will do.
+  // relaxed: each rank was set before its block could be seen. For an estimate, zero is good enough.
   std::uint64_t rank = rank_of_block(number).load(base::order::relaxed);
   rank += (index - (first_position << number)) >> shift;
   for (std::uint64_t later = number + 1; later < blocks; ++later) {
-    // relaxed. As above. The slots that had this rank, or a higher one, when the block came stand behind it.
+    // relaxed: same reason as for the first rank. The slots that had this rank, or a higher one, when the
+    // block came are behind it.
     if (rank_of_block(later).load(base::order::relaxed) <= rank) rank += places_of(later);
   }
   return rank;
 }
 
-/// Without memory if there is none.
+/// Returns a block without memory if there is none.
 ring::block ring::make_block(std::uint64_t number) const noexcept {
   const std::size_t bytes = bytes_of(number);
   try {
@@ -204,7 +209,8 @@ void ring::free_block(const block& gone) const noexcept {
   }
 }
 
-/// Makes the slots of a block, empty in the round `lap`, and enters the block in the directory. The last slot leads to `next`.
+/// Makes the slots of a block, empty in the lap `lap`, and enters the block in the directory. The last slot
+/// leads to `next`.
 void ring::fill_in(const block& fresh, std::uint64_t lap, std::uint64_t next) noexcept {
   const std::uint64_t first = first_position << fresh.number;
   const std::uint64_t last = places_of(fresh.number) - 1;
@@ -212,7 +218,7 @@ void ring::fill_in(const block& fresh, std::uint64_t lap, std::uint64_t next) no
     const std::uint64_t behind = i == last ? leads_to(next) : first + (i + 1) * one_place;
     ::new (fresh.memory + i * (step_ << shift)) slot(lap | behind);
   }
-  // relaxed. The exchange of the tail releases it: C8.
+  // relaxed: released by the exchange of the tail: C8.
   block_at(fresh.number)
       .store(__builtin_bit_cast(std::uintptr_t, fresh.memory) - first * step_, base::order::relaxed);
 }
@@ -222,13 +228,14 @@ void ring::end_slots(const block& of) const noexcept {
     std::launder(reinterpret_cast<slot*>(of.memory + i * (step_ << shift)))->~slot();
 }
 
-/// Takes the lock of growth. Returns false if the caller must look again: another sender has gone on from `seen`, or has moved the limit; or
-/// the holder of the lock may have stayed in the parent of this process, and the limit has been moved without it.
+/// Takes the lock of growth. Returns false if the caller must check again: another sender has gone on from
+/// `seen`, or has moved the limit; or the holder of the lock may have stayed in the parent of this process,
+/// and the limit has been moved without the lock.
 bool ring::begin_growth(std::uint64_t seen, std::uint64_t next) noexcept {
   for (unsigned looks = 0;; ++looks) {
-    // acquire. Pairs with end_growth().
+    // acquire: pairs with end_growth().
     if (growing_.exchange(1, base::order::acquire) == 0) return true;
-    // relaxed. The caller looks again.
+    // relaxed: the caller checks again.
     if (tail_.load(base::order::relaxed) != seen || limit_.load(base::order::relaxed) != next) return false;
     if (halves_.may_miss_the_mover(looks)) {
       pass_limit(next);
@@ -239,60 +246,62 @@ bool ring::begin_growth(std::uint64_t seen, std::uint64_t next) noexcept {
 }
 
 void ring::end_growth() noexcept {
-  // release. Pairs with the acquires of the lock.
+  // release: pairs with the acquire in begin_growth().
   growing_.store(0, base::order::release);
 }
 
-/// Does nothing if the limit is not `from` any more.
+/// Moves the limit. Does nothing if the limit is not `from` any more.
 void ring::move_limit(std::uint64_t from, std::uint64_t to) noexcept {
-  // relaxed. C9. failure: relaxed. Another thread has moved it.
+  // relaxed: C9. failure: relaxed: another thread has moved the limit.
   limit_.compare_exchange_strong(from, to, base::order::relaxed, base::order::relaxed);
 }
-/// Moves the limit from `next` to the place behind it. So the tail may come to `next`.
+/// Moves the limit from `next` to the place after it, so that the tail may come to `next`.
 void ring::pass_limit(std::uint64_t next) noexcept { move_limit(next, behind(next)); }
 
-/// Under the lock of growth: claims the place at `seen`, and puts the block between it and `next`. Returns null if the tail is not at `seen` any
-/// more. Else the ring has the memory.
+/// Claims the place at `seen`, and puts the block between it and `next`. Under the lock of growth. Returns
+/// null if the tail is not at `seen` any more. Else the ring owns the memory.
 ring::slot* ring::grow(block& fresh, std::uint64_t seen, std::uint64_t next) noexcept {
   const std::uint64_t lap = seen & ~index_mask_;
   const std::uint64_t first = first_position << fresh.number;
   fill_in(fresh, lap, next);
-  // relaxed. As the block's entry.
+  // relaxed: released by the exchange of the tail, as the block's entry.
   rank_of_block(fresh.number).store(rank_of(seen, fresh.number) + 1, base::order::relaxed);
   std::uint64_t tail = seen;
-  // release. C6, C8. failure: relaxed. The caller looks again.
+  // release: C6, C8. failure: relaxed: the caller checks again.
   if (!tail_.compare_exchange_strong(tail, lap | first, base::order::release, base::order::relaxed)) {
     end_slots(fresh);
     return nullptr;
   }
   fresh.memory = nullptr;
   slot& last = slot_of(seen);
-  // relaxed. It leads to the block instead of `next`; publish() releases that.
+  // relaxed: the slot leads to the block instead of `next`; publish() releases that.
   last.turn.fetch_add(first - leads_to(next), base::order::relaxed);
-  // relaxed. Read under the lock; for a guess, in size().
+  // relaxed: read under the lock of growth, or for the estimate of size().
   blocks_.store(fresh.number + 1, base::order::relaxed);
-  // relaxed. Under the lock.
+  // relaxed: under the lock of growth; other readers need no order: C9.
   if (places_in(fresh.number + 1) == capacity_) limit_.store(no_limit, base::order::relaxed);
   return &last;
 }
 
-/// By claim_or_grow(), which would move the tail from `seen` to the limit. Returns null if it must look again.
+/// Claims the place at `seen` for claim_or_grow(), which would move the tail from there to the limit. Returns
+/// null if the caller must check again.
 ring::slot* ring::claim_at_limit(std::uint64_t seen, std::uint64_t next) noexcept {
   block fresh;
   slot* place = nullptr;
   bool has_asked = false;
   while (begin_growth(seen, next)) {
     bool needs_memory = false;
-    // relaxed. Under the lock, as are the next ones; the place at `seen` is free, so the head has passed it.
+    // relaxed: under the lock of growth, as the next loads. The place at `seen` is free, so the head has
+    // passed it.
     const std::uint64_t head = head_.load(base::order::relaxed);
-    // relaxed. As above.
+    // relaxed: under the lock of growth.
     const std::uint64_t number = blocks_.load(base::order::relaxed);
-    // relaxed. As above.
+    // relaxed: under the lock of growth.
     if (tail_.load(base::order::relaxed) != seen || limit_.load(base::order::relaxed) != next) {
       // Another sender was faster.
     } else if (head + one_lap_ != next) {
       // There is more than one free place. The caller moves the limit.
-    } else if (fresh.memory != nullptr) {  // of this number: the tail has not moved
+    } else if (fresh.memory != nullptr) {  // its number is still right: the tail has not moved
       place = grow(fresh, seen, next);
     } else if (has_asked) {
       pass_limit(next);
@@ -308,26 +317,27 @@ ring::slot* ring::claim_at_limit(std::uint64_t seen, std::uint64_t next) noexcep
   return place;
 }
 
-/// As claim_place(), and claims the last free place, too.
+/// As claim_place(), and also claims the last free place.
 look ring::claim_or_grow(slot*& place) noexcept {
   for (;;) {
     if (const look did = claim_place(place); did != look::not_now) return did;
-    // relaxed. It never changes any more.
+    // relaxed: no_limit is final.
     if (limit_.load(base::order::relaxed) == no_limit) return look::not_now;
-    // acquire. As in claim_place().
+    // acquire: same reason as in claim_place().
     const std::uint64_t seen = tail_.load(base::order::acquire);
     if ((seen & closed) != 0) return look::ended;
-    // acquire. As in claim_place().
+    // acquire: same reason as in claim_place().
     const std::uint64_t turn = slot_of(seen).turn.load(base::order::acquire);
     if (state_at(turn, seen) != 0) {
-      // relaxed. The tail as it was means that there is no room.
+      // relaxed: an unchanged tail means that there is no place.
       if (tail_.load(base::order::relaxed) == seen) return look::not_now;
       continue;
     }
     const std::uint64_t next = after(turn);
-    // relaxed. C9.
+    // relaxed: C9.
     if (next != limit_.load(base::order::relaxed)) continue;
-    // relaxed. The place at the tail is free, so the head that the limit is made of is seen, or a later one.
+    // relaxed: the place at the tail is free, so this reads the head that the limit is made of, or a later
+    // one.
     const std::uint64_t limit = head_.load(base::order::relaxed) + one_lap_;
     if (limit != next) {
       move_limit(next, limit);
@@ -342,13 +352,14 @@ look ring::claim_or_grow(slot*& place) noexcept {
 
 // ---- trying
 
-/// claim_place() has found none. not_now: the ring is full. Else the place at the tail is just being emptied, by one that does nothing but move
-/// an item: it is waited for. forked: that one may have stayed in the parent.
+/// Repeats claim_place(), which has found no place. Returns not_now if the ring is full. Else the place at
+/// the tail is being emptied by a thread that does nothing but move an item: waits for it. Returns forked if
+/// that thread may have stayed in the parent.
 look ring::claim_place_in_transit(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
-    // acquire. Pairs with claim_place(), before the head: C6.
+    // acquire: pairs with the release in claim_place(); before the head: C6.
     const std::uint64_t tail = tail_.load(base::order::acquire) & ~closed;
-    // relaxed. At least as new as the tail.
+    // relaxed: reads a head at least as new as the tail.
     if (head_.load(base::order::relaxed) + one_lap_ == tail) return look::not_now;
     if (const look did = claim_or_grow(place); did != look::not_now) return did;
     if (halves_.may_miss_the_mover(looks)) return look::forked;
@@ -356,12 +367,12 @@ look ring::claim_place_in_transit(slot*& place) noexcept {
   }
 }
 
-/// The same of an item that is just being put in; not_now: the ring is empty.
+/// The same for an item that is being put in. Returns not_now if the ring is empty.
 look ring::claim_item_in_transit(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
-    // acquire. Pairs with claim_item(), before the tail: C6.
+    // acquire: pairs with the release in claim_item(); before the tail: C6.
     const std::uint64_t head = head_.load(base::order::acquire);
-    // relaxed. At least as new as the head.
+    // relaxed: reads a tail at least as new as the head.
     if ((tail_.load(base::order::relaxed) & ~closed) == head)
       return has_ended_at(head) ? look::ended : look::not_now;
     if (const look did = claim_item(place); did != look::not_now) return did;
@@ -372,41 +383,43 @@ look ring::claim_item_in_transit(slot*& place) noexcept {
 
 // ---- no room
 
-/// What a try found, or a send that does not wait.
+/// Returns the status of a try, or of a send that does not wait, that has found no place. It may still claim
+/// one.
 send_status ring::without_room(look why, slot*& place) noexcept {
   if (on_full_ == overflow::drop_oldest) return claim_over_oldest(place);
   if (why == look::not_now) why = claim_place_in_transit(place);
   if (why == look::got) return send_status::sent;
   if (why == look::ended) return send_status::closed;
   if (why == look::forked) return send_status::forked;
-  // relaxed. Counts.
+  // relaxed: counters; nothing is ordered by them.
   (on_full_ == overflow::drop_newest ? dropped_newest_ : refused_).fetch_add(1, base::order::relaxed);
   return on_full_ == overflow::drop_newest ? send_status::dropped : send_status::full;
 }
 
-/// drop_oldest: a place, or, of a full ring, that of the oldest item (C7). Waits for a move that is under way in that place, and for another
-/// sender between its two steps: the ring is over-full then. So the new item is never dropped.
+/// drop_oldest: claims a place, or, in a full ring, that of the oldest item (C7). Waits for a move that is
+/// under way in that place, and for another sender between its two steps: the ring is over-full then. So the
+/// new item is never dropped.
 send_status ring::claim_over_oldest(slot*& place) noexcept {
   for (unsigned looks = 0;; ++looks) {
-    // acquire. Pairs with the claims of places, before the head: C6.
+    // acquire: pairs with the claims of places, before the head: C6.
     std::uint64_t tail = tail_.load(base::order::acquire);
     const bool is_closed = (tail & closed) != 0;
-    // acquire. At least as new as the tail; and its block is there.
+    // acquire: reads a head at least as new as the tail; and the block of the head is in the directory.
     const std::uint64_t head = head_.load(base::order::acquire);
     if (!is_over_full(head, tail)) {
       if (is_closed) return send_status::closed;
       if (head + one_lap_ != tail) {
         if (claim_or_grow(place) == look::got) return send_status::sent;
       } else {
-        // acquire. Pairs with publish(): the oldest item is there.
+        // acquire: pairs with publish(): the oldest item is there.
         const std::uint64_t turn = slot_of(tail).turn.load(base::order::acquire);
         if (state_at(turn, head) == full) {
           const std::uint64_t next_head = after(turn);
           const std::uint64_t next = next_head + one_lap_;
-          // relaxed. C9.
+          // relaxed: C9.
           if (next == limit_.load(base::order::relaxed)) [[unlikely]]
             pass_limit(next);
-          // release. As in claim_place(). failure: relaxed. The loop looks again.
+          // release: same reason as in claim_place(). failure: relaxed: the loop checks again.
           if (tail_.compare_exchange_strong(tail, next, base::order::release, base::order::relaxed))
             return drop_or_wait(head, next_head, tail, place);
           looks = 0;  // another sender has claimed the place, so no move is in the way
@@ -425,32 +438,34 @@ send_status ring::drop_or_wait(std::uint64_t head,
                                std::uint64_t claimed,
                                slot*& place) noexcept {
   place = &slot_of(claimed);
-  // release. As in claim_item(): an acquire of this head sees the claim of the tail. failure: relaxed. A receiver has claimed the oldest item.
+  // release: as in claim_item(): an acquire of this head sees the claim of the tail. failure: relaxed: a
+  // receiver has claimed the oldest item.
   if (head_.compare_exchange_strong(head, next_head, base::order::release, base::order::relaxed)) {
-    // relaxed. A count.
+    // relaxed: a counter.
     dropped_oldest_.fetch_add(1, base::order::relaxed);
     return sent_over_oldest;
   }
-  // acquire. Pairs with free(): what was in the place has left.
+  // acquire: pairs with free(): the previous item is out.
   for (unsigned looks = 0; state_at(place->turn.load(base::order::acquire), claimed) != 0; ++looks)
     base::back_off(looks);
   return send_status::sent;
 }
 
-/// By a close, and by a send or is_closed() that has found the ring closed: C7. In a fork the other sender may have stayed in the parent.
+/// Waits until the ring is not over-full. Called by a close, and by a send or is_closed() that has found the
+/// ring closed: C7. In a fork the other sender may have stayed in the parent.
 void ring::await_drop_under_way() const noexcept {
   if (on_full_ != overflow::drop_oldest) return;
   for (unsigned looks = 0;; ++looks) {
-    // acquire. Pairs with the claims of places, before the head: C6.
+    // acquire: pairs with the claims of places, before the head: C6.
     const std::uint64_t tail = tail_.load(base::order::acquire);
-    // acquire. At least as new as the tail; and its block is there.
+    // acquire: reads a head at least as new as the tail; and the block of the head is in the directory.
     if (!is_over_full(head_.load(base::order::acquire), tail)) return;
     if (halves_.may_miss_the_mover(looks)) return;
     base::back_off(looks);
   }
 }
 
-/// There is no place: what the policy says. False: one waits.
+/// Applies the policy when there is no place. Returns false if the send must wait.
 bool ring::send_without_room(look why, wait_node& me) noexcept {
   slot* place = nullptr;
   if (why == look::not_now && on_full_ == overflow::wait) {
@@ -462,13 +477,14 @@ bool ring::send_without_room(look why, wait_node& me) noexcept {
       return true;
     }
   }
-  // A channel without receivers is an end, which join() says.
+  // A closed channel is an end, which join() reports.
   if (why == look::ended) {
     await_drop_under_way();
     return false;
   }
   const send_status how = without_room(why, place);
-  // The close came while this send waited for a move. No place was claimed. The same end, which join() says.
+  // The close came while this send waited for a move. No place was claimed. The same end, which join()
+  // reports.
   if (how == send_status::closed) return false;
   me.kind = static_cast<unsigned char>(how);
   if (place != nullptr) keep(me, *place);
@@ -507,33 +523,38 @@ const core::wait_rules ring::receive_rules{
     .called_may_try = true,
 };
 
-/// Under the lock. got: there is an item, for whoever claims it. not_now: the bit is where the next publish sees it.
+/// Sets the wait bit at the head. Under the lock. Returns got if there is an item, for the thread that claims
+/// it; not_now: the bit is where the next publish sees it.
 look ring::mark_head() noexcept {
   for (;;) {
-    // acquire. Its block is there. A guess; the turn says whether it was right.
+    // acquire: the block of the head is in the directory. The head is an estimate: the turn shows whether it
+    // was current.
     const std::uint64_t head = head_.load(base::order::acquire);
-    // acquire. Pairs with publish(), which moved the head on. Same word: of {item, who waits} at least one side sees the other.
+    // acquire: pairs with publish(), which moved the head on. Same word: of {item, waiter} at least one side
+    // sees the other.
     const std::uint64_t turn = slot_of(head).turn.fetch_or(receiver_waits, base::order::acquire);
     const std::uint64_t state = state_at(turn, head);
     if (state == full) return look::got;
-    // After the bit, and of the same head: an end that comes later finds the caller in the list.
+    // Read after the bit was set, for the same head: an end that comes later finds the caller in the list.
     if (state == 0 || is_lap_behind(turn, head)) return has_ended_at(head) ? look::ended : look::not_now;
   }
 }
 
 look ring::mark_tail() noexcept {
   for (;;) {
-    // acquire. Its block is there. A guess; the turn says whether it was right. A close before this section is seen: it has had the lock.
+    // acquire: the block of the tail is in the directory. The tail is an estimate: the turn shows whether it
+    // was current. A close before this section is visible: it has held the lock.
     const std::uint64_t tail = tail_.load(base::order::acquire);
     if ((tail & closed) != 0) return look::ended;
-    // acquire. Pairs with free(), without which the tail would not have moved on. Same word: as in mark_head().
+    // acquire: pairs with free(), without which the tail would not have moved on. Same word: as in
+    // mark_head().
     const std::uint64_t turn = slot_of(tail).turn.fetch_or(sender_waits, base::order::acquire);
     if (state_at(turn, tail) == 0) return look::got;
     if (is_lap_behind(turn, tail)) return look::not_now;
   }
 }
 
-/// Under the lock: the next in line, if there is anything for it. See C1.
+/// Calls the next in line, if there is an item for it. Under the lock. See C1.
 void ring::arm_receivers(wait_section& section) noexcept {
   if (section.is_empty()) return;
   switch (mark_head()) {
@@ -591,12 +612,12 @@ on_join ring::join_senders(wait_section& section, wait_node& me) noexcept {
   return on_join::done;
 }
 
-/// The bit goes before the first is called: the others are its care then.
+/// Clears the bit before it calls the first waiter: that waiter arms the next one.
 void ring::call_receiver(slot& place) noexcept {
   if (halves_.may_miss_the_holder(receivers_)) return;
   {
     wait_section section(receivers_);
-    // relaxed. It is set and cleared under the lock.
+    // relaxed: it is set and cleared under the lock.
     place.turn.fetch_and(~receiver_waits, base::order::relaxed);
     if (!section.is_empty()) receivers_line_.call_first(section);
     if (!nobody_receives_) return;
@@ -607,7 +628,7 @@ void ring::call_receiver(slot& place) noexcept {
 void ring::call_sender(slot& place) noexcept {
   if (halves_.may_miss_the_holder(senders_)) return;
   wait_section section(senders_);
-  // relaxed. As in call_receiver().
+  // relaxed: same reason as in call_receiver().
   place.turn.fetch_and(~sender_waits, base::order::relaxed);
   if (!section.is_empty()) senders_line_.call_first(section);
 }

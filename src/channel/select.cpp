@@ -18,9 +18,11 @@ namespace rota::channel::detail {
 
 namespace {
 
-/// The budget while cases are started. Each case is tried, so each finds two operations left: with fewer it would give the turn up. A case counts
-/// no operation, since the select is one itself. What it has charged for bytes stays charged, also if it did not win: a write of many parts
-/// may have moved some before it had to wait. A charge leaves two operations, so a select that has won never gives the turn up with its value.
+/// The budget while cases are started. Each case is tried, so each must find two operations left: with fewer
+/// it would give the turn up. A case counts no operation, since the select counts as one. What a case has
+/// charged for bytes stays charged, even if it did not win: a write of many parts may have moved some before
+/// it had to wait. A charge leaves two operations, so a select that has won never gives the turn up with its
+/// value.
 class budget_of_cases {
  public:
   explicit budget_of_cases(core::activation& task) noexcept : task_(&task), before_(task.budget) {
@@ -28,7 +30,8 @@ class budget_of_cases {
   }
   budget_of_cases(const budget_of_cases&) = delete;
   budget_of_cases& operator=(const budget_of_cases&) = delete;
-  /// A leaf that counts an operation of its own may have left less than two. With fewer than two before, nothing was charged.
+  /// A leaf that counts an operation of its own may have left less than two. With fewer than two before,
+  /// nothing was charged.
   ~budget_of_cases() { task_->budget = std::min(before_, std::max(task_->budget, least_for_a_case)); }
 
  private:
@@ -65,7 +68,7 @@ bool select_core::start() {
   return false;
 }
 
-/// S6. At most 64 cases, so pairs are compared.
+/// S6. There are at most 64 cases, so pairs are compared.
 void select_core::check_cases() {
   ROTA_UNINITIALIZED std::array<const void*, most_cases> waited_for;
   auto end = waited_for.begin();
@@ -81,7 +84,8 @@ void select_core::check_cases() {
   }
 }
 
-/// A case that would let others run first, as a sleep of nothing, is asked after they have.
+/// A case that would let other tasks run first, such as a sleep of zero length, is polled after they have
+/// run.
 bool select_core::start_cases() {
   const budget_of_cases section(task());
   core::scheduler& by = *core::header_of(task()).owner;
@@ -133,7 +137,7 @@ bool select_core::is_ready() noexcept {
       return true;
     }
   }
-  // Another order each time, from the same draw.
+  // A new order for each poll, from the same draw.
   if (order_ == order_of_cases::drawn) draw_ = base::random(draw_).next();
   base::drawn_order drawn(cases_.size(), draw_);
   for (std::size_t k = 0; k < cases_.size(); ++k) {
@@ -150,7 +154,7 @@ std::size_t select_core::winner() {
 
 cancel_progress select_core::try_cancel(cancel_reason reason) noexcept {
   reason_ = reason;
-  // Of the case that has won only an end is left behind; the others have lost already.
+  // The case that has won has only its end left; the others have lost already.
   if (phase_ == phase::won && winner_ != none) started_ |= bit(winner_);
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     if (cases_[i] != nullptr && at(i).begin_cancel(reason)) started_ |= bit(i);
@@ -175,7 +179,7 @@ bool select_core::is_discardable() noexcept {
   return failure_ == nullptr && winner_ != none && at(winner_).is_discardable();
 }
 
-/// One after the other: a task can note only one other whose end it waits for.
+/// Ends one case after the other: a task can wait for the end of only one other task at a time.
 bool select_core::end_cases() noexcept {
   for (; started_ != 0; started_ &= started_ - 1) {
     leaf& next = at(static_cast<std::size_t>(std::countr_zero(started_)));

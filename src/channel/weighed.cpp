@@ -29,12 +29,12 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
 
 constexpr std::size_t offset_of_function = round_up(sizeof(weighed), frame_align);
 
-/// A slot that was claimed is used at once.
+/// A claimed slot is used at once, so there is nothing to pass on.
 [[noreturn]] void never_passed_on(void* /*of*/, wait_node& me) noexcept {
   ROTA_FATAL("a slot of a channel was claimed, and is not used", me.got);
 }
 
-/// The slot of a sender, for put_if_sent().
+/// Stores the slot of a sender in its node, for put_if_sent().
 void keep_slot(wait_node& me, weighed_slot& place) noexcept {
   me.kind = static_cast<unsigned char>(send_status::sent);
   me.got = reinterpret_cast<std::uintptr_t>(&place);
@@ -83,7 +83,7 @@ weighed::weighed(std::uint64_t capacity,
       destroy_function_(by.destroy),
       weigh_(by.weigh) {}
 
-/// The lists first: see W6 of the wait list.
+/// Ends the lists first: see W6 of the wait list.
 weighed::~weighed() {
   senders_.end("a channel was destroyed while a sender waits for room");
   receivers_.end("a channel was destroyed while a receiver waits for an item");
@@ -145,13 +145,15 @@ channel_stats weighed::stats() const noexcept {
 
 std::size_t weighed::stride() const noexcept { return round_up(item_offset_ + item_bytes_, slot_align_); }
 std::size_t weighed::offset_of_slots() const noexcept { return round_up(sizeof(block), slot_align_); }
-/// More than the lists of frames keep: in a fork their lock may be held by a thread that stayed in the parent.
+/// More than the largest frame that the lists of frames keep: in a fork their lock may be held by a thread
+/// that stayed in the parent.
 std::size_t weighed::bytes_of(std::uint64_t slots) const noexcept {
   return std::max(offset_of_slots() + static_cast<std::size_t>(slots) * stride(),
                   base::largest_kept_frame + 1);
 }
 
-/// Throws std::bad_alloc. The slots of the block are a list already: to write many takes milliseconds, and lock_ is not held meanwhile.
+/// Throws std::bad_alloc. The slots of the block are linked here: to write many takes milliseconds, and lock_
+/// is not held meanwhile.
 weighed::block* weighed::make_block(std::uint64_t slots) const {
   const std::size_t bytes = bytes_of(slots);
   void* const memory = slot_align_ > frame_align ? ::operator new(bytes, std::align_val_t(slot_align_))
@@ -176,7 +178,7 @@ void weighed::free_block(block* gone) const noexcept {
   }
 }
 
-/// Under lock_, or before another thread knows of the channel.
+/// Adds the slots of a block. Under lock_, or before another thread knows of the channel.
 void weighed::enter(block& fresh) noexcept {
   std::byte* const from = reinterpret_cast<std::byte*>(&fresh) + offset_of_slots();
   auto* const first = std::launder(reinterpret_cast<slot*>(from));
@@ -186,8 +188,8 @@ void weighed::enter(block& fresh) noexcept {
   slots_ += fresh.slots;
 }
 
-/// Adds slots to a channel that had `seen`: as many again, or what is missing to the capacity. Returns false if there is no memory. Another thread
-/// may have been faster; the caller looks again.
+/// Adds slots to a channel that had `seen`: as many again, or as many as are missing to the capacity. Returns
+/// false if there is no memory. Another thread may have been faster; the caller checks again.
 bool weighed::add_slots(std::uint64_t seen) noexcept {
   block* fresh = nullptr;
   try {
@@ -215,14 +217,14 @@ bool weighed::fits_beside_load(std::uint64_t weight) const noexcept {
   return fits(weight, queued_ + leaving_ + reserved_);
 }
 
-/// For an item that has no room: whether it would have room if there were more slots, and there may be more.
+/// Returns true if an item that has no room would have room with more slots, and there may be more.
 bool weighed::lacks_a_slot(std::uint64_t weight) const noexcept {
   const amount load = queued_ + leaving_ + reserved_;
   if (load.items < slots_ || slots_ == capacity_) return false;
   return load.weight <= max_weight_ && weight <= max_weight_ - load.weight;
 }
 
-/// For a sender that has room: its slot, at the end of the queue.
+/// Claims a slot for a sender that has room, at the end of the queue.
 weighed::slot& weighed::take_slot(std::uint64_t weight) noexcept {
   slot& taken = *std::exchange(spare_, spare_->next);
   taken.next = nullptr;
@@ -245,7 +247,7 @@ look weighed::take_item(slot*& place) noexcept {
 
 // ---- claims
 
-/// Under lock_. not_now: the item has no room, or senders wait.
+/// Claims a slot. Under lock_. Returns not_now if the item has no room, or senders wait.
 look weighed::take_place(slot*& place, std::uint64_t weight) noexcept {
   if (closed_) return look::ended;
   if (sender_waits_ || !fits_beside_load(weight)) return look::not_now;
@@ -253,7 +255,7 @@ look weighed::take_place(slot*& place, std::uint64_t weight) noexcept {
   return look::got;
 }
 
-/// The same, and adds slots if that is all that is missing.
+/// The same, and adds slots if only a slot is missing.
 weighed::claimed weighed::claim_place(std::uint64_t weight) noexcept {
   for (bool has_memory = true;;) {
     std::uint64_t seen = 0;
@@ -269,7 +271,7 @@ weighed::claimed weighed::claim_place(std::uint64_t weight) noexcept {
       }
       seen = slots_;
     }
-    // It ends: each round has more slots than the one before, up to the capacity, or no memory.
+    // Terminates: each round has more slots than the one before, up to the capacity, or no memory.
     has_memory = add_slots(seen);
   }
 }
@@ -305,7 +307,8 @@ void weighed::free(slot& place) noexcept {
     serve_senders();
 }
 
-/// Waits until a move has ended, or the channel was closed, since moves() was `seen`. Returns false if that may never happen: in a fork.
+/// Waits until a move has ended, or the channel was closed, since moves() was `seen`. Returns false if that
+/// may never happen: in a fork.
 bool weighed::await_move(std::uint32_t seen) const noexcept {
   for (unsigned looks = 0; moves() == seen; ++looks) {
     if (halves_.may_miss_the_mover(looks)) return false;
@@ -323,7 +326,7 @@ look weighed::try_item(slot*& place) noexcept {
       if (did != look::not_now || first_ == nullptr) return did;
       seen = moves();
     }
-    // The first item is on its way in: B7.
+    // The first item is being moved in: B7.
     if (!await_move(seen)) return look::forked;
   }
 }
@@ -341,7 +344,7 @@ send_status weighed::try_place(slot*& place, std::uint64_t weight) noexcept {
       refused_.fetch_add(1, base::order::relaxed);
       return send_status::full;
     }
-    // An item that is on its way out makes room: B7.
+    // An item that is being moved out makes room: B7.
     if (!await_move(result.moves)) return send_status::forked;
   }
 }
@@ -388,7 +391,8 @@ const core::wait_rules weighed::receive_rules{
     .called_may_try = true,
 };
 
-/// Under the lock of receivers_. got: there is an item, for the thread that claims it. not_now: the next publish() of a first item calls a receiver.
+/// Announces a waiting receiver. Under the lock of receivers_. Returns got if there is an item, for the
+/// thread that claims it; not_now: the next publish() of a first item calls a receiver.
 look weighed::mark_head() noexcept {
   const base::lock_guard lock(lock_);
   if (has_first()) return look::got;
@@ -397,7 +401,7 @@ look weighed::mark_head() noexcept {
   return look::not_now;
 }
 
-/// Under the lock of receivers_: calls the next one, if there is an item for it.
+/// Calls the next receiver, if there is an item for it. Under the lock of receivers_.
 void weighed::arm_receivers(wait_section& section) noexcept {
   if (section.is_empty()) return;
   switch (mark_head()) {
@@ -436,7 +440,7 @@ on_join weighed::join_receivers(wait_section& section, wait_node& me) noexcept {
   return on_join::done;
 }
 
-/// A sender that was called has room. Any other looks again, and joins the list at the end.
+/// A sender that was called has room. Any other sender checks again, and joins the list at the end.
 on_join weighed::join_senders(wait_section& section, wait_node& me) noexcept {
   if (me.state() == wait_state::called) {
     const base::lock_guard lock(lock_);
@@ -468,7 +472,7 @@ on_join weighed::join_senders(wait_section& section, wait_node& me) noexcept {
   return on_join::linked;
 }
 
-/// It was the first, or had room: the next ones may have room now.
+/// The sender was the first, or had room: the next ones may have room now.
 void weighed::leave_senders(wait_section& section, const wait_node& me) noexcept {
   if (me.state() == wait_state::called) {
     const base::lock_guard lock(lock_);
@@ -477,7 +481,7 @@ void weighed::leave_senders(wait_section& section, const wait_node& me) noexcept
   serve(section);
 }
 
-/// Under the lock of senders_: calls the first ones that have room, and keeps it for them.
+/// Calls the first senders that have room, and keeps it for them. Under the lock of senders_.
 void weighed::serve(wait_section& section) noexcept {
   for (;;) {
     wait_node* const first = section.first();

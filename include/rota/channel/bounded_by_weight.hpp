@@ -52,39 +52,46 @@ inline constexpr weigher weigher_of{
 
 }  // namespace detail
 
-/// A channel for at most `capacity` items that weigh at most `max_weight` in all. An item weighs what `weigh` returns for it: a number of bytes,
-/// of rows, of credits; 0 is allowed.
+/// A channel for at most `capacity` items that weigh at most `max_weight` in all. An item weighs what `weigh`
+/// returns for it: a number of bytes, of rows, of credits; 0 is allowed.
 ///
 ///   auto size = [](const std::vector<std::byte>& buffer) noexcept { return buffer.size(); };
 ///   auto [tx, rx] = rota::channel::bounded_by_weight<std::vector<std::byte>>(64, 1 << 20, size);
-///   co_await tx.send(std::move(buffer));                     // waits for a place, and for room for its bytes
-///   const auto next = co_await rx.recv();                    // gives both back
+///   co_await tx.send(std::move(buffer));              // waits for a place, and for room for its bytes
+///   const auto next = co_await rx.recv();             // gives both back
 ///
-/// The halves are those of channel::bounded, with weight() and max_weight(). `weigh` is called once for each send, by the thread that
-/// sends, before the send looks for room. What an item weighs later does not count. The weight is given back when a receiver has moved the item out, or
-/// when the item is destroyed with the channel.
+/// The halves are those of channel::bounded, with weight() and max_weight(). `weigh` is called once for each
+/// send, by the sending thread, before the send checks for room. A later change of an item's weight does not
+/// count. The weight is given back when a receiver has moved the item out, or when the item is destroyed with
+/// the channel.
 ///
-/// An item that is heavier than `max_weight` is not refused: it goes in alone, when nothing else is in the channel, and nothing
-/// goes in beside it. So no item waits for room that never comes.
+/// An item that is heavier than `max_weight` is not refused: it goes in alone, when nothing else is in the
+/// channel, and nothing goes in beside it. So no item waits for room that never comes.
 ///
 /// Threads       Any, as channel::bounded. Senders on several threads may call `weigh` at the same time.
-/// Ownership     The halves own the channel together, and the channel owns `weigh`, which goes with it. T and `weigh` must move and be
-///               destroyed without throwing, and `weigh` must be noexcept. No lock is held while `weigh` runs.
-/// Ordering      First in, first out; see the halves. Senders that wait get room in the order in which they came, and no later sender gets
-///               room before them, even if its item is lighter and would fit. So a heavy item is not starved by light ones; a light one
-///               may wait although there is room for it. Room is not a place in the queue: if several senders have room, their items come in
-///               the order in which those senders go on. try_send() says `full` also while senders wait, while the room is kept for a
-///               sender that has waited and has not gone on yet, and for a moment beside a try_select() that would have to wait.
-/// Failure       Throws `std::invalid_argument` for a capacity of 0 or above 2^31, and for a max_weight of 0, before anything has changed;
-///               `std::bad_alloc`. A send that finds no memory for more places does not throw: as channel::bounded. A full channel makes
-///               a send wait; there is no other policy: what must not wait uses try_send(). A cancelled or late send leaves no weight behind,
-///               and keeps its item. A sender for which room is kept, and that goes on after a close, says `closed`.
-///               Do not use the channel in a fork of a process whose other threads use it: one of them may hold the lock, and the child
-///               then waits for it for ever; or one may wait to send, and the room that the child then keeps for it is never used.
-/// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs more doubles them. A place: 24 bytes
-///               and the item. An item takes one short lock four times, and senders and receivers share it: where items have the
-///               same size, channel::bounded is faster. A thread that is preempted while it moves an item in or out makes tries
-///               wait, as in channel::bounded. One that is preempted while it holds the lock makes every call wait.
+/// Ownership     The halves own the channel together, and the channel owns `weigh`, which is destroyed with
+///               it. T and `weigh` must move and be destroyed without throwing, and `weigh` must be noexcept.
+///               No lock is held while `weigh` runs.
+/// Ordering      First in, first out; see the halves. Senders that wait get room in the order in which they
+///               came, and no later sender gets room before them, even if its item is lighter and would fit.
+///               So light items cannot starve a heavy one; a light one may wait although there is room for
+///               it. Room is not a place in the queue: if several senders have room, their items come in the
+///               order in which those senders go on. try_send() returns `full` also while senders wait, while
+///               the room is kept for a sender that has waited and has not gone on yet, and for a moment
+///               beside a try_select() that would have to wait.
+/// Failure       Throws `std::invalid_argument` for a capacity of 0 or above 2^31, and for a max_weight of 0,
+///               before anything has changed; `std::bad_alloc`. A send that finds no memory for more places
+///               does not throw: as channel::bounded. A full channel makes a send wait; there is no other
+///               policy: a sender that must not wait uses try_send(). A cancelled or late send leaves no
+///               weight behind, and keeps its item. A sender for which room is kept, and that goes on after a
+///               close, returns `closed`. Do not use the channel in a fork of a process of which other
+///               threads use it: one of them may hold the lock, and the child then waits for it for ever; or
+///               one may wait to send, and the room that the child then keeps for it is never used.
+/// Cost          Two allocations, here, for 32 places, or for `capacity` if that is less; a sender that needs
+///               more doubles them. A place: 24 bytes and the item. An item takes one short lock four times,
+///               and senders and receivers share it: if all items have the same size, channel::bounded is
+///               faster. A thread that is preempted while it moves an item in or out makes tries wait, as in
+///               channel::bounded. One that is preempted while it holds the lock makes every call wait.
 /// Example       examples/bounded_by_weight.cpp
 template <class T, class Weigh>
 [[nodiscard]] pair_of<weighed_sender<T>, weighed_receiver<T>> bounded_by_weight(std::uint64_t capacity,

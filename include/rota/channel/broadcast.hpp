@@ -1,4 +1,4 @@
-// Each value to each receiver; who is slow loses the oldest, and is told how many.
+// Each value to each receiver; a slow receiver loses the oldest values, and is told how many.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,37 @@
 
 namespace rota::channel {
 
-/// Why a receive of a broadcast gives nothing.
+/// Why a receive of a broadcast yields no value.
 struct no_item {
   recv_status why;  // empty, closed, timed_out, lagged
-  std::uint64_t lagged =
-      0;  // so many were overwritten before this receiver had them. The next receive gives the oldest that is left
+  // How many values were overwritten before this receiver had them. The next receive yields the oldest one
+  // that is left.
+  std::uint64_t lagged = 0;
 
   friend bool operator==(const no_item&, const no_item&) = default;
 };
 
 namespace detail {
 
-/// Throws std::invalid_argument, unless it is 1..2^31.
+/// Throws std::invalid_argument, unless the capacity is 1..2^31.
 ROTA_API void demand_broadcast_capacity(std::uint64_t capacity);
 
-/// Where a receiver is.
+/// The position of a receiver.
 struct place_in_broadcast {
-  std::uint64_t next;   // so many have been sent before the one that it gets next
-  std::uint64_t index;  // its slot
+  std::uint64_t next;   // the count of values that were sent before the next one
+  std::uint64_t index;  // the slot of the next one
 };
 
 // PROTOCOL: ring of a broadcast
-//   Beside Protocol news and Protocol values: what was sent after `p` others is in slot p % capacity, with the number p + 1, until it is
-//   overwritten by the one that is sent after p + capacity others.
+//   Beside Protocol news and Protocol values: the value that was sent after `p` others is in slot p %
+//   capacity, with the number p + 1, until the value that is sent after p + capacity others overwrites it.
 //
-//   R1  Kept are the last `capacity`: of `count` sent ones those from count - capacity on. Who is further behind has lagged, by the distance.
-//   R2  A slot is overwritten before the word says so. Who looks without the lock and finds a slot without its number asks under the lock.
-//   R3  With no receiver left nothing is kept, and what is sent goes at once: who comes later begins at what is sent then.
+//   R1  The last `capacity` values are kept: of `count` sent ones those from count - capacity on. A receiver
+//       that is further behind has lagged, by the distance.
+//   R2  A slot is overwritten before the word counts the new value. A reader without the lock that does not
+//       find its number in the slot reads again under the lock.
+//   R3  With no receiver left no value is kept, and a new value is dropped at once: a later receiver begins
+//       at the values that are sent after it came.
 template <class T>
 class broadcast_ring final : public news {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,
@@ -71,7 +75,8 @@ class broadcast_ring final : public news {
     return send_status::sent;
   }
 
-  /// got: it is in `into`, and the receiver has not moved on. Else why not; lagged: the receiver has moved on to the oldest.
+  /// Reads the next value. Returns true if it is in `into`; the receiver has not moved on then. Else `why`
+  /// has the reason; if that is `lagged`, the receiver has moved on to the oldest value.
   bool fetch(place_in_broadcast& at, value& into, no_item& why) noexcept {
     const snapshot now = state();
     if (now.count() == at.next) {
@@ -91,7 +96,8 @@ class broadcast_ring final : public news {
   }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
 
-  /// Nobody receives any more: see R3. In pieces, since somebody may come meanwhile.
+  /// Destroys the kept values when no receiver is left: see R3. In pieces, since a receiver may subscribe
+  /// meanwhile.
   void discard() noexcept {
     if constexpr (!lies_in_words<T>) {
       while (discard_some()) {
@@ -125,7 +131,7 @@ class broadcast_ring final : public news {
     at = begin_at(at.next + why.lagged);
     return false;
   }
-  /// False: that was all, or there is a receiver again.
+  /// Returns false if no value is left, or there is a receiver again.
   bool discard_some() noexcept {
     value dropped[16];  // outlives the section
     const core::wait_section section(line());
@@ -141,7 +147,7 @@ class broadcast_ring final : public news {
   }
 
   std::uint64_t capacity_;
-  std::uint64_t kept_from_ = 0;  // under the lock: what was sent before is gone
+  std::uint64_t kept_from_ = 0;  // under the lock: earlier values are gone
 };
 
 template <class T>
@@ -152,15 +158,18 @@ class broadcast_leaf;
 template <class T>
 class broadcast_receiver;
 
-/// The half that sends. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(),
-/// receiver_count(), close(), is_closed(), and closed() with its forms, are those of its base.
+/// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a
+/// move. has_receivers(), receiver_count(), close(), is_closed(), and closed() with its forms, are those of
+/// its base.
 ///
-/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
+/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to
+///               the same half.
 /// Ownership     As broadcast().
-/// Ordering      All receivers get all values in one order, that of the sends. What was done before a send happens before the return of each
-///               receive that gets its value.
-/// Failure       send() throws `std::bad_alloc`, and what moving a T throws: nothing was sent. To call a member of an empty half ends the
-///               program with a sentence; so it does of a broadcast_receiver.
+/// Ordering      All receivers get all values in one order, that of the sends. What was done before a send
+///               happens before the return of each receive that gets its value.
+/// Failure       send() throws `std::bad_alloc`, and what moving a T throws: nothing was sent then. A call of
+///               a member of an empty half ends the program with a message; so does a call of a member of an
+///               empty broadcast_receiver.
 /// Cost          As broadcast(). A wake for each receiver that waits.
 /// Example       examples/broadcast.cpp
 template <class T>
@@ -169,28 +178,31 @@ class broadcast_sender : public detail::news_sender<detail::broadcast_ring<T>> {
   using half::on_;
 
  public:
-  /// Never waits. `dropped`: nobody is there to receive it, and who comes later does not get it either. `closed`.
+  /// Sends without waiting. `dropped`: no receiver exists, and later receivers do not get the value. Else
+  /// `sent` or `closed`.
   send_status send(T value) {
     typename detail::broadcast_ring<T>::value next(std::move(value));
-    return on_->put(next);  // what it overwrites ends with `next`
+    return on_->put(next);  // the overwritten value ends with `next`
   }
-  /// One more receiver, for what is sent from now on.
+  /// Returns a new receiver, for the values that are sent from now on.
   [[nodiscard]] broadcast_receiver<T> subscribe() const {
     return broadcast_receiver<T>(*on_, on_->add_receiver());
   }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return on_->capacity(); }
 
-  /// Of a ring that counts this half already: for broadcast().
+  /// For a ring that counts this half already. Called by broadcast().
   explicit broadcast_sender(detail::broadcast_ring<T>& on) noexcept : half(on) {}
 };
 
-/// The half that receives: each gets a copy of each value. Not copyable: subscribe() makes one more, which begins at now. Empty after a move.
+/// The half that receives: each receiver gets a copy of each value. Not copyable: subscribe() makes a new
+/// one, which begins at the current position. Empty after a move.
 ///
-/// Threads       Any, but one at a time: a receiver knows where it is. Each thread or task has its own.
-/// Ownership     As broadcast(). It must outlive, and stay where it is for, what its members return.
+/// Threads       Any, but one at a time: a receiver stores its position. Each thread or task has its own.
+/// Ownership     As broadcast(). It must outlive what its members return, and must not be moved meanwhile.
 /// Ordering      As broadcast_sender. Each value comes once, or is counted once by a `lagged`.
-/// Failure       `lagged`: see no_item. `closed`, when what is kept has been received. What copying a T throws is thrown on, and the value
-///               comes again at the next receive. A cancelled or late receive has taken nothing.
+/// Failure       `lagged`: see no_item. `closed`, when all kept values have been received. What copying a T
+///               throws is rethrown, and the value comes again at the next receive. A cancelled or late
+///               receive has taken nothing.
 /// Cost          As broadcast().
 /// Example       examples/broadcast.cpp
 template <class T>
@@ -216,9 +228,9 @@ class broadcast_receiver {
     if (on_->leave()) on_->free();
   }
 
-  /// co_await it: a std::expected<T, no_item>: a copy of the value that comes next; or `lagged`, `closed`.
+  /// Receives. co_await yields a std::expected<T, no_item>: a copy of the next value, or `lagged`, `closed`.
   plain_leaf recv() noexcept { return plain_leaf(*this); }
-  /// The same without waiting: or `empty`.
+  /// The same without waiting: also `empty`.
   [[nodiscard]] item_or try_recv() {
     detail::broadcast_ring<T>& on = *on_;
     typename detail::broadcast_ring<T>::value got;
@@ -229,7 +241,7 @@ class broadcast_receiver {
     on.move_on(at_);
     return copy;
   }
-  /// co_await them: also `timed_out`.
+  /// The same with a limit: also `timed_out`.
   template <core::span_of_time Span>
   timed_leaf recv_for(Span span) noexcept {
     return timed_leaf(rota::detail::saturating_span(span), *this);
@@ -259,15 +271,16 @@ class broadcast_receiver {
     return end(core::block_until(on_->to_hear(as), me, rota::detail::saturating_deadline(time)));
   }
 
-  /// One more receiver, for what is sent from now on.
+  /// Returns a new receiver, for the values that are sent from now on.
   [[nodiscard]] broadcast_receiver subscribe() const { return broadcast_receiver(*on_, on_->add_receiver()); }
-  /// So many have been sent that it has not received, those that are overwritten included.
+  /// Returns how many values have been sent that this receiver has not received, including the overwritten
+  /// ones.
   [[nodiscard]] std::uint64_t size() const noexcept { return on_->state().count() - at_.next; }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return on_->capacity(); }
   [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
   [[nodiscard]] bool same_channel(const broadcast_receiver& other) const noexcept { return on_ == other.on_; }
 
-  /// Of a ring that counts this half already: for broadcast() and subscribe().
+  /// For a ring that counts this half already. Called by broadcast() and subscribe().
   broadcast_receiver(detail::broadcast_ring<T>& on, std::uint64_t next) noexcept
       : on_(&on), at_(on.begin_at(next)) {}
 
@@ -296,27 +309,30 @@ class ROTA_DETAIL_AWAIT_IT detail::broadcast_leaf final : public core::wait_leaf
   hearing as_;
 };
 
-/// A channel that gives each value to each receiver, and keeps the last `capacity` for those that are slow.
+/// A channel that gives each value to each receiver, and keeps the last `capacity` values for slow receivers.
 ///
 ///   auto [tx, rx] = rota::channel::broadcast<int>(64);
-///   auto other = tx.subscribe();                             // gets what is sent from now on
-///   if (tx.send(1) == rota::channel::send_status::dropped) log("nobody listens");   // never waits
+///   auto other = tx.subscribe();                   // gets what is sent from now on
+///   if (tx.send(1) == rota::channel::send_status::dropped) log("no receiver");   // never waits
 ///   for (;;) {
 ///     const auto item = co_await rx.recv();
 ///     if (item.has_value()) use(*item);
 ///     else if (item.error().why == rota::channel::recv_status::lagged) count_lost(item.error().lagged);
-///     else break;                                            // the last sender has gone, or somebody closed it
+///     else break;                                  // the last sender has gone, or one called close()
 ///   }
 ///
-/// Threads       Any; tasks of any runtime, works of a pool, and plain threads by the blocking forms.
-/// Ownership     The halves own the channel together. A value ends when it was overwritten, or no receiver is left, and nobody copies it any
-///               more; also one that all have received stays until then. There are never more than `capacity`, one for each receiver that
-///               is just copying, and one for each that is just being sent. T must be copyable, and be destroyed without throwing.
+/// Threads       Any: tasks of any runtime, works of a pool, and plain threads by the blocking forms.
+/// Ownership     The halves own the channel together. A value is destroyed when it was overwritten, or no
+///               receiver is left, and no receiver copies it any more; a value that all receivers have
+///               received stays until then, too. There are never more values than `capacity`, one for each
+///               receiver that is copying, and one for each send under way. T must be copyable, and be
+///               destroyed without throwing.
 /// Ordering      One order for all; see the halves.
 /// Failure       Throws `std::invalid_argument` for capacity 0 and above 2^31, `std::bad_alloc`.
-/// Cost          One allocation, here. No lock is held while a T is copied or destroyed. A T of up to 64 bytes that is copied as bytes: a
-///               receive is loads, and no read-modify-write; a send takes a short lock. Any other T: a receive takes a short lock and two
-///               read-modify-writes; a send also a node, from the frames that threads keep.
+/// Cost          One allocation, here. No lock is held while a T is copied or destroyed. A T of up to 64
+///               bytes that is copied as bytes: a receive is loads, and no read-modify-write; a send takes a
+///               short lock. Any other T: a receive takes a short lock and two read-modify-writes; a send
+///               also a node, from the frames that threads keep.
 /// Example       examples/broadcast.cpp
 template <class T>
 [[nodiscard]] pair_of<broadcast_sender<T>, broadcast_receiver<T>> broadcast(std::uint64_t capacity) {

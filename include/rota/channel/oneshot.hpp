@@ -16,18 +16,23 @@ namespace rota::channel {
 namespace detail {
 
 // PROTOCOL: oneshot
-//   bit            means                              set by, once
-//   sent           the item is in the block           the sender, after it has put it there
-//   closed         nothing is sent any more           the sender, when it goes without; the receiver
-//   waits          somebody is, or was, in line       under the list's lock: the receiver; or the sender, which waits for the close
-//   sender_gone    the sender touches nothing more    the sender, last: together with `sent`, if nobody waits yet
-//   receiver_gone  the same for the receiver          the receiver, last
+//   bit            means                               set by, once
+//   sent           the item is in the block            the sender, after it has put the item there
+//   closed         nothing is sent any more            a sender that goes without a send; the receiver
+//   waits          a waiter is, or was, in line        under the list's lock: the receiver; or the sender,
+//                                                      which waits for the close
+//   sender_gone    the sender made its last access     the sender, last: together with `sent`, if no waiter
+//                                                      is in line yet
+//   receiver_gone  the same for the receiver           the receiver, last
 //
-//   O1  sent and closed are set by whoever comes first, by compare-exchange; an item that came late stays with the sender.
-//   O2  The item is the receiver's from `sent` on; taken_ is its own, and then of whoever frees the block.
-//   O3  The second of the two that sets its `gone` frees the block, with the item if nobody has taken it.
-//   O4  Of {sent or closed, waits} at least one side sees the other: both are read-modify-writes of the word. A grant takes nothing: who
-//       is cancelled leaves the item where it is.
+//   O1  At most one of sent and closed is set: the first compare-exchange wins. An item that came late stays
+//       with the sender.
+//   O2  The item belongs to the receiver from `sent` on. taken_ belongs to the receiver, and then to the half
+//       that frees the block.
+//   O3  The second of the two halves that sets its `gone` bit frees the block, with the item if it was not
+//       taken.
+//   O4  Of {sent or closed, waits} at least one side sees the other: both are read-modify-writes of the word.
+//       A grant takes nothing: a cancelled waiter leaves the item in the block.
 
 class ROTA_API oneshot_core {
  public:
@@ -36,33 +41,34 @@ class ROTA_API oneshot_core {
   oneshot_core& operator=(const oneshot_core&) = delete;
   ~oneshot_core() = default;
 
-  /// False: it is closed, or was sent before.
+  /// Sets `sent`. Returns false if it is closed, or was sent before.
   [[nodiscard]] bool publish() noexcept { return settle(sent); }
-  /// publish() and leave_sender() in one: only where nobody waits, and nobody has gone. False: nothing has happened.
+  /// publish() and leave_sender() in one: succeeds only if there is no waiter, and no half has gone. Returns
+  /// false if nothing has changed.
   [[nodiscard]] bool publish_and_leave() noexcept {
     std::uint32_t seen = 0;
-    // release. Pairs with ask() and with leave(): the item is there, and all that this side did comes before the end. failure: relaxed. See
-    // publish().
+    // release: pairs with ask() and with leave(): the item is there, and all that this side did comes before
+    // the end. failure: relaxed: the caller goes on with publish().
     return word_.compare_exchange_strong(
         seen, sent | sender_gone, base::order::release, base::order::relaxed);
   }
   void close() noexcept { static_cast<void>(settle(closed)); }
-  /// True: the other has gone, and the caller frees the block.
+  /// Gives the sender's half up. Returns true if the other half has gone: the caller frees the block.
   [[nodiscard]] bool leave_sender() noexcept { return leave(sender_gone, receiver_gone); }
   [[nodiscard]] bool leave_receiver() noexcept { return leave(receiver_gone, sender_gone); }
 
-  /// For the receiver: `got`: it takes the item, and says so.
+  /// Polls for the item, for the receiver. On `got` the caller takes the item, and calls note_taken().
   look ask() const noexcept {
-    // acquire. Pairs with publish(): the item is there; and with close().
+    // acquire: pairs with publish(): the item is there; and with close().
     const std::uint32_t seen = word_.load(base::order::acquire);
     if ((seen & sent) != 0 && !taken_) return look::got;
     return (seen & (sent | closed)) != 0 ? look::ended : look::not_now;
   }
   void note_taken() noexcept { taken_ = true; }
-  /// For whoever frees the block.
+  /// For the half that frees the block.
   [[nodiscard]] bool has_item() const noexcept { return ask() == look::got; }
   [[nodiscard]] bool is_closed() const noexcept {
-    // acquire. As in ask().
+    // acquire: same reason as in ask().
     return (word_.load(base::order::acquire) & (sent | closed)) != 0;
   }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&line_, this, &rules}; }
@@ -80,7 +86,8 @@ class ROTA_API oneshot_core {
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;
   bool settle(std::uint32_t how) noexcept;
   bool leave(std::uint32_t mine, std::uint32_t other) noexcept {
-    // acq_rel. release: what this side did comes before the end. acquire: so does what the other did.
+    // acq_rel: the release orders this side's accesses before the free; the acquire does so for those of the
+    // other side.
     return (word_.fetch_or(mine, base::order::acq_rel) & other) != 0;
   }
 
@@ -152,14 +159,16 @@ class ROTA_DETAIL_AWAIT_IT oneshot_leaf final : public core::wait_leaf {
 
 }  // namespace detail
 
-/// The half that sends, once; going without is a close. Empty after a move, and after send(). closed() and its forms are those of its base.
+/// The half that sends, once. Its destruction without a send is a close. Empty after a move, and after
+/// send(). closed() and its forms are those of its base.
 ///
 /// Threads       One at a time; any.
-/// Ownership     As oneshot(). The one that goes last takes an item along that nobody has taken.
-/// Ordering      What was done before the send happens before the return of the receive; so does what was done before going without.
-/// Failure       An item that is not sent is destroyed by send(), and stays with the caller of try_send(). To call a member of an empty half
-///               ends the program with a sentence.
-/// Cost          As oneshot(). Going without: two read-modify-writes.
+/// Ownership     As oneshot(). The half that goes last destroys an item that was not taken.
+/// Ordering      What was done before the send happens before the return of the receive; so does what was
+///               done before the destruction of a sender that sends nothing.
+/// Failure       An item that is not sent is destroyed by send(), and stays with the caller of try_send(). A
+///               call of a member of an empty half ends the program with a message.
+/// Cost          As oneshot(). Destruction without a send: two read-modify-writes.
 /// Example       examples/oneshot.cpp
 template <class T>
 class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
@@ -182,12 +191,13 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
     if (on.leave_sender()) on.free();
   }
 
-  /// Never waits: std::move(tx).send(x). `closed`: the receiver has gone, or has closed it.
+  /// Sends without waiting: std::move(tx).send(x). Returns `closed` if the receiver has gone, or has closed
+  /// the channel.
   send_status send(T item) && noexcept {
     oneshot_sender last(std::move(*this));
     return last.put(item);
   }
-  /// The same; moves from the item only if it says `sent`. The half is gone in any case.
+  /// The same; moves from the item only if it returns `sent`. The half is empty afterwards in any case.
   send_status try_send(T&& item) && noexcept {
     oneshot_sender last(std::move(*this));
     return last.put(item);
@@ -221,11 +231,11 @@ class oneshot_sender : public detail::waits_for_close<oneshot_sender<T>> {
 /// The half that receives, once. Empty after a move.
 ///
 /// Threads       One at a time; any.
-/// Ownership     As oneshot(). It must outlive, and stay where it is for, what its members return.
+/// Ownership     As oneshot(). It must outlive what its members return, and must not be moved meanwhile.
 /// Ordering      As oneshot_sender.
-/// Failure       As oneshot(): nothing, or `closed`, where the sender went without, and after the item was taken. To call a member
-///               of an empty half ends the program with a sentence.
-/// Cost          As oneshot(). An item that is there: one load, and its move.
+/// Failure       As oneshot(): nothing, or `closed`, if the sender has gone without a send, and after the
+///               item was taken. A call of a member of an empty half ends the program with a message.
+/// Cost          As oneshot(). If the item is there: one load, and the move of the item.
 /// Example       examples/oneshot.cpp
 template <class T>
 class oneshot_receiver {
@@ -248,7 +258,8 @@ class oneshot_receiver {
     if (on.leave_receiver()) on.free();
   }
 
-  /// co_await it: a std::optional<T>; nothing: the sender went without, or the item was taken before.
+  /// Receives. co_await yields a std::optional<T>; nothing: the sender has gone without a send, or the item
+  /// was taken before.
   detail::oneshot_leaf<T, std::optional<T>> recv() noexcept {
     return detail::oneshot_leaf<T, std::optional<T>>(*on_);
   }
@@ -286,9 +297,10 @@ class oneshot_receiver {
     return end(core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time)));
   }
 
-  /// The sender is told `closed`; what was sent before can be received.
+  /// Closes the channel: a later send returns `closed`; an item that was sent before can be received.
   void close() noexcept { on_->close(); }
-  /// There will be nothing: the sender has gone without, or it was closed before the send, or the item has been taken.
+  /// Returns true if there will be no item: the sender has gone without a send, or the channel was closed
+  /// before the send, or the item has been taken.
   [[nodiscard]] bool is_closed() const noexcept { return on_->ask() == detail::look::ended; }
 
   explicit oneshot_receiver(detail::oneshot_block<T>& on) noexcept : on_(&on) {}
@@ -308,14 +320,16 @@ class oneshot_receiver {
 ///   std::move(tx).send(42);                       // once
 ///   const auto got = co_await rx.recv();          // std::optional<int>
 ///
-/// Threads       One sends, another receives: tasks of any runtime, works of a pool, plain threads by the blocking forms.
-/// Ownership     The halves own the channel together, and the one that goes last takes an item along that nobody has taken. A half must
-///               outlive what its members return. T must move and be destroyed without throwing.
+/// Threads       One sends, another receives: tasks of any runtime, works of a pool, plain threads by the
+///               blocking forms.
+/// Ownership     The halves own the channel together, and the half that goes last destroys an item that was
+///               not taken. A half must outlive what its members return. T must move and be destroyed without
+///               throwing.
 /// Ordering      What was done before the send happens before the return of the receive.
-/// Failure       `std::bad_alloc`. A sender that goes without sending closes it. A cancelled or late receive takes nothing: the next one
-///               finds the item.
-/// Cost          One block from the frames that threads keep: no allocation when warm. send, and going: one read-modify-write, or two
-///               if somebody waits.
+/// Failure       `std::bad_alloc`. A sender that goes without a send closes the channel. A cancelled or late
+///               receive takes nothing: the next one finds the item.
+/// Cost          One block from the frames that threads keep: no allocation when warm. A send, and the end of
+///               a half: one read-modify-write, or two if there is a waiter.
 /// Example       examples/oneshot.cpp
 template <class T>
 [[nodiscard]] pair_of<oneshot_sender<T>, oneshot_receiver<T>> oneshot() {

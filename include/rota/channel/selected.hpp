@@ -1,4 +1,4 @@
-// What a select yields: which case it was, and its value.
+// The result of a select: the index of the case that won, and its value.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rota::channel {
 
-/// The value of a case that has none.
+/// The value of a case that yields none.
 struct no_value {
   friend bool operator==(no_value, no_value) = default;
 };
@@ -74,12 +74,13 @@ constexpr std::size_t largest(std::size_t first, auto... others) noexcept {
 
 }  // namespace detail
 
-/// Which case won, counted from 0, and its value. T: what each case yields, as its co_await would; a no_value stands for void.
+/// The index of the case that won, counted from 0, and its value. T: what each case yields, as its co_await
+/// would; a no_value stands for void.
 ///
 /// Threads       A value.
-/// Ownership     Holds the value; a reference is kept as such. It moves as what it holds does.
+/// Ownership     Holds the value; a reference is kept as a reference. It moves as its value does.
 /// Ordering      None of its own.
-/// Failure       get<I>() of a case that did not win ends the program with a sentence.
+/// Failure       get<I>() of a case that did not win ends the program with a message.
 /// Cost          The size of the largest value, and a number.
 /// Example       examples/select.cpp
 template <class... T>
@@ -104,7 +105,7 @@ class selected {
 
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
 
-  /// The value of case I. It must have won.
+  /// Returns the value of case I, which must have won.
   template <std::size_t I>
   [[nodiscard]] typename nth<I>::reference get() & noexcept {
     if (index_ != I) [[unlikely]]
@@ -115,13 +116,14 @@ class selected {
   [[nodiscard]] typename nth<I>::rvalue get() && noexcept {
     return static_cast<typename nth<I>::rvalue>(get<I>());
   }
-  /// The same, or null: another one has won.
+  /// The same, or null if another case has won.
   template <std::size_t I>
   [[nodiscard]] std::remove_reference_t<typename nth<I>::reference>* get_if() noexcept {
     return index_ == I ? &nth<I>::of(at<I>()) : nullptr;
   }
 
-  /// Calls `f` with the value. It must take, and return the same for, all that the value may be.
+  /// Calls `f` with the value. `f` must accept each type that the value may have, and return the same type
+  /// for all.
   template <class F>
   decltype(auto) visit(F&& f) {
     return visit_from<0>(f);
@@ -164,10 +166,11 @@ class selected {
   std::size_t index_;
 };
 
-/// Which case of a list won, counted from 0, and its value. T: what a case yields, as its co_await would; a no_value stands for void.
+/// The index of the case of a list that won, counted from 0, and its value. T: what a case yields, as its
+/// co_await would; a no_value stands for void.
 ///
 /// Threads       A value.
-/// Ownership     Holds the value; a reference is kept as such. It moves as what it holds does.
+/// Ownership     Holds the value; a reference is kept as a reference. It moves as its value does.
 /// Ordering      None of its own.
 /// Failure       None.
 /// Cost          The size of the value, and a number.

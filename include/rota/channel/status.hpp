@@ -1,4 +1,4 @@
-// What channels say, and what they may be asked for.
+// The results of channel operations, and the options of a channel.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace rota::channel {
 
-/// What became of an item. `forked` is said by tries, and by sends that do not wait for room.
+/// The result of a send. Only tries, and sends that do not wait for room, return `forked`.
 enum class [[nodiscard]] send_status : unsigned char {
-  sent,     // it is in
-  full,     // refused: there was no room, and it was not to wait
-  dropped,  // discarded: there was no room, and so says the policy of the channel; or nobody is there to receive it; or the function of a
-            // send_if_modified says that nothing has changed
-  closed,   // refused: nothing comes in any more
-  timed_out,  // refused: there was no room in time
-  forked,  // refused: another thread's move of an item is in the way, and may never end here: this process is a fork, see recv_status
+  sent,       // the item is in the channel
+  full,       // refused: the channel was full, and the send must not wait
+  dropped,    // discarded by the overflow policy, or because no receiver exists; or send_if_modified() has
+              // changed nothing
+  closed,     // refused: the channel takes no more items
+  timed_out,  // refused: the channel was full until the limit
+  forked,     // refused: another thread's move of an item is in the way, and may never end: this process is a
+              // fork, see recv_status
 };
 
 [[nodiscard]] constexpr const char* to_string(send_status status) noexcept {
@@ -31,13 +32,14 @@ enum class [[nodiscard]] send_status : unsigned char {
   return "unknown";
 }
 
-/// Why there is no item. `forked` is said by tries only.
+/// Why there is no item. Only tries return `forked`.
 enum class recv_status : unsigned char {
-  empty,      // none is there now
-  closed,     // none is there, and there will be none
-  timed_out,  // none came in time
-  lagged,     // what came next has been overwritten: see no_item
-  forked,  // another thread puts the next item in, and may never end here: this process is a fork of the one that made the channel
+  empty,      // there is no item now
+  closed,     // there is no item, and there will be none
+  timed_out,  // no item came before the limit
+  lagged,     // the next value has been overwritten: see no_item
+  forked,     // another thread is moving the next item in, and that may never end: this process is a fork of
+              // the one that made the channel
 };
 
 [[nodiscard]] constexpr const char* to_string(recv_status status) noexcept {
@@ -51,24 +53,24 @@ enum class recv_status : unsigned char {
   return "unknown";
 }
 
-/// What a send does where there is no room.
+/// What a send to a full channel does.
 enum class overflow : unsigned char {
-  wait,         // send() waits; try_send() says `full`
-  reject,       // both say `full`
-  drop_oldest,  // the item that has been there for longest goes, in one step with the send: no receiver finds the channel empty between them. It
-  // is destroyed behind that step: its destructor may use the channel. A send there drops the next item inside of this
-  // destructor, so destructors that all send never end
-  drop_newest,  // the new item goes: `dropped`
+  wait,         // send() waits; try_send() returns `full`
+  reject,       // both return `full`
+  drop_oldest,  // drops the oldest item, in one step with the send: no receiver finds the channel empty
+                // between them. The item is destroyed after that step: its destructor may use the channel. A
+                // send in that destructor drops the next item inside it: destructors that all send never end
+  drop_newest,  // drops the new item, and returns `dropped`
 };
 
 struct options {
   overflow on_full = overflow::wait;
 };
 
-/// How often there was no room. Each item that was offered was sent, waits, was refused as `closed` or `forked`, or is counted here once;
-/// what `dropped_oldest` counts was sent before.
+/// How often a send found the channel full. Each item that was offered was sent, waits, was refused as
+/// `closed` or `forked`, or is counted here once. An item that `dropped_oldest` counts was sent before.
 struct channel_stats {
-  std::uint64_t refused = 0;  // sends that said `full`
+  std::uint64_t refused = 0;  // sends that returned `full`
   std::uint64_t dropped_oldest = 0;
   std::uint64_t dropped_newest = 0;
 };
@@ -77,7 +79,7 @@ struct channel_stats {
 
 namespace rota::core {
 
-/// What a limit makes of channels: the words for a late end are there already.
+/// The result of a channel operation with a limit: its own type has `timed_out` already.
 template <>
 struct timed_result<channel::send_status> {
   using type = channel::send_status;

@@ -13,7 +13,7 @@ using unbounded_weak_sender = basic_weak_sender<T, detail::chain>;
 template <class T>
 using unbounded_receiver = basic_receiver<T, detail::chain>;
 
-/// A channel that always has room: no send waits, and no try_send says `full`.
+/// A channel that always has room: no send waits, and no try_send returns `full`.
 ///
 ///   auto [tx, rx] = rota::channel::unbounded<int>();
 ///   if (tx.try_send(1) == rota::channel::send_status::closed) return;
@@ -21,10 +21,12 @@ using unbounded_receiver = basic_receiver<T, detail::chain>;
 /// Threads       As channel::bounded.
 /// Ownership     As channel::bounded.
 /// Ordering      First in, first out.
-/// Failure       A send throws `std::bad_alloc`, and nothing was sent.
-/// Cost          Three read-modify-writes an item without waiting. Memory for 32 items at a time (of large ones for as many as 2 KiB hold, and at
-///               least four), from the frames that threads keep; it goes when these have been received, but for two such pieces. Of each
-///               32 items that were there at once 64 bytes stay until the channel goes. An empty channel takes about 700 bytes.
+/// Failure       A send throws `std::bad_alloc`, and then nothing was sent.
+/// Cost          Three read-modify-writes for an item without waiting. Memory for 32 items at a time (of
+///               large items for as many as fit into 2 KiB, and at least four), from the frames that threads
+///               keep. It is freed when these items have been received, except two such pieces. For each 32
+///               items that were queued at once, 64 bytes stay until the channel is destroyed. An empty
+///               channel takes about 700 bytes.
 /// Example       examples/unbounded.cpp
 template <class T>
 [[nodiscard]] pair_of<unbounded_sender<T>, unbounded_receiver<T>> unbounded() {

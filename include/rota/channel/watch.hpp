@@ -1,4 +1,4 @@
-// One value that changes, and many who look at it and hear of each change.
+// One value that changes, and receivers that read it and wait for changes.
 #pragma once
 
 #include <cstdint>
@@ -39,17 +39,18 @@ class watch_state final : public news {
     base::free_frame(this, sizeof(watch_state));
   }
 
-  /// The value that there is, and how many were sent before it.
+  /// Reads the present value. Returns how many were sent before it.
   std::uint64_t read(value& into) noexcept {
     const std::uint64_t number = slot_.peek(into);
-    // Not ahead of the word: see N3.
+    // The value is not ahead of the word: N3.
     if (number != 0 && state().count() >= number - 1) [[likely]]
       return number - 1;
     const core::wait_section section(line());
     slot_.read(into);
     return state().count();
   }
-  /// not_now: there is another value by now than the one before which `instead_of` were sent. got: what was there is in `next`.
+  /// Replaces the value. Returns not_now if the present value is not the one before which `instead_of` were
+  /// sent. On `got` the previous value is in `next`.
   look replace(value& next, const std::uint64_t* instead_of) noexcept {
     core::wait_section section(line());
     const snapshot now = state();
@@ -70,7 +71,7 @@ class watch_state final : public news {
   }
 
  private:
-  /// The first value counts as sent, so that one can have not seen it.
+  /// The first value counts as sent, so that a receiver may be one that has not seen it.
   explicit watch_state(value& first) noexcept : news(watch_rules, 1) { slot_.put(first, 2); }
   ~watch_state() = default;
 
@@ -91,16 +92,20 @@ class ROTA_DETAIL_AWAIT_IT changed_leaf final : public core::wait_leaf {
 
 }  // namespace detail
 
-/// The half that sets the value. A copy is one more; the last one that goes closes the channel. Empty after a move. has_receivers(),
-/// receiver_count(), close(), is_closed(), and closed() with its forms, are those of its base.
+/// The half that sets the value. A copy is one more sender; the last one that goes closes the channel. Empty
+/// after a move. has_receivers(), receiver_count(), close(), is_closed(), and closed() with its forms, are
+/// those of its base.
 ///
-/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
+/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to
+///               the same half.
 /// Ownership     As watch().
-/// Ordering      What was done before a send happens before the return of each call that finds its value, or hears of it.
-/// Failure       send() and its like throw `std::bad_alloc`, and what moving or copying a T, or the function, throws: the value stays
-///               as it was. So it does if they are called by the function of a send_modify of the same watch, which throws
-///               errc::would_deadlock; and if it is closed. To call a member of an empty half ends the program with a sentence; so it
-///               does of a watch_receiver.
+/// Ordering      What was done before a send happens before the return of each call that reads its value, or
+///               is told of it.
+/// Failure       send() and its like throw `std::bad_alloc`, and what moving or copying a T, or the function,
+///               throws: the value stays as it was. The value also stays if the channel is closed, or if the
+///               function of a send_modify calls them for the same watch: that throws errc::would_deadlock. A
+///               call of a member of an empty half ends the program with a message; so does a call of a
+///               member of an empty watch_receiver.
 /// Cost          As watch(). A wake for each receiver that waits.
 /// Example       examples/watch.cpp
 template <class T>
@@ -109,15 +114,16 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
   using half::on_;
 
  public:
-  /// Never waits: `sent`, or `closed`. Also if nobody is there to hear of it: who comes later finds it.
+  /// Replaces the value, without waiting. Returns `sent`, or `closed`. It also sends without a receiver: a
+  /// later receiver finds the value.
   send_status send(T value) {
     detail::watch_state<T>& on = *on_;
     on.demand_unmodified();
     typename detail::watch_state<T>::value next(std::move(value));
     return on.replace(next, nullptr) == detail::look::got ? send_status::sent : send_status::closed;
   }
-  /// The same, and gives the value that was there before. `closed` if somebody has called close(), and for no other reason: without a receiver it
-  /// sends as well. Then the value that there is stays, nothing is copied, and `value` is gone.
+  /// The same, and yields the previous value. Fails with `closed` only after a close(): without a receiver it
+  /// sends as well. On `closed` the present value stays, nothing is copied, and `value` is lost.
   [[nodiscard]] std::expected<T, send_status> send_replace(T value)
     requires std::is_copy_constructible_v<T>
   {
@@ -129,15 +135,16 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
       if (this->is_closed()) return std::unexpected(send_status::closed);
       detail::before_items();
       std::expected<T, send_status> before(std::in_place, std::as_const(seen.get()));
-      // Ends: as in modify().
+      // Terminates: as in modify().
       const detail::look did = on_->replace(next, &count);
       if (did == detail::look::ended) return std::unexpected(send_status::closed);
       if (did == detail::look::got) return before;
     }
   }
-  /// Calls `change` with a copy of the value, as a T&, and sends that. If another sends meanwhile: again, with a copy of what is there then.
-  /// So no change is lost, and `change` may be called more than once. It may look at the watch and close it, but not send to it: that
-  /// throws errc::would_deadlock. Nor may it wait for another that does.
+  /// Calls `change` with a copy of the value, as a T&, and sends the copy. If another thread sends meanwhile,
+  /// it does so again, with a copy of the new value. So no change is lost, and `change` may be called more
+  /// than once. `change` may read the watch and close it, but not send to it: that throws
+  /// errc::would_deadlock. Nor may it wait for another thread or task that sends to it.
   template <class F>
   send_status send_modify(F change)
     requires std::is_copy_constructible_v<T>
@@ -147,7 +154,8 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
       return true;
     });
   }
-  /// The same, if `change` returns true. False: `dropped`, nothing was sent and nobody hears of it.
+  /// The same, if `change` returns true. If it returns false: `dropped`, nothing is sent, and no receiver is
+  /// told.
   template <class F>
   send_status send_if_modified(F change)
     requires std::is_copy_constructible_v<T> && std::is_same_v<std::invoke_result_t<F&, T&>, bool>
@@ -155,23 +163,24 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
     return modify(change);
   }
 
-  /// A copy of the value.
+  /// Returns a copy of the value.
   [[nodiscard]] T get() const
     requires std::is_copy_constructible_v<T>
   {
     return borrow([](const T& value) { return value; });
   }
-  /// What `look` returns, which is called with the value, as a const T&. The value stays for as long, whoever sends meanwhile.
+  /// Calls `look` with the value, as a const T&, and returns its result. The value stays unchanged during the
+  /// call, even if other threads send.
   template <class F>
   auto borrow(F&& look) const {
     std::uint64_t seen = 0;
     return on_->borrow(look, seen);
   }
 
-  /// One more receiver, which has seen the value that there is now.
+  /// Returns a new receiver, which has seen the present value.
   [[nodiscard]] watch_receiver<T> subscribe() const { return watch_receiver<T>(*on_, on_->add_receiver()); }
 
-  /// Of a state that counts this half already: for watch().
+  /// For a state that counts this half already. Called by watch().
   explicit watch_sender(detail::watch_state<T>& on) noexcept : half(on) {}
 
  private:
@@ -187,7 +196,7 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
         const detail::modification mine(*on_);
         if (!change(next.get())) return send_status::dropped;
       }
-      // Ends: another has sent something if it is not this one.
+      // Terminates: if this send fails, another one has succeeded.
       const detail::look did = on_->replace(next, &count);
       if (did != detail::look::not_now)
         return did == detail::look::got ? send_status::sent : send_status::closed;
@@ -195,13 +204,16 @@ class watch_sender : public detail::news_sender<detail::watch_state<T>> {
   }
 };
 
-/// The half that looks at the value. A copy is one more, and has seen what this one has. Empty after a move.
+/// The half that reads the value. A copy is one more receiver, and has seen what the original has seen. Empty
+/// after a move.
 ///
-/// Threads       Any, but one at a time: a receiver knows what it has seen. Each thread or task has its own.
-/// Ownership     As watch(). It must outlive, and stay where it is for, what its members return.
-/// Ordering      As watch_sender. Values may be missed where several are sent before one looks; the last one never is.
-/// Failure       Closed, and the last value has been seen: `closed`; the value can still be looked at. A cancelled or late wait has seen
-///               nothing. What `look` and `is_wanted` throw, and copying a T, is thrown on.
+/// Threads       Any, but one at a time: a receiver stores what it has seen. Each thread or task has its own.
+/// Ownership     As watch(). It must outlive what its members return, and must not be moved meanwhile.
+/// Ordering      As watch_sender. A receiver may miss values if several are sent before it reads; it never
+///               misses the last one.
+/// Failure       `closed`, when the channel is closed and the last value has been seen; the value can still
+///               be read. A cancelled or late wait has seen nothing. What `look` and `is_wanted` throw, and
+///               copying a T, is rethrown.
 /// Cost          As watch().
 /// Example       examples/watch.cpp
 template <class T>
@@ -226,7 +238,8 @@ class watch_receiver {
     if (on_->leave()) on_->free();
   }
 
-  /// A copy of the value, or what `look` returns of it (a const T&). The second of each notes that it has been seen.
+  /// Return a copy of the value, or the result of `look` for it (a const T&). The `_and_update` forms also
+  /// note that the value has been seen.
   [[nodiscard]] T get() const
     requires std::is_copy_constructible_v<T>
   {
@@ -247,9 +260,9 @@ class watch_receiver {
     return on_->borrow(look, seen_);
   }
 
-  /// co_await it: a value has come that this one has not seen (it counts as seen then), or `closed`.
+  /// Waits until there is a value that this receiver has not seen (it counts as seen then), or `closed`.
   detail::changed_leaf<T> changed() noexcept { return detail::changed_leaf<T>(*this); }
-  /// The same without waiting: or `empty`.
+  /// The same without waiting: also `empty`.
   [[nodiscard]] heard try_changed() noexcept {
     const auto now = on_->state();
     if (now.count() <= seen_)
@@ -257,12 +270,13 @@ class watch_receiver {
     seen_ = now.count();
     return {};
   }
-  /// The same, and it does not count as seen.
+  /// Returns true if there is such a value. It does not count as seen.
   [[nodiscard]] bool has_changed() const noexcept { return on_->state().count() > seen_; }
-  /// The value counts as not seen, so that changed() says at once that there is one; or as seen, whatever it is.
+  /// mark_changed(): the present value counts as not seen, so that changed() ends at once. mark_unchanged():
+  /// it counts as seen.
   void mark_changed() noexcept { seen_ = on_->state().count() - 1; }
   void mark_unchanged() noexcept { seen_ = on_->state().count(); }
-  /// co_await them: also `timed_out`.
+  /// The same as changed() with a limit: also `timed_out`.
   template <core::span_of_time Span>
   timed_leaf changed_for(Span span) noexcept {
     return timed_leaf(rota::detail::saturating_span(span), *this);
@@ -291,8 +305,9 @@ class watch_receiver {
     return end(core::block_until(on_->to_hear(as), me, rota::detail::saturating_deadline(time)));
   }
 
-  /// co_await it: a copy of the first value for which `is_wanted` (called with a const T&) says true, the present one first; nothing: closed
-  /// before. What it was called with counts as seen.
+  /// Waits for a value for which `is_wanted` (called with a const T&) returns true, beginning with the
+  /// present one. co_await yields a copy of it; nothing: closed before. The values that `is_wanted` was
+  /// called with count as seen.
   template <class F>
   task<std::optional<T>> when(F is_wanted)
     requires std::is_copy_constructible_v<T>
@@ -304,7 +319,7 @@ class watch_receiver {
       if (!more.has_value()) co_return std::nullopt;
     }
   }
-  /// co_await it: the same, or `closed`, or `timed_out`.
+  /// The same with a limit. co_await yields the value, or `closed`, or `timed_out`.
   template <core::span_of_time Span, class F>
   task<std::expected<T, recv_status>> when_for(Span span, F is_wanted) {
     auto within = when(std::move(is_wanted));
@@ -342,7 +357,7 @@ class watch_receiver {
   [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
   [[nodiscard]] bool same_channel(const watch_receiver& other) const noexcept { return on_ == other.on_; }
 
-  /// Of a state that counts this half already: for watch() and subscribe().
+  /// For a state that counts this half already. Called by watch() and subscribe().
   watch_receiver(detail::watch_state<T>& on, std::uint64_t seen) noexcept : on_(&on), seen_(seen) {}
 
  private:
@@ -369,25 +384,28 @@ class watch_receiver {
   std::uint64_t seen_;
 };
 
-/// A value that is sent again and again: who looks finds the last one, whole, and who waits hears that there is a new one.
+/// A value that is replaced again and again: a read finds the last one, without tearing, and a waiter is told
+/// that there is a new one.
 ///
 ///   auto [tx, rx] = rota::channel::watch<config>(load());
-///   if (tx.send(load()) == rota::channel::send_status::closed) return;   // or tx.send_modify([](config& c) { c.level = 2; })
+///   if (tx.send(load()) == rota::channel::send_status::closed) return;
+///   // or tx.send_modify([](config& c) { c.level = 2; })
 ///   for (;;) {
-///     const auto news = co_await rx.changed();               // not for the value that was there before
-///     if (!news.has_value()) break;                          // the last sender has gone, or somebody closed it
-///     apply(rx.get());                                       // or rx.borrow([](const config& c) { ... });
+///     const auto news = co_await rx.changed();        // not for the value that was there before
+///     if (!news.has_value()) break;                   // the last sender has gone, or one called close()
+///     apply(rx.get());                                // or rx.borrow([](const config& c) { ... });
 ///   }
 ///
-/// Threads       Any; tasks of any runtime, works of a pool, and plain threads by the blocking forms.
-/// Ownership     The halves own the channel together. A value ends when another has been sent and nobody looks at it any more; T must be
-///               destroyed without throwing. There are never more than the one that was sent last, one for each that is just looked at, and
-///               one for each that is just being sent.
-/// Ordering      One value after the other: nobody sees an older one after a newer one.
+/// Threads       Any: tasks of any runtime, works of a pool, and plain threads by the blocking forms.
+/// Ownership     The halves own the channel together. A value is destroyed when another one has been sent and
+///               no thread reads it any more; T must be destroyed without throwing. There are never more
+///               values than the last one, one for each read under way, and one for each send under way.
+/// Ordering      One value after the other: no receiver reads an older one after a newer one.
 /// Failure       Throws `std::bad_alloc`, and what moving a T throws.
-/// Cost          No lock is held while a T is copied, changed, looked at or destroyed. A T of up to 64 bytes that is copied as bytes: a look
-///               is loads, and no read-modify-write; a send takes a short lock. Any other T: a look takes a short lock and two
-///               read-modify-writes; a send also a node, from the frames that threads keep. Never an allocation when warm.
+/// Cost          No lock is held while a T is copied, changed, read or destroyed. A T of up to 64 bytes that
+///               is copied as bytes: a read is loads, and no read-modify-write; a send takes a short lock.
+///               Any other T: a read takes a short lock and two read-modify-writes; a send also a node, from
+///               the frames that threads keep. Never an allocation when warm.
 /// Example       examples/watch.cpp
 template <class T>
 [[nodiscard]] pair_of<watch_sender<T>, watch_receiver<T>> watch(T first) {

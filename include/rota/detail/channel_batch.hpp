@@ -1,4 +1,4 @@
-// Several items at once: waits for the first, and takes what is there.
+// Receives several items at once: waits for the first, and takes those that are there.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,8 @@
 
 namespace rota::channel::detail {
 
-/// What recv_many() adds to: a std::vector<T> and its like. An item that was claimed cannot be given back: what it becomes must not throw.
+/// The container that recv_many() adds to: a std::vector<T> and its like. A claimed item cannot be given
+/// back, so the construction of an element from it must not throw.
 template <class Out, class T>
 concept holds_many = requires(Out& out, T&& item, std::size_t n) {
   { out.size() } -> std::convertible_to<std::size_t>;
@@ -22,8 +23,8 @@ concept holds_many = requires(Out& out, T&& item, std::size_t n) {
   requires std::is_nothrow_constructible_v<typename Out::value_type, T>;
 };
 
-/// For one more at least. A full one doubles, however few are asked for: a row of small batches must not move all each time. Throws what
-/// reserve() does.
+/// Reserves capacity for at least one more element. A full container doubles, even for a small batch: a
+/// series of small batches must not move all elements each time. Throws what reserve() throws.
 template <class Out>
 void make_room(Out& out, std::size_t most) {
   const std::size_t count = out.size();
@@ -32,8 +33,8 @@ void make_room(Out& out, std::size_t most) {
   out.reserve(count + (count < by ? by : count));
 }
 
-/// The item that was claimed, and up to `most` in all of those that are there. There is room for the first; when there is no memory for more,
-/// those that were taken are all.
+/// Takes the claimed item, and up to `most` in all of those that are there. There is capacity for the first.
+/// If there is no memory for more, it stops at those that were taken.
 template <class T, class Core, class Out>
 std::size_t take_many(Core& on, typename Core::slot* place, Out& out, std::size_t most) noexcept {
   std::size_t count = 0;
@@ -62,7 +63,7 @@ class ROTA_DETAIL_AWAIT_IT recv_many_leaf final : public core::wait_leaf {
       : wait_leaf(on.to_receive()), on_(&on), out_(&out), most_(most) {
     prepare();
   }
-  /// Each time that it is awaited: what has come the last time is in the room that was made for it.
+  /// Runs before each wait: the items of the last wait have used the capacity that was reserved for it.
   void prepare() { make_room(*out_, most_); }
   bool await_ready() {
     prepare();

@@ -1,4 +1,4 @@
-// A half that sends waits until nobody wants what it has: closed() and its forms.
+// A sender waits until its channel is unwanted: closed() and its forms.
 #pragma once
 
 #include <expected>
@@ -17,14 +17,14 @@ class ROTA_DETAIL_AWAIT_IT closed_leaf final : public core::wait_leaf {
   static void await_resume() noexcept {}
 };
 
-/// A base of `Half`, which says where it waits: to_close().
+/// A base of `Half`. Half::to_close() says where the wait takes place.
 template <class Half>
 class waits_for_close {
  public:
-  /// co_await it: nobody wants what is sent, so whoever makes it may stop. Nothing is sent any more; or, of a watch and a broadcast, there
-  /// is no receiver, which may change when somebody subscribes. A case of a select.
+  /// Waits until nothing that is sent is wanted, so its producer may stop: the channel is closed; or, of a
+  /// watch and a broadcast, there is no receiver, which may change with a subscribe(). A case of a select.
   closed_leaf closed() noexcept { return closed_leaf(at()); }
-  /// co_await them: std::expected<void, timed_out>.
+  /// The same with a limit. co_await yields a std::expected<void, timed_out>.
   template <core::span_of_time Span>
   core::limited<closed_leaf> closed_for(Span span) noexcept {
     return core::limited<closed_leaf>(rota::detail::saturating_span(span), at());

@@ -1,4 +1,4 @@
-// The two halves of a channel, for any Core that says where an item goes.
+// The two halves of a channel, for any Core that decides where an item goes.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ constexpr bool demand_item() noexcept {
   return true;
 }
 
-/// Which side a half is of.
+/// The side that a half belongs to.
 enum class side : bool { sends, receives };
 
-/// What both halves of a core have in common: they hold it, each is one more of its side, and what they say of it.
+/// What both halves of a core have in common: they count for their side of the channel, and report its state.
 template <class Core, side Side>
 class half {
  public:
@@ -52,22 +52,23 @@ class half {
     return *this;
   }
 
-  /// Nothing is sent any more; what is there can still be received. Again: nothing.
+  /// Closes the channel: nothing is sent any more; what is in it can still be received. A second call does
+  /// nothing.
   void close() noexcept { on_->close(); }
   [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
-  /// Whether another half, of either side, is of the same channel.
+  /// Returns true if the other half, of either side, belongs to the same channel.
   template <side Other>
   [[nodiscard]] bool same_channel(const half<Core, Other>& other) const noexcept {
     return on_ == other.on_;
   }
-  /// A guess, unless nothing moves.
+  /// Returns an estimate; exact if no other thread sends or receives.
   [[nodiscard]] std::uint64_t size() const noexcept { return on_->size(); }
   [[nodiscard]] std::uint64_t capacity() const noexcept
     requires requires(const Core& of) { of.capacity(); }
   {
     return on_->capacity();
   }
-  /// The weight of the items that size() counts, of a channel that bounds it; and that bound.
+  /// Returns the weight of the items that size() counts, of a channel that bounds it; and that bound.
   [[nodiscard]] std::uint64_t weight() const noexcept
     requires requires(const Core& of) { of.weight(); }
   {
@@ -78,9 +79,10 @@ class half {
   {
     return on_->max_weight();
   }
-  /// How many tasks and threads wait in recv() and its other forms, or in send() and its other forms; a case of a select counts. Snapshots for
-  /// reports: they may have changed when these return. A waiter that has been called and has not run yet is not counted. Take the lock of the
-  /// line, for a moment, however long the line is.
+  /// Return how many tasks and threads wait in recv() and its other forms, or in send() and its other forms;
+  /// a case of a select counts. Snapshots for reports: they may have changed when these return. A waiter that
+  /// has been called and has not run yet is not counted. They take the lock of the line for a moment, however
+  /// long the line is.
   [[nodiscard]] std::size_t waiting_receivers() const noexcept { return on_->to_receive().list->size(); }
   [[nodiscard]] std::size_t waiting_senders() const noexcept
     requires(!Core::allocates)
@@ -97,7 +99,7 @@ class half {
   template <class, side>
   friend class half;
 
-  /// Of a core that counts this half already.
+  /// For a core that counts this half already.
   explicit half(Core& on) noexcept : on_(&on) {}
   ~half() {
     if (on_ == nullptr) return;
@@ -118,32 +120,42 @@ namespace rota::channel {
 template <class T, class Core>
 class basic_weak_sender;
 
-/// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a move. close(), is_closed(),
-/// size(), capacity(), stats(), and closed() with its forms, are those of its bases.
+/// The half that sends. A copy is one more sender; the last one that goes closes the channel. Empty after a
+/// move. close(), is_closed(), size(), capacity(), stats(), and closed() with its forms, are those of its
+/// bases.
 ///
-/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to the same half.
+/// Threads       Any: each member may be called by several threads at once, but not beside an assignment to
+///               the same half.
 /// Ownership     A half must outlive what its members return.
-/// Ordering      What was done before a send happens before the return of the receive that gets the item. Items of one sender arrive in
-///               the order in which it sent them; who waits is served in its order, but who comes by at the right moment may be faster.
-/// Failure       An item that was not sent stays with the caller of try_send() and blocking_send(). That of a send() stays in what this
-///               returned, and comes back by item(), if it has a name: auto one = tx.send(std::move(x)); ... x = std::move(one).item().
-///               A cancelled or late send has put nothing in. To call a member of an empty half ends the program with a sentence. A send beside the end of the
-///               last receiver may say `sent`: then it destroys what nobody can receive any more, its own item, and those behind it.
-///               The move of an item must not use the channel: it may wait for itself. See Locks.
-///               In a fork of the process that made the channel, the move of a thread that stayed in the parent never ends. A try, and a send
-///               that does not wait for room, says `forked` after some spinning if such a move is in its way. It says so, too, of a thread of
-///               the fork itself whose move takes longer. The parent's channel goes on. Forms that wait are not told: send(), recv() and
-///               the blocking forms wait until the task is cancelled, or their limit ends; a close ends the sends, and no receive. A thread of
-///               the parent may have been in the line of waiters when it forked. Tries, closes and destructors notice that. Forms that wait do not,
-///               and then nothing ends them: in a fork use tries.
-/// Locks         A call moves the item while it has claimed a place, and other threads' tries wait until that place is given on. For their
-///               lock order each call on either half is therefore a lock, held while T's move constructor, and the destructor of the item
-///               that was moved from, run. Neither may wait for a mutex that another caller of the channel holds while it calls. Example
-///               of a deadlock: T1 sends, and its move constructor waits for M; T2 holds M, and calls try_recv(), which waits for T1's
-///               move. An item with such a move goes through the channel in a std::unique_ptr, whose move waits for nothing.
-/// Cost          Without waiting: two read-modify-writes. No allocation, but for the growth of the channel: see bounded() and unbounded().
-///               By weight: a lock, see bounded_by_weight(). Beside another thread's move a try spins, then gives the processor away, then
-///               sleeps up to 1 ms at a time, until that move has ended.
+/// Ordering      What was done before a send happens before the return of the receive that gets the item.
+///               Items of one sender arrive in the order in which it sent them. Waiters are served in their
+///               order, but a thread that does not wait may be faster.
+/// Failure       An item that was not sent stays with the caller of try_send() and blocking_send(). That of a
+///               send() stays in the awaitable, and comes back by item(), if the awaitable has a name:
+///               auto one = tx.send(std::move(x)); ... x = std::move(one).item().
+///               A cancelled or late send has put nothing in. A call of a member of an empty half ends the
+///               program with a message. A send that races with the end of the last receiver may return
+///               `sent`: then it destroys the items that can no longer be received, its own and those after
+///               it. The move of an item must not use the channel: it may wait for itself. See Locks.
+///               In a fork of the process that made the channel, the move of a thread that stayed in the
+///               parent never ends. A try, and a send that does not wait for a place, returns `forked` after
+///               some spinning if such a move is in its way. It also returns `forked` for a thread of the
+///               fork itself that takes longer for its move. The parent's channel goes on. Forms that wait
+///               are not told: send(), recv() and the blocking forms wait until the task is cancelled, or
+///               their limit ends; a close ends the sends, and no receive. A thread of the parent may have
+///               been in the line of waiters at the fork. Tries, closes and destructors notice that. Forms
+///               that wait do not, and then nothing ends them: in a fork use tries.
+/// Locks         A call moves the item while it has claimed a place, and other threads' tries wait until that
+///               place is passed on. For their lock order each call on either half is therefore a lock, held
+///               while T's move constructor, and the destructor of the item that was moved from, run. Neither
+///               may wait for a mutex that another caller of the channel holds while it calls. Example of a
+///               deadlock: T1 sends, and its move constructor waits for M; T2 holds M, and calls try_recv(),
+///               which waits for T1's move. An item with such a move goes through the channel in a
+///               std::unique_ptr, as its move waits for nothing.
+/// Cost          Without waiting: two read-modify-writes. No allocation, except for the growth of the
+///               channel: see bounded() and unbounded(). By weight: a lock, see bounded_by_weight(). Beside
+///               another thread's move a try spins, then yields the processor, then sleeps up to 1 ms at a
+///               time, until that move has ended.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
 template <class T, class Core>
 class basic_sender : public detail::half<Core, detail::side::sends>,
@@ -153,19 +165,21 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   using half::on_;
 
  public:
-  /// co_await it: a send_status. It owns the item until that is sent: see Failure. The move that sends it runs in a claimed place: see Locks.
+  /// Sends an item. co_await yields a send_status. The awaitable owns the item until it is sent: see Failure.
+  /// The move that sends it runs in a claimed place: see Locks.
   detail::send_leaf<T, Core> send(T item) noexcept {
     return detail::send_leaf<T, Core>(*on_, std::move(item));
   }
-  /// Never waits for room; for another thread that is just moving an item out of the place that comes next, it does: see Locks, Cost. So
-  /// `full` means that the channel was full (by weight: see bounded_by_weight()). Moves from the item only if it says `sent`. `forked`: see Failure.
+  /// Sends without waiting for a free place. It does wait for another thread that is moving an item out of
+  /// the next place: see Locks, Cost. So `full` means that the channel was full (by weight: see
+  /// bounded_by_weight()). Moves from the item only if it returns `sent`. `forked`: see Failure.
   send_status try_send(T&& item) noexcept(!Core::allocates) { return detail::send_now(*on_, item); }
   send_status try_send(const T& item)
     requires std::is_copy_constructible_v<T>
   {
     return try_send(T(item));
   }
-  /// co_await them: the same, or `timed_out`.
+  /// Send with a limit. co_await yields the same, or `timed_out`.
   template <core::span_of_time Span>
   core::limited<detail::send_leaf<T, Core>> send_for(Span span, T item) {
     return core::limited<detail::send_leaf<T, Core>>(
@@ -178,7 +192,8 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
         rota::detail::saturating_deadline(time), *on_, std::move(item));
   }
 
-  /// Block the thread; in a task, co_await send() instead. They move from the item only if they say `sent`.
+  /// Block the thread; in a task, co_await send() instead. They move from the item only if they return
+  /// `sent`.
   send_status blocking_send(T&& item) {
     core::wait_node me;
     detail::note_weight(*on_, me, item);
@@ -216,13 +231,13 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
     return blocking_send_until(time, T(item));
   }
 
-  /// One that holds nothing open.
+  /// Returns a weak sender, which does not keep the channel open.
   [[nodiscard]] basic_weak_sender<T, Core> downgrade() const noexcept {
     on_->add_weak();
     return basic_weak_sender<T, Core>(*on_);
   }
 
-  /// Of a core that counts this half already: for the functions that make channels.
+  /// For a core that counts this half already. Called by the functions that make channels.
   explicit basic_sender(Core& on) noexcept : half(on) {}
 
  private:
@@ -239,14 +254,16 @@ class basic_sender : public detail::half<Core, detail::side::sends>,
   }
 };
 
-/// A sender that does not count: the channel closes when the last basic_sender goes, however many of these there are. Made by downgrade(), and
-/// sends when upgrade() has made it a sender again. For who is called by those who receive, and would hold the channel open for ever.
-/// Empty after a move.
+/// A sender that does not count: the channel closes when the last basic_sender goes, however many weak
+/// senders there are. Made by downgrade(), and sends after upgrade() has made it a sender again. For an
+/// object that the receiving side calls: with a sender it would keep the channel open for ever. Empty after a
+/// move.
 ///
 /// Threads       As basic_sender.
 /// Ownership     It keeps the memory of the channel, and neither side of it.
 /// Ordering      That of the senders that it gives.
-/// Failure       No sender is left: nothing. To call a member of an empty one ends the program with a sentence.
+/// Failure       upgrade() returns nothing if no sender is left. A call of a member of an empty one ends the
+///               program with a message.
 /// Cost          One read-modify-write, here and for each upgrade.
 /// Example       examples/unbounded.cpp
 template <class T, class Core>
@@ -264,28 +281,29 @@ class basic_weak_sender {
     if (on_ != nullptr) on_->drop_weak();
   }
 
-  /// A sender, if there is another one.
+  /// Returns a sender, if there is another one.
   [[nodiscard]] std::optional<basic_sender<T, Core>> upgrade() const noexcept {
     if (!on_->add_sender_to_others()) return std::nullopt;
     return std::optional<basic_sender<T, Core>>(std::in_place, *on_);
   }
   [[nodiscard]] bool is_closed() const noexcept { return on_->is_closed(); }
 
-  /// Of a core that counts this one already: for downgrade().
+  /// For a core that counts this one already. Called by downgrade().
   explicit basic_weak_sender(Core& on) noexcept : on_(&on) {}
 
  private:
   detail::held<Core> on_;
 };
 
-/// The half that receives. A copy is one more receiver: each item goes to one of them. The last one that goes closes the channel, and
-/// what is in it is destroyed then. It has the same base as basic_sender.
+/// The half that receives. A copy is one more receiver: each item goes to one of them. The last one that goes
+/// closes the channel, and destroys the items in it. It has the same base as basic_sender.
 ///
 /// Threads       As basic_sender.
 /// Ownership     As basic_sender.
 /// Ordering      First in, first out.
-/// Failure       Closed, and everything has been received: nothing. A cancelled or late receive has taken nothing. To call a
-///               member of an empty half ends the program with a sentence. In a fork: as basic_sender.
+/// Failure       A receive yields nothing when the channel is closed and everything has been received. A
+///               cancelled or late receive has taken nothing. A call of a member of an empty half ends the
+///               program with a message. In a fork: as basic_sender.
 /// Locks         As basic_sender.
 /// Cost          As basic_sender.
 /// Example       examples/bounded.cpp, examples/unbounded.cpp
@@ -301,10 +319,12 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   using many_leaf = detail::recv_many_leaf<T, Core, Out, Result>;
 
  public:
-  /// co_await it: a std::optional<T>; nothing: closed, and there will be none. The move that receives it runs in a claimed place: see Locks.
+  /// Receives an item. co_await yields a std::optional<T>; nothing: the channel is closed, and there will be
+  /// no item. The move that receives it runs in a claimed place: see Locks.
   plain_leaf recv() noexcept { return plain_leaf(*on_); }
-  /// Never waits for an item to be sent; for another thread that is just putting in the one that comes next, it does: see Locks and Cost of
-  /// basic_sender. So `empty` means that the channel was empty. Or `closed`, or `forked`: see Failure.
+  /// Receives without waiting for an item to be sent. It does wait for another thread that is moving the next
+  /// item in: see Locks and Cost of basic_sender. So `empty` means that the channel was empty. Else returns
+  /// `closed`, or `forked`: see Failure.
   [[nodiscard]] status_or try_recv() noexcept {
     Core& on = *on_;
     typename Core::slot* place = nullptr;
@@ -313,7 +333,7 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
       return detail::take<status_or, T>(on, *place);
     return std::unexpected(detail::why_no_item(did));
   }
-  /// co_await them: a std::expected<T, recv_status>.
+  /// Receive with a limit. co_await yields a std::expected<T, recv_status>.
   template <core::span_of_time Span>
   timed_leaf recv_for(Span span) {
     return timed_leaf(rota::detail::saturating_span(span), *on_);
@@ -342,15 +362,17 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     return end(core::block_until(on_->to_receive(), me, rota::detail::saturating_deadline(time)), me);
   }
 
-  // Several at once: they add to `out`, a std::vector<T> or what is like one, at its end. Until then nobody else may touch that. Throw what its
-  // reserve() does, and nothing was taken. They move each item once, and serve each sender that waits for room.
+  // Receive several items at once: they add to `out`, a std::vector<T> or a similar container, at its end.
+  // Until then no other thread may touch `out`. They throw what its reserve() throws, and then nothing was
+  // taken. They move each item once, and serve each sender that waits for a place.
 
-  /// co_await it: how many came: at least one, and at most `most` of those that are there then (0 counts as 1); 0: closed, and none will.
+  /// Receives up to `most` items. co_await yields the count: at least one, and at most `most` of those that
+  /// are there then (0 counts as 1); 0: closed, and there will be no item.
   template <detail::holds_many<T> Out>
   [[nodiscard]] auto recv_many(Out& out, std::size_t most) {
     return many_leaf<Out, std::size_t>(*on_, out, most);
   }
-  /// The same without waiting, as try_recv(): or `empty`, `closed`, `forked`.
+  /// The same without waiting, as try_recv(). Else returns `empty`, `closed`, `forked`.
   template <detail::holds_many<T> Out>
   [[nodiscard]] count_or try_recv_many(Out& out, std::size_t most) {
     detail::make_room(out, most);
@@ -360,7 +382,7 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     if (did == detail::look::got) return detail::take_many<T>(on, place, out, most);
     return std::unexpected(detail::why_no_item(did));
   }
-  /// co_await them: a std::expected<std::size_t, recv_status>.
+  /// The same with a limit. co_await yields a std::expected<std::size_t, recv_status>.
   template <core::span_of_time Span, detail::holds_many<T> Out>
   [[nodiscard]] auto recv_many_for(Span span, Out& out, std::size_t most) {
     return core::limited<many_leaf<Out, count_or>>(rota::detail::saturating_span(span), *on_, out, most);
@@ -395,7 +417,7 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
     return end_many(how, me, out, most);
   }
 
-  /// As basic_sender's.
+  /// As the constructor of basic_sender.
   explicit basic_receiver(Core& on) noexcept : half(on) {}
 
  private:
@@ -413,7 +435,7 @@ class basic_receiver : public detail::half<Core, detail::side::receives> {
   }
 };
 
-/// What the functions that make channels return: auto [tx, rx] = ...
+/// The result of the functions that make channels: auto [tx, rx] = ...
 template <class Sender, class Receiver>
 struct pair_of {
   Sender sender;

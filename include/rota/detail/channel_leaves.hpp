@@ -1,4 +1,4 @@
-// An item on its way into a channel and out of it, for any Core that says where it goes.
+// Moves an item into a channel and out of it, for any Core that decides where it goes.
 #pragma once
 
 #include <expected>
@@ -15,7 +15,7 @@ namespace rota::channel::detail {
 template <class Core>
 concept weighs_items = requires(const Core& on, const void* item) { on.weight_of(item); };
 
-/// Before a send that may wait: notes the weight of the item in its node.
+/// Before a send that may wait: stores the weight of the item in the wait node.
 template <class T, class Core>
 void note_weight([[maybe_unused]] const Core& on,
                  [[maybe_unused]] core::wait_node& me,
@@ -26,7 +26,7 @@ void note_weight([[maybe_unused]] const Core& on,
   }
 }
 
-// What an item meets on its way. A place that was claimed is filled, or emptied, at once and by the claimer.
+// Moves the item into a claimed place. The claimer fills, or empties, a place at once.
 template <class T, class Core>
 void put(Core& on, typename Core::slot& place, T& item) noexcept {
   before_items();
@@ -36,7 +36,8 @@ void put(Core& on, typename Core::slot& place, T& item) noexcept {
   on.publish(place);
 }
 
-/// put() into a place with the oldest item in it. That item is destroyed after the place was given on: its destructor may use the channel.
+/// As put(), into a place with the oldest item in it. That item is destroyed after the place was passed on:
+/// its destructor may use the channel.
 template <class T, class Core>
 void replace(Core& on, typename Core::slot& place, T& item) noexcept {
   before_items();
@@ -59,11 +60,11 @@ Result take(Core& on, typename Core::slot& place) noexcept {
   return taken;
 }
 
-/// Into an item that was moved from, and whose lifetime has not ended.
+/// Moves `from` back into an item that was moved from, and is still alive.
 template <class T>
 void give_back(T& item, T& from) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
-    // It was not changed.
+    // The item is unchanged.
   } else if constexpr (std::is_nothrow_move_assignable_v<T>) {
     item = std::move(from);
   } else {
@@ -72,7 +73,7 @@ void give_back(T& item, T& from) noexcept {
   }
 }
 
-/// A send has ended so. Moves the item into the place that it has claimed, if any.
+/// Ends a send with the status `how`. Moves the item into the place that it has claimed, if any.
 template <class T, class Core>
 send_status put_if_sent(Core& on, send_status how, typename Core::slot* place, T& item) noexcept {
   if (how == send_status::sent) [[likely]] {
@@ -88,7 +89,7 @@ send_status put_if_sent(Core& on, send_status how, typename Core::slot* place, T
   return how;
 }
 
-/// Moves from the item if it says `sent`.
+/// Sends without waiting. Moves from the item if it returns `sent`.
 template <class T, class Core>
 send_status send_now(Core& on, T& item) noexcept(!Core::allocates) {
   typename Core::slot* place = nullptr;
@@ -102,7 +103,7 @@ send_status send_now(Core& on, T& item) noexcept(!Core::allocates) {
   }
 }
 
-/// Throws if the claim could not be made; nothing has changed then.
+/// Ends a send that has waited. Throws if the claim could not be made; nothing has changed then.
 template <class T, class Core>
 send_status end_send(Core& on, const core::wait_node& me, T& item) noexcept(!Core::allocates) {
   if constexpr (Core::allocates) {
@@ -125,7 +126,8 @@ class ROTA_DETAIL_AWAIT_IT send_leaf final : public core::wait_leaf {
   send_status await_resume() noexcept(!Core::allocates) {
     return ended_as() == core::wait_state::closed ? send_status::closed : end_send(*on_, node(), item_);
   }
-  /// Gives the item back, unless it says that it was sent: before, or when it was late, lost, or was refused. It is not awaited afterwards.
+  /// Returns the item of a send that did not put it in: one that was not awaited, was late, lost in a select,
+  /// or was refused. The leaf is not awaited afterwards.
   [[nodiscard]] T item() && noexcept { return std::move(item_); }
 
  private:

@@ -1,4 +1,5 @@
-// What channel::watch and channel::broadcast have in common: a sender that never waits, and receivers that each hear of everything.
+// What channel::watch and channel::broadcast have in common: a sender that never waits, and receivers that
+// each see every announcement.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +11,38 @@
 namespace rota::channel::detail {
 
 // PROTOCOL: news
-//   word_       63..1: how many have been sent; 0: closed. Changes under the lock of line_, where what was sent is in its slot before
+//   word_       63..1: how many values have been sent; 0: closed. Changes under the lock of line_, after the
+//               value has been put into its slot
 //   senders_    halves that send; the last one that goes closes the channel
 //   receivers_  halves that receive; changes under the lock
-//   halves_     all of them; the last one frees the channel. A sender outlives all receivers, and may make a new one
+//   halves_     all of them; the last one frees the channel. A sender may outlive all receivers, and may make
+//               a new one
 //
-//   send   under the lock: the slot, the word, and all who wait are granted.
-//   wait   under the lock: the word says more than the receiver has seen by then, or closed; or else it joins the line.
+//   send   under the lock: fills the slot, changes the word, and grants all waiters.
+//   wait   under the lock: ends if the word has a higher count than the receiver has seen, or is closed; else
+//          the receiver joins the line.
 //
-//   N1  Under the lock, nobody is in the line who has not seen everything; and nobody is, once it is closed.
-//   N2  A grant takes nothing: who was granted looks for itself. So a waiter that is cancelled has nothing to pass on.
-//   N3  A slot may be newer than the word for who reads it without the lock. He looks at the word afterwards, and if it does not know of
-//       what he has read, he reads again under the lock: so nobody sees what is not yet told, and hears of it twice.
-//   N4  What a receiver has seen is its own, and so is the wait: the hooks look at it where it lies, in the thread of who waits. A leaf that has
-//       a name may be made long before it is awaited, and be awaited again.
-//   N5  closers_ are senders that wait until nobody wants to hear: no receiver, or closed. Who makes it so looks at both under that lock, after
-//       the change, and grants all; who waits looks at both under it, too: one of the two sees the other. Receivers that came again before
-//       the look are not told of.
+//   N1  Under the lock, each receiver in the line has seen all values. Once the channel is closed, the line
+//       is empty.
+//   N2  A grant takes nothing: a granted receiver reads the state itself. So a cancelled waiter has nothing
+//       to pass on.
+//   N3  Optimistic read: a reader without the lock may observe a value before the word counts it. It
+//       re-checks the word afterwards, and on a mismatch reads again under the lock. So no reader returns an
+//       unannounced value, or is told of the same value twice.
+//   N4  The count that a receiver has seen, and the wait, are in the receiver's memory: the hooks read it
+//       there, on the thread of the waiter. A leaf that has a name may be made long before it is awaited, and
+//       be awaited again.
+//   N5  closers_ are senders that wait until the channel is unwanted: no receiver, or closed. The thread that
+//       makes it unwanted checks both conditions under the lock of closers_, after its change, and grants
+//       all. A waiter checks both under that lock, too. So at least one of the two sees the other: no lost
+//       wakeup. If new receivers subscribe before the check, the waiters are not woken.
 
 class news;
 
-/// Who waits to hear.
+/// A receiver that waits for an announcement.
 struct hearing {
   news* of;
-  const std::uint64_t* seen;  // so many
+  const std::uint64_t* seen;  // the count that the receiver has seen
 };
 
 class ROTA_API news {
@@ -49,40 +58,43 @@ class ROTA_API news {
 
   // ---- halves
   void add_sender() noexcept;
-  /// Closes it, if it was the last one. The caller still holds its half: leave().
+  /// Drops a sender, and closes the channel if it was the last one. The caller still holds its half: leave().
   void drop_sender() noexcept;
-  /// How many have been sent before it came.
+  /// Adds a receiver. Returns how many values have been sent before.
   std::uint64_t add_receiver() noexcept;
-  /// False: it was the last one. The caller still holds its half.
+  /// Drops a receiver. Returns false if it was the last one. The caller still holds its half.
   bool drop_receiver() noexcept;
-  /// True: the caller frees the channel.
+  /// Gives the half up. Returns true if the caller must free the channel.
   [[nodiscard]] bool leave() noexcept {
-    // acq_rel. release: what this half did comes before the end. acquire: so does what the others did.
+    // acq_rel: the release orders this half's accesses before the free; the acquire does so for those of the
+    // other halves.
     return halves_.fetch_sub(1, base::order::acq_rel) == 1;
   }
   [[nodiscard]] std::uint32_t receiver_count() const noexcept {
-    // relaxed. A guess, but under the lock.
+    // relaxed: an estimate; exact under the lock.
     return receivers_.load(base::order::relaxed);
   }
   [[nodiscard]] bool has_receivers() const noexcept { return receiver_count() != 0; }
 
   [[nodiscard]] snapshot state() const noexcept {
-    // acquire. Pairs with announce() and close(): what was sent is in its slot, and what was done before is seen.
+    // acquire: pairs with announce() and close(): the value is in its slot, and earlier writes are visible.
     return {word_.load(base::order::acquire)};
   }
   void close() noexcept;
-  /// Throws errc::would_deadlock inside of a modification by the same task, or thread outside of one.
+  /// Throws errc::would_deadlock inside a modification by the same task, or by the same thread if no task
+  /// runs.
   void demand_unmodified() const {
-    // relaxed. It was set before by who asks, or says nothing of it.
+    // relaxed: if the caller is inside a modification, it has set the flag itself. Else the value does not
+    // matter.
     if (was_modified_.load(base::order::relaxed)) throw_if_modifying();
   }
-  /// Nobody is there to hear of what is sent, or it is closed.
+  /// Returns true if there is no receiver, or the channel is closed.
   [[nodiscard]] bool is_unwanted() const noexcept {
-    // acquire. Pairs with drop_receiver(): what the last one did is seen.
+    // acquire: pairs with drop_receiver(): the writes of the last receiver are visible.
     return receivers_.load(base::order::acquire) == 0 || state().is_closed();
   }
   [[nodiscard]] core::wait_target to_close() noexcept { return {&closers_, this, &close_rules}; }
-  /// `as`: outlives the wait.
+  /// `as` must outlive the wait.
   [[nodiscard]] core::wait_target to_hear(hearing& as) noexcept { return {&line_, &as, rules_}; }
 
  protected:
@@ -90,17 +102,17 @@ class ROTA_API news {
   static const core::wait_rules broadcast_rules;
   static const core::wait_rules close_rules;
 
-  /// `begins`: so many count as sent before anybody is there.
+  /// `begins`: how many values count as sent at first.
   explicit news(const core::wait_rules& rules, std::uint64_t begins = 0) noexcept
       : rules_(&rules), word_(begins * one_more) {}
   ~news() { line_.end("a channel was destroyed while somebody waits to receive"); }
 
   [[nodiscard]] core::wait_list& line() noexcept { return line_; }
-  /// Under the lock: one more is in its slot.
+  /// Under the lock: announces one more value, which is in its slot.
   void announce(core::wait_section& section) noexcept {
-    // relaxed. It changes under the lock.
+    // relaxed: the word changes under the lock, which the caller holds.
     const std::uint64_t before = word_.load(base::order::relaxed);
-    // release. Pairs with state().
+    // release: pairs with state().
     word_.store(before + one_more, base::order::release);
     section.grant_all();
   }
@@ -135,14 +147,14 @@ class ROTA_API news {
   base::atomic<std::uint32_t> senders_{1};
   base::atomic<std::uint32_t> receivers_{1};
   base::atomic<std::uint32_t> halves_{2};
-  base::atomic<bool> was_modified_{false};  // ever: who only sends need not ask
+  base::atomic<bool> was_modified_{false};  // set by the first modification: before it a send skips a check
 };
 
-/// While it lives, the task, or thread outside of one, runs a function that changes a copy of the value. If that sent something itself,
-/// the copy would be out of date each time, for ever.
+/// While it lives, the task (or the thread, if no task runs) runs a function that changes a copy of the
+/// value. If that function sent to the same channel, the copy would be out of date each time, for ever.
 class ROTA_API modification {
  public:
-  /// Throws errc::would_deadlock inside of another one of the same channel.
+  /// Throws errc::would_deadlock inside another one of the same channel.
   explicit modification(news& of);
   modification(const modification&) = delete;
   modification& operator=(const modification&) = delete;
@@ -156,7 +168,7 @@ class ROTA_API modification {
   modification* outer_;
 };
 
-/// What the halves that send to a watch, or a broadcast, have in common: they hold it, and each is one more.
+/// What the senders of a watch and of a broadcast have in common: each counts as a sender and as a half.
 template <class State>
 class news_sender : public waits_for_close<news_sender<State>> {
  public:
@@ -176,17 +188,18 @@ class news_sender : public waits_for_close<news_sender<State>> {
     return *this;
   }
 
-  /// Whether there is any receiver; a guess while others come and go.
+  /// Returns true if there is any receiver; an estimate while others come and go.
   [[nodiscard]] bool has_receivers() const noexcept { return on_->has_receivers(); }
   [[nodiscard]] bool same_channel(const news_sender& other) const noexcept { return on_ == other.on_; }
-  /// How many there are; likewise.
+  /// Returns how many receivers there are; an estimate, too.
   [[nodiscard]] std::uint32_t receiver_count() const noexcept { return on_->receiver_count(); }
-  /// For all halves: nothing is sent any more; what is there can still be received, or looked at, and then receivers hear of the end.
+  /// Closes the channel for all halves: nothing is sent any more. What is there can still be received, or
+  /// read, and then receivers are told of the end.
   void close() noexcept { on_->close(); }
   [[nodiscard]] bool is_closed() const noexcept { return on_->state().is_closed(); }
 
  protected:
-  /// Of a state that counts this half already.
+  /// For a state that counts this half already.
   explicit news_sender(State& on) noexcept : on_(&on) {}
   ~news_sender() {
     if (on_ == nullptr) return;

@@ -1,4 +1,5 @@
-// Values that somebody replaces while others read them: where they lie, and how they are read whole.
+// Values that a sender replaces while receivers read them: where they are, and how they are read without
+// tearing.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +14,30 @@
 namespace rota::channel::detail {
 
 // PROTOCOL: values
-//   A slot has one value, or none. Who puts one in or takes one out has the lock of the channel's line. No code of T's runs there: a value
-//   lies in words, which are copied as they are, or in a node of its own, of which only the pointer moves.
+//   A slot has one value, or none. A thread that puts one in or takes one out has the lock of the channel's
+//   line. No code of T's runs there: a value is in words, which are copied as they are, or in a node of its
+//   own, of which only the pointer moves.
 //
-//   in words, where a T is a few bytes that may be copied as such
+//   in words, if a T is a few bytes that may be copied as such
 //     turn_   0: is being replaced, or none; else the number of the value
 //     put     turn_ becomes 0, then each word is written (release), then turn_ becomes the number (release)
-//     peek    turn_ (acquire), each word (acquire), turn_ again: the same number, and all words are of that value. Who has read a word of a
-//             later value sees the 0 that was written before that word, or what came after. If not the same: under the lock.
+//     peek    reads turn_ (acquire), each word (acquire), and turn_ again. If the number is the same, all
+//             words are of that value: a reader that has read a word of a later value sees the 0 that was
+//             written before that word, or a later turn. If not, it reads under the lock.
 //
 //   in nodes, for any other T
-//     uses    one is the slot's, and each who reads has one: taken under the lock, given back without. Who gives back the last one ends
-//             the node.
+//     uses    one for the slot, and one for each reader: taken under the lock, given back without it. The
+//             thread that gives back the last one frees the node.
 //
-//   V1  What is in a node never changes; a new value is a new node. A reader may take as long as it likes.
-//   V2  There is a node for each value in a slot, for each that is just being sent, and for each that is still read.
+//   V1  The value in a node never changes; a new value is a new node. A reader may take as long as it likes.
+//   V2  There is a node for each value in a slot, for each value that is being sent, and for each that is
+//       still read.
 
 template <class T>
 inline constexpr bool lies_in_words =
     std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T> && sizeof(T) <= 64;
 
-/// A value of one's own, as bytes.
+/// A private copy of a value, as bytes.
 template <class T>
 class words_value {
  public:
@@ -64,27 +68,27 @@ class words_slot {
   using value = words_value<T>;
 
   void put(value& from, std::uint64_t number) noexcept {
-    // relaxed. The words below release it.
+    // relaxed: the stores of the words below release it.
     turn_.store(0, base::order::relaxed);
     for (std::size_t i = 0; i < value::count; ++i) {
-      // release. Pairs with peek(): who sees this word sees the 0.
+      // release: pairs with peek(): a reader that sees this word sees the 0.
       words_[i].store(from.word(i), base::order::release);
     }
-    // release. Pairs with peek(): who sees the number sees the words.
+    // release: pairs with peek(): a reader that sees the number sees the words.
     turn_.store(number, base::order::release);
   }
-  /// 0: it was just being replaced, or there is none. Else the number of what was read.
+  /// Returns the number of the value that was read; 0 if there is none, or if it was being replaced.
   [[nodiscard]] std::uint64_t peek(value& into) const noexcept {
-    // acquire. Pairs with put(): the words are those of this number, or later ones.
+    // acquire: pairs with put(): the words are those of this number, or of a later one.
     const std::uint64_t number = turn_.load(base::order::acquire);
     for (std::size_t i = 0; i < value::count; ++i) {
-      // acquire. Pairs with put(): a later one brings the 0 along.
+      // acquire: pairs with put(): a later word makes the 0 visible.
       into.set_word(i, words_[i].load(base::order::acquire));
     }
-    // relaxed. It comes after the words, which acquire.
+    // relaxed: ordered after the loads of the words, which acquire.
     return turn_.load(base::order::relaxed) == number ? number : 0;
   }
-  /// Under the lock.
+  /// Reads the value. Under the lock.
   void read(value& into) const noexcept { static_cast<void>(peek(into)); }
   void take_out(value& /*into*/) noexcept {}
 
@@ -93,7 +97,7 @@ class words_slot {
   base::atomic<std::uint64_t> words_[value::count];
 };
 
-/// One use of a node, or none.
+/// Holds one use of a node, or none.
 template <class T>
 class node_value {
   static_assert(std::is_nothrow_destructible_v<T>,
@@ -101,13 +105,14 @@ class node_value {
 
  public:
   node_value() noexcept = default;
-  /// Throws std::bad_alloc, and what the constructor throws.
+  /// Throws std::bad_alloc, and what the constructor of T throws.
   explicit node_value(T&& from) : of_(make(std::move(from))) {}
   node_value(node_value&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
   node_value(const node_value&) = delete;
   node_value& operator=(const node_value&) = delete;
   ~node_value() {
-    // acq_rel. release: what was read comes before the end. acquire: so does what others read.
+    // acq_rel: the release orders this reader's accesses before the end of the node; the acquire does so for
+    // those of other readers.
     if (of_ != nullptr && of_->uses.fetch_sub(1, base::order::acq_rel) == 1) end();
   }
   [[nodiscard]] T& get() noexcept {
@@ -166,13 +171,13 @@ class node_slot {
  public:
   using value = node_value<T>;
 
-  /// What was there is in `from` then: it ends after the lock.
+  /// Puts a value in. `from` holds the previous value then: it ends after the lock.
   void put(value& from, std::uint64_t /*number*/) noexcept { std::swap(holds_.of_, from.of_); }
-  /// Not without the lock.
+  /// A read without the lock is not possible.
   [[nodiscard]] static std::uint64_t peek(value& /*into*/) noexcept { return 0; }
-  /// Under the lock. `into` has none.
+  /// Reads the value. Under the lock. `into` is empty.
   void read(value& into) const noexcept {
-    // relaxed. The slot's own use keeps it, and the lock orders it after the send.
+    // relaxed: the slot's own use keeps the node alive, and the lock orders this after the send.
     holds_.of_->uses.fetch_add(1, base::order::relaxed);
     into.of_ = holds_.of_;
   }

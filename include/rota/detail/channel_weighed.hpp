@@ -1,4 +1,4 @@
-// The queue of a channel that is bounded by the weight of its items, whatever its items are.
+// The queue of a channel that is bounded by the weight of its items, for any type of item.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,20 @@
 namespace rota::channel::detail {
 
 // PROTOCOL: queue of a channel that is bounded by weight
-//   One lock, lock_, guards all fields below and the fields of each slot. It is held for a few dozen instructions. An item is weighed, moved and
-//   destroyed without it, no thread is woken under it, and no memory is asked for under it.
+//   One lock, lock_, guards all fields below and the fields of each slot. It is held for a few dozen
+//   instructions. An item is weighed, moved and destroyed without it. No thread is woken, and no memory is
+//   allocated, under it.
 //   Lock order: the lock of a wait list, then lock_. No thread holds the locks of both lists.
 //
-//   capacity_, max_weight_   the bounds; never change
-//   slots_                   how many slots there are: at first 32, or the capacity if that is less, then more, up to the capacity
+//   capacity_, max_weight_   the bounds; constant
+//   slots_                   how many slots there are: at first 32, or the capacity if that is less, then
+//                            more, up to the capacity
 //   first_, last_            a list of the queued slots, in the order of their claims
 //   spare_                   a list of the slots without an item
 //   closed_                  no slot is claimed any more
-//   moves_                   counts publish(), free() and close(). Changed under lock_; a try that waits for a move reads it without lock_, so that it
-//                            does not take the lock that the moving thread needs
+//   moves_                   counts publish(), free() and close(). Changed under lock_. A try that waits for
+//                            a move reads it without lock_, so that it does not take the lock that the moving
+//                            thread needs
 //
 //   Three amounts, each a number of items and the sum of their weights. Their sum is the load:
 //   queued_     a sender has claimed a slot, and no receiver has claimed the item
@@ -34,44 +37,58 @@ namespace rota::channel::detail {
 //
 //   has room    An item of weight w has room if the load has fewer items than slots_, and
 //               the load is empty (so an item that is heavier than max_weight_ goes in alone), or
-//               load + w <= max_weight_. Beside a heavier one nothing has room, and nothing of weight 0 either.
+//               load + w <= max_weight_. Beside an item that is heavier than max_weight_ nothing has room,
+//               not even an item of weight 0.
 //
-//   sender_waits_     Senders stand in the list senders_, or one is about to be linked there. Set under that list's lock and lock_, by the sender
-//                     that joins; cleared under both, by serve(), when the list is empty. A try_select without room sets it, and clears it
-//                     before it gives the lock of the list back: a try in between says `full`.
-//   receiver_waits_   Receivers stand in the list receivers_, and the first item was not there when one of them looked last. Set under that list's
-//                     lock and lock_; cleared by the publish() that makes the first item full, which then calls the first receiver.
+//   sender_waits_     Senders are in the list senders_, or a sender is about to be linked there. Set under
+//                     that list's lock and lock_, by the sender that joins; cleared under both, by serve(),
+//                     when the list is empty. A try_select without room sets it, and clears it before it
+//                     releases the lock of the list: a try in between returns `full`.
+//   receiver_waits_   Receivers are in the list receivers_, and the first item was not there at the last
+//                     check of one of them. Set under that list's lock and lock_. Cleared by the publish()
+//                     that makes the first item full, which then calls the first receiver.
 //
-//   sender_waits_   event                                            what follows
-//   false           claim of a sender: it has room                   it has a slot
-//   false           the same without room                            a try says `full`; a send joins the list
-//   true            claim of a sender that comes now                 no slot, even if it has room: it joins the list at the end
-//   true            the load becomes less, or the first in the       serve(): as long as the first in the list has room, that room is kept for
-//                   list leaves it                                   it, and it is called
-//   either          a sender that was called comes back              it claims a slot: reserved_ -> queued_; after a close it says `closed`
-//   either          it is cancelled, late, or loses in a select      its room is given up, and serve()
+//   sender_waits_   event                                    what follows
+//   false           claim of a sender: it has room           it has a slot
+//   false           the same without room                    a try returns `full`; a send joins the list
+//   true            claim of a sender that comes now         no slot, even if it has room: it joins the
+//                                                            list at the end
+//   true            the load becomes less, or the first in   serve(): as long as the first in the list has
+//                   the list leaves it                       room, that room is kept for it, and it is called
+//   either          a sender that was called comes back      it claims a slot: reserved_ -> queued_; after
+//                                                            a close it returns `closed`
+//   either          it is cancelled, late, or loses in a     its room is given up, and serve()
+//                   select
 //
 //   B1  The load has at most slots_ items. Its weight is at most max_weight_, or it is one item.
-//   B2  First in, first out among the senders that wait: a later one, and one that did not wait, has no room before they have. So
-//       light items do not starve a heavy one: the load only falls while the heavy one waits, and it is called in the end.
-//   B3  If senders wait, the first of them has no room, or the thread that has made room is on its way to serve(). That thread has changed the load
-//       under lock_, has seen sender_waits_, and then takes the lock of the list: the sender that has set the flag is linked by then.
-//   B4  A sender that is called has room, and no slot. A position between other items would be held by a task that may not run for long, and
-//       receivers would wait for it. So a sender that is cancelled leaves no hole, no weight, and keeps its item. It is called and not granted,
-//       so that it can still be told of a close: an end, for which a task that is cancelled as well does not go on.
-//   B5  Receivers: as C1 of the ring. One that was called tries again, against others. If it takes the item, gives up or finds the end, it looks
-//       for the next receiver: arm_receivers().
-//   B6  The first item becomes full by its publish() only. A later item that is full before is found by the receiver that takes the first,
-//       if that one was called with others behind it; others look when they join.
-//   B7  Items leave in the order of the claims. So a receiver waits for a sender that has claimed and is not through with its move. A try waits so,
-//       too (base::back_off), and says `empty` only of an empty queue. A try to send says `full` only if the item has no room beside
-//       queued_ and reserved_, or senders wait: for an item that is just leaving it waits. In a fork of the process that
-//       made the channel it says `forked` instead of a sleep, as in the ring.
-//   B8  Growth: a sender whose item would have room but for a spare slot, below the capacity, asks for memory without lock_, and enters the new slots
-//       under lock_ if slots_ is as it was. A claim holds no lock meanwhile. A join and a serve() hold that of senders_: rarely, if an item is
-//       followed by more senders than there are slots, or if two senders come at once. Without memory the channel stays at slots_ until
-//       the next item leaves, or the next sender comes to an empty line. No slot goes before the channel does.
-//   B9  After the last receiver has gone, an item that a sender had claimed before the close is destroyed by that sender: C5 of the ring.
+//   B2  First in, first out among the senders that wait: a later sender, and one that did not wait, gets no
+//       room before they have theirs. So light items do not starve a heavy one: the load only falls while the
+//       heavy one waits, and it is called in the end.
+//   B3  If senders wait, the first of them has no room, or the thread that has made room is on its way to
+//       serve(). That thread has changed the load under lock_, has seen sender_waits_, and then takes the
+//       lock of the list: the sender that has set the flag is linked by then. So there is no lost wakeup.
+//   B4  A sender that is called has room, and no slot. With a slot, a task that may not run for long would
+//       hold a position between other items, and receivers would wait for it. So a cancelled sender leaves no
+//       hole and no weight, and keeps its item. It is called and not granted, so that it can still be told of
+//       a close: an end, after which a task that is cancelled as well does not go on.
+//   B5  Receivers: as C1 of the ring. A called receiver tries again, against others. If it takes the item,
+//       gives up or finds the end, it arms the next receiver: arm_receivers().
+//   B6  The first item becomes full by its publish() only. A later item that is full before is found by the
+//       receiver that takes the first, if that receiver was called with others behind it; other receivers
+//       check when they join.
+//   B7  Items leave in the order of the claims. So a receiver waits for a sender that has claimed and has not
+//       finished its move. A try waits so, too (base::back_off), and returns `empty` only for an empty queue.
+//       A try to send returns `full` only if the item has no room beside queued_ and reserved_, or senders
+//       wait: for an item that is being moved out it waits. In a fork of the process that made the channel it
+//       returns `forked` instead of sleeping, as in the ring.
+//   B8  Growth. A sender, the item of which would have room but for a spare slot, below the capacity,
+//       allocates memory without lock_, and enters the new slots under lock_ if slots_ is unchanged. A claim
+//       holds no lock meanwhile. A join and a serve() hold that of senders_: rarely, if an item is followed
+//       by more senders than there are slots, or if two senders come at once. Without memory the channel
+//       stays at slots_ until the next item leaves, or the next sender comes to an empty line. Slots are
+//       freed with the channel, not earlier.
+//   B9  After the last receiver has gone, an item that a sender had claimed before the close is destroyed by
+//       that sender: C5 of the ring.
 //   Checked: tests/unit/channel/weighed_test.cpp, tests/model/weighed_model.cpp.
 
 struct weighed_slot {
@@ -95,8 +112,8 @@ class ROTA_API weighed {
 
   static constexpr std::uint64_t most_items = std::uint64_t{1} << 31U;
 
-  /// Two allocations. Moves from `function`, last of all. Throws std::invalid_argument (a capacity of 0, or above most_items; a max_weight
-  /// of 0), std::bad_alloc.
+  /// Makes two allocations. Moves from `function`, as the last step. Throws std::invalid_argument (a capacity
+  /// of 0, or above most_items; a max_weight of 0), std::bad_alloc.
   [[nodiscard]] static weighed* make(std::uint64_t capacity,
                                      std::uint64_t max_weight,
                                      const item_shape& items,
@@ -125,16 +142,16 @@ class ROTA_API weighed {
   look claim_item(slot*& place) noexcept;
   void publish(slot& place) noexcept;
   void free(slot& place) noexcept;
-  /// For a caller that does not wait; not_now: it is empty.
+  /// Claims an item for a caller that does not wait. Returns not_now if the channel is empty.
   look try_item(slot*& place) noexcept;
-  /// `sent`: there is a place; `full`, `closed`, `forked`.
+  /// Claims a slot. Returns `sent` if there is one; else `full`, `closed`, `forked`.
   send_status try_place(slot*& place, std::uint64_t weight) noexcept;
 
   // ---- waiting
   [[nodiscard]] core::wait_target to_close() noexcept { return halves_.to_close(); }
   [[nodiscard]] core::wait_target to_send() noexcept { return {&senders_, this, &send_rules}; }
   [[nodiscard]] core::wait_target to_receive() noexcept { return {&receivers_, this, &receive_rules}; }
-  /// wait_rules::try_now of each. The weight is in `me.wanted`.
+  /// wait_rules::try_now of each side. The weight is in `me.wanted`.
   bool try_send_now(core::wait_node& me) noexcept;
   bool try_receive_now(core::wait_node& me) noexcept;
   static slot& place_of(const core::wait_node& me) noexcept { return *__builtin_bit_cast(slot*, me.got); }
@@ -148,7 +165,7 @@ class ROTA_API weighed {
   [[nodiscard]] channel_stats stats() const noexcept;
 
  private:
-  /// Items, and the sum of their weights.
+  /// A number of items, and the sum of their weights.
   struct amount {
     std::uint64_t items = 0;
     std::uint64_t weight = 0;
@@ -165,15 +182,15 @@ class ROTA_API weighed {
       return {items + other.items, weight + other.weight};
     }
   };
-  /// How a claim of a sender ended.
+  /// The result of a sender's claim.
   struct claimed {
     look did = look::not_now;
     slot* place = nullptr;
     // If there was no room:
-    bool is_on_its_way = false;  // it would have room if all items had left whose moves are under way
+    bool is_on_its_way = false;  // it would have room after all moves under way
     std::uint32_t moves = 0;     // moves() at that time
   };
-  /// Some slots in one piece of memory.
+  /// Several slots in one allocation.
   struct block {
     block* next = nullptr;
     std::uint64_t slots = 0;
@@ -233,7 +250,7 @@ class ROTA_API weighed {
   core::on_join join_receivers(core::wait_section& section, core::wait_node& me) noexcept;
   core::on_join join_senders(core::wait_section& section, core::wait_node& me) noexcept;
 
-  // Written once.
+  // Constant after the constructor.
   std::uint64_t capacity_;
   std::uint64_t max_weight_;
   std::size_t slot_align_;
@@ -246,7 +263,7 @@ class ROTA_API weighed {
   halves halves_;
 
   mutable base::mutex lock_;
-  // Under it.
+  // Guarded by lock_.
   bool closed_ = false;
   bool sender_waits_ = false;
   bool receiver_waits_ = false;
@@ -264,7 +281,7 @@ class ROTA_API weighed {
   core::wait_list senders_;
   core::wait_list receivers_;
   line receivers_line_;           // under the lock of receivers_
-  bool nobody_receives_ = false;  // the same
+  bool nobody_receives_ = false;  // under the lock of receivers_
 };
 
 }  // namespace rota::channel::detail

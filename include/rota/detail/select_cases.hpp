@@ -1,4 +1,4 @@
-// The cases of a select: what may be one, and how it is kept.
+// The cases of a select: which types may be cases, and how they are stored.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ concept leaf_that_may_lose = std::is_base_of_v<leaf, L> && requires { requires L
 template <class L>
 concept leaf_that_stays = std::is_base_of_v<leaf, L> && requires { requires !L::may_lose; };
 
-/// How a case's leaf is reached: as it is, or as what a handle gives.
+/// Refers to the leaf of a case: the leaf itself, or the leaf that a handle gives.
 template <class A>
 class held_leaf {
   static_assert(!core::is_task<std::remove_cvref_t<A>>,
@@ -65,7 +65,7 @@ class held_leaf<A> {
   type awaiter_;
 };
 
-/// What select is given: refers to a leaf or a handle, and to a handler if F is not void.
+/// The argument of a select: refers to a leaf or a handle, and to a handler if F is not void.
 template <class A, class F>
 class select_case {
  public:
@@ -109,7 +109,7 @@ template <class A>
 template <class A>
 using case_for = decltype(as_case<A>(std::declval<std::remove_reference_t<A>&>()));
 
-/// A case as a select keeps it.
+/// A case, as a select stores it.
 template <class C>
 class kept_case {
   using held = held_leaf<typename C::awaited>;
@@ -124,15 +124,15 @@ class kept_case {
   kept_case& operator=(const kept_case&) = delete;
   ~kept_case() = default;
 
-  /// Null: not enabled.
+  /// Returns the leaf; null if the case is not enabled.
   [[nodiscard]] leaf_type* waits() noexcept { return enabled_ ? &held_.get() : nullptr; }
-  /// For a thread, which does not start it. Throws what that would.
+  /// For a thread, which does not start the leaf. Throws what a start would.
   void prepare() {
     if constexpr (requires(leaf_type& one) { one.prepare(); }) {
       if (enabled_) held_.get().prepare();
     }
   }
-  /// Of the winner: its value, or what its handler makes of that.
+  /// Returns the value of the winner, or the result of its handler for that value.
   decltype(auto) finish() {
     if constexpr (std::is_void_v<handler>) {
       return held_.get().await_resume();
@@ -157,7 +157,7 @@ struct nth_case : kept_case<C> {
   using kept_case<C>::kept_case;
 };
 
-/// The type that all handlers' values can be.
+/// The common type of all handlers' results.
 template <class... T>
 struct common {
   static_assert((!std::is_void_v<T> && ...), "either every handler of a select returns something, or none");
@@ -215,7 +215,7 @@ class all_cases<std::index_sequence<I...>, C...> : nth_case<I, C>... {
 template <class... C>
 using cases_of = all_cases<std::index_sequence_for<C...>, C...>;
 
-/// What select() gives: co_await it.
+/// The awaitable of select().
 template <class... C>
 class ROTA_DETAIL_AWAIT_IT select_leaf final : private cases_of<C...>, public select_core {
  public:

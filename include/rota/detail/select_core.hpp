@@ -1,4 +1,4 @@
-// What a select does with its cases, whatever they are.
+// What a select does with its cases, for any types of cases.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +11,34 @@
 namespace rota::channel::detail {
 
 // PROTOCOL: select
-//   One leaf awaits several: each case is a leaf of its own, with a waker of the one task. Which of them has what it waits for is
-//   decided by the thread that runs the task, in start() and is_ready(), and by nobody else; wakes only make it look.
+//   One leaf awaits several: each case is a leaf of its own, with a waker of the one task. The thread that
+//   runs the task alone decides which case wins, in start() and is_ready(). Wakes only make it check.
 //
 //   phase      means
 //   untried    the turn was given up before any case was started: nothing is taken, nothing waits
 //   begun      the cases of started_ wait
-//   won        winner_ has what it waits for, and nobody else waits
-//   ends       cancelled: the cases of started_ are still to end, the lowest of them next
+//   won        winner_ is ready, and no other case waits
+//   ends       cancelled: the cases of started_ must still end, the lowest of them next
 //
-//   S1  A case takes something only when it says yes: in start_beside() or is_ready(). After a yes no further case is asked, so one has
-//       taken, and await_resume() delivers it: between a yes and that the task does not give up its turn, and is not cancelled.
-//   S2  Before the task goes on, every other case has lost: what it was called for, or granted, has gone to the next in line.
-//   S3  Whoever is cancelled has taken nothing: the budget is asked before the first case is started.
-//   S4  A case that loses ends at once. Only one that is cancelled may have to be waited for: then nothing was taken. A handle's task
-//       is cancelled, and waited for, even if its case was not started.
-//   S5  In which order cases are started is drawn, and so is the order of each look: of the ready ones each is equally likely to win.
-//   S6  A refusal does not depend on the draw. Before any case is started, and even if one of them is ready, each case says whether it may be
-//       started, and what it alone may wait for. If two cases name the same thing, the select throws; nothing was taken, and nothing waits.
+//   S1  A case takes something only when start_beside() or is_ready() returns true. After that no further
+//       case is asked, so one case has taken, and await_resume() delivers its value. Between that
+//       return and await_resume() the task does not give up its turn, and is not cancelled.
+//   S2  Before the task goes on, every other case has lost: a call or a grant to it has been passed to the
+//       next in line.
+//   S3  A select that is cancelled has taken nothing: the budget is checked before the first case is started.
+//   S4  A case that loses ends at once. Only a case that is cancelled may have to be waited for: then nothing
+//       was taken. The task of a handle is cancelled, and waited for, even if its case was not started.
+//   S5  The order in which cases are started is drawn, and so is the order of each poll: all ready cases are
+//       equally likely to win.
+//   S6  A refusal does not depend on the draw. Before any case is started, and even if one of them is ready,
+//       each case reports whether it may be started, and the object of which it must be the only waiter. If
+//       two cases name the same object, the select throws; nothing was taken, and nothing waits.
 
 enum class order_of_cases : unsigned char { drawn, as_written };
 
 class ROTA_API select_core : public leaf {
  public:
-  /// As many cases as bits in started_.
+  /// The number of bits in started_.
   static constexpr std::size_t most_cases = 64;
   static constexpr std::size_t none = ~std::size_t{0};
 
@@ -46,13 +50,14 @@ class ROTA_API select_core : public leaf {
   [[nodiscard]] const char* what() const noexcept final { return "select"; }
 
  protected:
-  /// `cases`: in the awaiting frame; null: not enabled.
+  /// `cases` are in the awaiting frame; null: not enabled.
   select_core(std::span<leaf* const> cases, order_of_cases order) noexcept : cases_(cases), order_(order) {}
   ~select_core() = default;
 
   bool start() final;
 
-  /// In await_resume(): which case. Rethrows what a case threw when it was started.
+  /// Called by await_resume(). Returns the index of the case that won. Rethrows what a case threw when it was
+  /// started.
   [[nodiscard]] std::size_t winner();
 
  private:
@@ -71,14 +76,14 @@ class ROTA_API select_core : public leaf {
   std::uint64_t started_ = 0;
   std::uint64_t draw_ = 0;
   std::size_t winner_ = none;
-  std::exception_ptr failure_;  // of a start that had to come after the turn was given up
+  std::exception_ptr failure_;  // of a start after the turn was given up
   order_of_cases order_;
   phase phase_ = phase::untried;
-  bool is_ending_ = false;  // the lowest of started_ was asked to end
+  bool is_ending_ = false;  // the lowest case of started_ was asked to end
   cancel_reason reason_ = cancel_reason::none;
 };
 
-/// Where there is no task: `std::invalid_argument`, if no case is enabled.
+/// For a select without a task: throws `std::invalid_argument` if no case is enabled.
 ROTA_API void demand_a_case(bool is_there);
 
 }  // namespace rota::channel::detail

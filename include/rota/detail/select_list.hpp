@@ -1,4 +1,4 @@
-// A select over a list whose length is known when the program runs.
+// A select over a list, the length of which is known when the program runs.
 #pragma once
 
 #include <array>
@@ -21,19 +21,19 @@
 
 namespace rota::channel::detail {
 
-/// Something that a std::span can refer to, and that can be changed through it.
+/// A list that a std::span can refer to, and that can be changed through it.
 template <class List>
 concept list_of_cases = requires(List& list) { std::span(list); };
 template <list_of_cases List>
 using element_of = typename decltype(std::span(std::declval<List&>()))::element_type;
 
-/// A span given as a temporary refers to elements that live elsewhere.
+/// A span may be a temporary: it refers to elements that live elsewhere.
 template <class List>
 inline constexpr bool is_span = false;
 template <class T, std::size_t N>
 inline constexpr bool is_span<std::span<T, N>> = true;
 
-/// How an element of a list is awaited unless a function says it: a handle by itself, and a receiver by its recv().
+/// How an element of a list is awaited without a function: a handle by itself, and a receiver by its recv().
 struct await_element {
   template <class E>
     requires core::gives_awaiter<E&>
@@ -47,10 +47,10 @@ struct await_element {
   }
 };
 
-/// Throws `std::invalid_argument` if a select cannot have so many cases.
+/// Throws `std::invalid_argument` if `count` is more than the cases that a select can have.
 ROTA_API void demand_few_cases(std::size_t count);
 
-/// The leaves of a list: made in one piece of memory, since a leaf cannot be moved.
+/// The leaves of a list, in one allocation: a leaf cannot be moved.
 template <class L>
 class leaves_of_list {
  public:
@@ -88,7 +88,7 @@ class leaves_of_list {
   std::array<leaf*, select_core::most_cases> cases_;
 };
 
-/// What select() of a list gives: co_await it.
+/// The awaitable of select() of a list.
 template <class L>
 class ROTA_DETAIL_AWAIT_IT select_list_leaf final : private leaves_of_list<L>, public select_core {
   using value = decltype(std::declval<L&>().await_resume());
@@ -124,7 +124,7 @@ class thread_select_list : private leaves_of_list<L> {
       core::wait_of_thread one(this->leaf_at(i));
       waits_[i] = {&one.at(), &one.me()};
     }
-    // As a thread does not start a leaf. Throws what that would.
+    // A thread does not start a leaf. Throws what a start would.
     if constexpr (requires(L& one) { one.prepare(); }) {
       for (std::size_t i = 0; i < this->cases().size(); ++i) this->leaf_at(i).prepare();
     }
@@ -162,7 +162,7 @@ class thread_select_list : private leaves_of_list<L> {
   std::array<core::wait_case, select_core::most_cases> waits_;
 };
 
-/// Demands what a list of cases must be, with a sentence for each fault.
+/// Checks the arguments of a select of a list. Each fault has its own message.
 template <class List, class Make>
 struct list_case {
   static_assert(std::is_lvalue_reference_v<List> || is_span<std::remove_cvref_t<List>>,

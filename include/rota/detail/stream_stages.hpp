@@ -1,4 +1,4 @@
-// What the stages of a stream are made of.
+// The parts of which the stages of a stream are built.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ concept has_next = requires(S& from) { from.next(); };
 template <class S>
 concept has_recv = requires(S& from) { from.recv(); };
 
-/// The next one: co_await it.
+/// Requests the next value. Returns an awaitable.
 template <class S>
   requires(has_next<S> || has_recv<S>)
 auto ask(S& from) {
@@ -50,13 +50,13 @@ template <class T>
 struct without_task<task<T>> {
   using type = T;
 };
-/// What a function of a stage gives in the end: it may return that, or a task of it.
+/// The final result of a function of a stage: it may return that, or a task of it.
 template <class F, class... Args>
 using result_of = std::remove_cvref_t<typename without_task<std::invoke_result_t<F&, Args...>>::type>;
 template <class F, class... Args>
 concept returns_task = core::is_task<std::remove_cvref_t<std::invoke_result_t<F&, Args...>>>;
 
-/// A receiver that may have ended.
+/// A receiver, and whether it has not ended yet.
 template <class S>
 struct open_source {
   explicit open_source(S source) : from(std::move(source)) {}
@@ -80,16 +80,17 @@ async_generator<T> merge_open(open_source<S>... each) {
   }
 }
 
-/// Ends when the other half has gone.
+/// Ends when the other half has been destroyed.
 inline task<void> has_gone(channel::receiver<char> other) { static_cast<void>(co_await other.recv()); }
 
-/// `work`, until nobody wants it any more: it is then cancelled, and has ended when this has.
+/// Runs `work` until the consumer has gone: `work` is cancelled then, and has ended when this task has.
 inline task<void> while_wanted(task<void> work, channel::receiver<char> going) {
   auto gone = has_gone(std::move(going));
   static_cast<void>(co_await when_any(std::move(work), std::move(gone)));
 }
 
-/// The end of a stage that tasks of their own work for. `going` goes with its frame, and says so.
+/// The consumer's end of a stage that tasks of a scope work for. `going` is destroyed with its frame, which
+/// tells those tasks.
 template <class T>
 async_generator<T> received(channel::receiver<outcome<T>> from,
                             [[maybe_unused]] channel::sender<char> going) {
@@ -101,7 +102,7 @@ async_generator<T> received(channel::receiver<outcome<T>> from,
   }
 }
 
-/// All that `from` gives, and what it throws.
+/// Sends all values of `from`, and what it throws.
 template <class T, class S>
 task<void> pump(S from, channel::sender<outcome<T>> to) {
   std::exception_ptr thrown;
@@ -121,7 +122,7 @@ task<void> pump(S from, channel::sender<outcome<T>> to) {
   }
 }
 
-/// The tasks under way, in their order.
+/// The tasks under way, in the order of their values.
 template <class R>
 class window {
  public:
@@ -144,7 +145,7 @@ class window {
   std::size_t count_ = 0;
 };
 
-/// Children of `in` for what comes, their ends in its order.
+/// Runs f for each value in a child of `in`, and sends the results in the order of the values.
 template <class R, class T, class F>
 task<void> run_window(
     scope& in, channel::receiver<outcome<T>> from, std::size_t limit, F& f, channel::sender<outcome<R>> to) {
