@@ -1,4 +1,4 @@
-// A scope whose beginning and end are not those of a block.
+// A scope that begins and ends independently of a block.
 #pragma once
 
 #include <rota/scope.hpp>
@@ -7,7 +7,7 @@ namespace rota {
 
 namespace core {
 
-/// Waits for the end of an async_scope's children, and throws what one of them threw.
+/// Waits for the end of an async_scope's children, and throws the first failure.
 class ROTA_DETAIL_AWAIT_IT ROTA_API close_leaf final : public brood_leaf {
  public:
   explicit close_leaf(brood& children) noexcept : brood_leaf(children) {}
@@ -24,7 +24,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API close_leaf final : public brood_leaf {
 
 }  // namespace core
 
-/// A scope that is a member, or is shared: children are spawned here and there, and somebody closes it in the end.
+/// A scope that is a member, or is shared. Children are spawned from several places, and one task closes it
+/// in the end.
 ///
 ///   struct server {
 ///     rota::async_scope connections;
@@ -34,17 +35,18 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API close_leaf final : public brood_leaf {
 ///     }
 ///   };
 ///
-/// Prefer with_scope where a block will do: its end cannot be forgotten.
+/// Prefer with_scope where a block is enough: its end cannot be forgotten.
 ///
-/// Threads       `spawn`, `fork`, `cancel` and `size`: any thread; the spawning ones inside of a task. `close`: one task.
-/// Ownership     The children refer to it: it must stay where it is until they have ended. Destroyed after a spawn and
-///               without `close`, it ends the program with a sentence. Where a cancellation may come in between, call
-///               `close` in a `finally`.
-/// Ordering      As with_scope. The children belong to the runtime of whoever spawned them, inherit no deadline, and are not
-///               cancelled with the spawning task.
-/// Failure       As with_scope: the first failure cancels the other children, and `close` throws it. Until then nothing
-///               more is taken: tasks that are spawned are cancelled at once. A failure that no `close` came to throw is
-///               counted when the scope goes, inside of a task.
+/// Threads       `spawn`, `fork`, `cancel` and `size`: any thread; the spawning ones inside of a task.
+///               `close`: one task.
+/// Ownership     The children refer to it: it must stay where it is until they have ended. Destroyed after a
+///               spawn and without `close`, it ends the program with a sentence. Where a cancellation may
+///               come in between, call `close` in a `finally`.
+/// Ordering      As with_scope. A child belongs to the runtime of the task that spawned it, inherits no
+///               deadline, and is not cancelled with the spawning task.
+/// Failure       As with_scope: the first failure cancels the other children, and `close` throws it. After a
+///               failure no more children start: tasks that are spawned are cancelled at once. A failure that
+///               no `close` has thrown is counted when the scope is destroyed, inside of a task.
 /// Cost          A child: as rota::spawn, and two short critical sections.
 /// Example       examples/scope.cpp
 class ROTA_API async_scope final : public core::spawner {
@@ -52,11 +54,11 @@ class ROTA_API async_scope final : public core::spawner {
   async_scope() noexcept {}
   ~async_scope();
 
-  /// Asks all children to stop, and takes no more. That they do is no failure.
+  /// Requests cancellation of all children, and starts no more. Their cancellation is no failure.
   void cancel() noexcept { spawner::cancel(cancel_reason::user); }
 
-  /// Waits until all children have ended, those that they spawn meanwhile included, and takes no more then. Throws the first
-  /// failure. A cancelled `close` cancels the children, and still waits for them.
+  /// Waits until all children have ended, also those that they spawn meanwhile. Then the scope starts no
+  /// more. Throws the first failure. A cancelled `close` cancels the children, and still waits for them.
   core::close_leaf close() noexcept {
     is_closing_ = true;
     return core::close_leaf(children());

@@ -3,9 +3,9 @@
 
 namespace rota {
 
-/// The first request decides.
+/// The reason of a cancellation. Of several requests the first decides.
 enum class cancel_reason : unsigned char {
-  none,            // it was not
+  none,            // not cancelled
   user,            // join_handle::cancel, scope::cancel
   timeout,         // a deadline passed
   sibling_failed,  // another child of the same scope or when_* failed, or decided it

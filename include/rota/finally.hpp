@@ -1,4 +1,4 @@
-// Clean-up that may wait, whatever the end of what it cleans up after.
+// Clean-up that may wait. It runs after its body however the body ends.
 #pragma once
 
 #include <coroutine>
@@ -16,20 +16,23 @@ namespace rota {
 
 namespace core {
 
-/// Has unwinding stop at its frame, and lets it go on after the clean-up, which nothing from outside interrupts.
+/// Stops unwinding at its frame, and resumes it after the clean-up. Meanwhile nothing from outside interrupts
+/// the clean-up, except its limit and the end of a shutdown's grace.
 class ROTA_API cleanup_region final : public region {
  public:
   explicit cleanup_region(promise_base& frame) noexcept
       : region(kind::catcher, task_of(*frame.root), &frame) {}
   ~cleanup_region();
 
-  /// The body is over.
+  /// Called when the body has ended.
   void begin() noexcept;
-  /// And so is the clean-up. True: `failure` must be thrown; otherwise it has been reported, since the body's own end
-  /// stands. Null: it did not fail; late: its time was up.
+  /// Called when the clean-up has ended. `failure` is its exception, or null. `late` is true if its time was
+  /// up. Returns true if the failure must be thrown. Otherwise the failure has been reported, because the
+  /// body's own end stands.
   [[nodiscard]] bool end(std::exception_ptr failure, bool late, bool body_has_value) noexcept;
 
-  // Awaited last: nothing happens, unless unwinding stopped here. Then it goes on.
+  // The region is awaited last. The await does nothing, except if unwinding stopped here: then the unwinding
+  // goes on.
   void bind(activation& /*task*/) noexcept {}
   [[nodiscard]] bool await_ready() const noexcept { return !stopped_here(); }
   template <class Promise>
@@ -39,7 +42,7 @@ class ROTA_API cleanup_region final : public region {
   static void await_resume() noexcept {}
 
  private:
-  /// Holds off everything, for as long as it takes.
+  /// Holds off every cancellation and deadline, without a limit.
   class quiet_region final : public timed_region {
    public:
     quiet_region() noexcept : timed_region(kind::shield) {}
@@ -65,7 +68,7 @@ struct finally_task<task<T>> {
 template <class Body>
 using finally_result = typename finally_task<Body>::type::value_type;
 
-/// What makes the body's task: it is one, or is called for it.
+/// Makes the body's task: `body` is a task, or is called for one.
 struct start_body {
   template <class Body>
   ROTA_DETAIL_WRAPPER auto operator()(Body& body) const {
@@ -90,30 +93,34 @@ struct start_cleanup {
 
 }  // namespace core
 
-/// Runs `body`, and then `cleanup`, whatever the end of `body`: a value, an exception, or a cancellation. Yields what `body`
-/// does.
+/// Runs `body`, and then `cleanup`, however `body` ends: with a value, an exception, or a cancellation.
+/// Yields what `body` yields.
 ///
 ///   auto work = serve(connection);
 ///   auto close = [&](const rota::outcome<void>&) -> rota::task<void> { co_await connection.say_goodbye(); };
 ///   co_await rota::finally(std::move(work), close, 500ms);
 ///
-/// `body` is a task, or is called for one. `cleanup` is called with the outcome of the body, or with nothing, and returns a
-/// task<void>. It may await, spawn and open scopes: cancellation, and the deadlines around this place, are held off until it
-/// has ended or `limit` has passed; then it is unwound itself. `this_task::unwinding()` is false inside.
+/// `body` is a task, or is called for one. `cleanup` is called with the outcome of the body, or without
+/// arguments, and returns a task<void>. It may await, spawn and open scopes. Cancellation, and the deadlines
+/// around this place, are held off until it has ended or `limit` has passed; then it is unwound itself.
+/// `this_task::unwinding()` is false inside.
 ///
 /// Threads       Any task of a runtime.
 /// Ownership     Keeps both callables, and the outcome until `cleanup` has ended.
-/// Ordering      All locals of the body have gone when `cleanup` is called. A cancellation that it held off is delivered at
-///               the next suspension after it; the unwinding that it interrupted goes on at once.
-/// Failure       If the body ended with a value, an exception of `cleanup` is thrown instead, and `errc::timed_out` if the
-///               limit passed. Otherwise the body's own end stands: an exception of `cleanup` goes to
-///               `runtime_options::on_unhandled`, since no caller will see it, and a limit that passed is counted as an
-///               overridden shield. After a cancellation a `cancelled_error` of `cleanup` that has the reason of that cancellation is
-///               only counted (`total_suppressed`): `cleanup` awaits a task that was cancelled with this one. A task that another
-///               cause with the same reason has cancelled is not told apart. If the body never starts, because the task is
-///               cancelled before, `cleanup` is not called.
-///               The end of a shutdown's grace unwinds a `cleanup` that runs. One that begins after it has its `limit`, and the
-///               shutdown waits: choose one that you would wait for. With the default grace of 0 every `cleanup` does that the
+/// Ordering      All locals of the body are destroyed when `cleanup` is called. A cancellation that was held
+///               off is delivered at the next suspension after `cleanup`. Unwinding that was interrupted goes
+///               on at once.
+/// Failure       If the body ended with a value, an exception of `cleanup` is thrown instead, and
+///               `errc::timed_out` if the limit passed. Otherwise the body's own end stands: an exception of
+///               `cleanup` goes to `runtime_options::on_unhandled`, since no caller will see it, and a limit
+///               that passed is counted as an overridden shield. After a cancellation, a `cancelled_error` of
+///               `cleanup` with the reason of that cancellation is only counted (`total_suppressed`): the
+///               likely source is a task that was cancelled with this one, and that `cleanup` awaits. A task
+///               that another cause with the same reason has cancelled is not told apart. If the body never
+///               starts, because the task is cancelled before, `cleanup` is not called.
+///               The end of a shutdown's grace unwinds a `cleanup` that runs. A `cleanup` that begins after
+///               it has its whole `limit`, and the shutdown waits for it: choose a limit that is acceptable
+///               as a delay. With the default grace of 0 this is the case for every `cleanup` that the
 ///               shutdown's own cancellation begins.
 /// Cost          Three frames: its own, the body's and the clean-up's. A timer if `cleanup` has to wait.
 /// Example       examples/finally.cpp

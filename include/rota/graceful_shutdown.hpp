@@ -1,4 +1,4 @@
-// The orderly end of a program: word that it is near, nothing new from then on, and time for what has begun.
+// The orderly end of a program: announce it, refuse new work, and give running work time to end.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace detail {
 
 class shutdown_state;
 
-/// Shares it between a shutdown, its guards, and the task that listens.
+/// A counted reference to the state that a shutdown, its guards, and the listening task share.
 class ROTA_API shutdown_ref {
  public:
   shutdown_ref() noexcept = default;
@@ -40,7 +40,8 @@ class ROTA_API shutdown_ref {
 
 }  // namespace detail
 
-/// Hears of SIGINT and SIGTERM, tells it to all who wait, lets no work begin from then on, and waits for what has begun.
+/// Waits for SIGINT and SIGTERM, ends all waits for them, refuses new work from then on, and waits for the
+/// work that has begun.
 ///
 ///   auto opened = rota::graceful_shutdown::open();          // in a task
 ///   rota::graceful_shutdown& end = *opened;
@@ -52,23 +53,25 @@ class ROTA_API shutdown_ref {
 ///   co_await end.wait();
 ///   const auto all_done = co_await end.drain(10s);          // errc::timed_out: some are left
 ///
-/// The first signal begins the end; from then on the signals do again what they did before, so that a second Ctrl-C kills.
+/// The first signal begins the end. From then on the signals have their former effect, so that a second
+/// Ctrl-C kills.
 ///
 /// Threads       Any; open() in a task. trigger() in a thread without a runtime, too.
-/// Ownership     Must outlive those who wait for it; guards may outlive it. What it was told by signals it hears of until it goes: the
-///               subscription ends with the task that listens, a moment after it.
-/// Ordering      What was done before trigger() happens before the return of each wait(); what was done under a guard, before that of drain().
-///               A guard was given before the trigger, and is waited for, or is refused.
-/// Failure       open(): as unix_signal::open(). A cancelled wait changes nothing. To call a member of one that was moved from ends the
-///               program with a sentence.
-/// Cost          A detached task that waits for the signals, and one allocation. begin_work() and the end of its guard: one read-modify-write each of a
-///               common word, and two of a count of references.
+/// Ownership     Must outlive the tasks that wait for it; guards may outlive it. The signal subscription ends
+///               with the listening task: at the first signal, or a moment after this object was destroyed.
+/// Ordering      What was done before trigger() happens before the return of each wait(). What was done under
+///               a guard happens before the return of drain(). begin_work() either gives a guard before the
+///               trigger, and drain() waits for it; or it refuses.
+/// Failure       open(): as unix_signal::open(). A cancelled wait changes nothing. Calling a member of a
+///               moved-from object ends the program with a sentence.
+/// Cost          A detached task that waits for the signals, and one allocation. begin_work() and the end of
+///               its guard: one read-modify-write each of a common word, and two of a count of references.
 /// Example       examples/run/main.cpp
 class ROTA_API graceful_shutdown {
  public:
-  /// Without a number: by trigger() alone.
+  /// Opens a shutdown that these signals trigger. Without a number only trigger() does.
   [[nodiscard]] static io::result<graceful_shutdown> open(std::initializer_list<int> numbers) noexcept;
-  /// SIGINT and SIGTERM.
+  /// The same for SIGINT and SIGTERM.
   [[nodiscard]] static io::result<graceful_shutdown> open() noexcept;
 
   graceful_shutdown(graceful_shutdown&& other) noexcept = default;
@@ -78,21 +81,23 @@ class ROTA_API graceful_shutdown {
   }
   ~graceful_shutdown();
 
-  /// The end begins now, for all who wait. Again: nothing.
+  /// Begins the end: all waits return. Calling it again does nothing.
   void trigger() noexcept;
   [[nodiscard]] bool is_triggered() const noexcept;
-  /// co_await it: until it is triggered. A case of a select.
+  /// co_await it: waits until the shutdown is triggered. A case of a select.
   core::plain_wait<sync::event> wait() noexcept;
-  /// The signal that triggered it. 0: none has, or trigger() did.
+  /// Returns the signal that triggered it. Returns 0 if none has, or if trigger() did.
   [[nodiscard]] int signal() const noexcept;
 
   class work_guard;
-  /// Work that drain() waits for, until the guard goes. Nothing: it is triggered.
+  /// Begins work: drain() waits for it until the guard is destroyed. Returns nothing if the shutdown is
+  /// triggered.
   [[nodiscard]] std::optional<work_guard> begin_work() noexcept;
-  /// How many guards there are: a guess, unless nothing moves.
+  /// Returns how many guards there are. A guess, unless no other thread uses the shutdown.
   [[nodiscard]] std::size_t pending() const noexcept;
 
-  /// Triggers it, and waits until no guard is left, but no longer than `limit`: errc::timed_out then.
+  /// co_await it: triggers the shutdown, and waits until no guard is left. Yields errc::timed_out if that
+  /// takes longer than `limit`.
   template <core::span_of_time Span>
   ROTA_DETAIL_WRAPPER task<io::result<void>> drain(Span limit) {
     return drain_within(state_, detail::saturating_span(limit));

@@ -1,4 +1,4 @@
-// Many tasks of one type, whose results are wanted as they come.
+// A set of tasks with one result type. Their results are taken in the order in which they end.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,23 @@ namespace rota {
 ///     if (done->has_value()) show(done->value());
 ///   }
 ///
-/// A set is no block: a task may outlive it. Destroyed before it is empty, it cancels the tasks that still run and lets them
-/// go: they may use nothing then that goes with the set. `co_await set.close()` cancels them and waits for their ends; where
-/// they use locals of the caller, take a with_scope.
+/// A set is no block: a task may outlive it. If it is destroyed before it is empty, it cancels the tasks that
+/// still run and detaches them. They must not use anything then that is destroyed with the set. `co_await
+/// set.close()` cancels them and waits for their ends. If they use locals of the caller, use with_scope.
 ///
-/// Threads       One task at a time. `cancel_all` and `size` may be called meanwhile by others, and the handles that `spawn` returns.
-/// Ownership     Owns the handles of its tasks. Movable while no task awaits it. One that was moved from may be destroyed and assigned to.
+/// Threads       One task at a time. `cancel_all`, `size`, and the handles that `spawn` returns may be used
+///               by others meanwhile.
+/// Ownership     Owns the handles of its tasks. Movable while no task awaits it. A moved-from set may be
+///               destroyed and assigned to.
 /// Ordering      A task's last line happens before `next` gives its outcome.
-/// Failure       An exception of a task is in its outcome, and harms nobody else. Exceptions that nobody has taken when the
-///               set is closed or destroyed are counted, not reported. A cancelled `next` loses nothing. The constructor
-///               and `spawn` throw `std::bad_alloc`, and `spawn` `errc::no_runtime` outside of a task; nothing was started
-///               then. A second `next` at the same time throws `errc::already_joined`. To call a member of a set that was moved from,
-///               `size` and `empty` too, ends the program with a sentence, in every build.
-/// Cost          One allocation for the set. A task: as rota::spawn, two short critical sections, and two read-modify-writes for its abort_handle.
+/// Failure       An exception of a task is in its outcome, and does not affect the other tasks. Exceptions in
+///               outcomes that were not taken when the set is closed or destroyed are counted, not reported.
+///               A cancelled `next` loses nothing. The constructor and `spawn` throw `std::bad_alloc`, and
+///               `spawn` throws `errc::no_runtime` outside of a task; nothing was started then. A second
+///               `next` at the same time throws `errc::already_joined`. Calling a member of a moved-from set,
+///               also `size` and `empty`, ends the program with a sentence, in every build.
+/// Cost          One allocation for the set. A task: as rota::spawn, two short critical sections, and two
+///               read-modify-writes for its abort_handle.
 /// Example       examples/join_set.cpp
 template <class T>
 class join_set {
@@ -58,13 +62,13 @@ class join_set {
     }
   };
 
-  /// Starts a task. It inherits the deadline of this place. The handle that it returns cancels this task alone, and may be dropped;
-  /// `next` gives the outcome as before.
+  /// Starts a task. It inherits the deadline of this place. The returned handle cancels this task alone, and
+  /// may be dropped; `next` gives the outcome as before.
   abort_handle spawn(task<T> work, std::source_location site = std::source_location::current()) {
     task<T> bound = core::inherit_deadline(std::move(work));
     return abort_handle::adopt(tasks_.launch(*bound.release(), core::result_vtable_of<T>, site));
   }
-  /// `function(args...)` returns a task; both live in it.
+  /// Starts `function(args...)`, which returns a task. The function and the arguments live in the task.
   template <class F>
     requires core::makes_task<F>
   abort_handle spawn(F&& function, std::source_location site = std::source_location::current()) {
@@ -84,27 +88,27 @@ class join_set {
     return spawn(core::make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)),
                  site);
   }
-  /// Reports do not know the spawn site of a task of so many arguments.
+  /// Reports do not show the spawn site of a task with this many arguments.
   template <class F, class... Args>
     requires(core::makes_task<F, Args...> && sizeof...(Args) > 2)
   abort_handle spawn(F&& function, Args&&... args) {
     return spawn(core::make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
 
-  /// The outcome of the next task that ends, or has ended; nothing when the set is empty.
+  /// co_await it: the outcome of the next task that ends, or has ended. Nothing if the set is empty.
   next_awaiter next() noexcept { return next_awaiter(tasks_.queue()); }
 
-  /// Asks all tasks to stop. `next` gives their outcomes as before.
+  /// Requests cancellation of all tasks. `next` gives their outcomes as before.
   void cancel_all() noexcept { tasks_.cancel_all(); }
 
-  /// Cancels all tasks, waits until they have ended, and forgets their outcomes. The set is empty then. Spawn nothing between close() and its
-  /// co_await: such a task is cancelled only if this one is.
+  /// Cancels all tasks, waits until they have ended, and forgets their outcomes. The set is empty then. Spawn
+  /// nothing between close() and its co_await: such a task is cancelled only if this one is.
   core::drain_leaf close() noexcept {
     cancel_all();
     return core::drain_leaf(tasks_.queue());
   }
 
-  /// Tasks whose outcomes nobody has taken, running or not.
+  /// Returns the number of tasks with outcomes that were not taken, running or not.
   [[nodiscard]] std::size_t size() const noexcept { return tasks_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 

@@ -1,17 +1,21 @@
-// Loops whose parts run beside each other: for each item, into one value, sorted.
+// Parallel loops: a call for each item, a reduction to one value, a sort.
 //
-// Threads       Any task of a runtime. The calls come from several threads at once: what they share, they must guard.
-// Ownership     The callables are kept, and called through references, until the loop is over; what the iterators point to must
-//               stay as long. All calls have returned when the co_await does, however it does.
+// Threads       Any task of a runtime. The calls come from several threads at once: shared data needs
+//               synchronization.
+// Ownership     The callables are kept, and called through references, until the loop is over. The elements
+//               that the iterators refer to must live as long. All calls have returned when the co_await
+//               returns, however it returns.
 // Ordering      None between the calls for two items. All of them happen before the co_await returns.
-// Failure       As when_all: the first exception stops the other parts, and is rethrown when they have. A part looks for a
-//               cancellation, and for others that wait for its worker, after every few items: as many as take 1 to 4 us, going by
-//               those before them, or a grain's. What was done until then stays done. On a worker that is busy with other
-//               tasks, parts that wait for their turn hear of it when they get that.
-// Cost          A frame for each part. There are as many parts as somebody could run: a part gives away half of what it has left
-//               when nobody who looks for work would find any with its worker (lazy binary splitting: A. Tzannes and others,
-//               2010), and not before its loop has run for 8 us, unless there is a grain. On the thread of a block_on, which is
-//               no worker, the first cut comes at once.
+// Failure       As when_all: the first exception stops the other parts, and is rethrown when they have
+//               stopped. A part checks for a cancellation, and for other tasks that wait for its worker,
+//               after every few items: as many as take 1 to 4 us, estimated from the items before, or as many
+//               as the grain says. What was done until then stays done. If a worker is busy with other tasks,
+//               the parts that wait for it notice a cancellation when they run.
+// Cost          A frame for each part. There are as many parts as workers can run: a part splits off half of
+//               its remaining items when a thread that looks for work would find none with this worker (lazy
+//               binary splitting: A. Tzannes and others, 2010). Without a grain it does not split before its
+//               loop has run for 8 us. On the thread of a block_on, which is no worker, the first split comes
+//               at once.
 // Example       examples/parallel.cpp
 #pragma once
 
@@ -30,8 +34,8 @@
 namespace rota {
 
 struct parallel_options {
-  /// So many items are not split any more. 0: automatic, by the time that they take; for a body that returns a task 1; for
-  /// sorting 4096, which are sorted at once.
+  /// A range of so many items is not split any more. 0: automatic, by the time that the items take; for a
+  /// body that returns a task it means 1; for sorting 4096, which are sorted in one go.
   std::size_t grain = 0;
 };
 
@@ -42,7 +46,7 @@ concept loop_index = std::integral<I> && !std::same_as<std::remove_cv_t<I>, bool
 template <class I>
 concept loop_bound = loop_index<I> || std::random_access_iterator<I>;
 
-/// What the body is called with: the index itself, or what the iterator points to.
+/// Returns the argument of the body: the index itself, or what the iterator points to.
 template <loop_bound I>
 [[nodiscard, gnu::always_inline]] inline decltype(auto) item_at(const I& at) {
   if constexpr (loop_index<I>) {
@@ -54,12 +58,13 @@ template <loop_bound I>
 template <loop_bound I>
 using loop_item = decltype(item_at(std::declval<const I&>()));
 
-/// 0 where the bounds are in the wrong order, too. The whole range of a type is no overflow.
+/// Returns the number of items. 0 also if the bounds are in the wrong order. The whole range of a type does
+/// not overflow.
 template <loop_bound I>
 [[nodiscard]] constexpr std::size_t items_between(const I& first, const I& last) noexcept {
   if (!(first < last)) return 0;
   if constexpr (loop_index<I>) {
-    // What is smaller than int is subtracted as int.
+    // Types smaller than int are subtracted as int, hence the casts.
     using bits = std::make_unsigned_t<I>;
     return static_cast<bits>(static_cast<bits>(last) - static_cast<bits>(first));
   } else {
@@ -83,7 +88,7 @@ using body_result = decltype(std::declval<F&>()(item_at(std::declval<const I&>()
 template <class F, class I>
 concept loop_body_of_tasks = loop_body<F, I> && is_task<std::remove_cvref_t<body_result<F, I>>>;
 
-/// Nobody would await it.
+/// True if the result of a body is an awaitable, which the loop would not await.
 template <class R>
 inline constexpr bool is_left_unawaited = bindable<std::remove_reference_t<R>> || gives_awaiter<R>;
 
@@ -100,13 +105,14 @@ struct less_than {
   [[nodiscard]] constexpr bool operator()(const auto& one, const auto& other) const { return one < other; }
 };
 
-/// Apart from the coroutine, so that what a compiler does with a loop it does with this one.
+/// A plain function and not part of the coroutine, so that the compiler optimizes it like any other loop.
 template <class I, class F>
 [[gnu::noinline]] void call_for(I first, const I last, F& body) {
   for (; first != last; ++first) static_cast<void>(body(item_at(first)));
 }
 
-/// After the last items nobody looks: a call that was heard there would be heard by nobody who can act upon it.
+/// Does not check after the last items: a request that is consumed there would be lost, because this part has
+/// no more items to stop.
 [[nodiscard]] inline loop_pace::step next_step(loop_pace& pace, std::size_t left) noexcept {
   return left == 0 ? loop_pace::step::go_on : pace.look(left);
 }
@@ -132,7 +138,7 @@ task<void> for_each_in(I first, I last, F& body, loop_pace pace) {
   }
 }
 
-/// Each item may wait: all parts exist at once.
+/// For a body that returns tasks. Each item may wait, so all parts exist at once.
 template <class I, class F>
 task<void> for_each_task_in(I first, I last, F& body, std::size_t grain) {
   const std::size_t items = items_between(first, last);
@@ -151,7 +157,7 @@ template <class T, class I, class Combine, class Transform>
   return sum;
 }
 
-/// Of at least one item.
+/// Folds at least one item.
 template <class T, class I, class Combine, class Transform>
 task<T> fold_in(I first, I last, Combine& combine, Transform& transform, loop_pace pace) {
   T sum = static_cast<T>(transform(item_at(first)));
@@ -178,7 +184,7 @@ task<T> fold_in(I first, I last, Combine& combine, Transform& transform, loop_pa
   co_return sum;
 }
 
-/// A part of a sort that nobody can help with, and that looks around between its steps.
+/// Runs a part of a sort that other workers cannot help with, and checks for a suspension between its steps.
 template <class Work>
 task<void> done_in_steps(Work& work) {
   loop_pace pace(0);
@@ -217,7 +223,8 @@ task<void> sort_in(I first, I last, Less& less, std::size_t grain, unsigned cuts
   sort_here(first, last, less, cuts);
 }
 
-/// Bounds of two types, 0 and v.size().
+/// Converts a bound for bounds of two types, such as 0 and v.size(). Throws `std::invalid_argument` if the
+/// value does not fit.
 template <loop_index C, loop_index I>
 [[nodiscard]] constexpr C bound_as(I bound, const char* what) {
   const auto same = static_cast<C>(bound);
@@ -227,9 +234,9 @@ template <loop_index C, loop_index I>
 
 }  // namespace core
 
-/// Calls `body(i)` for each i from `first` to before `last`; or, of iterators, `body(*it)`. Nothing, if `last` is not above `first`.
-/// A body that returns a task has it awaited: its items wait beside each other, each a child of its own unless a grain says
-/// how many come one after the other.
+/// Calls `body(i)` for each i from `first` to before `last`; for iterators `body(*it)`. Does nothing if
+/// `last` is not above `first`. If the body returns a task, the loop awaits it: the items wait concurrently,
+/// each as a child of its own, unless a grain says how many run one after the other.
 template <core::loop_bound I, core::loop_body<I> F>
 task<void> parallel_for(I first, I last, F body, parallel_options options = {}) {
   if constexpr (core::loop_body_of_tasks<F, I>) {
@@ -241,7 +248,8 @@ task<void> parallel_for(I first, I last, F body, parallel_options options = {}) 
     co_await core::for_each_in(first, last, body, core::loop_pace(options.grain));
   }
 }
-/// The same for bounds of two integer types: the indices are of their common one. Throws `std::invalid_argument` if a bound is not.
+/// The same for bounds of two integer types. The indices are of their common type. Throws
+/// `std::invalid_argument` if a bound does not fit.
 template <core::loop_index I, core::loop_index J, core::loop_body<std::common_type_t<I, J>> F>
   requires(!std::same_as<I, J>)
 ROTA_DETAIL_WRAPPER task<void> parallel_for(I first, J last, F body, parallel_options options = {}) {
@@ -251,9 +259,10 @@ ROTA_DETAIL_WRAPPER task<void> parallel_for(I first, J last, F body, parallel_op
   return parallel_for(from, to, std::move(body), options);
 }
 
-/// `init`, combined with `transform` of each item (as parallel_for's body is called), in the order of the items.
-/// `combine(T, T)` must be associative, and need not be commutative; how the items are grouped depends on who was free, so a
-/// sum of floating-point numbers may differ in its last bits from run to run.
+/// Combines `init` with `transform` of each item, in the order of the items. `transform` is called as
+/// parallel_for's body. `combine(T, T)` must be associative, and need not be commutative. The grouping of the
+/// items depends on which workers were free, so a sum of floating-point numbers may differ in its last bits
+/// from run to run.
 template <class T, core::loop_bound I, class Combine, core::loop_body<I> Transform>
   requires core::combines<Combine, T>
 task<T> parallel_reduce(
@@ -265,7 +274,7 @@ task<T> parallel_reduce(
   T sum = co_await core::fold_in<T>(first, last, combine, transform, core::loop_pace(options.grain));
   co_return combine(std::move(init), std::move(sum));
 }
-/// The items themselves.
+/// The same for the items themselves.
 template <class T, core::loop_bound I, class Combine>
   requires core::combines<Combine, T>
 ROTA_DETAIL_WRAPPER task<T> parallel_reduce(
@@ -273,9 +282,10 @@ ROTA_DETAIL_WRAPPER task<T> parallel_reduce(
   return parallel_reduce(first, last, std::move(init), std::move(combine), core::as_it_is(), options);
 }
 
-/// As std::sort: in place, not stable, O(n log n) comparisons. Its first cuts are made by one thread each, so it is at most
-/// log2(n) / 2 times as fast as one thread. If it is cancelled, or a comparison throws between two cuts, the elements are in any order;
-/// if one throws in a part that is being sorted, they are valid, as with std::sort.
+/// Sorts as std::sort does: in place, not stable, O(n log n) comparisons. Each of the first cuts is made by
+/// one thread, so it is at most log2(n) / 2 times as fast as one thread. If it is cancelled, or a comparison
+/// throws between two cuts, the elements are in any order. If a comparison throws in a part that is being
+/// sorted, the elements are valid, as with std::sort.
 template <std::random_access_iterator I, class Less = core::less_than>
   requires std::sortable<I, Less> && requires(Less& less, const I& at) { less(*at, *at); }
 task<void> parallel_sort(I first, I last, Less less = {}, parallel_options options = {}) {

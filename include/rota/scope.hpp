@@ -16,7 +16,7 @@ namespace rota {
 
 namespace core {
 
-/// How children are spawned into a nursery.
+/// The functions that spawn children into a nursery.
 class spawner : public nursery {
  public:
   /// Starts a child. The handle may be dropped.
@@ -25,7 +25,7 @@ class spawner : public nursery {
                        std::source_location site = std::source_location::current()) {
     return join_handle<T>(launch(*work.release(), result_vtable_of<T>, site));
   }
-  /// `function(args...)` returns a task; both live in the child.
+  /// Starts `function(args...)`, which returns a task. The function and the arguments live in the child.
   template <class F>
     requires makes_task<F>
   auto spawn(F&& function, std::source_location site = std::source_location::current()) {
@@ -44,14 +44,14 @@ class spawner : public nursery {
              std::source_location site = std::source_location::current()) {
     return spawn(make_task(std::forward<F>(function), std::forward<A>(first), std::forward<B>(second)), site);
   }
-  /// Reports do not know the spawn site of a task of so many arguments.
+  /// Reports do not show the spawn site of a task with this many arguments.
   template <class F, class... Args>
     requires(makes_task<F, Args...> && sizeof...(Args) > 2)
   auto spawn(F&& function, Args&&... args) {
     return spawn(make_task(std::forward<F>(function), std::forward<Args>(args)...), {});
   }
-  /// A child whose end alone is of interest. `fork([t]() -> task<> {...})` is right: the lambda lives in the child;
-  /// `fork([t]() -> task<> {...}())` reads a lambda that is gone.
+  /// Starts a child of which only the end matters. `fork([t]() -> task<> {...})` is right: the lambda lives
+  /// in the child. `fork([t]() -> task<> {...}())` is a use after free: it reads a lambda that is gone.
   template <class T>
   void fork(task<T> work, std::source_location site = std::source_location::current()) {
     static_cast<void>(spawn(std::move(work), site));
@@ -91,21 +91,21 @@ class spawner : public nursery {
 
 }  // namespace core
 
-/// The children of one with_scope; see there.
+/// The children of one with_scope. See there.
 class ROTA_API scope final : public core::spawner {
  public:
-  /// with_scope makes them.
+  /// Called by with_scope only.
   explicit scope(core::promise_base& frame) noexcept : spawner(frame), region_(children(), frame) {}
   ~scope() = default;
 
-  /// Asks all children to stop. The body goes on; a child that stops because of this is no failure. What is spawned
-  /// afterwards is cancelled at once. Any thread.
+  /// Requests cancellation of all children. The body goes on. A child that stops because of this is no
+  /// failure. A child that is spawned afterwards is cancelled at once. Any thread.
   void cancel() noexcept { spawner::cancel(cancel_reason::user); }
 
-  /// The body is over. `thrown`: with this.
+  /// Ends the body. `thrown`: its exception, if any.
   void leave_body(std::exception_ptr thrown) noexcept;
   [[nodiscard]] core::brood_leaf all_ended() noexcept { return core::brood_leaf(children()); }
-  /// The first failure, if there was one.
+  /// Throws the first failure, if there was one.
   void rethrow();
 
  private:
@@ -131,28 +131,34 @@ concept scope_body = is_task<std::remove_cvref_t<scope_task<F>>>;
 ///     sum = co_await left + co_await right;
 ///   });
 ///
-/// The result is the body's. Children may use whatever outlives the with_scope, and what is local to the body as long as
-/// the body waits for them before that goes: a body that has returned, or thrown, has no locals any more.
+/// The result is the body's. Children may use anything that outlives the with_scope. They may use locals of
+/// the body only as long as the body waits for them before these locals are destroyed: a body that has
+/// returned, or thrown, has no locals any more.
 ///
-/// For servers: a child's exception cancels the others; catch in the child.
+/// For servers: an exception of a child cancels the others. Catch it in the child.
 ///
-/// Threads       `spawn`, `fork`, `cancel` and `size` may be called by any thread that the scope cannot end before: the
-///               body, its children, and theirs.
+/// Threads       `spawn`, `fork`, `cancel` and `size` may be called by any thread that the scope cannot end
+///               before: the body, its children, and theirs.
 /// Ownership     A handle may be kept, awaited or dropped; the scope waits for the child in any case.
-/// Ordering      What the caller of `spawn` did before happens before the child's first line; the child's last line, and
-///               the end of its locals and of a result that nobody holds, happen before the with_scope ends.
-/// Failure       The first child that throws, or that is cancelled otherwise than by its scope, is a failure of the scope,
-///               and so is an exception of the body: the other children are cancelled (`sibling_failed`), the body is
-///               unwound at its next suspension, and when all have ended the exception is rethrown, or `cancelled_error`
-///               is thrown. Later exceptions are only counted. What somebody takes out of a child's handle, by awaiting it
-///               or by `result()`, is no failure of the scope; it is one as soon as the handle is dropped instead. So to
-///               stop a single child without harm: cancel it and await its `result()`.
-///               If the task around it is cancelled, or a deadline around it passes, the children are cancelled at once,
-///               with that reason; when they have ended, the body is unwound, and the unwinding goes on.
-///               `spawn` throws `std::bad_alloc`, and then nothing was started, and `errc::no_runtime` where the task has
-///               no runtime. Children inherit the deadline of the place of the with_scope. A scope that is being cancelled takes no more: the handle is cancelled already, the task has
-///               not run, its arguments are destroyed.
-/// Cost          Two frames: its own and the body's. A child: as rota::spawn, and two short critical sections.
+/// Ordering      What the caller of `spawn` did before happens before the child's first line. The child's
+///               last line, the destruction of its locals, and that of a result that no handle holds happen
+///               before the with_scope ends.
+/// Failure       The first child that throws, or that is cancelled otherwise than by its scope, is a failure
+///               of the scope, and so is an exception of the body. Then the other children are cancelled
+///               (`sibling_failed`), and the body is unwound at its next suspension. When all have ended, the
+///               exception is rethrown, or `cancelled_error` is thrown. Later exceptions are only counted. An
+///               exception that is taken out of a child's handle, by awaiting it or by `result()`, is no
+///               failure of the scope; it is one as soon as the handle is dropped instead. So to stop a
+///               single child without harm: cancel it and await its `result()`.
+///               If the task around the scope is cancelled, or a deadline around it passes, the children are
+///               cancelled at once, with that reason. When they have ended, the body is unwound, and the
+///               unwinding goes on.
+///               `spawn` throws `std::bad_alloc`, and `errc::no_runtime` where the task has no runtime;
+///               nothing was started then. Children inherit the deadline of the place of the with_scope. A
+///               scope that is being cancelled starts no more children: the handle is cancelled already, the
+///               task has not run, its arguments are destroyed.
+/// Cost          Two frames: its own and the body's. A child: as rota::spawn, and two short critical
+///               sections.
 /// Example       examples/scope.cpp
 template <class F>
   requires core::scope_body<F>
@@ -167,7 +173,7 @@ task<typename core::scope_task<F>::value_type> with_scope(F body) {
   co_return std::move(inner.end(cancel_reason::sibling_failed)).value();
 }
 
-/// What is no coroutine is refused with a sentence.
+/// Refuses a body that is no coroutine, with a sentence.
 template <class F>
   requires(!core::scope_body<F>)
 ROTA_DETAIL_WRAPPER task<void> with_scope(F /*body*/) {

@@ -1,4 +1,4 @@
-// Between rota's cancellation and std::stop_token. Not part of <rota/rota.hpp>: <stop_token> is a large
+// Connects rota's cancellation with std::stop_token. Not part of <rota/rota.hpp>: <stop_token> is a large
 // header.
 #pragma once
 
@@ -16,25 +16,26 @@ struct header;
 
 namespace this_task {
 
-/// A token on which a stop is requested as soon as somebody asks this task to stop: for code that knows
-/// nothing of tasks.
+/// Returns a token on which a stop is requested as soon as a cancellation of this task is requested. For code
+/// that knows nothing of tasks.
 ///
 /// Threads       Inside a task; elsewhere the token is empty. Callbacks that are registered on the token run
-///               on the thread that asks: in the middle of `join_handle::cancel`, or on a worker when an
-///               inherited deadline passes; inside of another task's callback: when that has returned. They
-///               must not wait for any task, nor throw.
+///               on the thread that requests the cancellation: in the middle of `join_handle::cancel`, or on
+///               a worker when an inherited deadline passes. If the request comes from inside another task's
+///               callback, they run when that has returned. They must not wait for any task, nor throw.
 /// Ownership     The stop state belongs to the task; the token may outlive it.
-/// Ordering      The request is made once the task knows of its cancellation; a shield does not hold it off.
-///               A deadline of `timeout` or `with_deadline` unwinds a part of the task, and requests nothing.
+/// Ordering      The stop is requested after the task's cancellation is recorded; a shield does not hold it
+///               off. A deadline of `timeout` or `with_deadline` unwinds a part of the task, and requests
+///               nothing.
 /// Failure       Throws `std::bad_alloc`.
 /// Cost          Two allocations at the first call in a task; later calls and tasks without a token: none.
-///               Each cancellation looks at one more word.
+///               Each cancellation reads one more word.
 /// Example       examples/stop_token.cpp
 [[nodiscard]] ROTA_API std::stop_token stop_token();
 
 }  // namespace this_task
 
-/// See link().
+/// The result of link(). See there.
 class ROTA_API [[nodiscard]] stop_link {
  public:
   explicit stop_link(std::stop_token token);
@@ -54,9 +55,9 @@ class ROTA_API [[nodiscard]] stop_link {
 ///
 /// Threads       Inside a task. The request may come from any thread, before or after.
 /// Ownership     The result belongs to the task's frame. It cannot be moved.
-/// Ordering      A request that was made before cancels at once: delivered at the next suspension. When the
-///               result has gone, no request has any effect; its destructor waits for one that is being
-///               carried out.
+/// Ordering      A request that was made before cancels at once: it is delivered at the next suspension.
+///               After the result is destroyed, no request has any effect. Its destructor waits for a request
+///               that is being carried out.
 /// Failure       Throws `error` with `errc::no_runtime` outside of a task.
 /// Cost          No allocation. One registration with the stop state.
 /// Example       examples/stop_token.cpp
@@ -74,8 +75,9 @@ struct source_hook : stop_hook {
                   [](stop_hook* self) noexcept { delete static_cast<source_hook*>(self); }} {}
 };
 
-/// The last parameter of a function that a pool runs. A stop is requested on it as soon as somebody asks the work to stop: on the
-/// thread that asks. Attempts share it. Two allocations, for works whose function takes one.
+/// The last parameter of a function that a pool runs. A stop is requested on it as soon as a cancellation of
+/// the work is requested, on the requesting thread. All attempts share it. Two allocations for each work of
+/// which the function takes a token.
 template <>
 struct token_of<std::stop_token> {
   static std::stop_token make(work_core& work) {

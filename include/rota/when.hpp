@@ -1,23 +1,27 @@
-// Several things at once: all of them, or the first.
+// Waits for several awaitables at once: for all of them, or for the first.
 //
-// Threads       Any task of a runtime. The children run beside each other, on any worker. Those of when_all and when_all_settled
-//               that no other worker has taken run one after the other where their parent stands, and each becomes a task of its
-//               own in the moment in which it has to be one: when it awaits anything but a task or another when_all, or asks for
-//               what only a task has (its id, a local, a stop token). A child that computes for long delays none but those that
-//               nobody is free to take.
-// Ownership     Tasks, and handles that are given as temporaries, are kept. Everything else, a handle's name or a leaf such
-//               as sleep_for(1s), is referred to and must live until the co_await is done, as what its expression makes
-//               does. All children have ended when it returns, however it does.
-// Ordering      Children start in the order of the arguments, if one thread runs them. A child's last line happens before
-//               the when_* returns.
-// Failure       An awaiting task that is cancelled cancels the children, waits for their ends, and unwinds. A handle that is
-//               awaited here and cancelled has its task cancelled, as by awaiting it. Exceptions that nobody sees, since
-//               another child decided, are counted. Who computes hears of a cancellation at its next fork, or at the end of a
-//               child that runs in its place; what others have begun of its children hears of it then, too. Throws `std::bad_alloc`, and `errc::no_runtime` outside of a runtime;
-//               nothing was started then. Awaited a second time it throws `errc::already_joined`.
-// Cost          A child that runs in its parent's place: its frame, and no atomic read-modify-write (src/task/README.md has
-//               the instructions); any other: as rota::spawn. All are others in block_on's own task, in a scope's body, under
-//               a shield or a deadline of the parent's own, and of when_any. Nothing else is allocated, but for the lists of the
+// Threads       Any task of a runtime. The children run concurrently, on any worker. The children of when_all
+//               and when_all_settled that no other worker has taken run one after the other in their parent's
+//               place. Such a child becomes a task of its own when it has to be one: when it awaits anything
+//               except a task or another when_all, or uses what only a task has (its id, a local, a stop
+//               token). A child that computes for long delays only the children that no free worker takes.
+// Ownership     Tasks, and handles that are given as temporaries, are kept. Everything else is referred to: a
+//               named handle, or a leaf such as sleep_for(1s). It must live until the co_await is done,
+//               together with the temporaries of its expression. All children have ended when the co_await
+//               returns, however it returns.
+// Ordering      Children start in the order of the arguments, if one thread runs them. A child's last line
+//               happens before the when_* returns.
+// Failure       An awaiting task that is cancelled cancels the children, waits for their ends, and unwinds. A
+//               handle that is awaited here and cancelled has its task cancelled, as by awaiting it.
+//               Exceptions that are not thrown, because another child decided, are counted. A task that
+//               computes notices a cancellation at its next fork, or at the end of a child that runs in its
+//               place. The children that other workers have begun are cancelled then, too. Throws
+//               `std::bad_alloc`, and `errc::no_runtime` outside of a runtime; nothing was started then.
+//               Awaited a second time it throws `errc::already_joined`.
+// Cost          A child that runs in its parent's place: its frame, and no atomic read-modify-write
+//               (src/task/README.md has the instructions). Any other child: as rota::spawn. All children are
+//               of the second kind in block_on's own task, in a scope's body, under a shield or a deadline of
+//               the parent's own, and in when_any. Nothing else is allocated, except for the lists of the
 //               forms for ranges.
 // Example       examples/when.cpp
 #pragma once
@@ -33,7 +37,8 @@
 
 namespace rota {
 
-/// What came first: which of the arguments, counted from 0, and its value. `std::monostate` stands for void.
+/// The result of a when_any: the index of the argument that came first, counted from 0, and its value.
+/// `std::monostate` stands for void.
 template <class... T>
 class any_result {
   static_assert((!std::is_reference_v<T> && ...),
@@ -61,7 +66,8 @@ class any_result {
     return std::get<I>(std::move(value_));
   }
 
-  /// Calls `f` with the value. It must take, and return the same for, all that the value may be.
+  /// Calls `f` with the value. `f` must accept each possible type of the value, and return the same type for
+  /// all.
   template <class F>
   decltype(auto) visit(F&& f) & {
     return std::visit(std::forward<F>(f), value_);
@@ -79,7 +85,7 @@ class any_result {
   values value_;
 };
 
-/// What came first out of a range.
+/// The result of a when_any of a range: the index of the element that came first, and its value.
 template <class T>
 class any_element {
  public:
@@ -161,7 +167,8 @@ class ROTA_DETAIL_AWAIT_IT any_leaf final : public fixed_group<T...> {
     if (this->has_members()) this->let_go();
   }
 
-  using fork_group::await_suspend;  // they race: each is a task from the start
+  // The children race: each is a task from the start.
+  using fork_group::await_suspend;
 
   any_result<T...> await_resume() {
     this->rethrow_failure();
@@ -250,9 +257,9 @@ class ROTA_DETAIL_AWAIT_IT any_of_range_leaf final : public range_group<Containe
 
 }  // namespace core
 
-/// Waits for all, and yields their values in the order of the arguments. The first failure, an exception or a cancellation
-/// of a child's own, cancels the others (`sibling_failed`); when all have ended it is rethrown, or `cancelled_error` is
-/// thrown. Without arguments it is an empty tuple, at once.
+/// Waits for all, and yields their values in the order of the arguments. The first failure, an exception or a
+/// child's own cancellation, cancels the others (`sibling_failed`). When all have ended, the exception is
+/// rethrown, or `cancelled_error` is thrown. Without arguments it yields an empty tuple, at once.
 template <class... T>
   requires(sizeof...(T) > 0)
 [[nodiscard, gnu::always_inline]] inline core::all_leaf<T...> when_all(task<T>... tasks) {
@@ -264,15 +271,16 @@ template <class... A>
 core::all_leaf<core::child_result<A>...> when_all(A&&... awaitables) {
   return core::all_leaf<core::child_result<A>...>(core::as_child(std::forward<A>(awaitables))...);
 }
-/// The same for a range: of tasks, which must be given up (std::move), or of handles. Its values are in a std::vector, in the
-/// order of the range; those of a `std::array` of tasks, or of an `inplace_vector`, in another such, without an allocation.
+/// The same for a range: of tasks, which must be given up (std::move), or of handles. Yields the values in a
+/// std::vector, in the order of the range. For a `std::array` of tasks, or an `inplace_vector`, it yields
+/// another such container, without an allocation.
 template <class Range>
   requires core::child_range<Range>
 core::all_of_range_leaf<core::children_kept<Range>> when_all(Range&& range) {
   return core::all_of_range_leaf<core::children_kept<Range>>(core::children_of(std::forward<Range>(range)));
 }
 
-/// Waits for all, whatever they do, and yields how each of them ended. Never throws for a child.
+/// Waits for all, however they end, and yields how each of them ended. Never throws for a child.
 template <class... A>
   requires(core::child_argument<A> && ...)
 core::settled_leaf<core::child_result<A>...> when_all_settled(A&&... awaitables) {
@@ -284,9 +292,9 @@ core::settled_range_leaf<core::children_kept<Range>> when_all_settled(Range&& ra
   return core::settled_range_leaf<core::children_kept<Range>>(core::children_of(std::forward<Range>(range)));
 }
 
-/// The first to end decides, be it with a value, an exception or a cancellation of its own: it is the result, is rethrown,
-/// or becomes a `cancelled_error`. The others are cancelled (`sibling_failed`), and have ended before this returns. Of
-/// several that end at once the first to report counts.
+/// The first child that ends decides: its value is the result, its exception is rethrown, or its own
+/// cancellation becomes a `cancelled_error`. The others are cancelled (`sibling_failed`), and have ended
+/// before this returns. If several end at once, the first to report counts.
 template <class... A>
   requires(sizeof...(A) > 0 && (core::child_argument<A> && ...))
 core::any_leaf<core::child_result<A>...> when_any(A&&... awaitables) {
@@ -301,7 +309,7 @@ core::any_of_range_leaf<core::children_kept<Range>> when_any(Range&& range) {
                                                              core::children_of(std::forward<Range>(range)));
 }
 
-/// The first value decides. If there is none, the failure that came first is rethrown when all have ended.
+/// The first value decides. If there is none, the first failure is rethrown when all have ended.
 template <class... A>
   requires(sizeof...(A) > 0 && (core::child_argument<A> && ...))
 core::any_leaf<core::child_result<A>...> when_any_success(A&&... awaitables) {
@@ -315,7 +323,7 @@ core::any_of_range_leaf<core::children_kept<Range>> when_any_success(Range&& ran
                                                              core::children_of(std::forward<Range>(range)));
 }
 
-// A range of tasks that is no temporary is refused with a sentence.
+// Refuses a range of tasks that is no temporary, with a sentence.
 template <class Range>
   requires core::kept_tasks<Range>
 core::all_leaf<> when_all(Range&& /*tasks*/) {

@@ -13,7 +13,7 @@ bool close_leaf::start() {
   return is_ready();
 }
 
-/// Also when the awaiting task was cancelled: somebody else may close it then.
+/// Also needed if the awaiting task was cancelled: another task may close the scope then.
 close_leaf::~close_leaf() {
   if (waits_) children().forget_waiter();
 }

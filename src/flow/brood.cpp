@@ -18,14 +18,15 @@ brood::brood(header* on_behalf_of) noexcept
 }
 
 brood::~brood() {
-  // Left are at most failures in handles that somebody else holds; one may be on its way to dropped() at this moment.
+  // What is left is at most kept failures. The owner of such a handle may be on its way to dropped() now.
   for (unsigned looks = 0; !try_close(); ++looks) {
     if (size() != 0) ROTA_FATAL("a scope ended before its children", size());
     base::back_off(looks);
   }
-  // Without a task around it an async_scope may go after its runtime: then nobody is left who counts.
+  // Without a task around it an async_scope may be destroyed after its runtime: then no scheduler is left
+  // that counts.
   const header* const here = on_behalf_of_ != nullptr ? on_behalf_of_ : current_task();
-  if (first_.thrown == nullptr || here == nullptr) return;  // NOT IN A MODEL: nobody counts outside of tasks
+  if (first_.thrown == nullptr || here == nullptr) return;  // NOT IN A MODEL: outside of tasks no count
   scheduler& by = scheduler_for_children(*here);
   by.ops->suppressed(by);
 }
@@ -45,7 +46,7 @@ header& brood::launch(promise_base& root, const result_vtable& type, std::source
       note_birth(*child, site);
       by->ops->schedule(*child);
     } else {
-      // A child like the others, which is cancelled: the scope hears of it.
+      // A child like the others, which is cancelled: the scope is notified.
       abandon(*child, cancel_reason::shutdown);
     }
     return *child;
@@ -55,13 +56,13 @@ header& brood::launch(promise_base& root, const result_vtable& type, std::source
   return refused;
 }
 
-/// Why no more are taken.
+/// Returns why the scope takes no more children.
 cancel_reason brood::reason() noexcept {
   const base::lock_guard lock(mutex_);
   return reason_.get() == cancel_reason::none ? cancel_reason::user : reason_.get();
 }
 
-/// Null: no more are taken.
+/// Makes and links a child. Returns null if the scope takes no more.
 header* brood::take_in(promise_base& root,
                        scheduler& by,
                        const result_vtable& type,
@@ -69,14 +70,15 @@ header* brood::take_in(promise_base& root,
   const base::lock_guard lock(mutex_);
   if (state_.get() != state::open) return nullptr;
   header& child = make_header(root, by, type, initial, current_task());
-  // Of the place where the scope is: what holds around the caller of spawn() is its own affair.
+  // The deadline of the place where the scope is. What holds around the caller of spawn() does not apply to
+  // the child.
   child.deadline.set(deadline_);
   note_watched(child);
   used_.set(true);
-  // relaxed. The child's word hands it over.
+  // relaxed: the child's word hands it over.
   child.bond.store(this, base::order::relaxed);
   fresh_.append(child);
-  // relaxed, both. Written under the lock alone.
+  // relaxed, both: written under the lock alone.
   live_.store(live_.load(base::order::relaxed) + 1, base::order::relaxed);
   return &child;
 }
@@ -97,7 +99,8 @@ void brood::announce_stop() noexcept {
   fresh_.for_each(announce_cancel);
 }
 
-/// A few at a time, since B1 forbids to cancel under the lock. Nobody is added meanwhile, so it ends.
+/// Cancels the fresh children, a few at a time, because B1 forbids to cancel under the lock. No child is
+/// added meanwhile, so the loop ends.
 void brood::cancel_all(cancel_reason reason) noexcept {
   constexpr unsigned most = 16;
   header* picked[most];
@@ -117,7 +120,7 @@ unsigned brood::pick(header** into, unsigned most) noexcept {
     header& child = fresh_.first();
     sibling_ring::remove(child);
     asked_.append(child);
-    // It is linked, so its end has not come to us yet, or its handle is still held.
+    // The child is linked. So it has not reported its end yet, or its handle still exists.
     child.word.retain();
     into[n++] = &child;
   }
@@ -129,10 +132,10 @@ void brood::ended(header& child, const ending& how, bool unseen) noexcept {
   waker done;
   {
     const base::lock_guard lock(mutex_);
-    // A failure whose handle is still there stays linked. Without a handle nobody else can break the bond.
+    // A failure with an existing handle stays linked. Without a handle no other thread can break the bond.
     const bool goes = unseen || (!how.failed() && break_bond(child) != nullptr);
     if (goes) sibling_ring::remove(child);
-    // relaxed, both. Written under the lock alone.
+    // relaxed, both: written under the lock alone.
     live_.store(live_.load(base::order::relaxed) - 1, base::order::relaxed);
     done = waker_if_done();
   }
@@ -150,9 +153,9 @@ void brood::dropped(header& child, const ending& how) noexcept {
   done.wake();
 }
 
-/// Under the lock.
+/// Called under the lock.
 waker brood::waker_if_done() const noexcept {
-  // relaxed. Written under the lock alone.
+  // relaxed: written under the lock alone.
   if (!awaited_.get() || live_.load(base::order::relaxed) != 0) return {};
   return waiter_.clone();
 }
@@ -161,7 +164,7 @@ void brood::note_failure(const ending& how, scheduler& by) noexcept {
   waker failed;
   {
     const base::lock_guard lock(mutex_);
-    // Who was asked to stop and does is no failure.
+    // A child that was asked to stop, and stops, is no failure.
     if (how.thrown == nullptr && state_.get() != state::open) return;
     if (first_.failed()) {
       by.ops->suppressed(by);
@@ -171,7 +174,7 @@ void brood::note_failure(const ending& how, scheduler& by) noexcept {
     if (state_.get() == state::open) reason_.set(cancel_reason::sibling_failed);
     state_.set(state::stopped);
     awaited_.set(true);
-    // relaxed. The wake below hands it over.
+    // relaxed: the wake below hands it over.
     broken_.store(true, base::order::relaxed);
     fresh_.for_each(announce_cancel);
     failed = waiter_.clone();
@@ -200,13 +203,13 @@ void brood::forget_waiter() noexcept {
 
 bool brood::all_ended() noexcept {
   const base::lock_guard lock(mutex_);
-  // relaxed. Written under the lock alone.
+  // relaxed: written under the lock alone.
   return live_.load(base::order::relaxed) == 0;
 }
 
 bool brood::try_close() noexcept {
   const base::lock_guard lock(mutex_);
-  // relaxed. Written under the lock alone.
+  // relaxed: written under the lock alone.
   if (live_.load(base::order::relaxed) != 0) return false;
   let_kept_go();
   if (!asked_.is_empty()) return false;
@@ -214,8 +217,9 @@ bool brood::try_close() noexcept {
   return true;
 }
 
-/// Under the lock. Those whose bond somebody else has broken stay, as asked ones: their dropped() is on its way. The others may
-/// be freed as soon as their bond is broken, since no reference of ours keeps them: so that comes last.
+/// Unlinks the kept failures and breaks their bonds. Called under the lock. A child of which another thread
+/// has broken the bond stays linked, in asked_: its dropped() is on its way. The others may be freed as soon
+/// as their bond is broken, because this object has no reference to them. So breaking the bond comes last.
 void brood::let_kept_go() noexcept {
   sibling_ring staying;
   for (sibling_ring* const ring : {&fresh_, &asked_}) {

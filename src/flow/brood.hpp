@@ -1,4 +1,4 @@
-// The children of a scope, and what became of them.
+// The children of a scope, and their outcomes.
 #pragma once
 
 #include "base/atomic.hpp"
@@ -17,42 +17,50 @@ namespace rota::core {
 
 // PROTOCOL: the children of a scope
 //
-//   field        who touches it
-//   fresh_       children that were not asked to stop. Under mutex_
-//   asked_       the others, and those that have ended with a failure that lies in a handle still. Under mutex_
-//   live_        children that have not ended: written under mutex_, read by anyone
+//   field        access
+//   fresh_       children that were not cancelled yet. Under mutex_
+//   asked_       the other children, and those that have ended with a kept failure (it is still in a handle).
+//                Under mutex_
+//   live_        number of children that have not ended: written under mutex_, read by any thread
 //   state_ awaited_ used_ first_ reason_   under mutex_
-//   broken_      written once, under mutex_, when a failure is noted; read by the task that the scope belongs to
-//   waiter_      wakes who waits for the end: set before the first child, or under mutex_
+//   broken_      written once, under mutex_, when a failure is noted; read by the task that the scope belongs
+//                to
+//   waiter_      wakes the task that waits for the end: set before the first child, or under mutex_
 //   on_behalf_of_ deadline_   constant
 //
 //   state_  open --stop()--> stopped --try_close()--> closed     open --try_close()--> closed
-//   A child is taken in only while open. Stopped: they were asked to stop. Closed: none is left, none will come.
+//   A child is taken in only while the scope is open. Stopped: all children were asked to stop. Closed: none
+//   is left, and none will come.
 //
-// A child goes in (linked, counted) in one step under the lock, before it is scheduled; and out in one step, by its end,
-// which is also the last that its thread touches here. Only a failure whose handle is still in somebody's hands stays
-// linked after its end, uncounted: its owner takes it, or drops the handle, and then it is a failure of ours, and only
-// then known as one; whatever order these come in, the result is the same. When nothing else is left, try_close() breaks
-// the bond of such children (family.hpp): from then on the failure is their handle's alone.
+// A child is linked and counted in one step under the lock, before it is scheduled. Its end takes it out in
+// one step, which is also the last access of its thread to this object. Exception: a failure that is still in
+// a handle stays linked after the child's end, uncounted. Its owner takes it, or drops the handle; only in
+// the second case it becomes a failure of this scope. The result does not depend on the order of these
+// events. When nothing else is left, try_close() breaks the bond of such children (family.hpp): from then on
+// the failure belongs to the handle alone.
 //
-// B1  No task is cancelled, woken, run or freed under mutex_.          B2  live_ counts those linked that have not ended.
-// B4  Children are asked to stop as header.hpp says (one cancellation of several tasks): the announcement is under mutex_.
-// B3  Whoever notes a failure is still linked or counted: this object is there until it has asked the others to stop.
+// B1  No task is cancelled, woken, run or freed under mutex_.
+// B2  live_ counts the linked children that have not ended.
+// B3  A child of which the failure is being noted is still linked or counted. So this object exists until the
+//     noting thread has cancelled the others.
+// B4  Children are asked to stop as header.hpp says (one cancellation of several tasks): the announcement is
+//     under mutex_.
 // mutex_ orders all of it.
 class brood final : public family {
  public:
-  /// `on_behalf_of`: the task that waits for the children; null: it is not known yet.
+  /// `on_behalf_of`: the task that waits for the children; null if it is not known yet.
   explicit brood(header* on_behalf_of) noexcept;
   ~brood();
 
-  /// Any thread. If no more are taken, the task has ended, without having run. If that is because of a shutdown, it is a child that
-  /// was cancelled.
+  /// Starts a child. Any thread. If the scope takes no more, the returned task has ended without having run.
+  /// If the runtime refuses it because of a shutdown, it counts as a child that was cancelled.
   header& launch(promise_base& root, const result_vtable& type, std::source_location site);
+  /// Cancels all children, and takes no more.
   void stop(cancel_reason reason) noexcept;
-  /// stop() follows, after others were told as well.
+  /// Announces the cancellation to the children. stop() follows, after others were told as well.
   void announce_stop() noexcept;
   [[nodiscard]] std::size_t size() const noexcept {
-    // relaxed. A number to look at.
+    // relaxed: a number for reports; it orders nothing.
     return live_.load(base::order::relaxed);
   }
 
@@ -60,28 +68,28 @@ class brood final : public family {
   void dropped(header& child, const ending& how) noexcept override;
   [[nodiscard]] header* parent() const noexcept override { return on_behalf_of_; }
 
-  /// A failure of the body counts like one of a child. `by`: who counts it, if it is not the first.
+  /// Notes a failure of the body, which counts like one of a child. `by` counts it if it is not the first.
   void note_failure(const ending& how, scheduler& by) noexcept;
 
-  /// From now on whoever waits is woken when no child is left.
+  /// Lets the waiter be woken when no child is left.
   void expect_end() noexcept;
-  /// The same, where it is not known yet who that is. Throws `errc::already_joined` if it is.
+  /// The same, for a scope without a known waiter. Throws `errc::already_joined` if there is one.
   void expect_end(waker w);
-  /// Nobody waits any more.
+  /// Removes the waiter of expect_end(waker).
   void forget_waiter() noexcept;
   [[nodiscard]] bool all_ended() noexcept;
-  /// True: no child is left, and none will come.
+  /// Closes the scope if it can. Returns true if no child is left, and none will come.
   [[nodiscard]] bool try_close() noexcept;
-  /// A child was taken in.
+  /// Returns true if a child was ever taken in.
   [[nodiscard]] bool was_used() noexcept;
 
   [[nodiscard]] bool has_failed() const noexcept {
-    // relaxed. Says where to look; what is found there is under the lock.
+    // relaxed: a hint where to check; what is found there is read under the lock.
     return broken_.load(base::order::relaxed);
   }
-  /// The failure is a child that was cancelled, and not by the scope.
+  /// Returns true if the failure is a child that was cancelled, and not by the scope.
   [[nodiscard]] bool was_cancelled_from_outside() noexcept;
-  /// The first failure, for whoever closed: afterwards it was seen.
+  /// Returns the first failure, for the caller that closed the scope. Afterwards it counts as seen.
   [[nodiscard]] ending take_failure() noexcept;
 
  private:

@@ -22,13 +22,14 @@ header& completion_queue::launch(promise_base& root, const result_vtable& type, 
   }
   const bool admitted = by->ops->admit(*by);
   header& child = make_header(root, *by, type, admitted ? spawned_word : entered_word, current_task());
-  // For the abort_handle. Before it is scheduled: afterwards the caller would rely on what else holds it.
+  // The reference of the abort_handle. It is taken before the task is scheduled: afterwards the task may end
+  // at once.
   child.word.retain();
-  // relaxed. The set's own reference keeps this alive meanwhile.
+  // relaxed: the set's own reference keeps this object alive meanwhile.
   references_.fetch_add(1, base::order::relaxed);
   {
     const base::lock_guard lock(mutex_);
-    // relaxed. The child's word hands it over.
+    // relaxed: the child's word hands it over.
     child.bond.store(this, base::order::relaxed);
     fresh_.append(child);
     if (cancelling_.get() != 0) announce_cancel(child);
@@ -43,13 +44,14 @@ header& completion_queue::launch(promise_base& root, const result_vtable& type, 
   return child;
 }
 
-/// Under the lock.
+/// Changes size_. Called under the lock.
 void completion_queue::resize(std::int64_t by) noexcept {
-  // relaxed, both. Written under the lock alone.
+  // relaxed, both: written under the lock alone.
   size_.store(size_.load(base::order::relaxed) + static_cast<std::uint64_t>(by), base::order::relaxed);
 }
 
-/// A few at a time, since Q1 forbids to cancel under the lock. Each with a reference. 0: what begin_cancelling() began is over.
+/// Takes a few tasks, each with a reference, because Q1 forbids to cancel under the lock. Returns 0 if none
+/// is left; that ends what begin_cancelling() began.
 // NOT IN A MODEL: more than 16 tasks: tests/unit/flow has them
 unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) noexcept {
   const base::lock_guard lock(mutex_);
@@ -68,7 +70,7 @@ unsigned completion_queue::pick(header** into, unsigned most, sibling_ring* to) 
   return n;
 }
 
-/// Under the lock. The caller picks until nothing is left.
+/// Announces the cancellation. Called under the lock. The caller then picks until nothing is left.
 void completion_queue::begin_cancelling() noexcept {
   cancelling_.set(cancelling_.get() + 1);
   for (sibling_ring* const ring : {&fresh_, &asked_}) ring->for_each(announce_cancel);
@@ -113,7 +115,7 @@ void completion_queue::ended(header& child, const ending& how, bool unseen) noex
   waker next;
   {
     const base::lock_guard lock(mutex_);
-    // Not in one: the set is gone, and has dropped the handle, or is about to.
+    // In no ring: the set is gone, and has dropped the handle, or is about to.
     if (sibling_ring::is_in_one(child)) {
       sibling_ring::remove(child);
       ended_.append(child);
@@ -124,7 +126,7 @@ void completion_queue::ended(header& child, const ending& how, bool unseen) noex
   release();
 }
 
-/// Nobody takes what is left in it.
+/// Counts an exception that no `next` has taken.
 void completion_queue::dropped(header& child, const ending& how) noexcept {
   if (how.thrown != nullptr) child.owner->ops->suppressed(*child.owner);
 }
@@ -162,7 +164,7 @@ bool completion_queue::is_next_cancelled() noexcept {
   return child.result().cancelled(&child) != cancel_reason::none;
 }
 
-// NOT IN A MODEL: a task that is new while the set is closed: one task at a time uses a set, and that one waits
+// NOT IN A MODEL: a task that is new while the set is closed: one task uses a set at a time, and it waits
 bool completion_queue::all_ended() noexcept {
   const base::lock_guard lock(mutex_);
   return fresh_.is_empty() && asked_.is_empty();
@@ -178,7 +180,8 @@ header* completion_queue::take_next() noexcept {
 }
 
 void completion_queue::release() noexcept {
-  // acq_rel. release: my last use happens before the end. acquire: if I end it, everybody's has happened.
+  // acq_rel: the release orders this thread's last use before the deletion. The acquire: the deleting thread
+  // sees the last use of all others.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
@@ -208,12 +211,13 @@ void completion_queue_owner::cancel_all() noexcept { queue().cancel_all(cancel_r
 std::size_t completion_queue_owner::size() const noexcept { return queue().size(); }
 
 bool next_leaf::start() {
-  // In this order: what ends in between wakes us, and whoever comes while another waits takes nothing away from it.
+  // The waiter is set first: an end that comes in between wakes this task, and a second `next` throws before
+  // it takes anything.
   queue_->set_waiter(make_waker());
   return queue_->has_next();
 }
 
-/// A set has room for the waker of one waiter.
+/// A set has the waker of one waiter only.
 const void* next_leaf::check_beside() {
   queue_->demand_no_waiter();
   return queue_;

@@ -9,10 +9,11 @@ namespace rota::core {
 
 namespace {
 
-/// The waker of an expiry: it cancels.
+/// The waker of an expiry cancels the task. This is its data.
 header& of(void* data) noexcept { return *static_cast<header*>(data); }
 
-/// Notes the time before it cancels: tasks that await this one may have the same deadline. See passed_deadlines.hpp.
+/// Cancels the task. Notes the time first: tasks that await this one may have the same deadline. See
+/// passed_deadlines.hpp.
 void expire(header& task) noexcept {
   const scheduler& by = *task.owner;
   by.passed->note(by.ops->now(by));
@@ -39,9 +40,9 @@ void deadline_region::begin(promise_base& frame) noexcept {
   if (goal_ != base::never && !is_covered()) enter(awaiting(), &frame, goal_);
 }
 
-/// A deadline as early is in force, with no shield between it and here: of two equal ones the outer one
-/// counts. What the task inherited does not: it was set by others, who may hold it off with shields of
-/// theirs.
+/// Returns true if a deadline as early is in force, with no shield between it and here: of two equal
+/// deadlines the outer one counts. The inherited deadline of the task does not count: other tasks set it, and
+/// they may hold it off with shields of their own.
 bool deadline_region::is_covered() const noexcept {
   for (region* r = awaiting().regions; r != nullptr && !r->is_shielding(); r = r->outer()) {
     if (const timed_region* const timed = r->as_timed()) return timed->at() <= goal_;

@@ -29,10 +29,12 @@ cleanup_region::~cleanup_region() {
   if (holds_shield_) static_cast<void>(header_of(task()).word.shield_down());
 }
 
-/// From here on unwinding no longer stops at this frame: whatever is strong enough to interrupt a clean-up ends it for good.
+/// From here on unwinding no longer stops at this frame: a cause that is strong enough to interrupt a
+/// clean-up ends it for good.
 void cleanup_region::begin() noexcept {
   unlink();
-  // If unwinding stopped here, it has left a shield of its own. If 255 are up, one more is not needed.
+  // If unwinding stopped here, it has left a shield of its own. If 255 shields are up, one more is not
+  // needed.
   if (!stopped_here()) {
     header& me = header_of(task());
     enroll_once(me);
@@ -49,7 +51,8 @@ bool cleanup_region::end(std::exception_ptr failure, bool late, bool body_has_va
   if (body_has_value) return late || failure != nullptr;
   if (late) me.owner->ops->shield_overridden(*me.owner, me);
   if (failure == nullptr) return false;
-  // The clean-up has awaited a task that the cause of this unwinding has cancelled, too. A cancellation is counted, and not reported.
+  // The clean-up has awaited a task that the cause of this unwinding has cancelled, too. That cancellation is
+  // counted, and not reported.
   if (stopped_here() && reason_in(failure) == reason()) {
     me.owner->ops->suppressed(*me.owner);
   } else {

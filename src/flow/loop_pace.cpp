@@ -11,18 +11,19 @@ namespace rota::core {
 
 namespace {
 
-// A look around costs 50 ns, and to wake a thread 30 us.
+// A check costs 50 ns, and waking a thread 30 us.
 constexpr std::int64_t shortest = 1'000;
 constexpr std::int64_t longest = 4'000;
 constexpr std::int64_t worth_a_thread = 8'000;
 
-/// As the task's scheduler sees it: where that is virtual, a loop goes the same way each time.
+/// Returns the time of the task's scheduler. Where that is virtual, a loop runs the same way each time.
 std::int64_t now_in_ns() noexcept {
   const header* const me = task_around();
   return me == nullptr ? 0 : base::nanoseconds(me->owner->ops->now(*me->owner).time_since_epoch()).count();
 }
 
-/// Whoever looks for work would find none on this thread. They look at the ring first.
+/// Returns true if a thread that looks for work would find none with this worker. Thieves look at the ring
+/// first.
 bool has_nothing_for_others(const fork_context& here) noexcept {
   return here.waiting.is_empty() && !here.by->ops->has_waiting(*here.by);
 }
@@ -40,11 +41,12 @@ void loop_pace::begin() noexcept {
   if (!is_given_) began_ = now_in_ns();
 }
 
-// A fork is a suspension, too: it hears of what is_called_off() would say.
+// A fork is a suspension, too: there the part notices what is_called_off() would return.
 bool loop_pace::wants_split(std::size_t left) const noexcept {
   if (left <= items_) return false;
   const fork_context* const here = forks_of_thread();
-  // Where nothing can lie for others, all parts are tasks, and these go where something can.
+  // Without a fork context no part can wait here for a thief. All parts are tasks, and these go to threads
+  // that have one.
   if (here == nullptr) return true;
   return is_known_ && has_nothing_for_others(*here);
 }
@@ -69,7 +71,7 @@ void loop_pace::learn() noexcept {
   if (took < shortest) {
     items_ *= 2;
   } else if (took > longest) {
-    // As many as will take the longest time, if the next ones are like these.
+    // As many as will take the longest time, if the next items are like these.
     const auto share = static_cast<std::size_t>(took / longest) + 1;
     items_ = std::max<std::size_t>(items_ / share, 1);
   }

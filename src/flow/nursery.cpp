@@ -19,7 +19,7 @@ nursery::nursery(promise_base& frame) noexcept {
 nursery::~nursery() {
   children().~brood();
   mark_ = 0;
-  // A store to an object that ends is dead for the compiler, and the next user of the reference reads it.
+  // The compiler may drop a store to an object that ends, but the next user of a dangling reference reads it.
   asm volatile("" : : "r"(&mark_) : "memory");
 }
 

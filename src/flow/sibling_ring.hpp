@@ -1,11 +1,12 @@
-// Rings of tasks, through the links that every header has for its family.
+// Rings of tasks, linked through the fields that every header has for its family.
 #pragma once
 
 #include "task/header.hpp"
 
 namespace rota::core {
 
-/// A ring with a node of its own, so that a task leaves it without knowing which it is in. Guarded by the family's lock.
+/// A ring with a node of its own. So a task can leave it without knowing which ring it is in. Guarded by the
+/// family's lock.
 class sibling_ring {
  public:
   sibling_ring() noexcept {

@@ -30,7 +30,7 @@ core::header* demand_task() {
 std::stop_token this_task::stop_token() {
   core::header* const me = core::current_task();
   if (me == nullptr) return {};
-  // relaxed. Only the task itself, which calls this, sets it.
+  // relaxed: only the task itself, which calls this, sets it.
   if (core::cancel_hook* const known = me->hook.load(base::order::relaxed)) {
     return static_cast<stop_node*>(known)->source.get_token();
   }
@@ -41,7 +41,7 @@ std::stop_token this_task::stop_token() {
 
 stop_link::stop_link(std::stop_token token) : callback_(std::move(token), canceller{demand_task()}) {}
 
-/// The task cannot end meanwhile: the end of its frame waits for this call.
+/// The task cannot end meanwhile: the destruction of its frame waits for this call.
 void stop_link::canceller::operator()() const noexcept {
   static_cast<void>(core::cancel(*task, cancel_reason::user));
 }

@@ -16,32 +16,43 @@ namespace rota::core {
 
 // PROTOCOL: a limit that moves
 //
-//   field        which threads touch it
-//   word_        the time of the limit, base::never if there is none; negative: the complement of the time, and it has passed, for ever.
-//                Any thread, by compare-exchange
+//   field        access
+//   word_        the time of the limit; base::never if there is none; negative: the complement of the time,
+//                and the limit has passed, for ever. Any thread, by compare-exchange
 //   references_  one for each handle and each region. The thread that takes it to 0 frees the limit
 //   first_ last_ round_, and the links of the followers    under mutex_
 //
-//   A region belongs to one task, which alone asks it. It is a follower from its first wait on until it ends. The task arms its timer.
-//   reset() to a later time stores the time alone. The timer fires early, the task looks, finds the later time, and arms the timer again.
-//   reset() to an earlier time stores the time, and then wakes the tasks of all followers. Each looks, and arms its timer earlier.
+//   A region belongs to one task, and only that task checks it. It is a follower from its first wait on until
+//   it ends. The task arms its timer.
+//   reset() to a later time only stores the time. The timer fires early; the task checks, finds the later
+//   time, and arms the timer again.
+//   reset() to an earlier time stores the time, and then wakes the tasks of all followers. Each checks, and
+//   arms its timer earlier.
 //
-//   L1  Whether the limit has passed is decided by one compare-exchange: a negative word comes from a thread that has read the clock, or from a
-//       reset() to the past. A move succeeds only if it replaces another time, which had not come. So of a passing and a reset() one fails.
-//   L2  A region becomes a follower first, and reads the time that it arms after that. The bad interleaving: (1) the region reads 30 s;
-//       (2) reset(1 s) finds no follower; (3) the region arms its timer for 30 s. With L2, either reset() finds the follower, and
-//       its task looks again; or the lock orders the store of reset() before the read.
-//   L3  What a thread does because the limit has passed comes after the store of the negative word in that thread. Another task that sees any of
-//       that reads it, by the coherence of one variable. Relaxed is enough for word_.
-//   L4  No task is woken, and no waker dropped, under mutex_. A waker that was cloned under it keeps its task's header.
-//   L5  A region whose task knows that the limit has passed arms nothing and wakes no task: behind a shield the task waits for that one's end
-//       alone. So watch() wakes its task only after it has noted that the limit has passed: otherwise a task that waits behind a shield
-//       would look, watch and be woken without an end.
-//   L6  The region notes the time at which it finds the limit over (passed_deadlines.hpp). So a look that goes on outward includes a deadline
-//       that is as early and further out, and that one is reported.
+//   L1  One compare-exchange decides whether the limit has passed: a negative word comes from a thread that
+//       has read the clock, or from a reset() to the past. A move succeeds only if it replaces a time that
+//       had not come. So of a passing and a reset() one fails.
+//   L2  A region becomes a follower first, and reads the time that it arms after that. The bad interleaving:
+//         1. The region reads 30 s.
+//         2. reset(1 s) finds no follower.
+//         3. The region arms its timer for 30 s.
+//       With L2, either reset() finds the follower, and its task checks again; or the lock orders the store
+//       of reset() before the read.
+//   L3  What a thread does because the limit has passed comes after the store of the negative word in that
+//       thread. Another task that sees any of that reads the negative word, by the coherence of one variable.
+//       Relaxed is enough for word_.
+//   L4  No task is woken, and no waker dropped, under mutex_. A waker that was cloned under it keeps its
+//       task's header.
+//   L5  If the task of a region knows that the limit has passed, the region arms nothing and wakes no task:
+//       behind a shield the task waits only for the end of that shield. So watch() wakes its task only after
+//       it has noted that the limit has passed. Otherwise a task that waits behind a shield would check,
+//       watch and be woken without an end (livelock).
+//   L6  The region notes the time at which it finds the limit over (passed_deadlines.hpp). So a check that
+//       goes on outward includes a deadline that is as early and further out, and that one is reported.
 //
-//   Other tasks know nothing of the limit. It ends its own task, and the unwinding of that task cancels the tasks that it awaits and its
-//   children, as for every cause. A child has no timer for the limit: each move to an earlier time would have to find all children.
+//   Other tasks know nothing of the limit. It ends its own task, and the unwinding of that task cancels the
+//   tasks that it awaits and its children, as for every cause. A child has no timer for the limit: each move
+//   to an earlier time would have to find all children.
 class limit_state {
   using rep = base::nanoseconds::rep;
 
@@ -55,41 +66,43 @@ class limit_state {
   static void operator delete(void* freed, std::size_t bytes) noexcept { base::free_frame(freed, bytes); }
 
   void retain() noexcept {
-    // relaxed. The caller has a reference.
+    // relaxed: the caller has a reference.
     references_.fetch_add(1, base::order::relaxed);
   }
   void release() noexcept {
-    // acq_rel. release: my last use happens before the end. acquire: and that of all others.
+    // acq_rel: the release orders this thread's last use before the deletion. The acquire: the deleting
+    // thread sees the last use of all others.
     if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
   }
 
   [[nodiscard]] base::time_point time() const noexcept {
-    // relaxed. L3.
+    // relaxed: see L3.
     const rep seen = word_.load(base::order::relaxed);
     return base::time_point(base::nanoseconds(seen < 0 ? ~seen : seen));
   }
-  /// A thread has found that it has passed.
+  /// Returns true if a thread has found that the limit has passed.
   [[nodiscard]] bool is_over() const noexcept {
-    // relaxed. L3.
+    // relaxed: see L3.
     return word_.load(base::order::relaxed) < 0;
   }
-  /// It is over at `now`, or was before.
+  /// Returns true if the limit is over at `now`, or was before. Notes that it has passed.
   [[nodiscard]] bool passes(base::time_point now) noexcept {
-    // relaxed. L3.
+    // relaxed: see L3.
     rep seen = word_.load(base::order::relaxed);
     while (seen >= 0) {
       if (!has_come(seen, now)) return false;
-      // relaxed, failure: relaxed. L3.
+      // relaxed, failure: relaxed: see L3.
       if (word_.compare_exchange_weak(seen, ~seen, base::order::relaxed, base::order::relaxed)) return true;
     }
     return true;
   }
-  /// `now`: time_point::min() if the caller has no clock. False: it had passed, or its time had come.
+  /// Moves the limit. `now`: time_point::min() if the caller has no clock. Returns false if it had passed, or
+  /// its time had come.
   bool move(base::time_point to, base::time_point now) noexcept {
     const rep goal = goal_of(to, now);
-    // relaxed. L3.
+    // relaxed: see L3.
     rep seen = word_.load(base::order::relaxed);
-    // relaxed, failure: relaxed. L3.
+    // relaxed, failure: relaxed: see L3.
     while (!word_.compare_exchange_weak(
         seen, has_come(seen, now) ? over(seen) : goal, base::order::relaxed, base::order::relaxed)) {
     }
@@ -114,18 +127,18 @@ class limit_state {
  private:
   ~limit_state() = default;
 
-  /// Also if it has passed already; never, if there is none.
+  /// Returns true if the time `at` has come, or if the limit has passed already. False if there is no limit.
   [[nodiscard]] static bool has_come(rep at, base::time_point now) noexcept {
     return at < 0 || at <= now.time_since_epoch().count();
   }
   [[nodiscard]] static rep over(rep seen) noexcept { return seen < 0 ? seen : ~seen; }
-  /// No clock shows a time before its epoch.
+  /// Returns the word for the time `at`. No clock shows a time before its epoch.
   [[nodiscard]] static rep goal_of(base::time_point at, base::time_point now) noexcept {
     const rep time = std::max(at.time_since_epoch().count(), rep{0});
     return now != base::time_point::min() && at <= now ? over(time) : time;
   }
 
-  /// The limit has become earlier. Each follower that was there is woken once for it, a few at a time.
+  /// Wakes each present follower once, a few at a time. Called when the limit has become earlier.
   void tell() noexcept {
     constexpr unsigned most = 16;
     waker picked[most];
@@ -139,7 +152,8 @@ class limit_state {
     round_.set(round_.get() + 1);
     return round_.get();
   }
-  /// The list is ordered by `told`: one that is picked hears of all rounds so far, and goes to the end.
+  /// Takes wakers for this round. The list is ordered by `told`: a picked follower is up to date with all
+  /// rounds so far, and goes to the end.
   [[nodiscard]] unsigned pick(waker* into, unsigned most, std::uint64_t round) noexcept {
     const base::lock_guard lock(mutex_);
     unsigned n = 0;
@@ -215,7 +229,8 @@ base::time_point limit_region::deadline_in(activation& task) noexcept {
   return found;
 }
 
-/// By the clock too: a thread that is busy with this task may be the one that should have fired the timer.
+/// Also reads the clock: a thread that is busy with this task may be the one that should have fired the
+/// timer.
 bool limit_region::passed() noexcept {
   base::time_point now = timing::now_for(task());
   if (armed_ && timer_.has_fired()) now = std::max(now, armed_at_);
@@ -228,8 +243,8 @@ void limit_region::watch() noexcept {
   if (is_over_) return;
   header& me = header_of(task());
   if (!std::exchange(follows_, true)) limit_->follow(follower_, make_waker(me));
-  // Both after it has become a follower: L2.
-  if (passed()) return wake(me);  // since the task looked: it looks once more. L5
+  // Both reads come after the region has become a follower: L2.
+  if (passed()) return wake(me);  // it has passed since the task's check: the task checks once more. L5
   const base::time_point at = limit_->time();
   if (at == base::never) return;
   if (armed_ && armed_at_ <= at && !timer_.has_fired()) return;

@@ -18,7 +18,8 @@ void timed_region::enter(activation& task, promise_base* frame, time_point at) n
   header_of(task).deadline.set(deadline_inside());
 }
 
-/// Usually the innermost one; a shield that was moved outward may be inside of one that ends before it.
+/// The region is usually the innermost one. But a shield that was moved outward may be inside of one that
+/// ends before it.
 void timed_region::leave() noexcept {
   timer_.disarm();
   armed_ = false;
@@ -46,13 +47,14 @@ base::time_point timed_region::deadline_inside() const noexcept {
   return what() == kind::deadline ? std::min(deadline_outside_, at_) : std::max(deadline_outside_, at_);
 }
 
-/// By the clock too: a thread that is busy with this task may be the one that should have fired the timer.
+/// Also reads the clock: a thread that is busy with this task may be the one that should have fired the
+/// timer.
 bool timed_region::passed() noexcept {
   return (armed_ && timer_.has_fired()) || at_ <= timing::now_for(task());
 }
 
 void timed_region::watch() noexcept {
-  // Once armed it stays so, from one wait to the next.
+  // Once armed, the timer stays armed from one wait to the next.
   if (armed_ || at_ == base::never) return;
   armed_ = true;
   timer_.arm(task(), at_, make_waker(header_of(task())));

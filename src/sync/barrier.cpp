@@ -27,7 +27,7 @@ const core::wait_rules barrier::rules{
 
 const core::wait_rules barrier::passing_rules{
     .what = "barrier",
-    .try_now = [](void*, wait_node&) noexcept { return false; },  // the lock brings along what the others did
+    .try_now = [](void*, wait_node&) noexcept { return false; },  // only the lock orders what the others did
     .join =
         [](void* at, wait_section& section, wait_node& me) noexcept {
           if (self(at).has_passed(me.wanted)) return on_join::done;
@@ -51,20 +51,21 @@ barrier::passage barrier::blocking_arrive_and_wait() {
   return passage_of(me);
 }
 
-/// The only participant.
+/// Lets the only participant pass without the lock. Returns false if there are others, or if the word has
+/// changed.
 bool barrier::pass_alone(wait_node& me) noexcept {
   state s = now();
   if (s.participants != 1 || s.arrived != 0) return false;
   std::uint64_t seen = pack(s);
   me.wanted = s.generation++;
   me.kind = leads;
-  // acquire. Pairs with arrive_and_drop(). failure: relaxed. join() decides.
+  // acquire: pairs with arrive_and_drop(). failure: relaxed: join() decides.
   return word_.compare_exchange_strong(seen, pack(s), base::order::acquire, base::order::relaxed);
 }
 
-/// Under the lock.
+/// Counts one arrival. Called under the lock.
 barrier::arrival barrier::count_in() noexcept {
-  // relaxed. A guess; the exchange decides.
+  // relaxed: a guess; the exchange decides.
   std::uint64_t seen = word_.load(base::order::relaxed);
   state s;
   std::uint32_t generation = 0;
@@ -73,7 +74,7 @@ barrier::arrival barrier::count_in() noexcept {
     if (s.participants == 0) ROTA_FATAL("arriving at a sync::barrier from which all have dropped out", 0);
     generation = s.generation;
     if (++s.arrived == s.participants) s = {s.generation + 1, s.participants, 0};
-    // relaxed. The lock and the grants order what was done before. failure: relaxed. Again a guess.
+    // relaxed: the lock and the grants order what was done before. failure: relaxed: again a guess.
   } while (!word_.compare_exchange_weak(seen, pack(s), base::order::relaxed, base::order::relaxed));
   return {generation, s.arrived == 0};
 }
@@ -109,7 +110,7 @@ barrier::passage barrier::blocking_wait(const arrival& from) {
 }
 
 void barrier::leave(wait_node& me) noexcept {
-  // relaxed. A guess; the exchange decides.
+  // relaxed: a guess; the exchange decides.
   std::uint64_t seen = word_.load(base::order::relaxed);
   state s;
   do {
@@ -119,13 +120,13 @@ void barrier::leave(wait_node& me) noexcept {
       return;
     }
     --s.arrived;
-    // relaxed. As if it had not come. failure: relaxed. Again a guess.
+    // relaxed: the arrival is undone and publishes nothing. failure: relaxed: again a guess.
   } while (!word_.compare_exchange_weak(seen, pack(s), base::order::relaxed, base::order::relaxed));
 }
 
 void barrier::arrive_and_drop() noexcept {
   wait_section section(list_);
-  // relaxed. A guess; the exchange decides.
+  // relaxed: a guess; the exchange decides.
   std::uint64_t seen = word_.load(base::order::relaxed);
   state s;
   bool completes = false;
@@ -134,7 +135,7 @@ void barrier::arrive_and_drop() noexcept {
     if (s.participants == 0) ROTA_FATAL("dropping out of a sync::barrier from which all have dropped out", 0);
     completes = s.arrived == --s.participants;
     if (completes) s = {s.generation + 1, s.participants, 0};
-    // release. Pairs with pass_alone(), which takes no lock. failure: relaxed. Again a guess.
+    // release: pairs with pass_alone(), which takes no lock. failure: relaxed: again a guess.
   } while (!word_.compare_exchange_weak(seen, pack(s), base::order::release, base::order::relaxed));
   if (!completes) return;
   if (wait_node* const first = section.first()) first->kind = leads;

@@ -14,17 +14,17 @@ void condition_variable::join(node& me) noexcept {
   me.kind = static_cast<unsigned char>(place::here);
   me.losses = 0;
   wait_section section(list_);
-  // relaxed. See V4: whom it concerns has the mutex after us.
+  // relaxed: the mutex orders it. A notifier that must see it takes the mutex later. See V4.
   somebody_.store(1, base::order::relaxed);
   section.link_back(me);
 }
 
 void condition_variable::settle(const wait_section& section) noexcept {
-  // relaxed. Nothing is said by it but that a notify may be short.
+  // relaxed: it publishes nothing. It only allows the fast path of a notify.
   if (section.is_empty()) somebody_.store(0, base::order::relaxed);
 }
 
-/// True: it was here, and has left. False: it was moved.
+/// Takes the node out of the list. Returns true if it was here, false if it was moved.
 bool condition_variable::leave(node& me) noexcept {
   waker dropped;  // outlives the section
   wait_section section(list_);
@@ -37,7 +37,7 @@ bool condition_variable::leave(node& me) noexcept {
   return true;
 }
 
-/// It was moved. A notification that came to it alone goes to the next one.
+/// Passes a notification on that came to this node alone. The node was moved.
 void condition_variable::pass_on(node& me) noexcept {
   if (place_of(me) != place::moved_by_one) return;
   me.kind = static_cast<unsigned char>(place::moved);
@@ -64,9 +64,10 @@ void condition_variable::move_one() noexcept {
   to.take_over(section, *moved);
 }
 
-/// Their order stays. Each round moves those that have the same mutex, and gives its lock away now and then.
+/// Moves all waiters in their order. Each round moves successive nodes with the same mutex, and unlocks its
+/// list after a batch.
 void condition_variable::move_all() noexcept {
-  node* moved = nullptr;  // in their order, linked by `next`; this thread's alone
+  node* moved = nullptr;  // in their order, linked by `next`; only this thread uses the chain
   {
     wait_links* last = nullptr;
     wait_section section(list_);
@@ -103,14 +104,14 @@ mutex& condition_variable::mutex_of(const mutex::guard& held) noexcept {
 
 void condition_variable::unlock(const node& me) noexcept { me.of->unlock(); }
 
-/// It was here, and has left: a new lock. True: it has it.
+/// Locks the mutex anew for a node that was here and has left. Returns true if it has the mutex.
 bool condition_variable::relock(node& me, waker mine) noexcept {
   if (!me.of->take()) return rejoin(me, std::move(mine));
   me.set(wait_state::granted);
   return true;
 }
 
-/// Under the lock of the mutex's list: true: it has it.
+/// Joins the mutex's list, under its lock. Returns true if the node has the mutex.
 bool condition_variable::rejoin(node& me, waker mine) noexcept {
   waker unused;  // outlives the section
   me.wake = std::move(mine);
@@ -132,7 +133,7 @@ std::expected<void, timed_out> condition_variable::block(const mutex::guard& hel
   of.unlock();
   const core::on_sleep how = core::sleep_while_waiting(me, deadline);
   const bool gave_up = how != core::on_sleep::ended && leave(me);
-  // Nothing ends this wait early: V2, and who waits here may rely on the mutex.
+  // Nothing ends this wait early: V2, and the caller may rely on the mutex.
   core::block_firmly(of.target(), me);
   if (how == core::on_sleep::forced) {
     if (!gave_up) pass_on(me);
@@ -145,7 +146,7 @@ std::expected<void, timed_out> condition_variable::block(const mutex::guard& hel
 // ---- tasks
 
 bool condition_variable::wait_base::start() {
-  // Awaited again, it begins anew.
+  // A repeated await begins anew.
   has_waited_ = done_ = untried_ = false;
   me_.kind = static_cast<unsigned char>(place::moved);  // it has no notification
   thrown_ = nullptr;
@@ -162,11 +163,11 @@ bool condition_variable::wait_base::start() {
 void condition_variable::wait_base::join() noexcept {
   me_.wake = make_waker();
   in_->join(me_);
-  // The last touch: it may be called, and granted, at once.
+  // The last access: the node may be called, and granted, at once.
   unlock(me_);
 }
 
-/// With the mutex. True: the wait is over.
+/// Calls the predicate, with the mutex. Returns true if the wait is over.
 bool condition_variable::wait_base::look() noexcept {
   try {
     done_ = is_met();
@@ -177,7 +178,7 @@ bool condition_variable::wait_base::look() noexcept {
   return done_;
 }
 
-/// Once it has left the list, or was moved.
+/// Returns true if the task has the mutex. Called after the node has left the list, or was moved.
 bool condition_variable::wait_base::has_mutex() noexcept {
   switch (me_.state()) {
     case wait_state::waiting: return false;

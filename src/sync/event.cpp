@@ -33,13 +33,13 @@ const core::wait_rules event::automatic_rules{
 };
 
 on_join event::join(wait_section& section, wait_node& me) noexcept {
-  // relaxed. A guess; the exchange decides. It fails only if somebody else has changed the word.
+  // relaxed: a guess; the exchange decides. It fails only if another thread has changed the word.
   std::uint32_t seen = word_.load(base::order::relaxed);
   for (;;) {
     const bool passes = (seen & flag) != 0;
     const std::uint32_t left = is_automatic_ ? 0 : flag;
-    // acquire. Pairs with set(). Same word as there: of {it is set, somebody waits} at least one side sees the other; what is in the list
-    // goes through its lock. failure: relaxed. Again a guess.
+    // acquire: pairs with set(). Same word as there: of {the event is set, a waiter joins} at least one side
+    // sees the other. What is in the list goes through its lock. failure: relaxed: again a guess.
     if (!word_.compare_exchange_weak(
             seen, passes ? left : waiting, base::order::acquire, base::order::relaxed))
       continue;
@@ -50,7 +50,7 @@ on_join event::join(wait_section& section, wait_node& me) noexcept {
 }
 
 void event::leave(const wait_section& section) noexcept {
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
@@ -58,18 +58,19 @@ void event::wake_one() noexcept {
   wait_section section(list_);
   wait_node* const first = section.first();
   if (first == nullptr) {
-    // release. Pairs with the acquire of who passes. They have all left, and the bit with them: E1.
+    // release: pairs with the acquire of the thread that passes. All waiters have left, and the bit is clear:
+    // E1.
     word_.fetch_or(flag, base::order::release);
     return;
   }
   section.grant(*first);
-  // relaxed. As in leave(); the grant orders what was done before.
+  // relaxed: same reason as in leave(). The grant orders what was done before.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
 void event::wake_all() noexcept {
   wait_section section(list_);
-  // release. Pairs with the acquire of who passes.
+  // release: pairs with the acquire of the thread that passes.
   word_.exchange(flag, base::order::release);
   section.grant_all();
 }

@@ -35,12 +35,13 @@ latch::latch(count things) : word_(things) {
 }
 
 on_join latch::join(wait_section& section, wait_node& me) noexcept {
-  // acquire. Pairs with count_down(): who sees 0 need not write.
+  // acquire: pairs with count_down(). A caller that sees 0 need not write.
   std::uint64_t seen = word_.load(base::order::acquire);
   for (;;) {
     if (seen == 0) return on_join::done;
-    // acquire. No weaker than the failure. Same word as count_down(): of {it becomes 0, somebody waits} at least one side sees the
-    // other; what is in the list goes through its lock. failure: acquire. As above.
+    // acquire: no weaker than the failure. Same word as count_down(): of {the count becomes 0, a waiter
+    // joins} at least one side sees the other. What is in the list goes through its lock. failure: acquire:
+    // same reason as for the load above.
     if (word_.compare_exchange_weak(seen, seen | waiting, base::order::acquire, base::order::acquire)) break;
   }
   section.link_back(me);
@@ -48,7 +49,7 @@ on_join latch::join(wait_section& section, wait_node& me) noexcept {
 }
 
 void latch::leave(const wait_section& section) noexcept {
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
@@ -62,16 +63,18 @@ void latch::count_down_slowly(count n) {
   if (!done) refuse("n of count_down", n, there);
 }
 
-/// The last of it, as the caller has seen: the count only goes down. False: there were only so many.
+/// Counts down to 0; the caller has seen that `n` is the whole rest, and the count only goes down. Returns
+/// false if there are fewer than `n`: `there` is what is left.
 bool latch::count_down_in(wait_section& section, count n, count& there) noexcept {
-  // relaxed. A guess; the exchange decides. It fails only if somebody else has counted down.
+  // relaxed: a guess; the exchange decides. It fails only if another thread has counted down.
   std::uint64_t seen = word_.load(base::order::relaxed);
   do {
     there = seen & ~waiting;
     if (n > there) return false;
     ROTA_ASSERT(n == there);
-    // acq_rel. release: pairs with who sees 0. acquire: who is granted below sees, through the lock and its node, what was done before
-    //          the counts of others. failure: relaxed. Again a guess.
+    // acq_rel: the release pairs with the thread that sees 0. The acquire: a waiter that is granted below
+    // sees, through the lock and its node, what was done before the counts of others. failure: relaxed: again
+    // a guess.
   } while (!word_.compare_exchange_weak(seen, 0, base::order::acq_rel, base::order::relaxed));
   section.grant_all();
   return true;

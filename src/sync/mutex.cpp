@@ -26,12 +26,13 @@ const core::wait_rules mutex::rules{
 on_join mutex::join(wait_section& section, wait_node& me) noexcept {
   const bool again = me.state() == wait_state::called;
   if (again) called_ = false;
-  // Whoever was called and is still on its way will see to those in the list: X2.
+  // A waiter that was called and has not tried yet will call the next one: X2.
   const std::uint32_t with = called_ ? locked : locked | waiting;
-  // acquire. Pairs with unlock(). Same word as there: of {it becomes free, somebody waits} at least one side sees the other.
+  // acquire: pairs with the release in unlock(). Same word as there: of {the word becomes free, a waiter
+  // joins} at least one side sees the other.
   const std::uint32_t before = word_.fetch_or(with, base::order::acquire);
   if ((before & locked) == 0) {
-    // relaxed. It is ours, and only a lock of the list's changes this bit.
+    // relaxed: the caller has the lock, and this bit is changed only under the list's lock.
     if (section.is_empty() && !called_) word_.fetch_and(~waiting, base::order::relaxed);
     if (section.is_empty()) starving_ = false;
     return on_join::done;
@@ -48,18 +49,18 @@ on_join mutex::join(wait_section& section, wait_node& me) noexcept {
 
 void mutex::unlock_slowly() noexcept {
   wait_section section(list_);
-  // relaxed. We have it, and only a lock of the list's changes the other bit.
+  // relaxed: the caller has the lock, and the other bit is changed only under the list's lock.
   if ((word_.load(base::order::relaxed) & locked) == 0) ROTA_FATAL("a sync::mutex was unlocked twice", 0);
   free_and_call(section);
 }
 
-/// The word is ours.
+/// Frees the word, and calls or grants the first in line. The caller holds the lock.
 void mutex::free_and_call(wait_section& section) noexcept {
   wait_node* const first = section.first();
   if (first != nullptr && starving_ && !called_) {
     starving_ = false;
     section.grant(*first);
-    // relaxed. It stays locked, and the grant orders what was done under the lock.
+    // relaxed: the word stays locked, and the grant orders what was done under the lock.
     if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
     return;
   }
@@ -67,7 +68,7 @@ void mutex::free_and_call(wait_section& section) noexcept {
     called_ = true;
     section.call(*first);
   }
-  // release. Pairs with the acquire of who takes it.
+  // release: pairs with the acquire of the next owner.
   word_.fetch_and(~(locked | waiting), base::order::release);
 }
 
@@ -75,23 +76,23 @@ void mutex::leave(wait_section& section, const wait_node& me) noexcept {
   if (me.state() == wait_state::called) called_ = false;
   if (section.is_empty()) {
     starving_ = false;
-    // relaxed. Nothing is said by it but that an unlock may be short.
+    // relaxed: the bit publishes nothing. Clearing it only allows the fast path of unlock().
     if (!called_) word_.fetch_and(~waiting, base::order::relaxed);
     return;
   }
   if (me.state() != wait_state::called) return;
-  // relaxed. As in join(), but it goes to somebody else at once: whoever takes it sees, through the releases of this word, what was
-  // done under it before; nothing of ours.
+  // relaxed: unlike in join(), the lock is handed on at once. The next owner sees, through the releases of
+  // this word, what was done under the lock before. This thread has done nothing under it.
   const std::uint32_t before = word_.fetch_or(locked | waiting, base::order::relaxed);
   if ((before & locked) == 0) free_and_call(section);
 }
 
-/// Out of a condition variable's list. Wakes nobody but the first, if anybody: X5.
+/// Takes over a node from a condition variable's list. Wakes at most the first in line: X5.
 void mutex::take_over(wait_section& section, wait_node& waiting_one) noexcept {
   section.take_over(waiting_one);
-  // Whoever was called and is still on its way will see to those in the list: X2.
+  // A waiter that was called and has not tried yet will call the next one: X2.
   if (called_) return;
-  // relaxed. As in leave().
+  // relaxed: same reason as in leave().
   const std::uint32_t before = word_.fetch_or(locked | waiting, base::order::relaxed);
   if ((before & locked) == 0) free_and_call(section);
 }

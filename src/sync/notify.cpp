@@ -26,13 +26,14 @@ const core::wait_rules notify::rules{
 };
 
 on_join notify::join(wait_section& section, wait_node& me) noexcept {
-  // acquire. As in try_now().
+  // acquire: same reason as in try_now().
   std::uint64_t seen = word_.load(base::order::acquire);
   for (;;) {
     if (seen / one_call != me.wanted) return on_join::done;
     const bool stored = (seen & permit) != 0;
-    // acquire. Pairs with notify_one(). Same word as there and in notify_all(): of {a call, somebody waits} at least one side sees the
-    // other; what is in the list goes through its lock. failure: acquire. As in try_now().
+    // acquire: pairs with notify_one(). Same word as there and in notify_all(): of {a call, a waiter joins}
+    // at least one side sees the other. What is in the list goes through its lock. failure: acquire: same
+    // reason as in try_now().
     if (!word_.compare_exchange_weak(
             seen, stored ? seen & ~permit : seen | waiting, base::order::acquire, base::order::acquire))
       continue;
@@ -46,7 +47,7 @@ on_join notify::join(wait_section& section, wait_node& me) noexcept {
 }
 
 void notify::leave(const wait_section& section) noexcept {
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
@@ -54,22 +55,23 @@ void notify::wake_one() noexcept {
   wait_section section(list_);
   wait_node* const first = section.first();
   if (first == nullptr) {
-    // release. Pairs with the acquire of who takes it. They have all left, and the bit with them: N1.
+    // release: pairs with the acquire of the thread that takes the permit. All waiters have left, and the bit
+    // is clear: N1.
     word_.fetch_or(permit, base::order::release);
     return;
   }
   first->kind = by_one;
   section.grant(*first);
-  // relaxed. As in leave(); the grant orders what was done before.
+  // relaxed: same reason as in leave(). The grant orders what was done before.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
 void notify::wake_all() noexcept {
   wait_section section(list_);
-  // relaxed. A guess; the exchange decides.
+  // relaxed: a guess; the exchange decides.
   std::uint64_t seen = word_.load(base::order::relaxed);
-  // release. Pairs with the acquire of who sees the call: one that was called before, and has not joined yet.
-  // failure: relaxed. Again a guess.
+  // release: pairs with the acquire of a wait() that was called before, has not joined yet, and sees the
+  // call. failure: relaxed: again a guess.
   while (!word_.compare_exchange_weak(
       seen, (seen & ~waiting) + one_call, base::order::release, base::order::relaxed)) {
   }

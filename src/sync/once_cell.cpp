@@ -34,17 +34,18 @@ const wait_rules once_core::claim_rules{
 };
 
 std::expected<void, sync::set_refusal> once_core::try_claim() noexcept {
-  // relaxed. A guess; the exchange decides.
+  // relaxed: a guess; the exchange decides.
   std::uint32_t seen = word_.load(base::order::relaxed);
   do {
     if ((seen & mask) == full) return std::unexpected(sync::set_refusal::full);
     if ((seen & mask) == busy) return std::unexpected(sync::set_refusal::busy);
-    // acquire. Pairs with abandon(): who had the room before has left it. failure: relaxed. Again a guess.
+    // acquire: pairs with abandon(). The previous owner of the storage has left it. failure: relaxed: again a
+    // guess.
   } while (!word_.compare_exchange_weak(seen, seen | busy, base::order::acquire, base::order::relaxed));
   return {};
 }
 
-/// True: the claim is the caller's, or it is full.
+/// Returns true if the caller has the claim, or the cell is full.
 bool once_core::claim_now(wait_node& me) noexcept {
   me.kind = 0;
   const auto got = try_claim();
@@ -55,14 +56,14 @@ bool once_core::claim_now(wait_node& me) noexcept {
 on_join once_core::join(wait_section& section, wait_node& me, bool claims) noexcept {
   me.kind = 0;
   me.wanted = claims ? 1 : 0;
-  // acquire. Pairs with fill(): who sees it full need not write.
+  // acquire: pairs with fill(). A caller that sees the cell full need not write.
   std::uint32_t seen = word_.load(base::order::acquire);
   bool gets = false;
   do {
     if ((seen & mask) == full) return on_join::done;
     gets = claims && (seen & mask) == empty;
-    // acquire. Pairs with abandon(). Same word as there and in fill(): of {it is left, somebody waits} at least one side sees the other.
-    // failure: acquire. As above.
+    // acquire: pairs with abandon(). Same word as there and in fill(): of {the claim ends, a waiter joins} at
+    // least one side sees the other. failure: acquire: same reason as for the load above.
   } while (!word_.compare_exchange_weak(
       seen, gets ? seen | busy : seen | waiting, base::order::acquire, base::order::acquire));
   if (gets) {
@@ -74,26 +75,28 @@ on_join once_core::join(wait_section& section, wait_node& me, bool claims) noexc
 }
 
 void once_core::leave(const wait_section& section) noexcept {
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
 void once_core::fill() noexcept {
   std::uint32_t seen = busy;
-  // release. Pairs with the acquire of who sees it full. failure: relaxed. fill_slowly() decides under the list's lock.
+  // release: pairs with the acquire of the thread that sees the cell full. failure: relaxed: fill_slowly()
+  // decides under the list's lock.
   if (!word_.compare_exchange_strong(seen, full, base::order::release, base::order::relaxed)) fill_slowly();
 }
 
 void once_core::fill_slowly() noexcept {
   wait_section section(list_);
-  // release. Pairs with the acquire of who sees it full.
+  // release: pairs with the acquire of the thread that sees the cell full.
   word_.exchange(full, base::order::release);
   section.grant_all();
 }
 
 void once_core::abandon() noexcept {
   std::uint32_t seen = busy;
-  // release. Pairs with the acquire of who claims it next. failure: relaxed. abandon_slowly() decides under the list's lock.
+  // release: pairs with the acquire of the next claim. failure: relaxed: abandon_slowly() decides under the
+  // list's lock.
   if (!word_.compare_exchange_strong(seen, empty, base::order::release, base::order::relaxed))
     abandon_slowly();
 }
@@ -107,7 +110,8 @@ void once_core::abandon_slowly() noexcept {
     section.grant(*next);
   }
   const std::uint32_t left = (next != nullptr ? busy : empty) | (section.is_empty() ? 0 : waiting);
-  // release. Pairs with the acquire of who claims it next. It is ours, and only a lock of the list's changes the bit.
+  // release: pairs with the acquire of the next claim. The caller has the claim, and the bit is changed only
+  // under the list's lock.
   word_.exchange(left, base::order::release);
 }
 

@@ -57,15 +57,15 @@ std::expected<void, std::error_code> semaphore::blocking_acquire(count n) {
 }
 
 on_join semaphore::join(wait_section& section, wait_node& me) noexcept {
-  // relaxed. A guess; the exchange decides. It fails only if somebody else has changed the word.
+  // relaxed: a guess; the exchange decides. It fails only if another thread has changed the word.
   std::uint64_t seen = word_.load(base::order::relaxed);
   for (;;) {
     if ((seen & closed) != 0) return on_join::closed;
     const count there = seen & permits_mask;
     const bool enough = (seen & waiting) == 0 && there >= me.wanted;
     const std::uint64_t next = enough ? seen - me.wanted : waiting;
-    // acq_rel. acquire: pairs with release(). release: who releases later sees the bit, and this node through the lock; same word as
-    //          there. failure: relaxed. Again a guess.
+    // acq_rel: the acquire pairs with release(). The release makes a later releaser see the bit, and this
+    // node through the lock; same word as there. failure: relaxed: again a guess.
     if (!word_.compare_exchange_weak(seen, next, base::order::acq_rel, base::order::relaxed)) continue;
     if (enough) return on_join::done;
     me.got = there;
@@ -75,7 +75,7 @@ on_join semaphore::join(wait_section& section, wait_node& me) noexcept {
 }
 
 void semaphore::release_slowly(count n) {
-  // relaxed. Permits that are there stay there while somebody waits; else release() has seen too many.
+  // Permits that are there stay there while there are waiters; otherwise release() has found too many.
   const count there = available();
   if (n > max_permits - there) refuse("n of release", n, max_permits - there);
   give_back(n);
@@ -87,9 +87,10 @@ void semaphore::give_back(count n) noexcept {
   serve(section, n);
 }
 
-/// Under the lock: `n` permits are nobody's.
+/// Gives `n` permits to the waiters, and the rest to the word. Called under the lock.
 void semaphore::serve(wait_section& section, count n) noexcept {
-  // relaxed. Only a lock of the list's sets `closed`: those who are left are told of that, and get nothing.
+  // relaxed: only a holder of the list's lock sets `closed`. Once it is set, the remaining waiters get
+  // errc::closed and no permits.
   while ((word_.load(base::order::relaxed) & closed) == 0) {
     wait_node* const first = section.first();
     if (first == nullptr) break;
@@ -108,22 +109,23 @@ void semaphore::serve(wait_section& section, count n) noexcept {
 
 void semaphore::settle(const wait_section& section, count n) noexcept {
   if (n == 0 && !section.is_empty()) return;
-  // relaxed. A guess; the exchange decides. It fails only if somebody else has changed the word.
+  // relaxed: a guess; the exchange decides. It fails only if another thread has changed the word.
   std::uint64_t seen = word_.load(base::order::relaxed);
   for (;;) {
     if (n > max_permits - (seen & permits_mask)) ROTA_FATAL("a sync::semaphore has too many permits", n);
     const std::uint64_t next = (section.is_empty() ? seen & ~waiting : seen) + n;
-    // release. Pairs with the acquire of who takes them. failure: relaxed. Again a guess.
+    // release: pairs with the acquire of the thread that takes the permits. failure: relaxed: again a guess.
     if (word_.compare_exchange_weak(seen, next, base::order::release, base::order::relaxed)) return;
   }
 }
 
 void semaphore::close() noexcept {
   wait_section section(list_);
-  // acq_rel. release: pairs with is_closed(). acquire: nothing is read, but of two that close the second comes after the first.
+  // acq_rel: the release pairs with is_closed(). The acquire reads nothing, but orders the second of two
+  // close() calls after the first.
   word_.fetch_or(closed, base::order::acq_rel);
   count parts = 0;
-  // Nobody joins any more.
+  // No waiter joins any more.
   while (wait_node* const first = section.first()) {
     if (section.is_full()) {
       section.breathe();

@@ -42,8 +42,8 @@ on_join shared_mutex::join(wait_section& section, wait_node& me, who kind) noexc
   for (;;) {
     const bool gets = (seen & in_the_way) == 0;
     const std::uint64_t next = gets ? seen + mine : seen | waiting;
-    // acquire. Pairs with unlock() and unlock_shared(). Same word as there: of {it becomes free, somebody waits} at least one side sees the
-    // other. failure: relaxed. Again a guess.
+    // acquire: pairs with unlock() and unlock_shared(). Same word as there: of {the lock becomes free, a
+    // waiter joins} at least one side sees the other. failure: relaxed: again a guess.
     if (!word_.compare_exchange_weak(seen, next, base::order::acquire, base::order::relaxed)) continue;
     if (gets) return on_join::done;
     section.link_back(me);
@@ -53,62 +53,69 @@ on_join shared_mutex::join(wait_section& section, wait_node& me, who kind) noexc
 
 void shared_mutex::unlock_slowly() noexcept {
   wait_section section(list_);
-  // release. Pairs with take(): whoever waited may have left. It is ours alone, and else only a lock of the list's changes the word.
+  // release: pairs with take(), because the waiters may have left. The caller holds the lock alone, and
+  // otherwise the word changes only under the list's lock.
   word_.fetch_and(~writer, base::order::release);
   hand_over(section);
 }
 
 void shared_mutex::unlock_shared_slowly() noexcept {
   wait_section section(list_);
-  // acq_rel. release: pairs with take(). acquire: if we are the last, what all readers did happens before the grant.
+  // acq_rel: the release pairs with take(). The acquire: if this is the last reader, what all readers did
+  // happens before the grant.
   const std::uint64_t before = word_.fetch_sub(1, base::order::acq_rel);
   if ((before & readers_mask) == 0) ROTA_FATAL("a sync::shared_mutex was unlocked too often", before);
   if ((before & readers_mask) == 1) hand_over(section);
 }
 
-/// Nobody has it.
+/// Grants the free lock to the first in line.
 void shared_mutex::hand_over(wait_section& section) noexcept {
   wait_node* const first = section.first();
   if (first == nullptr) return;
   if (is_reader(*first)) return let_readers_in(section);
-  // relaxed. The grant orders what was done under the lock, and in this word nobody else changes anything beside `waiting`.
+  // relaxed: the grant orders what was done under the lock. No other thread changes this word beside
+  // `waiting`.
   word_.fetch_add(writer, base::order::relaxed);
   section.grant(*first);
   leave(section);
 }
 
-/// Those in front. Each round that gives the list's lock away has let in as many as a section wakes.
+/// Grants the lock to the readers at the front. Each round between two breathe() calls lets in as many as a
+/// section wakes.
 void shared_mutex::let_readers_in(wait_section& section) noexcept {
   for (;;) {
     wait_node* const first = section.first();
     if (first == nullptr || !is_reader(*first)) break;
     if (section.is_full()) {
       section.breathe();
-      // Those let in may be gone, and the next in line may be a writer that has it. Nobody but us can be early here: H3.
+      // The readers let in may have left, and the next in line may be a writer that has the lock. No other
+      // thread can let the same readers in: H3.
       if (is_locked()) return;
       continue;
     }
-    // relaxed. What was done under the lock before it joined it has seen by that, and what was done since by the list's lock.
+    // relaxed: what was done under the lock before, the reader has seen when it joined. What was done since,
+    // it sees through the list's lock.
     word_.fetch_add(1, base::order::relaxed);
     section.grant(*first);
   }
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
-/// Somebody is not in the list any more.
+/// Updates the word after a node has left the list.
 void shared_mutex::leave(wait_section& section) noexcept {
   if (!is_locked()) return let_readers_in(section);
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
 void shared_mutex::make_shared() noexcept {
   std::uint64_t seen = writer;
-  // release. Pairs with take_shared(). failure: relaxed. The list's lock decides.
+  // release: pairs with take_shared(). failure: relaxed: the list's lock decides.
   if (word_.compare_exchange_strong(seen, 1, base::order::release, base::order::relaxed)) return;
   wait_section section(list_);
-  // release. As above; it is ours alone, and else only a lock of the list's changes the word.
+  // release: pairs with take_shared(). The caller holds the lock alone, and otherwise the word changes only
+  // under the list's lock.
   word_.fetch_sub(writer - 1, base::order::release);
   let_readers_in(section);
 }

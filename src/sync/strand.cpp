@@ -13,7 +13,8 @@ namespace {
 
 turn_line& self(void* of) noexcept { return *static_cast<turn_line*>(of); }
 
-/// Of the task that runs here, or of the thread. A child that runs in its parent's place becomes a task by it: it is another one.
+/// Returns the identity of the running task, or of the thread outside of a task. This makes a child that runs
+/// in its parent's place a task: it is a different one.
 const void* who_runs() noexcept {
   const header* const me = task_in_sight();
   return me != nullptr ? static_cast<const void*>(me) : &base::this_thread_locals();
@@ -42,12 +43,13 @@ const wait_rules turn_line::finish_rules{
     .is_end = always_an_end,
 };
 
-/// `also` is set with it: `closed`, by who comes last, and is no hindrance to that one.
+/// Takes the turn if the strand is free. `also` is set in the same step. The finisher passes `closed`; that
+/// bit does not refuse it.
 bool turn_line::take(std::uint32_t also) noexcept {
   std::uint32_t seen = 0;
   do {
     if ((seen & ~also) != 0) return false;
-    // acquire. Pairs with give_back(). failure: relaxed. Again a guess.
+    // acquire: pairs with give_back(). failure: relaxed: again a guess.
   } while (
       !word_.compare_exchange_weak(seen, seen | busy | also, base::order::acquire, base::order::relaxed));
   return true;
@@ -59,8 +61,8 @@ on_join turn_line::join(wait_section& section, wait_node& me, std::uint32_t also
     if ((seen & closed & ~also) != 0) return on_join::closed;
     const bool gets = (seen & busy) == 0;
     const std::uint32_t next = seen | also | (gets ? busy : waiting);
-    // acquire. Pairs with give_back(). Same word as there: of {it becomes free, somebody waits} at least one side sees the other.
-    // failure: relaxed. Again a guess.
+    // acquire: pairs with give_back(). Same word as there: of {the strand becomes free, a waiter joins} at
+    // least one side sees the other. failure: relaxed: again a guess.
     if (!word_.compare_exchange_weak(seen, next, base::order::acquire, base::order::relaxed)) continue;
     if (gets) return on_join::done;
     section.link_back(me);
@@ -69,18 +71,18 @@ on_join turn_line::join(wait_section& section, wait_node& me, std::uint32_t also
 }
 
 void turn_line::begin() noexcept {
-  // relaxed. See T3.
+  // relaxed: see T3.
   owner_.store(who_runs(), base::order::relaxed);
 }
 
 void turn_line::end() noexcept {
-  // relaxed. See T3.
+  // relaxed: see T3.
   owner_.store(nullptr, base::order::relaxed);
   give_back();
 }
 
 bool turn_line::is_mine() const noexcept {
-  // relaxed. See T3.
+  // relaxed: see T3.
   const void* const owner = owner_.load(base::order::relaxed);
   return owner != nullptr && owner == who_runs();
 }
@@ -89,7 +91,7 @@ void turn_line::give_back() noexcept {
   std::uint32_t seen = busy;
   do {
     if ((seen & waiting) != 0) return give_back_slowly();
-    // release. Pairs with take() and join(). failure: relaxed. Again a guess.
+    // release: pairs with take() and join(). failure: relaxed: again a guess.
   } while (!word_.compare_exchange_weak(seen, seen & ~busy, base::order::release, base::order::relaxed));
 }
 
@@ -97,22 +99,22 @@ void turn_line::give_back_slowly() noexcept {
   wait_section section(list_);
   if (wait_node* const first = section.first()) {
     section.grant(*first);
-    // relaxed. It stays busy, and the grant orders what was done in the turn.
+    // relaxed: the word stays busy, and the grant orders what was done in the turn.
     if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
     return;
   }
-  // release. Pairs with take(): who waited has left.
+  // release: pairs with take(). The waiters have left.
   word_.fetch_and(~busy, base::order::release);
 }
 
-/// Somebody has left the list.
+/// Updates the word after a node has left the list.
 void turn_line::give_up(const wait_section& section) noexcept {
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: the bit publishes nothing; it only says that there is no waiter.
   if (section.is_empty()) word_.fetch_and(~waiting, base::order::relaxed);
 }
 
 void turn_line::close() noexcept {
-  // relaxed. Nothing is read by it: who is refused has nothing to see.
+  // relaxed: it publishes nothing; a refused caller reads nothing.
   word_.fetch_or(closed, base::order::relaxed);
 }
 

@@ -1,4 +1,4 @@
-// The line of a strand: whose turn it is, and who waits for it.
+// The line of a strand: which task or thread has the turn, and which ones wait for it.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,20 @@ namespace rota::core {
 
 // PROTOCOL: line of a strand
 //   word_     busy 1 · waiting 2 · closed 4
-//   owner_    the task or thread whose turn it is; null: it is on its way, or there is none
+//   owner_    the task or thread that has the turn; null: the turn is being handed over, or is free
 //
-//   enter    free -> busy, by compare-exchange; else, under the lock of the list: the same, or `waiting` is set in that step and the caller
-//            joins the list. Closed: it is refused, by the same step.
-//   finish   the same, but for `closed`, which it sets in that step. So whoever finishes is behind all that have entered.
-//   leave    busy -> free, by compare-exchange while nobody waits. Else, under the lock of the list, the first is granted the turn, and the
-//            word stays busy: nobody overtakes.
+//   enter    free -> busy, by compare-exchange. Otherwise, under the list's lock: the same, or the same step
+//            sets `waiting` and the caller joins the list. If the strand is closed, the same step refuses the
+//            caller.
+//   finish   the same, and the step also sets `closed`. So the finisher is behind all that have entered.
+//   leave    busy -> free, by compare-exchange, while there is no waiter. Otherwise, under the list's lock:
+//            the first in line is granted the turn, and the word stays busy. So no caller overtakes.
 //
-//   T1  Busy exactly while somebody has the turn or is granted it.
-//   T2  Under the lock: somebody is in the list exactly while `waiting` is set, and then it is busy.
-//   T3  owner_ is what asks who has set it, and not yet cleared it: on the same task or thread the two are in order by themselves, and
-//       no other has that value.
+//   T1  The word is busy exactly while a task or thread has the turn or is granted it.
+//   T2  Under the lock: the list has waiters exactly while `waiting` is set, and then the word is busy.
+//   T3  is_mine() finds its own value in owner_ only if the same task or thread has set it and not yet
+//       cleared it. The two accesses are ordered by program order, and no other task or thread has that
+//       value.
 //   T4  With waiters the turn is given away only under the list's lock: see W5 of the wait list.
 class ROTA_API turn_line {
  public:
@@ -36,17 +38,17 @@ class ROTA_API turn_line {
   turn_line& operator=(const turn_line&) = delete;
   ~turn_line() {
     list_.end("a sync::strand was destroyed while somebody waits for it");
-    // relaxed. Who destroys it has seen to it that all others are done.
+    // relaxed: the destroying thread has made sure that all others are done.
     if ((word_.load(base::order::relaxed) & busy) != 0) [[unlikely]]
       end_in_use();
   }
 
   [[nodiscard]] wait_target entering() noexcept { return {&list_, this, &enter_rules}; }
   [[nodiscard]] wait_target finishing() noexcept { return {&list_, this, &finish_rules}; }
-  /// It is the caller's turn, who is granted it: from now on is_mine().
+  /// Records the caller, which was granted the turn, as the owner: is_mine() is true for it from now on.
   void begin() noexcept;
   void end() noexcept;
-  /// Whether the task, or the thread outside of one, that calls this has the turn.
+  /// Returns true if the calling task has the turn, or the calling thread outside of a task.
   [[nodiscard]] bool is_mine() const noexcept;
 
   void close() noexcept;
@@ -61,7 +63,7 @@ class ROTA_API turn_line {
   static const wait_rules finish_rules;
 
   [[nodiscard]] std::uint32_t guess() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a guess.
     return word_.load(base::order::relaxed);
   }
   bool take(std::uint32_t also) noexcept;
@@ -76,7 +78,8 @@ class ROTA_API turn_line {
   wait_list list_;
 };
 
-/// Has the turn, and ends it. Empty: what runs here is in somebody's turn already.
+/// Holds the turn, and ends it when destroyed. Empty if the code runs inside a turn that another object
+/// holds.
 class [[nodiscard]] turn {
  public:
   turn() noexcept = default;
@@ -144,9 +147,9 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API place_leaf final : public leaf {
  public:
   explicit place_leaf(turn_place& at) noexcept : at_(&at) {}
   [[nodiscard]] bool is_ready() noexcept override;
-  /// The place is given up by its own end.
+  /// The destructor of the turn_place gives up the place.
   cancel_progress try_cancel(cancel_reason /*reason*/) noexcept override { return cancel_progress::ended; }
-  /// The turn goes to the next in line with the place.
+  /// The turn goes to the next in line, together with the place.
   [[nodiscard]] bool is_discardable() noexcept override { return true; }
   [[nodiscard]] const char* what() const noexcept override { return "strand post"; }
   [[nodiscard]] turn await_resume() noexcept;
@@ -158,7 +161,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API place_leaf final : public leaf {
   turn_place* at_;
 };
 
-/// What a function of a strand's gives, with a task as its result.
+/// The result type of a function that runs on a strand. If it returns a task: the result of that task.
 template <class R>
 struct turn_result {
   using type = R;
@@ -170,11 +173,11 @@ struct turn_result<R> {
 };
 template <class F, class... Args>
 using turn_result_t = typename turn_result<std::invoke_result_t<F, Args...>>::type;
-/// The same with a limit: as timeout() has it.
+/// The same with a limit, as for timeout().
 template <class R>
 using turn_in_time_t = typename timed_result<R>::type;
 
-/// Of what `f` returns, which is called here.
+/// Calls `f` and returns its result as a turn_in_time_t.
 template <class R, class F>
 turn_in_time_t<R> result_in_time(F&& f) {
   struct called {

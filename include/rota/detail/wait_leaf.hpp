@@ -8,13 +8,15 @@ namespace rota::core {
 
 class wait_of_thread;
 
-/// The leaf of every primitive that has wait_rules: a class derived from it adds `await_resume()`, which asks ended_as().
+/// The leaf of every primitive that has wait_rules. A derived class adds `await_resume()`, which calls
+/// ended_as().
 ///
-/// It tries, joins the list, tries again when it is called, and gives up when its task is cancelled: what was granted meanwhile goes
-/// to the next in line. With its task's budget spent it lets others go first *before* it tries: who is cancelled there has taken
-/// nothing.
+/// The leaf tries, joins the list, tries again when it is called, and gives up when its task is cancelled.
+/// What was granted meanwhile goes to the next in line. If the budget of its task is spent, the task yields
+/// *before* the leaf tries: a task that is cancelled there has taken nothing.
 ///
-/// Where a try is short, the derived class has it in its await_ready(), in the code of who awaits: `return try_here([...]);`.
+/// If a try is short, the derived class makes it in its await_ready(), inline in the awaiting coroutine:
+/// `return try_here([...]);`.
 class ROTA_API wait_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
@@ -30,10 +32,11 @@ class ROTA_API wait_leaf : public leaf {
   explicit wait_leaf(const wait_target& at) noexcept : at_(at) { me_.of_thread = false; }
   ~wait_leaf() = default;
 
-  /// What a derived class must do each time that it is awaited comes before it, in one of its own.
+  /// A derived class with work to do at each await overrides start(), does that work, and then calls this
+  /// one.
   bool start() override;
 
-  /// In await_ready(). `take`: as wait_rules::try_now. False: start() goes on.
+  /// For await_ready(). `take` is as wait_rules::try_now. If it returns false, start() goes on.
   template <class Take>
   bool try_here(Take take) noexcept {
     if (task().budget <= 1) [[unlikely]]
@@ -48,8 +51,9 @@ class ROTA_API wait_leaf : public leaf {
     return true;
   }
 
-  /// The same for what may be the end of a task that was cancelled: see leaf::is_discardable(). If the task may have to stop, the answer
-  /// is false, and start() says yes. Whether the task must stop is asked after that.
+  /// The same for a wait that may be the end of a cancelled task: see leaf::is_discardable(). If the task may
+  /// have to stop, this returns false and start() returns true. The task checks after that whether it must
+  /// stop.
   template <class Take>
   bool try_end_here(Take take) noexcept {
     if (!try_here(take)) return false;
@@ -60,20 +64,20 @@ class ROTA_API wait_leaf : public leaf {
     return false;
   }
 
-  /// In await_resume(): granted or closed.
+  /// For await_resume(). Returns granted or closed.
   [[nodiscard]] wait_state ended_as() const noexcept { return me_.state(); }
-  /// Before the co_await, and in await_resume(): its own.
+  /// Returns the node. The owner may use it before the co_await, and in await_resume().
   [[nodiscard]] wait_node& node() noexcept { return me_; }
 
  private:
   friend class wait_of_thread;
 
-  /// What start() and is_ready() find done.
+  /// What await_ready() or an earlier start() has left for start() and is_ready().
   enum class attempt : unsigned char {
     none,
-    in_vain,  // just now
+    in_vain,  // a try has just failed
     granted,  // by try_end_here()
-    put_off,  // until the turn was given up
+    put_off,  // until the task has yielded
   };
 
   bool start_after(attempt before);
@@ -86,7 +90,7 @@ class ROTA_API wait_leaf : public leaf {
   wait_node me_;
 };
 
-/// The same wait, of a thread that waits for one of several.
+/// Access to the same wait for a thread that waits for one of several.
 class wait_of_thread {
  public:
   explicit wait_of_thread(wait_leaf& leaf) noexcept : leaf_(&leaf) {}

@@ -17,17 +17,23 @@ namespace rota::sync {
 //          |       generation       | participants |  arrived   |
 //          +------------------------+--------------+------------+
 //
-//   arrive   under the lock of the list, by compare-exchange: one more has arrived, and the caller joins the list; or it is the last: the
-//            next generation begins, nobody has arrived, and all who wait are granted. A single participant needs no lock for that.
-//   drop     the same with one participant fewer: that may complete the generation, and then who has waited longest is the leader.
-//   split    arrive() is an arrival without a node; wait() joins the list if its generation has not passed, and leaves nothing when it gives up
-//   leave    the generation is still that in which the caller arrived (`wanted` of its node): one fewer has arrived. Else it has passed.
+//   arrive   under the list's lock, by compare-exchange: one more has arrived, and the caller joins the list.
+//            If it is the last: the next generation begins, `arrived` is 0, and all waiters are granted. A
+//            single participant needs no lock for that.
+//   drop     the same with one participant fewer. That may complete the generation; then the waiter that has
+//            waited longest is the leader.
+//   split    arrive() is an arrival without a node. wait() joins the list if its generation has not passed. A
+//            wait() that gives up changes nothing.
+//   leave    If the generation is still the one in which the caller arrived (`wanted` of its node): one fewer
+//            has arrived. Otherwise it has passed.
 //
-//   B1  Under the lock: the nodes in the list, but for those whose generation has passed, are those that have arrived and wait.
+//   B1  Under the lock: the nodes in the list, except those of a generation that has passed, are those that
+//       have arrived and wait.
 //   B2  arrived < participants, or both are 0.
-//   B3  A passage cannot be passed on to somebody else: who was granted it, and gives up in that moment, has passed (`kind` of its node).
-//       A limit therefore asks has_passed(), and an arrival is no case of a select: of a case that loses nobody asks. A wait() is one: it
-//       loses nothing that cannot be had again, but for being the leader.
+//   B3  A passage cannot be handed on to another waiter. A waiter that was granted it, and gives up in that
+//       moment, has passed (`kind` of its node). So a limit calls has_passed(). An arrival is no case of a
+//       select, because a select does not ask a case that loses. A wait() may be a case: what it loses can be
+//       had again, except for being the leader.
 
 /// All participants arrive, then all go on. The last to arrive is the leader of that generation.
 ///
@@ -40,36 +46,40 @@ namespace rota::sync {
 ///   prepare_the_next();
 ///   const auto at = co_await step.wait(mine);          // a case of a select, too: the arrival stays
 ///
-/// Threads       Any. It counts arrivals: who arrives is not looked at. There is no form of arrive_and_wait() that tries: who has arrived must
-///               wait. arrive() and try_wait() are one.
-/// Ownership     Destroying a barrier at which somebody waits ends the program with a sentence.
-/// Ordering      What any participant did before it arrived, or dropped out, happens before the return of each that it lets pass.
-/// Failure       A cancelled wait takes the arrival back, and so does a limit that passes: the others go on waiting for it, and it may
-///               arrive again. If the last one arrives in that moment, it counts: a wait with a limit, or under a timeout of its own, says that it
-///               has passed. So it is no case of a select: one that loses could not say so. A wait() that ends early leaves its arrival
-///               there, and may be had again; if it loses in a select, or is cancelled, in the moment in which a drop makes it the
-///               leader, that generation has none. The constructor
-///               throws `std::invalid_argument` unless the participants are 1..max_participants. Arriving, or dropping out, after all
-///               have dropped out ends the program with a sentence.
-/// Cost          An arrival: the list's lock once, and one wake. A single participant: one read-modify-write. No allocation.
+/// Threads       Any. It counts arrivals; it does not know which task or thread arrives. There is no try form
+///               of arrive_and_wait(), because an arrival must wait. Use arrive() and try_wait().
+/// Ownership     Destroying a barrier that has waiters ends the program with a sentence.
+/// Ordering      What any participant did before it arrived, or dropped out, happens before the return of
+///               each that it lets pass.
+/// Failure       A cancelled wait takes the arrival back, and so does a limit that passes: the others go on
+///               waiting for it, and it may arrive again. If the last participant arrives in that moment, the
+///               arrival counts: a wait with a limit, or under a timeout of its own, reports that it has
+///               passed. So arrive_and_wait() is no case of a select: a case that loses could not report
+///               that. A wait() that ends early leaves its arrival, and may be repeated. If it loses in a
+///               select, or is cancelled, in the moment in which a drop makes it the leader, that generation
+///               has no leader. The constructor throws `std::invalid_argument` unless the participants are
+///               1..max_participants. Arriving, or dropping out, after all have dropped out ends the program
+///               with a sentence.
+/// Cost          An arrival: the list's lock once, and one wake. A single participant: one read-modify-write.
+///               No allocation.
 /// Example       examples/barrier.cpp
 class ROTA_API barrier {
  public:
   class arrival_leaf;
   using count = std::uint32_t;
 
-  /// How one has passed.
+  /// The result of a wait that has passed.
   struct passage {
-    std::uint32_t generation;  // so many had passed before; after 2^32 it begins again
+    std::uint32_t generation;  // the number of generations that had passed before; it wraps at 2^32
     bool
         is_leader;  // the last that arrived; if that dropped out, the one that had waited longest, if any did
   };
 
-  /// That one has arrived, and where.
+  /// The receipt of an arrival: its generation, and whether it was the last.
   class arrival {
    public:
     [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
-    /// It was the last: all pass.
+    /// Returns true if it was the last: all pass.
     [[nodiscard]] bool is_leader() const noexcept { return is_leader_; }
 
    private:
@@ -89,16 +99,16 @@ class ROTA_API barrier {
   barrier& operator=(const barrier&) = delete;
   ~barrier() { list_.end("a sync::barrier was destroyed while somebody waits for it"); }
 
-  /// co_await it: a passage. It arrives when it is awaited.
+  /// Returns an awaitable that yields a passage. It arrives when it is awaited.
   arrival_leaf arrive_and_wait() noexcept;
-  /// co_await them: a passage, or timed_out.
+  /// The same with a limit. They yield a passage, or timed_out.
   template <core::span_of_time Span>
   core::limited<arrival_leaf> arrive_and_wait_for(Span span) noexcept;
   template <class Duration>
   core::limited<arrival_leaf> arrive_and_wait_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
-  /// Block the thread; as mutex::blocking_lock. A force stop takes the arrival back.
+  /// Block the thread, as mutex::blocking_lock. A force stop takes the arrival back.
   passage blocking_arrive_and_wait();
   template <core::span_of_time Span>
   std::expected<passage, timed_out> blocking_arrive_and_wait_for(Span span) {
@@ -112,19 +122,20 @@ class ROTA_API barrier {
     return result_of(core::block_until(target(), me, detail::saturating_deadline(time)), me);
   }
 
-  /// Arrives, and does not wait. Nothing takes that back. Whoever has it may wait() for the others, or not.
+  /// Arrives, and does not wait. The arrival cannot be taken back. The caller may wait() for the others, or
+  /// not.
   [[nodiscard]] arrival arrive() noexcept;
-  /// co_await it: a passage, when all of that generation have arrived. A case of a select.
+  /// Returns an awaitable that yields a passage when all of that generation have arrived. A case of a select.
   passing_leaf wait(const arrival& from) noexcept;
-  /// Whether they have; what they did before is seen then.
+  /// Returns true if all of that generation have arrived. What they did before is seen then.
   [[nodiscard]] bool try_wait(const arrival& from) noexcept;
-  /// co_await them: a passage, or timed_out; the arrival stays.
+  /// The same with a limit. They yield a passage, or timed_out; the arrival stays.
   template <core::span_of_time Span>
   core::limited<passing_leaf> wait_for(const arrival& from, Span span) noexcept;
   template <class Duration>
   core::limited<passing_leaf> wait_until(
       const arrival& from, std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
-  /// Block the thread; as mutex::blocking_lock.
+  /// Block the thread, as mutex::blocking_lock.
   passage blocking_wait(const arrival& from);
   template <core::span_of_time Span>
   std::expected<passage, timed_out> blocking_wait_for(const arrival& from, Span span) {
@@ -140,10 +151,10 @@ class ROTA_API barrier {
     return result_of(core::block_until(to_pass(), me, detail::saturating_deadline(time)), me);
   }
 
-  /// One participant fewer, in this generation and all that follow. Does not wait; the others may pass.
+  /// Removes one participant from this generation and all that follow. Does not wait; the others may pass.
   void arrive_and_drop() noexcept;
 
-  /// Guesses, unless nothing moves.
+  /// Guesses, unless no other thread uses the barrier.
   [[nodiscard]] count participants() const noexcept { return now().participants; }
   [[nodiscard]] count arrived() const noexcept { return now().arrived; }
 
@@ -168,7 +179,7 @@ class ROTA_API barrier {
     return std::uint64_t{s.generation} << 32U | std::uint64_t{s.participants} << 16U | s.arrived;
   }
   [[nodiscard]] state now() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a guess.
     return unpack(word_.load(base::order::relaxed));
   }
   static passage passage_of(const core::wait_node& node) noexcept {
@@ -184,7 +195,7 @@ class ROTA_API barrier {
   }
   bool pass_alone(core::wait_node& me) noexcept;
   arrival count_in() noexcept;
-  /// Under the lock.
+  /// Called under the lock.
   [[nodiscard]] bool has_passed(std::uint64_t generation) const noexcept {
     return now().generation != static_cast<std::uint32_t>(generation);
   }
@@ -207,11 +218,11 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API barrier::arrival_leaf final : public core::w
     node().kind &= static_cast<unsigned char>(~passed);
     return passage_of(node());
   }
-  /// For who limits it: see B3.
+  /// Returns true if it has passed. Called by the code that limits the wait: see B3.
   [[nodiscard]] bool has_passed() noexcept { return (node().kind & passed) != 0; }
 
  private:
-  /// Awaited again, it has not passed yet.
+  /// Clears the result of an earlier await.
   bool start() override {
     node().kind = 0;
     return wait_leaf::start();

@@ -1,4 +1,4 @@
-// Waiting, with a lock, until what the lock guards is as one wants it: for tasks and threads.
+// A wait for tasks and threads that hold a mutex: until the data that it guards meets a condition.
 #pragma once
 
 #include <concepts>
@@ -16,23 +16,29 @@
 namespace rota::sync {
 
 // PROTOCOL: condition variable
-//   somebody_            whether somebody is in the list; changed under its lock
-//   place of a node      here · moved by notify_one · moved, by notify_all or its owner; under the list's lock
+//   somebody_            not 0 if the list has waiters; changed under the list's lock
+//   place of a node      here · moved by notify_one · moved (by notify_all or its owner); under the list's
+//                        lock
 //
-//   wait     with the mutex: the caller joins the list, here, and then unlocks the mutex.
-//   notify   under the list's lock the first, or all, leave it and are marked as moved. After it, under the lock of their mutex, they join
-//            *its* list: nobody is woken who could not have the mutex. The mutex then calls one after the other, as it does all that wait.
-//   give up  under the list's lock: here, and it leaves the list, and locks the mutex anew; or moved, and it has the mutex to wait for
-//            already. What notify_one moved gives the notification to the next one. Either way it ends with the mutex.
+//   wait     with the mutex: the caller joins the list with the place `here`, and then unlocks the mutex.
+//   notify   under the list's lock the first, or all, leave the list and are marked as moved. After that,
+//            under the lock of the mutex's list, they join the list of the *mutex*. So no waiter is woken
+//            that could not have the mutex. The mutex then calls one after the other, as all its waiters.
+//   give up  under the list's lock. `here`: the waiter leaves the list and locks the mutex anew. Moved: it
+//            already waits for the mutex; if notify_one moved it, it passes the notification to the next
+//            waiter. Either way the wait ends with the mutex.
 //
-//   V1  A node is in this list exactly while it is `waiting` and its place is here. Moved, it is on its way to the mutex's list, or there, or
-//       has left it: all that is left is the mutex's protocol. It never comes back but by its owner.
-//   V2  Between the two lists a node is the notifier's. Its owner cannot be gone meanwhile: whatever happens, it waits for the mutex.
-//   V3  Who notifies touches nothing of this after the list's lock: who has been moved may be the last here.
-//   V4  Who notifies has had the mutex after those who wait unlocked it, or what it changed was seen by their look. So a plain look at
-//       somebody_ is enough.
+//   V1  A node is in this list exactly while it is `waiting` and its place is `here`. A moved node is on its
+//       way to the mutex's list, or in it, or has left it: only the mutex's protocol remains. Only its owner
+//       can link it here again.
+//   V2  Between the two lists a node belongs to the notifier. Its owner cannot be gone meanwhile: in each
+//       case the owner waits for the mutex.
+//   V3  After the list's lock the notifier touches nothing of this object: a moved waiter may be the last,
+//       and may destroy it.
+//   V4  Either the notifier has held the mutex after the waiters unlocked it, or the waiters' check has seen
+//       what the notifier changed. So a plain read of somebody_ is enough.
 
-/// With a guard of a sync::mutex a task or a thread waits for others to change what the mutex guards.
+/// A task or a thread with a guard of a sync::mutex waits until others change what the mutex guards.
 ///
 ///   auto held = co_await m.lock();
 ///   co_await ready.wait(held, [&] { return !queue.empty(); });   // a task; the mutex is free meanwhile
@@ -43,19 +49,23 @@ namespace rota::sync {
 ///   { auto held = m.blocking_lock(); queue.push(x); }            // elsewhere
 ///   ready.notify_one();                                          // with or without the mutex
 ///
-/// Threads       Any. Those that wait may use different mutexes.
-/// Ownership     Refers to the guard, which must stay where it is and be left alone during the wait. Destroying a condition variable in
-///               which somebody waits ends the program with a sentence; all waits have returned before.
-/// Ordering      However a wait ends, it has the mutex: after a notification, when its time is over, when the predicate throws, **and when
-///               its task is cancelled or its work force-stopped**: the locals of the frames that unwind go with the mutex held, and the guard
-///               gives it back. Those that wait are notified in the order in which they came. The predicate is called with the mutex, by
-///               the task or thread that waits.
-/// Failure       Without a predicate a wait may end although nobody notified: only where a notification came to somebody who gave up, and was
-///               passed on. What a predicate throws is thrown by the wait. A cancelled wait keeps no notification: notify_one's goes to the
-///               next in line. A guard without a lock ends the program with a sentence. Who holds the mutex and waits for the end of a
-///               cancelled task that waits here, waits for ever.
-/// Cost          No allocation. notify with nobody there: one load. notify_all wakes one at most, and the others one by one, as the mutex becomes
-///               free. A wait: the list's lock once, the mutex's as for lock(); a predicate that is not met costs the same again.
+/// Threads       Any. The waiters may use different mutexes.
+/// Ownership     Refers to the guard, which must stay where it is and must not be used during the wait.
+///               Destroying a condition variable that has waiters ends the program with a sentence; all waits
+///               have returned before.
+/// Ordering      However a wait ends, it has the mutex: after a notification, when its time is over, when the
+///               predicate throws, **and when its task is cancelled or its work force-stopped**. The locals
+///               of the frames that unwind are destroyed with the mutex held, and the guard unlocks it.
+///               Waiters are notified in the order in which they came. The waiting task or thread itself
+///               calls the predicate, with the mutex.
+/// Failure       Without a predicate a spurious wakeup is possible, but only where a notification came to a
+///               waiter that gave up, and was passed on. The wait throws what a predicate throws. A cancelled
+///               wait keeps no notification: that of notify_one goes to the next in line. A guard without a
+///               lock ends the program with a sentence. Deadlock: a task that holds the mutex must not wait
+///               for the end of a cancelled task that waits here.
+/// Cost          No allocation. notify without waiters: one load. notify_all wakes one at most, and the
+///               others one by one, as the mutex becomes free. A wait: the list's lock once, the mutex's as
+///               for lock(); a predicate that is not met costs the same again.
 /// Example       examples/condition_variable.cpp
 class ROTA_API condition_variable {
   class wait_base;
@@ -70,21 +80,23 @@ class ROTA_API condition_variable {
   condition_variable& operator=(const condition_variable&) = delete;
   ~condition_variable() { list_.end("a sync::condition_variable was destroyed while somebody waits in it"); }
 
-  /// Whoever has waited longest looks again; nobody: nothing happens.
+  /// Lets the waiter that has waited longest check again. Does nothing if there is no waiter.
   void notify_one() noexcept {
     if (has_somebody()) move_one();
   }
-  /// All who wait now.
+  /// Lets all present waiters check again.
   void notify_all() noexcept {
     if (has_somebody()) move_all();
   }
 
-  /// co_await it: until notified.
+  /// Returns an awaitable that waits until it is notified.
   plain_wait wait(mutex::guard& held) noexcept;
-  /// co_await it: until `is_met()`, which is asked at once and after each notification.
+  /// Returns an awaitable that waits until `is_met()` returns true. It is called at once and after each
+  /// notification.
   template <std::predicate Predicate>
   predicate_wait<Predicate> wait(mutex::guard& held, Predicate is_met);
-  /// co_await them: std::expected<void, timed_out>. With a predicate: timed_out only if it is not met when the mutex is locked again.
+  /// The same with a limit. They yield a std::expected<void, timed_out>. With a predicate: timed_out only if
+  /// it is not met when the mutex is locked again.
   template <core::span_of_time Span>
   core::limited<plain_wait> wait_for(mutex::guard& held, Span span) noexcept;
   template <class Duration>
@@ -98,8 +110,8 @@ class ROTA_API condition_variable {
       std::chrono::time_point<std::chrono::steady_clock, Duration> time,
       Predicate is_met);
 
-  /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs here
-  /// ends the wait: throws pool::force_stopped, with the mutex.
+  /// Block the thread. Meanwhile a worker lends its role, and a thread of a pool counts as absent. A force
+  /// stop of the work that runs here ends the wait: throws pool::force_stopped, with the mutex.
   void blocking_wait(mutex::guard& held) { static_cast<void>(block(held, time_point::max())); }
   template <std::predicate Predicate>
   void blocking_wait(mutex::guard& held, Predicate is_met) {
@@ -134,7 +146,7 @@ class ROTA_API condition_variable {
   };
 
   [[nodiscard]] bool has_somebody() const noexcept {
-    // relaxed. See V4: the mutex orders it.
+    // relaxed: the mutex orders it. See V4.
     return somebody_.load(base::order::relaxed) != 0;
   }
   static place place_of(const node& me) noexcept { return static_cast<place>(me.kind); }
@@ -156,7 +168,7 @@ class ROTA_API condition_variable {
     }
     return {};
   }
-  // The mutex is a friend's: what is nested here asks this class.
+  // This class is a friend of the mutex. Its nested classes reach the mutex through these functions.
   static mutex& mutex_of(const mutex::guard& held) noexcept;
   static void unlock(const node& me) noexcept;
   static bool relock(node& me, waker mine) noexcept;
@@ -166,13 +178,13 @@ class ROTA_API condition_variable {
   core::wait_list list_;
 };
 
-/// A task that waits.
+/// The base of a task's wait.
 class ROTA_API condition_variable::wait_base : public leaf {
  public:
   [[nodiscard]] bool is_ready() noexcept final;
   cancel_progress try_cancel(cancel_reason reason) noexcept final;
   [[nodiscard]] bool cancel_ended() noexcept final { return has_mutex(); }
-  /// The notification goes to the next one. An exception of the predicate would be lost.
+  /// The notification goes to the next waiter. An exception of the predicate would be lost.
   [[nodiscard]] bool is_discardable() noexcept final { return thrown_ == nullptr; }
   [[nodiscard]] const char* what() const noexcept final { return "condition_variable wait"; }
 
@@ -183,9 +195,9 @@ class ROTA_API condition_variable::wait_base : public leaf {
   ~wait_base() = default;
 
   bool start() final;
-  /// Asked with the mutex.
+  /// Called with the mutex.
   virtual bool is_met() = 0;
-  /// In await_resume().
+  /// For await_resume().
   void rethrow() const {
     if (thrown_) std::rethrow_exception(thrown_);
   }
@@ -218,7 +230,7 @@ class ROTA_DETAIL_AWAIT_IT condition_variable::predicate_wait final : public wai
   predicate_wait(condition_variable& in, const mutex::guard& held, Predicate is_met)
       : wait_base(in, held), is_met_(std::move(is_met)) {}
   void await_resume() const { rethrow(); }
-  /// For core::limited: it is late, and has the mutex.
+  /// For core::limited. The wait is late, and has the mutex.
   [[nodiscard]] bool has_passed() { return is_met(); }
 
  private:

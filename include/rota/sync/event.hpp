@@ -1,4 +1,4 @@
-// Something that is set or not, and that tasks and threads wait for.
+// A flag that is set or not, and that tasks and threads wait for.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class event_reset : unsigned char {
   automatic,  // resets it: each set() lets one wait pass
 };
 
-/// How it begins.
+/// The state at the beginning.
 enum class event_state : unsigned char { unset, set };
 
 [[nodiscard]] constexpr const char* to_string(event_state state) noexcept {
@@ -28,16 +28,19 @@ enum class event_state : unsigned char { unset, set };
 // PROTOCOL: event
 //   word_    bit 0: set · bit 1: waiting. Never both.
 //
-//   wait    passes if it is set; an automatic one takes the bit away by the same compare-exchange. Else, under the lock of the list:
-//           `waiting` is set by a compare-exchange that has seen it not set, and the caller joins the list.
-//   set     the bit is set by compare-exchange while nobody waits; again if it is set: what was done before must be seen by whoever
-//           passes. Else, under the lock of the list: manual: it is set, and all who wait now are granted; automatic: the first in line
-//           is granted, and it stays as it is.
-//   reset   the bit goes. Who was granted before is through.
+//   wait    passes if the flag is set; an automatic event clears it in the same compare-exchange. Otherwise,
+//           under the list's lock: a compare-exchange that has seen the flag clear sets `waiting`, and the
+//           caller joins the list.
+//   set     a compare-exchange sets the flag while there is no waiter. It also writes if the flag is set
+//           already: the thread that passes must see what was done before. Otherwise, under the list's lock:
+//           a manual event is set, and all waiters are granted; of an automatic one the first in line is
+//           granted, and the flag stays clear.
+//   reset   the flag is cleared. A wait that was granted before has passed.
 //
-//   E1  Under the lock, somebody is in the list exactly while `waiting` is set. Only the lock's holder changes that bit, and with it the
-//       other one.
-//   E2  An automatic event: each set() lets one wait pass, or sets the bit. A wait that was granted and is given up is a set().
+//   E1  Under the lock, the list has waiters exactly while `waiting` is set. Only the lock's holder changes
+//       that bit; while it is set, only the lock's holder changes the flag.
+//   E2  An automatic event: each set() lets one wait pass, or sets the flag. A wait that was granted and is
+//       given up counts as a set().
 
 /// A flag to wait for.
 ///
@@ -48,13 +51,15 @@ enum class event_state : unsigned char { unset, set };
 ///   ready.blocking_wait();                                         // in a thread, or a work of a pool
 ///
 /// Threads       Any.
-/// Ownership     Destroying an event for which somebody waits ends the program with a sentence; whoever was let pass may destroy it.
-/// Ordering      What was done before set() happens before the return of the waits that it lets pass, also if it was set already. An
-///               automatic one: first come, first served.
-/// Failure       Never, but for the timed forms. A cancelled wait takes nothing: of an automatic event the next in line passes instead,
-///               or it is set again.
-/// Cost          A wait for a manual event that is set: one load. set() and reset() without waiters, and a wait for an automatic event
-///               that is set: one read-modify-write. No allocation. A wait: one wake, and the list's lock twice.
+/// Ownership     Destroying an event that has waiters ends the program with a sentence. A wait that has
+///               passed may destroy it.
+/// Ordering      What was done before set() happens before the return of the waits that it lets pass, also if
+///               the event was set already. An automatic event: first come, first served.
+/// Failure       None, except for the timed forms. A cancelled wait takes nothing: of an automatic event the
+///               next in line passes instead, or the event is set again.
+/// Cost          A wait for a manual event that is set: one load. set() and reset() without waiters, and a
+///               wait for an automatic event that is set: one read-modify-write. No allocation. A wait: one
+///               wake, and the list's lock twice.
 /// Example       examples/event.cpp
 class ROTA_API event : public core::plain_waits<event> {
  public:
@@ -65,22 +70,22 @@ class ROTA_API event : public core::plain_waits<event> {
   ~event() { list_.end("a sync::event was destroyed while somebody waits for it"); }
 
   void set() noexcept {
-    // relaxed. A guess; the exchange decides.
+    // relaxed: a guess; the exchange decides.
     std::uint32_t seen = word_.load(base::order::relaxed);
     do {
       if ((seen & waiting) != 0) [[unlikely]]
         return is_automatic_ ? wake_one() : wake_all();
-      // release. Pairs with the acquire of who passes. failure: relaxed. Again a guess.
+      // release: pairs with the acquire of the thread that passes. failure: relaxed: again a guess.
     } while (!word_.compare_exchange_weak(seen, flag, base::order::release, base::order::relaxed));
   }
-  /// Whoever waits goes on waiting.
+  /// Clears the flag. Waiters go on waiting.
   void reset() noexcept {
-    // relaxed. It says nothing but that the next wait waits.
+    // relaxed: it publishes nothing; the next wait waits.
     word_.fetch_and(~flag, base::order::relaxed);
   }
-  /// A guess, unless nothing moves.
+  /// A guess, unless no other thread uses the event.
   [[nodiscard]] bool is_set() const noexcept {
-    // acquire. Pairs with set().
+    // acquire: pairs with the release in set().
     return (word_.load(base::order::acquire) & flag) != 0;
   }
 
@@ -97,10 +102,10 @@ class ROTA_API event : public core::plain_waits<event> {
     return {&list_, this, is_automatic_ ? &automatic_rules : &manual_rules};
   }
   bool try_now(core::wait_node& /*me*/) noexcept { return is_automatic_ ? take() : is_set(); }
-  /// An automatic one.
+  /// Clears the flag of an automatic event. Returns false if it was not set.
   bool take() noexcept {
     std::uint32_t seen = flag;
-    // acquire. Pairs with set(). failure: relaxed. Nothing is read that was not passed.
+    // acquire: pairs with the release in set(). failure: relaxed: a wait that has not passed reads nothing.
     return word_.compare_exchange_strong(seen, 0, base::order::acquire, base::order::relaxed);
   }
   core::on_join join(core::wait_section& section, core::wait_node& me) noexcept;

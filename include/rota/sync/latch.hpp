@@ -1,4 +1,4 @@
-// A number that is counted down to nothing, once, and that tasks and threads wait for.
+// A counter that is counted down to 0 once, and that tasks and threads wait for.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@ namespace rota::sync {
 //          |waiting|        count         |
 //          +-------+----------------------+
 //
-//   count_down   by compare-exchange, unless somebody waits and it would become 0: then under the lock of the list, where `waiting` goes
-//                with it and all who wait are granted.
-//   wait         passes if the count is 0. Else, under the lock of the list: `waiting` is set by a compare-exchange that has seen a count
-//                above 0, and the caller joins the list.
+//   count_down   by compare-exchange, unless there are waiters and the count would become 0. Then under the
+//                list's lock: `waiting` is cleared in the same step, and all waiters are granted.
+//   wait         passes if the count is 0. Otherwise, under the list's lock: a compare-exchange that has seen
+//                a count above 0 sets `waiting`, and the caller joins the list.
 //
-//   L1  Under the lock, somebody is in the list exactly while `waiting` is set. Only the lock's holder changes that bit.
-//   L2  A count of 0 stays, and nobody joins any more.
+//   L1  Under the lock, the list has waiters exactly while `waiting` is set. Only the lock's holder changes
+//       that bit.
+//   L2  A count of 0 stays, and no caller joins the list any more.
 //   L3  With waiters the count becomes 0 only under the list's lock: see W5 of the wait list.
 
-/// Waits until a number of things have happened. Once: it cannot be raised again.
+/// Waits until a number of events have happened. It can be used once: the count cannot be raised again.
 ///
 ///   rota::sync::latch loaded(3);
 ///   loaded.count_down();                   // three times, wherever
@@ -31,11 +32,14 @@ namespace rota::sync {
 ///   loaded.blocking_wait();                // in a thread, or a work of a pool
 ///
 /// Threads       Any.
-/// Ownership     Destroying a latch for which somebody waits ends the program with a sentence; whoever was let pass may destroy it.
+/// Ownership     Destroying a latch that has waiters ends the program with a sentence. A wait that has passed
+///               may destroy it.
 /// Ordering      What was done before each count_down happens before the return of each wait.
-/// Failure       The constructor throws `std::invalid_argument` if the count is more than max_count, count_down if `n` is more than what
-///               is left, before anything has changed. A cancelled wait is no change.
-/// Cost          count_down: one read-modify-write; a wait at 0: one load. No allocation. A wait: one wake, and the list's lock twice.
+/// Failure       The constructor throws `std::invalid_argument` if the count is more than max_count.
+///               count_down throws it if `n` is more than what is left, before anything has changed. A
+///               cancelled wait changes nothing.
+/// Cost          count_down: one read-modify-write; a wait at 0: one load. No allocation. A wait: one wake,
+///               and the list's lock twice.
 /// Example       examples/latch.cpp
 class ROTA_API latch : public core::plain_waits<latch> {
  public:
@@ -49,15 +53,16 @@ class ROTA_API latch : public core::plain_waits<latch> {
   ~latch() { list_.end("a sync::latch was destroyed while somebody waits for it"); }
 
   void count_down(count n = 1) {
-    // relaxed. A guess; the exchange decides.
+    // relaxed: a guess; the exchange decides.
     std::uint64_t seen = word_.load(base::order::relaxed);
     do {
       if (seen == (waiting | n) || n > (seen & ~waiting)) [[unlikely]]
         return count_down_slowly(n);
-      // release. Pairs with the acquire of who has seen 0. failure: relaxed. Again a guess.
+      // release: pairs with the acquire of the thread that sees 0. failure: relaxed: again a guess.
     } while (!word_.compare_exchange_weak(seen, seen - n, base::order::release, base::order::relaxed));
   }
-  /// co_await it: counts down, where it is called, and waits for the rest. The latch must stay until it has passed, too.
+  /// Counts down in the call, and returns an awaitable that waits for the rest. The latch must live until
+  /// that wait has passed.
   core::plain_wait<latch> arrive_and_wait(count n = 1) {
     count_down(n);
     return wait();
@@ -67,9 +72,9 @@ class ROTA_API latch : public core::plain_waits<latch> {
     count_down(n);
     blocking_wait();
   }
-  /// What is left; a guess, unless it is 0.
+  /// Returns what is left. A guess, unless it is 0.
   [[nodiscard]] count left() const noexcept {
-    // acquire. Pairs with count_down(), for who sees 0.
+    // acquire: pairs with the release in count_down(), for a caller that sees 0.
     return word_.load(base::order::acquire) & ~waiting;
   }
 

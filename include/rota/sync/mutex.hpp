@@ -1,4 +1,4 @@
-// A lock that tasks wait for without blocking their thread, and threads too.
+// A lock for tasks and threads. A waiting task does not block its thread.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,28 @@ namespace rota::sync {
 class condition_variable;
 
 // PROTOCOL: mutex
-//   word_                  0 free · locked · locked | waiting: who unlocks must look into the list. Never waiting alone.
+//   word_                  0 free · locked · locked | waiting: the unlock must check the list. Never
+//                          `waiting` alone.
 //   called_, starving_     under the list's lock, as the waiting bit
 //
-//   lock     free -> locked, by compare-exchange; else under the lock of the list: fetch_or(locked | waiting), and the caller joins the
-//            list, or finds that it was free and has it.
-//   unlock   locked -> free, by compare-exchange; else under the lock of the list: the first is *called*, and the word becomes free: it
-//            tries again, against whoever comes by (barging: no lock is idle for as long as a wake takes). Until it has come, called_
-//            is set and the waiting bit is not: nobody else is called, and unlocks are short.
-//   bound    Who was called and came too late goes to the front; after `most_losses` of these the lock is starving_: the next unlock
-//            grants it to the first in line directly, and the word stays locked throughout.
+//   lock     free -> locked, by compare-exchange. Otherwise, under the list's lock: fetch_or(locked |
+//            waiting). Either the word was free and the caller has the lock, or the caller joins the list.
+//   unlock   locked -> free, by compare-exchange. Otherwise, under the list's lock: the first in line is
+//            *called*, and the word becomes free. The called waiter tries again, in competition with arriving
+//            callers (barging: the lock is not idle during the wake). Until it has tried, called_ is set and
+//            the waiting bit is clear: no other waiter is called, and unlocks take the fast path.
+//   bound    A waiter that was called and came too late goes to the front. After `most_losses` of these the
+//            lock is starving_: the next unlock grants it to the first in line directly, and the word stays
+//            locked throughout.
 //
-//   X1  The word is locked exactly while somebody has it, or is granted it.
-//   X2  Somebody is in the list: the word is locked | waiting, or called_ is set.
-//   X3  With waiters the word is made free only under the list's lock, so nobody who gets it then can have destroyed the mutex before
-//       the unlock has taken that lock: see W5 of the wait list.
-//   X4  Who was called and gives up calls the next, or leaves the waiting bit to who has the lock.
-//   X5  Who waited in a condition variable and is notified comes to the back of the list, and is called at once if it is free and
-//       nobody else is: at most one of any number that come.
+//   X1  The word is locked exactly while a task or thread has the lock, or is granted it.
+//   X2  If the list has waiters, the word is locked | waiting, or called_ is set.
+//   X3  With waiters the word is made free only under the list's lock. So a caller that then gets the lock
+//       cannot destroy the mutex before the unlock has taken the list's lock: see W5 of the wait list.
+//   X4  A called waiter that gives up calls the next one if the lock is free. Otherwise it sets the waiting
+//       bit for the owner of the lock.
+//   X5  A waiter of a condition variable that is notified goes to the back of the list. It is called at once
+//       if the lock is free and no other waiter is called. So of any number that come, at most one is woken.
 
 /// Mutual exclusion for tasks and threads of any runtime, pool or none.
 ///
@@ -43,15 +47,17 @@ class condition_variable;
 ///   if (auto held = m.try_lock()) ...
 ///
 /// Threads       Any. A guard may be destroyed by another thread, or task, than the one that took the lock.
-/// Ownership     The guard refers to the mutex. Destroying a mutex that is locked, or waited for, ends the program with a sentence; who
-///               has the lock last may unlock and destroy it.
-/// Ordering      What was done under the lock happens before the next one takes it. First come, first served among those who wait;
-///               but whoever comes by while the first in line is being woken may take the lock before it, and so may try_lock. Who has
-///               lost so four times gets it from the next unlock directly. So with n before it a waiter is served after at most 5(n + 1)
+/// Ownership     The guard refers to the mutex. Destroying a mutex that is locked, or that has waiters, ends
+///               the program with a sentence. The last owner of the lock may unlock and destroy the mutex.
+/// Ordering      What was done under the lock happens before the next owner takes it. Waiters are served
+///               first come, first served. But an arriving caller, or try_lock, may take the lock while the
+///               first in line is being woken. A waiter that has lost in this way four times gets the lock
+///               from the next unlock directly. So a waiter with n before it is served after at most 5(n + 1)
 ///               wakes.
-/// Failure       Never, but for the timed forms. Locking twice in one task waits for ever. A cancelled wait takes nothing; if the lock
-///               had been granted already, the next in line gets it.
-/// Cost          Uncontended, lock and unlock: one read-modify-write each. No allocation. A wait: one wake, and the list's lock twice.
+/// Failure       None, except for the timed forms. Locking twice in one task deadlocks. A cancelled wait
+///               takes nothing; if the lock had been granted already, the next in line gets it.
+/// Cost          Uncontended, lock and unlock: one read-modify-write each. No allocation. A wait: one wake,
+///               and the list's lock twice.
 /// Example       examples/mutex.cpp
 class ROTA_API mutex {
  public:
@@ -63,24 +69,24 @@ class ROTA_API mutex {
   mutex& operator=(const mutex&) = delete;
   ~mutex() {
     list_.end("a sync::mutex was destroyed while somebody waits for it");
-    // relaxed. Who destroys it has seen to it that all others are done.
+    // relaxed: the destroying thread has made sure that all others are done.
     if (word_.load(base::order::relaxed) != 0 || called_) [[unlikely]]
       end_in_use();
   }
 
-  /// co_await it: a guard.
+  /// Returns an awaitable that yields a guard.
   lock_leaf lock() noexcept;
-  /// Nothing: somebody has it.
+  /// Takes the lock if it is free. Returns nothing if it is locked.
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
-  /// co_await them: a guard, or timed_out.
+  /// The same with a limit. They yield a guard, or timed_out.
   template <core::span_of_time Span>
   core::limited<lock_leaf> lock_for(Span span) noexcept;
   template <class Duration>
   core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
-  /// Blocks the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs
-  /// here ends the wait: throws pool::force_stopped.
+  /// Blocks the thread. Meanwhile a worker lends its role, and a thread of a pool counts as absent. A force
+  /// stop of the work that runs here ends the wait: throws pool::force_stopped.
   [[nodiscard]] guard blocking_lock();
   template <core::span_of_time Span>
   [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(Span span);
@@ -88,13 +94,14 @@ class ROTA_API mutex {
   [[nodiscard]] std::expected<guard, timed_out> blocking_lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time);
 
-  /// A guess, unless the caller knows more.
+  /// A guess, unless the caller itself has the lock.
   [[nodiscard]] bool is_locked() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a guess.
     return word_.load(base::order::relaxed) != 0;
   }
-  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
-  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  /// Returns how many tasks and threads are in line. A snapshot for reports: it may have changed when this
+  /// returns. A waiter that was granted or called and has not run yet is not counted. Takes the lock of the
+  /// line for a moment, however long the line is.
   [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
@@ -102,18 +109,20 @@ class ROTA_API mutex {
 
   static constexpr std::uint32_t locked = 1;
   static constexpr std::uint32_t waiting = 2;
-  /// In the model fewer, so that it comes to that.
+  /// Fewer in the model, so that its executions reach this case.
   static constexpr unsigned most_losses = ROTA_MODEL && !ROTA_SIMULATED ? 1 : 4;
   static const core::wait_rules rules;
 
   [[nodiscard]] bool take() noexcept {
     std::uint32_t seen = 0;
-    // acquire. Pairs with the release in unlock(). failure: relaxed. Nothing is read under a lock that was not taken.
+    // acquire: pairs with the release in unlock(). failure: relaxed: without the lock nothing guarded is
+    // read.
     return word_.compare_exchange_strong(seen, locked, base::order::acquire, base::order::relaxed);
   }
   void unlock() noexcept {
     std::uint32_t seen = locked;
-    // release. Pairs with take() and join(). failure: relaxed. unlock_slowly() decides under the list's lock.
+    // release: pairs with the acquire in take() and join(). failure: relaxed: unlock_slowly() decides under
+    // the list's lock.
     if (!word_.compare_exchange_strong(seen, 0, base::order::release, base::order::relaxed)) [[unlikely]]
       unlock_slowly();
   }
@@ -131,7 +140,7 @@ class ROTA_API mutex {
   mutable core::wait_list list_;
 };
 
-/// Has the lock, until it is destroyed or unlock() is called. Empty after a move.
+/// Holds the lock until it is destroyed or unlock() is called. Empty after a move.
 class [[nodiscard]] mutex::guard {
  public:
   guard(guard&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
@@ -145,7 +154,7 @@ class [[nodiscard]] mutex::guard {
     if (of_ != nullptr) of_->unlock();
   }
 
-  /// Gives it back before the end. Twice ends the program with a sentence.
+  /// Unlocks before the guard is destroyed. Calling it twice ends the program with a sentence.
   void unlock() noexcept {
     if (of_ == nullptr) [[unlikely]]
       ROTA_FATAL("a guard of a sync::mutex that has no lock was unlocked", 0);

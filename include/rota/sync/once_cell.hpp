@@ -1,4 +1,4 @@
-// A value that is made once, by whoever needs it first.
+// A value that is made once, by the first task or thread that needs it.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@ namespace rota::sync {
 /// Why set() left the cell as it is.
 enum class set_refusal : unsigned char {
   full,  // it has a value
-  busy,  // somebody is making one
+  busy,  // another task or thread is making it
 };
 
 [[nodiscard]] constexpr const char* to_string(set_refusal refusal) noexcept {
@@ -37,18 +37,23 @@ namespace rota::core {
 // PROTOCOL: once cell
 //   word_    bits 0-1: empty 0 · busy 1 · full 2; bit 2: waiting
 //
-//   claim    empty -> busy, by compare-exchange: the value is the caller's to make. Busy: under the lock of the list `waiting` is set by a
-//            compare-exchange that has seen it busy, and the caller joins the list.
-//   look     the same for who waits for a value and would not make it: also in an empty one.
-//   fill     busy -> full, by compare-exchange while nobody waits. Else the same under the lock of the list, and all who wait are granted.
-//   abandon  busy -> empty, by compare-exchange while nobody waits. Else, under the lock of the list, the first that has claimed (`wanted` of
-//            its node) is granted the claim (`kind`), and it stays busy; is there none, it is empty, and who looks waits on.
+//   claim    empty -> busy, by compare-exchange: the caller makes the value. If the cell is busy: under the
+//            list's lock a compare-exchange that has seen it busy sets `waiting`, and the caller joins the
+//            list.
+//   look     the same for a caller that waits for a value and does not make it. It also waits in an empty
+//            cell.
+//   fill     busy -> full, by compare-exchange while there is no waiter. Otherwise the same under the list's
+//            lock, and all waiters are granted.
+//   abandon  busy -> empty, by compare-exchange while there is no waiter. Otherwise, under the list's lock:
+//            the first waiter that claims (`wanted` of its node) is granted the claim (`kind`), and the cell
+//            stays busy. If none claims, the cell is empty, and the lookers wait on.
 //
-//   O1  Under the lock, somebody is in the list exactly while `waiting` is set. Only the lock's holder changes that bit. Nobody who
-//       claims is in the list of a cell that is empty.
-//   O2  The room for the value is that of who has the claim, while it is busy; once it is full everybody's to read, for good.
-//   O3  A claim that was granted and is given up is abandoned: the next one makes the value.
-//   O4  With waiters it becomes full only under the list's lock: see W5 of the wait list.
+//   O1  Under the lock, the list has waiters exactly while `waiting` is set. Only the lock's holder changes
+//       that bit. While the cell is empty, no waiter in the list claims.
+//   O2  While the cell is busy, the storage of the value belongs to the owner of the claim. Once it is full,
+//       every thread may read it, for good.
+//   O3  A claim that was granted and is given up is abandoned: the next waiter makes the value.
+//   O4  With waiters the cell becomes full only under the list's lock: see W5 of the wait list.
 class ROTA_API once_core {
  public:
   once_core() noexcept = default;
@@ -56,24 +61,24 @@ class ROTA_API once_core {
   once_core& operator=(const once_core&) = delete;
   ~once_core() {
     list_.end("a sync::once_cell was destroyed while somebody waits for it");
-    // relaxed. Who destroys it has seen to it that all others are done.
+    // relaxed: the destroying thread has made sure that all others are done.
     if ((word_.load(base::order::relaxed) & mask) == busy) [[unlikely]]
       end_in_use();
   }
 
   [[nodiscard]] bool is_full() const noexcept {
-    // acquire. Pairs with fill(): the value is there.
+    // acquire: pairs with the release in fill(). The value is there.
     return (word_.load(base::order::acquire) & mask) == full;
   }
-  /// Nothing: the claim is the caller's.
+  /// Claims an empty cell. On success the caller has the claim.
   [[nodiscard]] std::expected<void, sync::set_refusal> try_claim() noexcept;
-  /// Those of who has the claim.
+  /// Called by the owner of the claim.
   void fill() noexcept;
   void abandon() noexcept;
 
   [[nodiscard]] wait_target looking() noexcept { return {&list_, this, &look_rules}; }
   [[nodiscard]] wait_target claiming() noexcept { return {&list_, this, &claim_rules}; }
-  /// After a wait for it: the claim is the caller's.
+  /// Returns true if the wait of this node ended with the claim. False: the cell is full.
   [[nodiscard]] static bool has_claim(const wait_node& me) noexcept { return me.kind == claimed; }
 
  private:
@@ -97,7 +102,7 @@ class ROTA_API once_core {
   wait_list list_;
 };
 
-/// Has the claim, and abandons it unless it was filled.
+/// Holds the claim, and abandons it unless fill() was called.
 class once_claim {
  public:
   explicit once_claim(once_core& of) noexcept : of_(&of) {}
@@ -115,7 +120,7 @@ class once_claim {
 class ROTA_DETAIL_AWAIT_IT ROTA_API claim_leaf final : public wait_leaf {
  public:
   explicit claim_leaf(once_core& of) noexcept : wait_leaf(of.claiming()) {}
-  /// True: the claim is the caller's. False: it is full.
+  /// Returns true if the caller has the claim, false if the cell is full.
   [[nodiscard]] bool await_resume() noexcept { return once_core::has_claim(node()); }
 };
 
@@ -123,21 +128,23 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API claim_leaf final : public wait_leaf {
 
 namespace rota::sync {
 
-/// Empty, until a value is set or made; then that, until its end.
+/// Empty until a value is set or made. Then it keeps that value until it is destroyed.
 ///
 ///   rota::sync::once_cell<config> settings;
-///   const config& c = co_await settings.get_or_init(load);   // load: returns a config, or a task of one; called once at most
+///   const config& c = co_await settings.get_or_init(load);   // called once at most; may return a task
 ///   if (const config* c = settings.get()) ...                // nullptr: not yet
 ///
 /// Threads       Any.
-/// Ownership     The value lies in the cell, and ends with it. Destroying a cell for which somebody waits, or while its value is being made,
-///               ends the program with a sentence.
+/// Ownership     The value lies in the cell, and ends with it. Destroying a cell that has waiters, or while
+///               its value is being made, ends the program with a sentence.
 /// Ordering      What was done while the value was made happens before the return of each call that finds it.
-/// Failure       What making the value throws, is thrown to who made it, and the cell stays empty: the next that waits in get_or_init makes
-///               it then, from its own function; so it does if the task that made it is cancelled. A cell that is asked for its value by
-///               what makes it waits for ever, or until its limit.
-/// Cost          get(): one load. set(): two read-modify-writes. No allocation, but for the frame of get_or_init, which is a task: ask get()
-///               first where that counts. A wait: one wake, and the list's lock twice.
+/// Failure       An exception of `make` goes to the caller that ran it, and the cell stays empty. The next
+///               waiter in get_or_init then makes the value, by its own function. The same happens if the
+///               task that made it is cancelled. If `make` itself asks the cell for its value, it waits for
+///               ever, or until its limit.
+/// Cost          get(): one load. set(): two read-modify-writes. No allocation, except for the frame of
+///               get_or_init, which is a task: call get() first where that counts. A wait: one wake, and the
+///               list's lock twice.
 /// Example       examples/once_cell.cpp
 template <class T>
 class once_cell {
@@ -154,11 +161,12 @@ class once_cell {
     if (core_.is_full()) value_.~T();
   }
 
-  /// Null: not yet. Never waits.
+  /// Returns a pointer to the value, or null if it is not there yet. Never waits.
   [[nodiscard]] T* get() noexcept { return core_.is_full() ? &value_ : nullptr; }
   [[nodiscard]] const T* get() const noexcept { return core_.is_full() ? &value_ : nullptr; }
 
-  /// Makes it from `value`, which is not touched unless this succeeds. Never waits. What the constructor throws is thrown on.
+  /// Makes the value from `value`, which is not touched unless this succeeds. Never waits. An exception of
+  /// the constructor is passed on.
   template <class U = T>
     requires std::constructible_from<T, U>
   std::expected<void, set_refusal> set(U&& value) {
@@ -170,10 +178,12 @@ class once_cell {
     return {};
   }
 
-  /// co_await it: the value, which is made by `make`, unless it is there, or somebody else makes it. `make` returns a T, or a task<T>.
+  /// co_await it: the value. `make` makes it, unless it is there, or another task or thread makes it. `make`
+  /// returns a T, or a task<T>.
   template <class F>
   task<T&> get_or_init(F make);
-  /// co_await them: a pointer to it, or timed_out: also if it is this one that makes it, which is cancelled then, as by a cancellation.
+  /// The same with a limit. They yield a pointer to the value, or timed_out. The limit also cancels a `make`
+  /// that this call runs.
   template <core::span_of_time Span, class F>
   task<std::expected<T*, timed_out>> get_or_init_for(Span span, F make) {
     auto within = get_or_init(std::move(make));
@@ -187,10 +197,11 @@ class once_cell {
     auto got = co_await with_deadline(time, std::move(within));
     co_return got;
   }
-  /// Blocks the thread while somebody else makes the value; as mutex::blocking_lock. `make` returns a T.
+  /// Blocks the thread while another one makes the value, as mutex::blocking_lock. `make` returns a T.
   template <class F>
   T& blocking_get_or_init(F&& make);
-  /// A pointer to it, or timed_out: somebody else was making it for so long. The limit does not end a `make` that has begun.
+  /// Returns a pointer to the value, or timed_out if another task or thread was making it for so long. The
+  /// limit does not end a `make` that has begun.
   template <core::span_of_time Span, class F>
   std::expected<T*, timed_out> blocking_get_or_init_for(Span span, F&& make) {
     core::wait_node me;
@@ -205,7 +216,7 @@ class once_cell {
 
   /// co_await it: the value, once it is there. Does not make it.
   look_leaf wait() noexcept { return look_leaf(*this); }
-  /// co_await them: a pointer to it, or timed_out.
+  /// The same with a limit. They yield a pointer to the value, or timed_out.
   template <core::span_of_time Span>
   core::limited<look_leaf> wait_for(Span span) noexcept {
     return core::limited<look_leaf>(detail::saturating_span(span), *this);
@@ -216,7 +227,7 @@ class once_cell {
     return core::limited<look_leaf>(detail::saturating_deadline(time), *this);
   }
 
-  /// Block the thread; as mutex::blocking_lock.
+  /// Block the thread, as mutex::blocking_lock.
   T& blocking_wait() {
     core::wait_node me;
     static_cast<void>(core::block(core_.looking(), me));

@@ -17,8 +17,10 @@ namespace rota::sync {
 
 /// Why try_acquire took nothing.
 enum class acquire_refusal : unsigned char {
-  empty,  // not so many permits now, or somebody waits already; for a moment a try_select, too, for which there are too few
-  closed,  // and there will be none
+  // There are not so many permits now, or there are waiters already. For a moment a try_select that finds too
+  // few permits also counts as a waiter.
+  empty,
+  closed,  // there will be no permits any more
 };
 
 [[nodiscard]] constexpr const char* to_string(acquire_refusal refusal) noexcept {
@@ -35,18 +37,23 @@ enum class acquire_refusal : unsigned char {
 //          |closed|waiting|              permits              |
 //          +------+-------+-----------------------------------+
 //
-//   acquire   permits are taken by compare-exchange while nobody waits and it is open. Else, under the lock of the list: `waiting` is
-//             set, in the same step all permits that there are are taken as a part of what is wanted, and the caller joins the list.
-//   release   permits are added by compare-exchange while nobody waits. Else, under the lock of the list, the first in line gets them,
-//             and when it has all that it wanted it is granted; then the second; what is left is added.
-//   forget    permits are taken by compare-exchange, and are nobody's: with `waiting` there are none.
+//   acquire   permits are taken by compare-exchange while there is no waiter and the semaphore is open.
+//             Otherwise, under the list's lock: one step sets `waiting` and takes all permits that there are
+//             as a part of what is wanted, and the caller joins the list.
+//   release   permits are added by compare-exchange while there is no waiter. Otherwise, under the list's
+//             lock: the first in line gets them, and is granted when it has all that it wanted; then the
+//             second, and so on. The rest is added to the word.
+//   forget    permits are taken by compare-exchange and belong to no task. While `waiting` is set there are
+//             none.
 //
-//   S1  Somebody is in the list: `waiting` is set and permits is 0. So what comes by takes nothing before those who wait.
+//   S1  If the list has waiters, `waiting` is set and permits is 0. So an arriving caller takes nothing
+//       before the waiters.
 //   S2  While `waiting` is set only the holder of the list's lock changes the word.
-//   S3  Permits + what was granted and not given back + the parts of those who wait is what was put in.
-//   S4  Who gives up gives its part back as a release does: to the next in line.
+//   S3  Permits in the word + permits granted and not given back + the parts of the waiters = permits put in.
+//   S4  A waiter that gives up gives its part back as a release does: to the next in line.
 
-/// First come, first served, however many permits each wants: nobody overtakes who waits for many.
+/// First come, first served, however many permits each waiter wants: no caller overtakes a waiter that wants
+/// many.
 ///
 ///   rota::sync::semaphore slots(8);
 ///   if (auto got = co_await slots.acquire(2); !got) co_return got.error();   // closed
@@ -57,13 +64,15 @@ enum class acquire_refusal : unsigned char {
 ///
 ///   const auto held = rota::sync::semaphore::permit::adopt(slots, 2);
 ///
-/// Threads       Any; permits belong to nobody, and whoever likes gives them back.
-/// Ownership     Destroying a semaphore for which somebody waits ends the program with a sentence; whoever was granted its permits may
-///               destroy it.
+/// Threads       Any. Permits belong to no task or thread; any of them may give permits back.
+/// Ownership     Destroying a semaphore that has waiters ends the program with a sentence. A waiter that was
+///               granted its permits may destroy it.
 /// Ordering      What was done before a release happens before the return of the acquires that it lets pass.
-/// Failure       Closed: errc::closed, for those who wait, too; the permits stay. The constructor, acquire and release throw
-///               `std::invalid_argument` if the permits are more than max_permits, before anything has changed. A cancelled wait takes
-///               nothing: what it had got goes to the next in line. More permits than there will ever be: it waits until it is closed.
+/// Failure       Closed: errc::closed, also for those that wait already; the permits stay. The constructor,
+///               acquire and release throw `std::invalid_argument` if the permits are more than max_permits,
+///               before anything has changed. A cancelled wait takes nothing: what it had got goes to the
+///               next in line. An acquire of more permits than there will ever be waits until the semaphore
+///               is closed.
 /// Cost          Uncontended: one read-modify-write. No allocation.
 /// Example       examples/semaphore.cpp
 class ROTA_API semaphore {
@@ -79,27 +88,27 @@ class ROTA_API semaphore {
   semaphore& operator=(const semaphore&) = delete;
   ~semaphore() { list_.end("a sync::semaphore was destroyed while somebody waits for it"); }
 
-  /// co_await it: std::expected<void, std::error_code>.
+  /// Returns an awaitable that yields a std::expected<void, std::error_code>.
   acquire_leaf acquire(count n = 1);
-  /// Never waits.
+  /// Takes `n` permits if they are there and there is no waiter. Never waits.
   [[nodiscard]] std::expected<void, acquire_refusal> try_acquire(count n = 1) noexcept {
-    // relaxed. A guess; the exchange decides.
+    // relaxed: a guess; the exchange decides.
     std::uint64_t seen = word_.load(base::order::relaxed);
     do {
       if ((seen & (closed | waiting)) != 0 || seen < n) [[unlikely]]
         return std::unexpected((seen & closed) != 0 ? acquire_refusal::closed : acquire_refusal::empty);
-      // acquire. Pairs with release(). failure: relaxed. Again a guess.
+      // acquire: pairs with the release in release(). failure: relaxed: again a guess.
     } while (!word_.compare_exchange_weak(seen, seen - n, base::order::acquire, base::order::relaxed));
     return {};
   }
-  /// co_await them: the same, with errc::timed_out.
+  /// The same with a limit: errc::timed_out.
   template <core::span_of_time Span>
   core::limited<acquire_leaf> acquire_for(Span span, count n = 1);
   template <class Duration>
   core::limited<acquire_leaf> acquire_until(std::chrono::time_point<std::chrono::steady_clock, Duration> time,
                                             count n = 1);
 
-  /// Block the thread; as mutex::blocking_lock.
+  /// Block the thread, as mutex::blocking_lock.
   std::expected<void, std::error_code> blocking_acquire(count n = 1);
   template <core::span_of_time Span>
   std::expected<void, std::error_code> blocking_acquire_for(Span span, count n = 1) {
@@ -115,39 +124,41 @@ class ROTA_API semaphore {
     return result_of(core::block_until(target(), me, detail::saturating_deadline(time)));
   }
 
-  /// Also more than were ever acquired.
+  /// Gives permits back. They may be more than were ever acquired.
   void release(count n = 1) {
     if (!try_release(n)) [[unlikely]]
       release_slowly(n);
   }
 
-  /// Takes away up to `n` of the permits that are there, for good, and says how many: none while somebody waits. Never waits.
+  /// Removes up to `n` of the permits that are there, for good. Returns how many: none while there are
+  /// waiters. Never waits.
   count forget_permits(count n) noexcept {
-    // relaxed. A guess; the exchange decides.
+    // relaxed: a guess; the exchange decides.
     std::uint64_t seen = word_.load(base::order::relaxed);
     count taken = 0;
     do {
       const count there = seen & permits_mask;
       taken = n < there ? n : there;
-      // relaxed. Nobody uses them. failure: relaxed. Again a guess.
+      // relaxed: the permits are not used, so nothing is read. failure: relaxed: again a guess.
     } while (taken != 0 &&
              !word_.compare_exchange_weak(seen, seen - taken, base::order::relaxed, base::order::relaxed));
     return taken;
   }
 
-  /// Nobody gets permits any more, and those who wait are told. Again: nothing.
+  /// Ends all waits, and lets no caller acquire permits any more. Calling it again does nothing.
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept {
-    // acquire. Pairs with close(): what was done before is seen.
+    // acquire: pairs with the release in close(). What was done before is seen.
     return (word_.load(base::order::acquire) & closed) != 0;
   }
-  /// A guess, unless nothing moves.
+  /// A guess, unless no other thread uses the semaphore.
   [[nodiscard]] count available() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a guess.
     return word_.load(base::order::relaxed) & permits_mask;
   }
-  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
-  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  /// Returns how many tasks and threads are in line. A snapshot for reports: it may have changed when this
+  /// returns. A waiter that was granted its permits and has not run yet is not counted. Takes the lock of the
+  /// line for a moment, however long the line is.
   [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
@@ -156,17 +167,17 @@ class ROTA_API semaphore {
   static constexpr std::uint64_t permits_mask = waiting - 1;
   static const core::wait_rules rules;
 
-  /// n, or std::invalid_argument.
+  /// Returns `n`, or throws std::invalid_argument.
   static count checked(count n);
   static std::expected<void, std::error_code> result_of(core::wait_end how);
-  /// False: somebody waits, or they would be too many.
+  /// Adds permits. Returns false if there are waiters, or if the permits would be too many.
   bool try_release(count n) noexcept {
-    // relaxed. A guess; the exchange decides.
+    // relaxed: a guess; the exchange decides.
     std::uint64_t seen = word_.load(base::order::relaxed);
     do {
       if ((seen & waiting) != 0 || n > max_permits - (seen & permits_mask)) [[unlikely]]
         return false;
-      // release. Pairs with the acquire of who takes them. failure: relaxed. Again a guess.
+      // release: pairs with the acquire of the thread that takes them. failure: relaxed: again a guess.
     } while (!word_.compare_exchange_weak(seen, seen + n, base::order::release, base::order::relaxed));
     return true;
   }
@@ -184,7 +195,7 @@ class ROTA_API semaphore {
 /// Gives permits back when it is destroyed. Empty after a move.
 class [[nodiscard]] semaphore::permit {
  public:
-  /// Of `n` permits that the caller has acquired.
+  /// Makes a permit of `n` permits that the caller has acquired.
   static permit adopt(semaphore& of, count n = 1) noexcept { return {&of, n}; }
 
   permit(permit&& other) noexcept : of_(std::exchange(other.of_, nullptr)), n_(other.n_) {}
@@ -198,7 +209,8 @@ class [[nodiscard]] semaphore::permit {
     if (of_ != nullptr) of_->give_back(n_);
   }
 
-  /// They are not given back here: somebody else does, or there are fewer from now on.
+  /// Does not give the permits back. Either other code gives them back, or the semaphore has fewer from now
+  /// on.
   void forget() noexcept { of_ = nullptr; }
   [[nodiscard]] count permits() const noexcept { return of_ == nullptr ? 0 : n_; }
 

@@ -1,4 +1,4 @@
-// A lock that many share to read, and one has alone to write: for tasks and threads.
+// A lock for tasks and threads: many readers share it, or one writer has it alone.
 #pragma once
 
 #include <cstddef>
@@ -20,40 +20,47 @@ namespace rota::sync {
 //          |writer|waiting|              readers              |
 //          +------+-------+-----------------------------------+
 //
-//   lock_shared    one reader more, by compare-exchange, while there is neither a writer nor anybody who waits. Else, under the lock of the
-//                  list, the same once more, or `waiting` is set in that step and the caller joins the list. `kind` of its node: reader.
-//   lock           0 -> writer, by compare-exchange; else alike.
-//   unlock_shared  one reader fewer, by compare-exchange. But the last one beside `waiting` does it under the lock of the list, and hands over.
-//   unlock         writer -> 0, by compare-exchange; else it hands over under the lock of the list.
-//   hand over      nobody has it, and somebody waits: the first in line is granted it, a writer alone, a reader with all the readers that
-//                  follow. Whoever comes by finds `waiting`, and stands behind them.
-//   downgrade      writer -> one reader, by compare-exchange; else under the lock of the list, and the readers in front are granted it, too.
+//   lock_shared    one reader more, by compare-exchange, while there is neither a writer nor a waiter.
+//                  Otherwise, under the list's lock: the same once more, or the same step sets `waiting` and
+//                  the caller joins the list. `kind` of its node: reader.
+//   lock           0 -> writer, by compare-exchange; otherwise as lock_shared.
+//   unlock_shared  one reader fewer, by compare-exchange. But the last reader beside `waiting` does it under
+//                  the list's lock, and hands over.
+//   unlock         writer -> 0, by compare-exchange. Otherwise it hands over under the list's lock.
+//   hand over      The lock is free and has waiters. The first in line is granted it: a writer alone, a
+//                  reader together with all readers that follow it directly. An arriving caller finds
+//                  `waiting` and joins behind them.
+//   downgrade      writer -> one reader, by compare-exchange. Otherwise, under the list's lock: the readers
+//                  at the front are granted the lock, too.
 //
-//   H1  A writer has it: there are no readers. Guards + grants are what the word says.
-//   H2  With the list's lock free: somebody is in the list exactly while `waiting` is set, and then somebody has it, too. Only the
-//       holder of the list's lock changes the bit, or adds a reader or a writer beside it.
-//   H3  With the list's lock free: the first in line is a reader only while a writer has it. So a writer that gives up in front of
-//       readers lets these in, if readers have it.
-//   H4  With waiters the last one gives it up only under the list's lock: see W5 of the wait list.
+//   H1  While a writer has the lock there are no readers. The word counts guards + grants.
+//   H2  With the list's lock free: the list has waiters exactly while `waiting` is set, and then the lock is
+//       held, too. While `waiting` is set, only the holder of the list's lock changes the bit, or adds a
+//       reader or a writer.
+//   H3  With the list's lock free: the first in line is a reader only while a writer has the lock. So if
+//       readers have the lock, a writer that gives up in front of other readers lets these in.
+//   H4  With waiters the last owner gives the lock up only under the list's lock: see W5 of the wait list.
 
-/// One writer or any number of readers, tasks and threads of any runtime, pool or none. First come, first served: a reader that comes
-/// after a waiting writer waits behind it, so neither starves.
+/// One writer or any number of readers: tasks and threads of any runtime, pool or none. First come, first
+/// served: a reader that comes after a waiting writer waits behind it, so neither starves.
 ///
 ///   rota::sync::shared_mutex m;
 ///   const auto reading = co_await m.lock_shared();
 ///   auto writing = co_await m.lock();
-///   const auto still_reading = rota::sync::shared_mutex::downgrade(std::move(writing));   // no other writer came between
+///   const auto still_reading = rota::sync::shared_mutex::downgrade(std::move(writing));  // without a gap
 ///
 /// Threads       Any. A guard may be destroyed by another thread, or task, than the one that took the lock.
-/// Ownership     A guard refers to the lock. Destroying a lock that somebody has or waits for ends the program with a sentence; who
-///               has it last may unlock and destroy it.
-/// Ordering      What a writer did happens before all that have the lock after it; what readers did, before the next writer. Nobody
-///               overtakes one that waits, try_ forms included.
-/// Failure       Never, but for the timed forms. A reader that locks a second time while a writer waits, a writer that locks again, and an
-///               upgrade by a reader wait for ever. A cancelled wait takes nothing; if the lock had been granted already, the next in
-///               line gets it, and readers behind a writer that gives up are let in beside those that read.
-/// Cost          Uncontended: one read-modify-write to lock and one to unlock, for both kinds. No allocation. A wait: one wake, and the
-///               list's lock twice. The lock is handed over: nobody has it while who is next is woken.
+/// Ownership     A guard refers to the lock. Destroying a lock that is held or has waiters ends the program
+///               with a sentence. The last owner may unlock and destroy it.
+/// Ordering      What a writer did happens before all later owners have the lock. What readers did happens
+///               before the next writer. No caller overtakes a waiter, try_ forms included.
+/// Failure       None, except for the timed forms. A reader that locks a second time while a writer waits, a
+///               writer that locks again, and an upgrade by a reader deadlock. A cancelled wait takes
+///               nothing; if the lock had been granted already, the next in line gets it. Readers behind a
+///               writer that gives up are let in beside the current readers.
+/// Cost          Uncontended: one read-modify-write to lock and one to unlock, for both kinds. No allocation.
+///               A wait: one wake, and the list's lock twice. The lock is handed over: it is idle while the
+///               next owner is woken.
 /// Example       examples/shared_mutex.cpp
 class ROTA_API shared_mutex {
  public:
@@ -67,24 +74,24 @@ class ROTA_API shared_mutex {
   shared_mutex& operator=(const shared_mutex&) = delete;
   ~shared_mutex() {
     list_.end("a sync::shared_mutex was destroyed while somebody waits for it");
-    // relaxed. Who destroys it has seen to it that all others are done.
+    // relaxed: the destroying thread has made sure that all others are done.
     if (word_.load(base::order::relaxed) != 0) [[unlikely]]
       end_in_use();
   }
 
-  /// co_await it: a guard.
+  /// Returns an awaitable that yields a guard.
   lock_leaf lock() noexcept;
-  /// Nothing: somebody has it.
+  /// Takes the lock alone if it is free. Returns nothing otherwise.
   [[nodiscard]] std::optional<guard> try_lock() noexcept;
-  /// co_await them: a guard, or timed_out.
+  /// The same with a limit. They yield a guard, or timed_out.
   template <core::span_of_time Span>
   core::limited<lock_leaf> lock_for(Span span) noexcept;
   template <class Duration>
   core::limited<lock_leaf> lock_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
-  /// The same for readers: a shared_guard. try_lock_shared: nothing, if a writer has it, or somebody waits (for
-  /// a moment a try_select, too, that would have it alone).
+  /// The same for readers: a shared_guard. try_lock_shared returns nothing if a writer has the lock or a
+  /// waiter exists. For a moment a try_select that tries to lock alone also counts as a waiter.
   shared_leaf lock_shared() noexcept;
   [[nodiscard]] std::optional<shared_guard> try_lock_shared() noexcept;
   template <core::span_of_time Span>
@@ -93,8 +100,8 @@ class ROTA_API shared_mutex {
   core::limited<shared_leaf> lock_shared_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time) noexcept;
 
-  /// Block the thread; a worker lends its role meanwhile, a thread of a pool counts as absent. A force stop of the work that runs
-  /// here ends the wait: throws pool::force_stopped.
+  /// Block the thread. Meanwhile a worker lends its role, and a thread of a pool counts as absent. A force
+  /// stop of the work that runs here ends the wait: throws pool::force_stopped.
   [[nodiscard]] guard blocking_lock();
   template <core::span_of_time Span>
   [[nodiscard]] std::expected<guard, timed_out> blocking_lock_for(Span span);
@@ -108,15 +115,16 @@ class ROTA_API shared_mutex {
   [[nodiscard]] std::expected<shared_guard, timed_out> blocking_lock_shared_until(
       std::chrono::time_point<std::chrono::steady_clock, Duration> time);
 
-  /// A writer becomes a reader, without a moment in which another writer could have it. Readers that wait in front of the next writer
-  /// come in with it. A guard without a lock ends the program with a sentence.
+  /// Turns a writer into a reader. No other writer can have the lock in between. Readers that wait in front
+  /// of the next writer come in with it. A guard without a lock ends the program with a sentence.
   static shared_guard downgrade(guard&& held) noexcept;
 
-  /// Guesses, unless the caller knows more.
+  /// Guesses, unless the caller itself has the lock.
   [[nodiscard]] bool is_locked() const noexcept { return (guess() & writer) != 0; }
   [[nodiscard]] std::uint64_t readers() const noexcept { return guess() & readers_mask; }
-  /// How many tasks and threads are in line. A snapshot for reports: it may have changed when this returns. A waiter that has been let pass
-  /// and has not run yet is not counted. Takes the lock of the line, for a moment, however long the line is.
+  /// Returns how many tasks and threads are in line. A snapshot for reports: it may have changed when this
+  /// returns. A waiter that was granted the lock and has not run yet is not counted. Takes the lock of the
+  /// line for a moment, however long the line is.
   [[nodiscard]] std::size_t waiters() const noexcept { return list_.size(); }
 
  private:
@@ -129,19 +137,21 @@ class ROTA_API shared_mutex {
   static const core::wait_rules shared_rules;
 
   [[nodiscard]] std::uint64_t guess() const noexcept {
-    // relaxed. A guess.
+    // relaxed: a guess.
     return word_.load(base::order::relaxed);
   }
   [[nodiscard]] bool take() noexcept {
     std::uint64_t seen = 0;
-    // acquire. Pairs with unlock() and unlock_shared(). failure: relaxed. Nothing is read under a lock that was not taken.
+    // acquire: pairs with the release in unlock() and unlock_shared(). failure: relaxed: without the lock
+    // nothing guarded is read.
     return word_.compare_exchange_strong(seen, writer, base::order::acquire, base::order::relaxed);
   }
   [[nodiscard]] bool take_shared() noexcept {
-    // Of the word that it has most often when it is not waited for: no reader. The exchange decides.
+    // First guess: no reader and no waiter, the most frequent word of a lock without waiters. The exchange
+    // decides.
     std::uint64_t seen = 0;
     do {
-      // acquire. Pairs with unlock(). failure: relaxed. Again a guess.
+      // acquire: pairs with the release in unlock(). failure: relaxed: again a guess.
       if (word_.compare_exchange_weak(seen, seen + 1, base::order::acquire, base::order::relaxed))
         return true;
     } while ((seen & (writer | waiting)) == 0);
@@ -149,7 +159,8 @@ class ROTA_API shared_mutex {
   }
   void unlock() noexcept {
     std::uint64_t seen = writer;
-    // release. Pairs with take(), take_shared() and join(). failure: relaxed. unlock_slowly() decides under the list's lock.
+    // release: pairs with take(), take_shared() and join(). failure: relaxed: unlock_slowly() decides under
+    // the list's lock.
     if (!word_.compare_exchange_strong(seen, 0, base::order::release, base::order::relaxed)) [[unlikely]]
       unlock_slowly();
   }
@@ -157,7 +168,7 @@ class ROTA_API shared_mutex {
     std::uint64_t seen = 1;
     do {
       ROTA_ASSERT((seen & readers_mask) != 0);
-      // release. Pairs with take(). failure: relaxed. Again a guess.
+      // release: pairs with the acquire in take(). failure: relaxed: again a guess.
       if (word_.compare_exchange_weak(seen, seen - 1, base::order::release, base::order::relaxed)) return;
     } while (seen != (waiting | 1));
     unlock_shared_slowly();
@@ -181,7 +192,7 @@ class ROTA_API shared_mutex {
   mutable core::wait_list list_;
 };
 
-/// Has the lock alone, until it is destroyed or unlock() is called. Empty after a move.
+/// Holds the lock alone until it is destroyed or unlock() is called. Empty after a move.
 class [[nodiscard]] shared_mutex::guard {
  public:
   guard(guard&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
@@ -195,7 +206,7 @@ class [[nodiscard]] shared_mutex::guard {
     if (of_ != nullptr) of_->unlock();
   }
 
-  /// Gives it back before the end. Twice ends the program with a sentence.
+  /// Unlocks before the guard is destroyed. Calling it twice ends the program with a sentence.
   void unlock() noexcept {
     if (of_ == nullptr) [[unlikely]]
       end_empty();
@@ -209,7 +220,7 @@ class [[nodiscard]] shared_mutex::guard {
   shared_mutex* of_;
 };
 
-/// Has the lock beside other readers.
+/// Holds the lock beside other readers.
 class [[nodiscard]] shared_mutex::shared_guard {
  public:
   shared_guard(shared_guard&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
@@ -223,7 +234,7 @@ class [[nodiscard]] shared_mutex::shared_guard {
     if (of_ != nullptr) of_->unlock_shared();
   }
 
-  /// Gives it back before the end. Twice ends the program with a sentence.
+  /// Unlocks before the guard is destroyed. Calling it twice ends the program with a sentence.
   void unlock() noexcept {
     if (of_ == nullptr) [[unlikely]]
       end_empty();

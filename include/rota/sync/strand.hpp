@@ -1,4 +1,4 @@
-// One thing at a time, in order: what runs in a strand holds no thread while it waits for its turn.
+// Runs one function at a time, in order. A task that waits for its turn holds no thread.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace rota::sync {
 
-/// Why a function was not called.
+/// Why try_run() did not call the function.
 enum class turn_refusal : unsigned char {
-  busy,    // something runs, or waits for its turn
-  closed,  // nobody comes in any more
+  busy,    // a function runs, or waits for its turn
+  closed,  // the strand takes no more functions
 };
 
 [[nodiscard]] constexpr const char* to_string(turn_refusal refusal) noexcept {
@@ -26,33 +26,41 @@ enum class turn_refusal : unsigned char {
   return "unknown";
 }
 
-/// Runs one function at a time, in the order in which they came: functions, and tasks from the first line to the last, also while
-/// these wait for something. What one did is seen by the next, so that what only a strand's functions use needs no lock.
+/// Runs functions and tasks one at a time, in the order in which they came. A task has the turn from its
+/// first line to its last, also while it waits. Each turn sees what the turn before it did. So data that only
+/// the functions of one strand use needs no lock.
 ///
 ///   rota::sync::strand line;
-///   const int n = co_await line.run(count, "apples");           // in a task: waits for its turn, then for the result
+///   const int n = co_await line.run(count, "apples");           // in a task: waits until it has run
 ///   line.post(log, "counted");                                  // in a task: does not wait
-///   line.post_on(runtime, log, "from outside");                 // in a thread, on this runtime, or in a scope
+///   line.post_on(runtime, log, "from outside");                 // in a thread: on a runtime, or in a scope
 ///   const int m = line.blocking_run([] { return 2; });          // in a thread, or a work of a pool
-///   const auto k = co_await line.run_for(10ms, count, "pears");  // at most so long for its turn: an expected<int, timed_out>
-///   co_await line.join();                                       // no more, and all is done
+///   const auto k = co_await line.run_for(10ms, count, "pears");  // a limit for its turn: an expected
+///   co_await line.join();                                       // takes no more; all functions have run
 ///
-/// Threads       Any. `run` runs its function in the task that awaits it; `blocking_run` in its thread; `post` in a task of its own.
-/// Ownership     The function and the arguments are moved into the task, and end in its turn, the function's captures too, so that they need
-///               no lock either; outside of it if the turn never comes. With blocking_run and try_run they stay where they are. Destroying
-///               a strand in which something runs or waits ends the program with a sentence: join() first.
-/// Ordering      First come, first served: `run` comes when it is awaited, `post` when it is called. The end of one happens before the
-///               beginning of the next, and before its result is seen. **Reentrant**: `run` and `blocking_run` of who has its turn call their
-///               function at once, as dispatch() of an executor does; `post` never does. Another task that is started inside, a child of a
-///               when_all too, is another: whoever waits inside for one that waits for its turn waits for ever.
-/// Failure       What the function throws goes to who awaits it, and the next has its turn; with `post` that is the handle. A task that is
-///               cancelled before its turn leaves the line, one that is cancelled in it ends it: the others see nothing of that. After
-///               close() and join(): `error` with errc::closed, and nothing was called. join() in a turn: errc::would_deadlock. The limit
-///               of `run_for` is one for its turn: late, it leaves the line, and nothing was called; what has begun runs to its end. A
-///               limit for both is timeout(span, run(...)).
-/// Cost          `run`: the frame of a task, and one read-modify-write to enter and one to leave, if it is free. A wait: one wake, and the
-///               list's lock twice. `post`: a task, a place in the line from the frame allocator, and no bound: as many as the runtime has tasks. `run` and
-///               `blocking_run` make who is too fast wait.
+/// Threads       Any. `run` runs its function in the task that awaits it, `blocking_run` in its thread,
+///               `post` in a task of its own.
+/// Ownership     The function and the arguments are moved into the task. They are destroyed in its turn, the
+///               function's captures too, so they need no lock either. If the turn never comes they are
+///               destroyed outside of it. With blocking_run and try_run they stay where they are. Destroying
+///               a strand in which a function runs or waits ends the program with a sentence: join() first.
+/// Ordering      First come, first served: `run` joins the line when it is awaited, `post` when it is called.
+///               The end of one turn happens before the beginning of the next, and before its result is seen.
+///               **Reentrant**: if the caller already has the turn, `run` and `blocking_run` call their
+///               function at once, as dispatch() of an executor does; `post` never does. A task that is
+///               started inside, also a child of a when_all, is a different caller: code in a turn that waits
+///               for a task that waits for its turn deadlocks.
+/// Failure       An exception of the function goes to the awaiter, and the next has its turn; with `post` it
+///               goes to the handle. A task that is cancelled before its turn leaves the line. One that is
+///               cancelled in its turn ends the turn. The others notice nothing of that. After close() or
+///               join(): `error` with errc::closed, and nothing was called. join() in a turn:
+///               errc::would_deadlock. The limit of `run_for` applies to the wait for the turn: if it passes,
+///               the task leaves the line, and nothing was called. A function that has begun runs to its end.
+///               For a limit on both use timeout(span, run(...)).
+/// Cost          `run`: the frame of a task, and one read-modify-write to enter and one to leave, if the
+///               strand is free. A wait: one wake, and the list's lock twice. `post`: a task and a place in
+///               the line from the frame allocator. The number of posts is not bounded, except by the tasks
+///               of the runtime. `run` and `blocking_run` give backpressure: a caller that is too fast waits.
 /// Example       examples/strand.cpp
 class strand {
  public:
@@ -61,10 +69,10 @@ class strand {
   strand& operator=(const strand&) = delete;
   ~strand() = default;
 
-  /// co_await it: what `function(args...)` returns, or the task that it returns.
+  /// co_await it: what `function(args...)` returns. If it returns a task: the result of that task.
   template <class F, class... Args>
   task<core::turn_result_t<F, Args...>> run(F function, Args... args);
-  /// co_await them: the same as timeout() would have it, an expected<R, timed_out> mostly.
+  /// The same with a limit. They yield what timeout() would yield: mostly an expected<R, timed_out>.
   template <core::span_of_time Span, class F, class... Args>
   [[nodiscard]] auto run_for(Span span, F function, Args... args) {
     return run_within(detail::saturating_span(span), std::move(function), std::move(args)...);
@@ -75,25 +83,27 @@ class strand {
                                Args... args) {
     return run_within(detail::saturating_deadline(time), std::move(function), std::move(args)...);
   }
-  /// Never waits: calls it now, or says why not. `function` is no coroutine. Of a reference: a pointer.
+  /// Calls the function now if the strand is free, or returns why not. Never waits. `function` is no
+  /// coroutine. A reference is returned as a pointer.
   template <class F, class... Args>
   [[nodiscard]] auto try_run(F&& function, Args&&... args);
 
-  /// A new task of the current runtime takes its place in the line now. A handle to it, which may be dropped.
+  /// Starts a new task of the current runtime, which takes its place in the line now. Returns a handle, which
+  /// may be dropped.
   template <class F, class... Args>
   auto post(F function, Args... args) {
     return rota::spawn(posted(core::turn_place(line_), std::move(function), std::move(args)...));
   }
-  /// The same on anything that spawns: a runtime, a handle of one, a scope.
+  /// The same on any object that spawns: a runtime, a handle of one, a scope.
   template <class Spawner, class F, class... Args>
   auto post_on(Spawner&& on, F function, Args... args) {
     return on.spawn(posted(core::turn_place(line_), std::move(function), std::move(args)...));
   }
 
-  /// Blocks the thread until it is its turn; as mutex::blocking_lock. `function` is no coroutine.
+  /// Blocks the thread until its turn, as mutex::blocking_lock. `function` is no coroutine.
   template <class F, class... Args>
   std::invoke_result_t<F, Args...> blocking_run(F&& function, Args&&... args);
-  /// The same, as run_for().
+  /// The same with a limit, as run_for().
   template <core::span_of_time Span, class F, class... Args>
   [[nodiscard]] auto blocking_run_for(Span span, F&& function, Args&&... args) {
     return blocking_run_until(core::deadline_in(detail::saturating_span(span)),
@@ -105,15 +115,17 @@ class strand {
                                         F&& function,
                                         Args&&... args);
 
-  /// Nobody comes in any more; who is in line has its turn. Again: nothing.
+  /// Takes no more functions. Those in line still have their turn. Calling it again does nothing.
   void close() noexcept { line_.close(); }
   [[nodiscard]] bool is_closed() const noexcept { return line_.is_closed(); }
-  /// co_await it: closes it, at the co_await, and waits until everything has run. Cancelled: it stays closed.
+  /// co_await it: closes the strand, at the co_await, and waits until everything has run. If it is cancelled,
+  /// the strand stays closed.
   core::last_turn_leaf join() {
     demand_outside();
     return core::last_turn_leaf(line_);
   }
-  /// co_await them: std::expected<void, timed_out>. Late: it stays closed, and what is in line has its turn.
+  /// The same with a limit. They yield a std::expected<void, timed_out>. If it passes, the strand stays
+  /// closed, and the functions in line still have their turn.
   template <core::span_of_time Span>
   core::limited<core::last_turn_leaf> join_for(Span span) {
     demand_outside();
@@ -148,9 +160,9 @@ class strand {
     return {};
   }
 
-  /// Is it the turn of the task, or else the thread, that asks?
+  /// Returns true if the calling task has the turn, or the calling thread outside of a task.
   [[nodiscard]] bool running_here() const noexcept { return line_.is_mine(); }
-  /// A guess: whether something runs.
+  /// Returns true if a function runs. A guess.
   [[nodiscard]] bool is_busy() const noexcept { return line_.is_busy(); }
 
  private:
@@ -167,7 +179,8 @@ class strand {
   core::turn_line line_;
 };
 
-// A lambda takes the function and the arguments over in the turn, so that they end before it does.
+// In each function below a lambda takes over the function and the arguments in the turn, so that they are
+// destroyed in the turn.
 
 template <class F, class... Args>
 task<core::turn_result_t<F, Args...>> strand::run(F function, Args... args) {

@@ -1,17 +1,18 @@
-/* The semaphore: three tasks that want N0, N1 and N2 of TOT permits, take them in their order, and give them back; one of them, CM, may
-   be cancelled at any moment, also when its grant has come and it has not run yet.
+/* The semaphore. Three tasks want N0, N1 and N2 of TOT permits, take them in their order, and give them back.
+   One of them, CM, may be cancelled at any moment, also when it has been granted and has not run yet.
 
    here              in C++
    fast path         semaphore::try_acquire(), try_release(): one step on the word
-   join              semaphore::join() under the list's lock, one step: `waiting`, and what is there is a part
+   join              semaphore::join() under the list's lock, one step: sets `waiting`, and takes the permits
+                     that there are as a part
    serve()           semaphore::serve() and settle() under the lock; the wakes come after it, one by one
-   waits, wakes      a node's state, and the wake of its task; a wake that comes too early is no wake
+   waits, wakes      a node's state, and the wake of its task; a wake that comes too early has no effect
    cancel            wait_leaf::try_cancel(): give_up() with leave() or pass_on()
-   stranger          whoever comes by and tries, with one permit
+   stranger          an arriving caller that tries to take one permit
 
-   The word is {permits, waiting}, as there. What is done under the list's lock is one step, since nobody else changes the word while
-   `waiting` is set (S2); the model of the orders is tests/model/semaphore_model.cpp. Liveness, under weak fairness: who waits, and
-   is not cancelled, gets it.
+   The word is {permits, waiting}, as there. Work under the list's lock is one step, since no other thread
+   changes the word while `waiting` is set (S2). The model of the orders is tests/model/semaphore_model.cpp.
+   Liveness, under weak fairness: a waiter that is not cancelled gets its permits.
 
    runs: holds -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3
          holds -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1
@@ -20,14 +21,14 @@
          holds -DTOT=3 -DN0=2 -DN1=3 -DN2=2 -DCM=1 -DSTRANGER
          holds always -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1
          holds always -DTOT=3 -DN0=2 -DN1=3 -DN2=2 -DCM=0
-         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DNO_REGRANT       what is given back by who gives up serves nobody
-         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DLOST_GRANT       who was granted and is cancelled keeps it
-         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DLOST_PART        who waits with a part and is cancelled keeps it
-         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3 -DLATE_BIT         who joins says that it waits, and links itself a step later
-         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3 -DNO_LOOK          who joins does not look at the word again
-         fails -DTOT=3 -DN0=2 -DN1=3 -DN2=2 -DCM=3 -DSTRANGER -DBARGE permits stay while somebody waits, and a stranger takes them
-         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3 -DNO_WAKE          who has its last part is not woken
-         fails always -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DNO_REGRANT   and so somebody waits for ever */
+         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DNO_REGRANT       permits that a cancelled waiter gives back serve no waiter
+         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DLOST_GRANT       a granted waiter that is cancelled keeps its permits
+         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DLOST_PART        a waiter with a part that is cancelled keeps the part
+         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3 -DLATE_BIT         the joiner sets `waiting`, and links itself a step later
+         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3 -DNO_LOOK          the joiner does not check the word again
+         fails -DTOT=3 -DN0=2 -DN1=3 -DN2=2 -DCM=3 -DSTRANGER -DBARGE permits stay in the word beside waiters, and a stranger takes them
+         fails -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=3 -DNO_WAKE          a waiter that gets its last part is not woken
+         fails always -DTOT=2 -DN0=1 -DN1=2 -DN2=1 -DCM=1 -DNO_REGRANT   and so a task waits for ever */
 #define NT 3
 #define IDLE 0
 #define WAITS 1
