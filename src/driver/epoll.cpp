@@ -43,7 +43,7 @@ epoll::~epoll() {
   if (epoll_ != -1) base::sys::close(epoll_);
   if (table_ == nullptr) return;
   for (auto& entry : *table_) {
-    // relaxed. Nobody else is left.
+    // relaxed: this thread is the only user left.
     delete entry.load(base::order::relaxed);
   }
   delete table_;
@@ -57,8 +57,8 @@ unsigned epoll::wait(base::time_point deadline, event* found, unsigned most) noe
   if (!count.has_value()) ROTA_FATAL("epoll_wait", count.error().value());
   unsigned kept = 0;
   for (unsigned i = 0; i < *count; ++i) {
-    // Edge-triggered as all others: each write of the event descriptor is an edge, whether it was read or not. Its counter is
-    // full after 2^64 interrupts.
+    // Edge-triggered as all others: each write to the event descriptor is an edge, whether the counter was
+    // read or not. The counter is full after 2^64 interrupts.
     if (events[i].data.u64 != key_of_others) found[kept++] = {events[i].data.u64, events[i].events};
   }
   return kept;
@@ -77,7 +77,7 @@ void epoll::dispatch(const event* found, unsigned count) noexcept {
 void epoll::interrupt() noexcept { base::sys::signal_event_fd(event_fd_); }
 
 registration& epoll::at(std::uint32_t slot) noexcept {
-  // acquire. Pairs with take_slot(): the chunk is built.
+  // acquire: pairs with the release in take_slot(): the chunk is constructed.
   return (*(*table_)[slot / chunk].load(base::order::acquire))[slot % chunk];
 }
 
@@ -92,7 +92,7 @@ std::uint32_t epoll::take_slot() noexcept {
   if (used_ % chunk == 0) {
     auto* const made = new (std::nothrow) slots;
     if (made == nullptr) return none;
-    // release. Pairs with at().
+    // release: pairs with the acquire in at().
     (*table_)[used_ / chunk].store(made, base::order::release);
   }
   return used_++;
@@ -115,7 +115,7 @@ std::expected<std::uint32_t, std::error_code> epoll::add(int fd, interest what) 
     give_slot(slot);
     return std::unexpected(added.error());
   }
-  // relaxed. A report.
+  // relaxed: a counter for reports.
   watched_.fetch_add(1, base::order::relaxed);
   return slot;
 }
@@ -128,7 +128,7 @@ void epoll::remove_open(std::uint32_t slot, int fd) noexcept {
 void epoll::remove(std::uint32_t slot) noexcept {
   at(slot).close();
   give_slot(slot);
-  // relaxed. A report.
+  // relaxed: a counter for reports.
   watched_.fetch_sub(1, base::order::relaxed);
 }
 

@@ -1,4 +1,4 @@
-// The epoll driver: one epoll, one eventfd to interrupt it, and a slot for every descriptor.
+// The epoll driver: one epoll instance, one eventfd to interrupt it, and a slot for every descriptor.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -14,10 +14,12 @@
 
 namespace rota::driver {
 
-/// What wait() found, to be dispatched by the same thread, also after another one waits.
+/// An event that wait() found. The thread that found it dispatches it, even if another thread waits
+/// meanwhile.
 using event = core::driver_event;
 
-/// What a descriptor is watched for. `input` alone for what is an edge for output whenever it is read: event and timer descriptors.
+/// What a descriptor is watched for. Event and timer descriptors use `input` alone, since every read of them
+/// is an edge for output.
 enum class interest : std::uint8_t { both, input };
 
 class epoll {
@@ -30,27 +32,27 @@ class epoll {
   epoll& operator=(const epoll&) = delete;
   ~epoll();
 
-  /// EMFILE and the like.
+  /// Opens the epoll instance. EMFILE and the like.
   [[nodiscard]] std::error_code open() noexcept;
-  /// While `fd` becomes readable, wait() returns; it is not told of as an event. For as long as this lives.
+  /// Makes wait() return when `fd` becomes readable, without an event for it. Lasts as long as this object.
   [[nodiscard]] std::error_code watch_for_others(int fd) noexcept;
 
-  /// One thread at a time. Blocks until there are events, interrupt() was called, or the deadline has come.
+  /// Blocks until there are events, interrupt() was called, or the deadline has come. One thread at a time.
   unsigned wait(base::time_point deadline, event* found, unsigned most) noexcept;
   void dispatch(const event* found, unsigned count) noexcept;
   void interrupt() noexcept;
 
   /// Watches `fd` until remove(). Throws nothing; ENOMEM, ENOSPC, EPERM (a regular file).
   [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd, interest what) noexcept;
-  /// Before the descriptor is closed. No task waits for it any more.
+  /// Stops watching. Call it before the descriptor is closed, and when no task waits for it any more.
   void remove(std::uint32_t slot) noexcept;
-  /// The same for a descriptor that stays open.
+  /// Stops watching a descriptor that stays open.
   void remove_open(std::uint32_t slot, int fd) noexcept;
   [[nodiscard]] registration& at(std::uint32_t slot) noexcept;
 
-  /// Descriptors that are watched now.
+  /// Returns the number of descriptors that are watched now.
   [[nodiscard]] std::uint32_t watched() const noexcept {
-    // relaxed. A report.
+    // relaxed: a counter for reports.
     return watched_.load(base::order::relaxed);
   }
 
@@ -69,7 +71,7 @@ class epoll {
   base::mutex mutex_;  // guards the free list and the growth of the table
   std::uint32_t free_ = none;
   std::uint32_t used_ = 0;
-  // Chunks are published by a release store and never move: a dispatch reads them without the lock.
+  // Chunks are published by a release store and never move: dispatch() reads them without the lock.
   std::array<base::atomic<slots*>, max_slots / chunk>* table_ = nullptr;
 };
 

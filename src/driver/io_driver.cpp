@@ -29,16 +29,18 @@ io_stats io_driver::stats() const noexcept {
 }
 
 unsigned io_driver::wait_for_both(base::time_point deadline, event* found, unsigned most) noexcept {
-  // acq_rel. Same word as tell_of_refusal(): the flush comes after it.
+  // acq_rel: same word as in tell_of_refusal(): the flush comes after it.
   waits_.exchange(1, base::order::acq_rel);
   deadline = sooner_after_refusal(deadline);
-  // Half of the room: neither keeps the other one back. As long as something was there, there may be more: an edge comes only for
-  // what comes after this look.
+  // Half of the space is for completions, so that neither source starves the other. If completions were
+  // found, more may be there: an edge comes only for completions after this check. So epoll must not block
+  // then.
   unsigned count = ring_->reap(found, std::max(most / 2, 1U));
   if (count != 0) deadline = base::time_point::min();
   if (count < most) count += epoll_.wait(deadline, found + count, most - count);
   if (count < most) count += ring_->reap(found + count, most - count);
-  // relaxed. Who sees it late interrupts a driver in which nobody waits: the next wait returns at once.
+  // relaxed: a thread that sees it late interrupts a driver in which no thread waits: the next wait returns
+  // at once.
   waits_.exchange(0, base::order::relaxed);
   return count;
 }
@@ -54,7 +56,7 @@ base::time_point io_driver::sooner_after_refusal(base::time_point deadline) noex
 }
 
 void io_driver::tell_of_refusal() noexcept {
-  // acq_rel. Same word as wait_for_both(): what was refused is seen by its flush, or it is interrupted.
+  // acq_rel: same word as in wait_for_both(): either its flush sees what was refused, or it is interrupted.
   if (waits_.fetch_add(0, base::order::acq_rel) != 0) epoll_.interrupt();
 }
 

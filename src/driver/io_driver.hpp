@@ -1,4 +1,4 @@
-// What a runtime hears from the kernel by: readiness, and completions if there are any.
+// The I/O driver of a runtime: readiness by epoll, and completions if there is a ring.
 #pragma once
 
 #include "base/thread.hpp"
@@ -14,7 +14,8 @@
 
 namespace rota::driver {
 
-/// One for a runtime. Not virtual: readiness is epoll's with every backend, and completions are there or they are not.
+/// One for a runtime. Not virtual: readiness comes from epoll with every backend, and completions come from
+/// an optional ring.
 class io_driver {
  public:
   io_driver() = default;
@@ -22,13 +23,14 @@ class io_driver {
   io_driver& operator=(const io_driver&) = delete;
   ~io_driver() = default;
 
-  /// `automatic` is epoll alone. EMFILE and the like; `uring` that cannot be had: see ring::make().
+  /// Opens the driver. `automatic` is epoll alone. EMFILE and the like. For the errors of `uring` see
+  /// ring::make().
   [[nodiscard]] std::error_code open(io_backend wanted, const ring::sizes& sizes = {}) noexcept;
-  /// Never `automatic`.
+  /// Returns the backend in use, never `automatic`.
   [[nodiscard]] io_backend in_use() const noexcept {
     return ring_ == nullptr ? io_backend::epoll : io_backend::uring;
   }
-  /// Any thread.
+  /// Returns the counters. Any thread.
   [[nodiscard]] io_stats stats() const noexcept;
 
   // For the scheduler; see sched::driver_ops.
@@ -41,9 +43,9 @@ class io_driver {
     if (ring_ != nullptr && !ring_->flush()) tell_of_refusal();
   }
 
-  // Readiness; see epoll. In a child of the process that made this, which shares the epoll instance with it, but not its threads:
-  // add() says errc::forked, and the others leave everything as it is. Who would wait asks is_own_process() first: a thread of the
-  // parent may have been under a lock.
+  // Readiness; see epoll. A child of the process that made this shares the epoll instance with it, but not
+  // its threads. So in a child add() returns errc::forked, and the others change nothing. A caller that would
+  // wait asks is_own_process() first: a thread of the parent may have held a lock at the fork.
   [[nodiscard]] std::expected<std::uint32_t, std::error_code> add(int fd,
                                                                   interest what = interest::both) noexcept;
   void remove(std::uint32_t slot) noexcept {
@@ -55,10 +57,11 @@ class io_driver {
   [[nodiscard]] registration& at(std::uint32_t slot) noexcept { return epoll_.at(slot); }
   [[nodiscard]] bool is_own_process() const noexcept { return base::this_process_id() == process_; }
 
-  /// For what never says that it is ready: regular files. Null: there are none, and a thread that may block does it. Nor in a child:
-  /// the ring is the parent's.
+  /// Returns the ring, for descriptors that never report readiness: regular files. Returns null if there is
+  /// no ring; then a thread that may block does the work. Also returns null in a child: the ring belongs to
+  /// the parent.
   [[nodiscard]] ring* completions() noexcept { return is_own_process() ? ring_.get() : nullptr; }
-  /// Operations that the kernel has, or will be given. Somebody waits for each.
+  /// Returns the number of operations that the kernel has, or will get. A task waits for each of them.
   [[nodiscard]] std::uint32_t in_flight() const noexcept { return ring_ == nullptr ? 0 : ring_->in_flight(); }
 
  private:
@@ -69,11 +72,12 @@ class io_driver {
   epoll epoll_;
   std::unique_ptr<ring> ring_;
   // PROTOCOL: a refused flush
-  //   What the kernel refused is tried again by who waits, after 1 to 100 ms. waits_ is 1 while somebody does. Who waits stores it by an
-  //   RMW and flushes then; who was refused reads it by an RMW, and interrupts. Same word: of {refused, waiting without a limit} one
-  //   side sees the other.
+  //   The waiting thread repeats a refused flush after 1 to 100 ms. waits_ is 1 while a thread waits. The
+  //   waiting thread sets it by a read-modify-write, then flushes. A thread with a refused flush reads it by
+  //   a read-modify-write, and interrupts the driver if it is 1. Both use the same word: so of {flush
+  //   refused, waiting without a limit} at least one side sees the other.
   base::atomic<std::uint32_t> waits_{0};
-  base::nanoseconds pause_{0};  // who waits
+  base::nanoseconds pause_{0};  // used by the waiting thread
   const std::uint64_t process_ = base::this_process_id();
 };
 

@@ -1,4 +1,4 @@
-// A task that waits for what the kernel does for it. For coroutines of the library: not in a public header.
+// A leaf that waits for an operation of the kernel. For coroutines of the library: not in a public header.
 #pragma once
 
 #include "base/sys/files.hpp"
@@ -13,15 +13,16 @@
 
 namespace rota::driver {
 
-/// Awaited once. Cannot lose: it has ended only when the kernel says so, and its task's frames stay until then.
-/// `op` was taken from the ring, and its request filled in; the leaf gives it back.
+/// Awaited once. Cannot be a case that loses: it has ended only when the kernel has completed it, and its
+/// task's frames stay until then. `op` was taken from the ring, and its request filled in; the leaf gives it
+/// back.
 class op_leaf final : public leaf {
  public:
   enum class yields : std::uint8_t { number, descriptor };
 
   op_leaf(ring& r, operation& op, const char* what, yields kind = yields::number) noexcept
       : ring_(r), operation_(op), what_(what), kind_(kind) {}
-  /// A descriptor that nobody has taken is closed.
+  /// Closes the resulting descriptor if await_resume() has not returned it.
   ~op_leaf() {
     if (kind_ == yields::descriptor && started_ && operation_.result() >= 0)
       base::sys::close(operation_.result());
@@ -40,7 +41,7 @@ class op_leaf final : public leaf {
   [[nodiscard]] bool cancel_ended() noexcept override { return operation_.is_done(); }
   [[nodiscard]] const char* what() const noexcept override { return what_; }
 
-  /// What the call would have returned, or -errno.
+  /// Returns what the system call would have returned, or -errno.
   std::int32_t await_resume() noexcept {
     kind_ = yields::number;
     return operation_.result();
@@ -55,7 +56,8 @@ class op_leaf final : public leaf {
     flush_without_role();
     return false;
   }
-  /// A worker flushes before it parks, with all that its other tasks have given. A thread without a role has no such moment.
+  /// Flushes at once on a thread without a role. A worker instead flushes the operations of all its tasks
+  /// before it parks.
   void flush_without_role() noexcept {
     if (base::this_thread_locals().worker == nullptr) owner_->ops->flush(*owner_);
   }

@@ -1,4 +1,4 @@
-// What the kernel does for one task, and the desk at which it is given to it and taken back.
+// An operation that the kernel performs for one task, and the table that passes operations to the kernel.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -17,57 +17,69 @@
 namespace rota::driver {
 
 // PROTOCOL: operation
-//   What the kernel does for one task: a read, a write, an open. It lies in a slot of the desk's table, not in the frame that awaits it:
-//   recycled, never freed while the desk lives. What it points to, the caller's buffer or a path, must live until its completion was
-//   seen: so the leaf that awaits it lets its frames go only after `done` (leaf::try_cancel says `pending`).
+//   An operation that the kernel performs for one task: a read, a write, an open. It is in a slot of the
+//   table of operation_desk, not in the frame that awaits it. Slots are recycled, and not freed while the
+//   operation_desk lives. The memory that it points to, the caller's buffer or a path, must live until its
+//   completion was seen. So the awaiting leaf lets its frames go only after `done` (leaf::try_cancel returns
+//   `pending`).
 //
-//   field       means                                                          set by                     cleared by
-//   done        `result` is there, and the kernel touches nothing any more     complete(), cancel()       give_back()
-//   place       free · taken by a leaf · in the line, since there was no room  take(), start(),           give_back()
-//               · given to the kernel                                          complete()
-//   cancelling  whoever awaits it wants to go                                  cancel()                   give_back()
-//   owes_cancel the kernel has to be told so, and had no room                  cancel()                   complete(), flush()
-//   generation  how often the slot was given back, 31 bits; a part of the key  give_back()                never
-//   next        the free list, the line, or the list of owed cancels: by place
-//   previous    the line, or the list of owed cancels: what is cancelled leaves from the middle, without a walk
-//   request     its leaf, until start(); then whoever holds the desk's lock
-//   waiting     its leaf, by start(); then whoever sets `done`, who moves it out before that
-//   result      who sets `done`, before that; its leaf, after it has seen it
-//   All under the desk's lock, but for `done`, which the leaf reads without it, and what is the leaf's.
+//   field       means                                             set by                cleared by
+//   done        `result` is set; the kernel touches nothing more  complete(), cancel()  give_back()
+//   place       free, taken by a leaf, in the line (no space), or take(), start(),      give_back()
+//               given to the kernel                               complete()
+//   cancelling  the awaiting task is cancelled                    cancel()              give_back()
+//   owes_cancel a cancel is still to be put: the queue was full   cancel()              complete(), flush()
+//   generation  how often it was given back (31 bits); in the key give_back()           never
 //
-//   start:     lock · nobody in the line, and the kernel has room: give it; else the end of the line · unlock
-//   complete:  lock · another generation: drop it · -ECANCELED and not cancelling: the kernel dropped it, because the thread that had
-//              submitted it has gone: give it again · else result, waker out, done: from here on it is the leaf's, and may be
-//              somebody else's · those in the line take its room · unlock · wake
-//   cancel:    lock · done: ended · in the line: out of it, -ECANCELED, done: ended · else cancelling, put a cancel: pending · unlock.
-//              The next flush submits it, with all others that were put: no system call for each
+//   field       owned by
+//   next        the list that the operation is in: the free list, the line, or the list of owed cancels
+//   previous    the line, or the list of owed cancels: a cancelled operation leaves the middle of a list
+//               without a walk
+//   request     its leaf, until start(); then the holder of the lock
+//   waiting     its leaf, in start(); then the thread that sets `done`, which moves it out before that
+//   result      the thread that sets `done`, before that; its leaf, after it has seen `done`
+//   All fields are guarded by the lock of operation_desk, except `done`, which the leaf reads without it, and
+//   the fields while the leaf owns them.
+//
+//   start:     lock · line empty, and the kernel has space: give the operation to the kernel; else append it
+//              to the line · unlock
+//   complete:  lock · another generation: drop it · -ECANCELED and not cancelling: the thread that had
+//              submitted it has ended, and so the kernel dropped it: give it again · else set result, move
+//              the waker out, set done: from here on the leaf owns it, and another task may get the slot ·
+//              give operations of the line to the kernel · unlock · wake
+//   cancel:    lock · done: return ended · in the line: remove it, -ECANCELED, done: return ended · else set
+//              cancelling, put a cancel: return pending · unlock. The next flush submits the cancel, with all
+//              others that were put: no system call for each
 //   give_back: lock · generation + 1 · free · unlock
 //
-//   I1  a buffer is given up, a frame destroyed, a slot used again only after `done`.
-//   I2  each operation ends once: one completion for each time it was given, and it is given again only after that came.
-//   I3  a stale completion or a late cancel meets another generation, and ends nobody.
-//   I4  of {cancelling, given again} each sees the other: both under the lock. And the kernel takes what it is given in order, so a cancel
-//       comes after what it cancels.
-//   I5  what was given is flushed, operations and cancels alike: by its worker before that parks, lends its role or has looked 61 times,
-//       at once by a thread that plays no role; by the poller before it waits; by the watchdog if its worker stays in one poll. What a
-//       flush could not give stays, and has_unflushed() says so.
-//   I6  nothing is lost without room: neither operations (the line, which moves on with each completion and each flush) nor cancels
-//       (owed, and put by the next flush).
-//   I7  no waker is woken or dropped under the lock.
-//   Who frees: the desk, with its table, when nothing is in flight.
-//   Orders: `done` is stored with release after the result, and loaded with acquire by the leaf: the result and the kernel's bytes come
-//   before it. All else is ordered by the lock.
+//   I1  A buffer is released, a frame destroyed, a slot reused only after `done`.
+//   I2  Each operation ends once: there is one completion for each time it was given, and it is given again
+//       only after that completion.
+//   I3  A stale completion or a late cancel finds another generation, and has no effect.
+//   I4  Of {cancelling, given again} each sees the other: both are under the lock. The kernel takes its queue
+//       in order, so a cancel comes after the operation that it cancels.
+//   I5  Given operations and cancels are flushed: by their worker before it parks, before it lends its role,
+//       and when it polls the driver (after at most 61 task polls); at once by a thread without a role; by
+//       the poller before it waits; by the watchdog if the worker stays in one poll. What a flush could not
+//       submit stays, and has_unflushed() returns true.
+//   I6  Without space nothing is lost: operations wait in the line, which moves on with each completion and
+//       each flush; owed cancels are put by the next flush.
+//   I7  No waker is woken or dropped under the lock.
+//   Freed by: operation_desk, with its table, when nothing is in flight.
+//   Orders: `done` is stored with release after the result, and loaded with acquire by the leaf: the result
+//   and the kernel's bytes come before it. The lock orders all else.
 //   Checked: tests/model/operation_model.cpp
 class operation {
  public:
-  /// What the kernel is to do; by whoever has taken the slot, before start().
+  /// What the kernel is to do. The leaf that has taken the slot fills it in before start().
   base::sys::ring_request request{};
 
   [[nodiscard]] bool is_done() const noexcept {
-    // acquire. Pairs with operation_desk::end(): the result, and what the kernel has written.
+    // acquire: pairs with the release in operation_desk::end(): the result, and the bytes that the kernel has
+    // written.
     return done_.load(base::order::acquire);
   }
-  /// Of one that is done: what the call would return, or -errno.
+  /// Returns what the system call would return, or -errno. Valid when is_done().
   [[nodiscard]] std::int32_t result() const noexcept { return result_.get(); }
 
  private:
@@ -88,7 +100,7 @@ class operation {
   base::cell<std::int32_t> result_;
 };
 
-/// First in, first out, through operation::next_; under the desk's lock.
+/// A FIFO through operation::next_, guarded by the lock of operation_desk.
 struct operation_list {
   operation* first = nullptr;
   operation* last = nullptr;
@@ -96,16 +108,17 @@ struct operation_list {
 
 struct operation_counts {
   std::uint64_t started = 0;
-  std::uint64_t cancelled = 0;    // while the kernel had it
-  std::uint64_t resubmitted = 0;  // the thread that had submitted it has gone
-  std::uint64_t refused = 0;      // flushes that the kernel had no room for
+  std::uint64_t cancelled = 0;    // cancelled while the kernel had them
+  std::uint64_t resubmitted = 0;  // given again, since the submitting thread had ended
+  std::uint64_t refused = 0;      // flushes that the kernel had no space for
 };
 
-/// Gives operations to a Kernel:
-///   bool put(const ring_request&, std::uint64_t key)   false: its queue is full
-///   bool put_cancel(std::uint64_t key)                 the same
-///   bool submit()                                      everything that was put; false: refused, and still there
-/// which are called under the lock. All members: any thread.
+/// Passes operations to a Kernel:
+///   bool put(const ring_request&, std::uint64_t key)   returns false if its queue is full
+///   bool put_cancel(std::uint64_t key)                 returns false if its queue is full
+///   bool submit()                                      submits the whole queue; returns false if refused:
+///   then it stays
+/// These are called under the lock. All members may be called by any thread.
 template <class Kernel>
 class operation_desk {
  public:
@@ -121,7 +134,7 @@ class operation_desk {
     for (operations* each : table_) delete each;
   }
 
-  /// Null: there is no memory, or 65,536 are taken.
+  /// Returns a free operation, or null if there is no memory, or if 65,536 are taken.
   [[nodiscard]] operation* take() noexcept {
     const base::lock_guard lock(mutex_);
     if (free_ == nullptr && !grow()) return nullptr;
@@ -131,21 +144,22 @@ class operation_desk {
     return op;
   }
 
-  /// After it is done, or instead of start().
+  /// Frees the operation after it is done, or instead of start().
   void give_back(operation& op) noexcept {
     const base::lock_guard lock(mutex_);
     op.generation_ = (op.generation_ + 1) & most_generations;
     op.cancelling_ = false;
-    // relaxed. Nobody else knows it, and whoever takes it next does so under the lock.
+    // relaxed: no other thread uses it, and the next leaf takes it under the lock.
     op.done_.store(false, base::order::relaxed);
     op.place_ = operation::place::free;
     op.next_ = free_;
     free_ = &op;
   }
 
-  /// `w` is woken once it is done.
+  /// Starts the operation. `w` is woken when it is done.
   void start(operation& op, waker w) noexcept {
-    // relaxed, both. in_flight(): who asks wants to know of what has ended, and of what was started before something it knows of.
+    // relaxed, both: a reader of in_flight() needs only the operations that have ended, and those that were
+    // started before an event that it knows of.
     in_flight_.fetch_add(1, base::order::relaxed);
     started_.fetch_add(1, base::order::relaxed);
     op.waiting_ = std::move(w);
@@ -153,12 +167,13 @@ class operation_desk {
     if (line_.first != nullptr || !give(op)) stand_in_line(op);
   }
 
-  /// What becomes of it. `pending`: its waker will be woken, after a flush.
+  /// Cancels the operation. Returns `ended` or `pending`. If `pending`, its waker will be woken, after a
+  /// flush.
   cancel_progress cancel(operation& op) noexcept {
     waker dropped;
     {
       const base::lock_guard lock(mutex_);
-      // relaxed. Under the lock; what came before it is asked for by is_done().
+      // relaxed: under the lock; the leaf orders itself after the completion by is_done().
       if (op.done_.load(base::order::relaxed)) return cancel_progress::ended;
       if (op.place_ != operation::place::in_line) {
         tell_of_cancel(op);
@@ -171,7 +186,7 @@ class operation_desk {
     return cancel_progress::ended;
   }
 
-  /// A completion. True: it has ended an operation, whose waker was woken.
+  /// Handles a completion. Returns true if it has ended an operation and woken its waker.
   bool complete(std::uint64_t key, std::int32_t result) noexcept {
     waker woken;
     {
@@ -193,7 +208,8 @@ class operation_desk {
     return true;
   }
 
-  /// Everything that was given goes to the kernel. False: it has refused, and must be asked again.
+  /// Submits all queued operations to the kernel. Returns false if the kernel has refused: the flush must be
+  /// repeated.
   bool flush() noexcept {
     if (!has_unflushed()) return true;
     const base::lock_guard lock(mutex_);
@@ -201,19 +217,20 @@ class operation_desk {
     refill();
     return !has_unflushed() || submit();
   }
-  /// A guess for other threads; a thread sees what it has given itself.
+  /// Returns whether there may be something to flush. Exact for the operations of the calling thread, a hint
+  /// for those of others.
   [[nodiscard]] bool has_unflushed() const noexcept {
-    // relaxed. Whoever gave something sees it; others ask again.
+    // relaxed: a thread sees the operations that it has given itself; other threads ask again.
     return unflushed_.load(base::order::relaxed);
   }
 
-  /// Operations that have not ended.
+  /// Returns the number of operations that have not ended.
   [[nodiscard]] std::uint32_t in_flight() const noexcept {
-    // acquire. Pairs with note_ended(): all that was done for those that have ended.
+    // acquire: pairs with the release in note_ended(): all work for the operations that have ended.
     return in_flight_.load(base::order::acquire);
   }
   [[nodiscard]] operation_counts counts() const noexcept {
-    // relaxed, all. A report.
+    // relaxed, all: counters for reports.
     return {started_.load(base::order::relaxed),
             cancelled_.load(base::order::relaxed),
             resubmitted_.load(base::order::relaxed),
@@ -241,7 +258,7 @@ class operation_desk {
     return true;
   }
 
-  /// The operation that the kernel has under this key; null: another generation.
+  /// Returns the operation that the kernel has under this key, or null if the generation differs.
   [[nodiscard]] operation* find(std::uint64_t key) noexcept {
     const auto slot = static_cast<std::uint32_t>(key);
     if (slot / chunk >= used_) return nullptr;  // NOT IN A MODEL: the key of a cancel
@@ -262,12 +279,15 @@ class operation_desk {
   void stand_in_line(operation& op) noexcept {
     op.place_ = operation::place::in_line;
     append(line_, op);
-    note_unflushed();  // if it was not for room in the kernel's queue that it stands there, the next completion will do
+    // If it waits for another reason than a full queue of the kernel, the next completion moves the line on
+    // anyway.
+    note_unflushed();
   }
 
-  /// It was dropped before it had begun. Those in the line wait for longer than it does.
+  /// Gives an operation again that the kernel dropped before it had begun. It goes to the front of the line:
+  /// the others have come later.
   void give_again(operation& op) noexcept {
-    // relaxed. A count.
+    // relaxed: a counter.
     resubmitted_.fetch_add(1, base::order::relaxed);
     if (give(op)) return;
     op.place_ = operation::place::in_line;
@@ -288,21 +308,21 @@ class operation_desk {
   void tell_of_cancel(operation& op) noexcept {
     if (op.cancelling_) return;
     op.cancelling_ = true;
-    // relaxed. A count.
+    // relaxed: a counter.
     cancelled_.fetch_add(1, base::order::relaxed);
     const std::uint64_t key = key_of(op);
     if (!kernel_.put_cancel(key) && (!submit() || !kernel_.put_cancel(key))) {
       op.owes_cancel_ = true;
       append(owed_, op);
     }
-    note_unflushed();  // last: submit() takes the note back
+    note_unflushed();  // last, since submit() clears it
   }
 
-  /// What could not be put before is put now; then all goes.
+  /// Puts owed cancels, and submits the whole queue.
   bool submit() noexcept {
     for (;;) {
       if (!kernel_.submit()) {
-        // relaxed. A count.
+        // relaxed: a counter.
         refused_.fetch_add(1, base::order::relaxed);
         return false;
       }
@@ -313,7 +333,7 @@ class operation_desk {
         op.owes_cancel_ = false;
       }
     }
-    // relaxed. See has_unflushed().
+    // relaxed: same reason as in has_unflushed().
     unflushed_.store(false, base::order::relaxed);
     return true;
   }
@@ -322,17 +342,17 @@ class operation_desk {
     op.result_.set(result);
     waker woken = std::move(op.waiting_);
     op.place_ = operation::place::taken;
-    // release. Pairs with is_done(). Its leaf may go on, and give it back, from here on.
+    // release: pairs with the acquire in is_done(). From here on its leaf may go on and give it back.
     op.done_.store(true, base::order::release);
     return woken;
   }
 
   void note_ended() noexcept {
-    // release. Pairs with in_flight().
+    // release: pairs with the acquire in in_flight().
     in_flight_.fetch_sub(1, base::order::release);
   }
   void note_unflushed() noexcept {
-    // relaxed. See has_unflushed().
+    // relaxed: same reason as in has_unflushed().
     unflushed_.store(true, base::order::relaxed);
   }
 

@@ -29,7 +29,7 @@ ring::~ring() { ROTA_ASSERT(in_flight() == 0); }
 
 unsigned ring::reap(core::driver_event* into, unsigned most) noexcept {
   if (kernel_.has_overflown()) {
-    // relaxed. A count; one thread at a time.
+    // relaxed: a counter; one thread at a time.
     overflows_.fetch_add(1, base::order::relaxed);
     kernel_.fetch_overflown();
   }

@@ -1,4 +1,4 @@
-// The ring of a runtime: what tasks give to the kernel, and what it says of it.
+// The io_uring of a runtime: operations of tasks, and their completions.
 #pragma once
 
 #include "base/sys/uring.hpp"
@@ -12,27 +12,28 @@
 
 namespace rota::driver {
 
-/// One for a runtime, for what never says that it is ready: regular files. Any thread, but where it says so.
+/// One for a runtime, for descriptors that never report readiness: regular files. Any thread may call the
+/// members, unless their comment says otherwise.
 class ring {
  public:
   struct sizes {
-    unsigned entries = 256;          // prepared at a time
-    unsigned completions = 1024;     // until somebody reaps
-    unsigned most_in_flight = 1024;  // the others wait in a line
+    unsigned entries = 256;          // operations that are prepared at a time
+    unsigned completions = 1024;     // completions until a thread reaps
+    unsigned most_in_flight = 1024;  // further operations wait in a line
   };
 
-  /// Really makes the ring that will be used. The kernel's error (ENOSYS, EPERM, ENOMEM, EMFILE, ..), or errc::unsupported if it
-  /// lacks one of the calls that cannot be done without.
+  /// Makes the ring that will be used. Returns the kernel's error (ENOSYS, EPERM, ENOMEM, EMFILE, ..), or
+  /// errc::unsupported if the kernel lacks one of the required calls.
   [[nodiscard]] static std::expected<std::unique_ptr<ring>, std::error_code> make(
       const sizes& wanted) noexcept;
 
   explicit ring(const sizes& wanted) noexcept : desk_(kernel_, wanted.most_in_flight) {}
   ring(const ring&) = delete;
   ring& operator=(const ring&) = delete;
-  /// Nothing is in flight.
+  /// Requires that nothing is in flight.
   ~ring();
 
-  /// Of those that need not be there: has the kernel this one?
+  /// Returns whether the kernel has this call. For calls that are not required.
   [[nodiscard]] bool can(base::sys::ring_call what) const noexcept { return kernel_.can(what); }
 
   // See operation_desk.
@@ -44,16 +45,16 @@ class ring {
   [[nodiscard]] std::uint32_t in_flight() const noexcept { return desk_.in_flight(); }
   [[nodiscard]] operation_counts counts() const noexcept { return desk_.counts(); }
 
-  /// Readable while there is something to reap.
+  /// Returns a descriptor that is readable while there is something to reap.
   [[nodiscard]] int descriptor() const noexcept { return kernel_.descriptor(); }
-  /// By who waits in the driver: completions, to be dispatched by complete().
+  /// Takes completions, which complete() must dispatch. Called by the thread that waits in the driver.
   unsigned reap(core::driver_event* into, unsigned most) noexcept;
   void complete(const core::driver_event& what) noexcept {
     desk_.complete(what.key, static_cast<std::int32_t>(what.what));
   }
-  /// How often the kernel had to keep completions for want of room.
+  /// Returns how often the kernel had to keep completions because the ring was full.
   [[nodiscard]] std::uint64_t overflows() const noexcept {
-    // relaxed. A report.
+    // relaxed: a counter for reports.
     return overflows_.load(base::order::relaxed);
   }
 

@@ -21,7 +21,7 @@ namespace {
 
 duplex_pipe& self(void* of) noexcept { return *static_cast<duplex_pipe*>(of); }
 
-/// For the model's eyes: memcpy is none of its.
+/// Reports the accesses of memcpy to the model, which does not see them.
 void note_touched([[maybe_unused]] const std::byte* from,
                   [[maybe_unused]] std::byte* to,
                   [[maybe_unused]] std::size_t size) noexcept {
@@ -60,8 +60,8 @@ result<std::size_t> duplex_pipe::read(std::span<std::byte> into) noexcept {
   move_bytes(bytes_ + first_, into.data(), straight);
   move_bytes(bytes_, into.data() + straight, size - straight);
   first_ = (first_ + size) % capacity_;
-  // release. Pairs with state() of the writer: these bytes have been read. Same word as the writer's join: of {room, it waits} at least
-  //          one side sees the other.
+  // release: pairs with the acquire in the writer's state(): these bytes have been read. Same word as the
+  // writer's join: of {space, writer waits} at least one side sees the other.
   const std::uint64_t before = word_.fetch_sub(size, base::order::release);
   if ((before & writes) != 0) call(writers_, writes);
   return size;
@@ -78,15 +78,16 @@ result<std::size_t> duplex_pipe::write(std::span<const std::byte> from, unsigned
   move_bytes(from.data(), bytes_ + next_, straight);
   move_bytes(from.data() + straight, bytes_, size - straight);
   next_ = (next_ + size) % capacity_;
-  // release. Pairs with state() of the reader: the bytes are there. Same word as the reader's join: of {bytes, it waits} at least one side
-  //          sees the other.
+  // release: pairs with the acquire in the reader's state(): the bytes are there. Same word as the reader's
+  // join: of {bytes, reader waits} at least one side sees the other.
   const std::uint64_t before = word_.fetch_add(size, base::order::release);
   if ((before & reads) != 0) call(readers_, reads);
   return size;
 }
 
 void duplex_pipe::say(std::uint64_t what) noexcept {
-  // release. Pairs with state(): what was done before. Same word as both joins: of {closed, somebody waits} one side sees the other.
+  // release: pairs with the acquire in state(): what was done before. Same word as both joins: of {closed, a
+  // task waits} at least one side sees the other.
   const std::uint64_t before = word_.fetch_or(what, base::order::release);
   if ((before & reads) != 0) call(readers_, reads);
   if ((before & writes) != 0) call(writers_, writes);
@@ -96,7 +97,7 @@ void duplex_pipe::call(core::wait_list& line, std::uint64_t bit) noexcept {
   wait_section section(line);
   wait_node* const first = section.first();
   if (first == nullptr) return;
-  // relaxed. It changes under the lock of its line; who is called looks again.
+  // relaxed: it changes under the lock of its list; the woken task re-checks the word.
   word_.fetch_and(~bit, base::order::relaxed);
   section.call(*first);
 }
@@ -107,7 +108,8 @@ on_join duplex_pipe::join(wait_section& section, wait_node& me, std::uint64_t bi
   std::uint64_t seen = state();
   for (;;) {
     if (is_ready(seen)) return on_join::done;
-    // acquire. No weaker than the failure. Same word as what gives the signal: at least one side sees the other. failure: acquire. As state().
+    // acquire: no weaker than on failure. Same word as the updates of the other side: at least one side sees
+    // the other. failure: acquire: same reason as in state().
     if (word_.compare_exchange_weak(seen, seen | bit, base::order::acquire, base::order::acquire)) break;
   }
   section.link_back(me);
@@ -115,7 +117,7 @@ on_join duplex_pipe::join(wait_section& section, wait_node& me, std::uint64_t bi
 }
 
 void duplex_pipe::leave(std::uint64_t bit) noexcept {
-  // relaxed. Nothing is said by it but that nobody waits.
+  // relaxed: it only says that the task no longer waits.
   word_.fetch_and(~bit, base::order::relaxed);
 }
 
@@ -166,7 +168,7 @@ void duplex_core::close(unsigned end) noexcept {
 
 void duplex_core::leave(unsigned end) noexcept {
   close(end);
-  // acq_rel. release: what this end did comes before the end. acquire: so does what the other did.
+  // acq_rel: release: what this end did comes before the delete; acquire: so does what the other end did.
   if (ends_.fetch_sub(1, base::order::acq_rel) != 1) return;
   const std::size_t size = sizeof(duplex_core) + 2 * size_;
   this->~duplex_core();

@@ -21,7 +21,7 @@ enum class on_error : unsigned char { skip, pause, fail };
 
 on_error judge(const std::error_code& e) noexcept {
   switch (e.value()) {
-    // The connection broke while it waited; accept(2) asks to treat the network's own errors alike.
+    // The connection broke while it waited; accept(2) says to treat the network's own errors in the same way.
     case ECONNABORTED:
     case EPROTO:
     case ENETDOWN:
@@ -38,7 +38,7 @@ on_error judge(const std::error_code& e) noexcept {
   }
 }
 
-/// Of the first connection that is not broken already.
+/// Accepts the first connection that is not broken already.
 result<int> accept_one(int listener) noexcept {
   for (;;) {
     result<int> fd = sys::accept(listener, nullptr, nullptr);
@@ -72,7 +72,7 @@ socket_leaf::attempt accept_core::pause(const std::error_code& why) noexcept {
 
 bool accept_core::pause_is_over() noexcept {
   if (!timer_.has_fired()) return false;
-  // By the machine's clock: a report is for somebody's log, whatever time the runtime has.
+  // By the machine's clock: the report is for the application's log, whatever time the runtime has.
   const auto now = base::now();
   if (now - by_->last_report >= longest_back_off) {
     by_->last_report = now;

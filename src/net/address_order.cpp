@@ -18,7 +18,7 @@ namespace sys = base::sys;
 
 namespace {
 
-/// An address of IPv6, or one of IPv4 mapped to it.
+/// An IPv6 address, or an IPv4 address mapped to IPv6.
 using wide_bytes = std::array<std::uint8_t, 16>;
 
 struct policy {
@@ -52,7 +52,7 @@ const policy& policy_of(const wide_bytes& address) noexcept {
   return *std::ranges::find_if(policies, [&](const policy& each) { return begins_with(address, each); });
 }
 
-/// RFC 6724, section 3.1 and 3.2.
+/// Returns the scope of an address: RFC 6724, sections 3.1 and 3.2.
 int scope_of(const wide_bytes& address) noexcept {
   constexpr int link_local = 2;
   constexpr int site_local = 5;
@@ -79,7 +79,7 @@ wide_bytes wide_of(const sockaddr_storage& address) noexcept {
   return made;
 }
 
-/// From where this host would send to `to`; nothing: it has no route.
+/// Returns the source address from which this host would send to `to`, or nothing if it has no route.
 std::optional<wide_bytes> source_for(const sockaddr_storage& to, std::size_t size) noexcept {
   const sys::result<int> fd = sys::datagram_socket(to.ss_family);
   if (!fd.has_value()) return std::nullopt;
@@ -93,7 +93,8 @@ std::optional<wide_bytes> source_for(const sockaddr_storage& to, std::size_t siz
   return wide_of(from);
 }
 
-/// The rules of in_one_order(), the first one first; the smaller one is tried first.
+/// The results of the rules of in_one_order(), in their order. The address with the smaller rank is tried
+/// first.
 using rank = std::array<int, 5>;
 
 rank rank_of(const endpoint& of) noexcept {
@@ -110,7 +111,7 @@ rank rank_of(const endpoint& of) noexcept {
 struct ranked {
   endpoint address;
   rank key;
-  std::size_t position;  // before the sort: of equals the first one stays first
+  std::size_t position;  // before the sort: equal addresses keep their order
 };
 
 std::vector<ranked> all_ranked(const std::vector<endpoint>& of) {
@@ -123,7 +124,8 @@ std::vector<ranked> all_ranked(const std::vector<endpoint>& of) {
 
 std::vector<endpoint> in_one_order(const std::vector<endpoint>& six, const std::vector<endpoint>& four) {
   if (six.empty() || four.empty()) return six.empty() ? four : six;
-  // Sorted anew, not merged: c-ares has sorted each list at another moment, when a route may have been another one. Of equals IPv6 is first.
+  // Sorted anew, not merged: c-ares has sorted each list at another moment, when the routes may have been
+  // different. If two are equal, IPv6 is first.
   std::vector<ranked> all = all_ranked(six);
   for (const ranked& each : all_ranked(four)) all.push_back(each);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].position = i;

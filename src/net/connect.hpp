@@ -1,4 +1,4 @@
-// The end of a connect that goes on.
+// Waits for the end of a connect.
 #pragma once
 
 #include "net/socket.hpp"
@@ -12,7 +12,7 @@ class connect_leaf final : public socket_leaf {
   [[nodiscard]] const char* what() const noexcept override { return "socket connect"; }
 
  private:
-  /// The first try comes before the first event: then nothing is decided.
+  /// The first try comes before the first event: the connect is still going on.
   attempt try_once() noexcept override {
     if (!asked_) {
       asked_ = true;
@@ -22,7 +22,7 @@ class connect_leaf final : public socket_leaf {
     if (!result_.has_value()) return attempt::done;
     sockaddr_storage peer;
     socklen_t length = sizeof peer;
-    // Writable without an error, but with no peer yet: an event from before the connect.
+    // Writable, without an error and without a peer: the event came before the connect.
     const bool has_peer = base::sys::peer_address(descriptor(), &peer, &length).has_value();
     return has_peer ? attempt::done : attempt::would_block;
   }

@@ -1,4 +1,4 @@
-// One datagram, or a batch of them.
+// The operations on one datagram, or on a batch of them.
 #include <rota/detail/net_datagram.hpp>
 
 #include "net/socket.hpp"
@@ -15,14 +15,14 @@ namespace sys = base::sys;
 
 namespace {
 
-/// So many at a time.
+/// The most datagrams of a batch.
 constexpr std::size_t most_datagrams = 64;
 
 iovec part_of(std::span<const std::byte> bytes) noexcept {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-/// What the system's calls for several datagrams take.
+/// The arguments of the system calls for several datagrams.
 struct batch {
   mmsghdr messages[most_datagrams];
   iovec parts[most_datagrams];

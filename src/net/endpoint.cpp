@@ -24,7 +24,7 @@ bool read_number(std::string_view text, Number& into) noexcept {
 }  // namespace
 
 std::expected<endpoint, std::error_code> endpoint::parse(std::string_view text) noexcept {
-  // if_nametoindex and inet_pton end at a NUL: what stands behind it would not be seen.
+  // if_nametoindex and inet_pton end at a NUL, and would ignore the text behind it.
   if (text.find('\0') != std::string_view::npos) return bad();
   endpoint made;
   const std::size_t colon = text.rfind(':');

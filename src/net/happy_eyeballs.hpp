@@ -1,4 +1,4 @@
-// Several attempts at one thing, a little after each other, of which the first that succeeds counts: RFC 8305, section 5.
+// Staggered attempts, of which the first that succeeds is used: RFC 8305, section 5.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -20,14 +20,15 @@
 
 namespace rota::net::detail {
 
-/// The families take turns, the first one's first; each keeps its order.
+/// Returns the addresses with the families in turns, beginning with the family of the first one. Each family
+/// keeps its order.
 [[nodiscard]] std::vector<endpoint> in_turns(const std::vector<endpoint>& all);
 
-/// What the attempts have come to.
+/// The results of the attempts.
 template <class T>
 class race_state {
  public:
-  /// By an attempt that is over. True: it has won. Whoever comes later keeps its own.
+  /// Notes the result of an attempt that has ended. Returns true if it has won. A later success is not taken.
   bool note(io::result<T>& end) {
     bool won = false;
     {
@@ -39,7 +40,7 @@ class race_state {
         error_ = end.error();
       }
     }
-    // Nobody else touches it: has_winner_ was set once.
+    // Only this thread touches winner_: has_winner_ is set once.
     if (won) winner_.emplace(std::move(*end));
     news_.set();
     return won;
@@ -53,10 +54,10 @@ class race_state {
     const base::lock_guard lock(mutex_);
     return failed_;
   }
-  /// Something was noted since the last one.
+  /// Is set when something was noted since the last wait.
   [[nodiscard]] sync::event& news() noexcept { return news_; }
 
-  /// When all have ended.
+  /// Returns the winner, or the last error. Called when all attempts have ended.
   [[nodiscard]] io::result<T> take() {
     if (winner_.has_value()) return std::move(*winner_);
     return std::unexpected(error_);
@@ -77,7 +78,7 @@ task<void> attempt(race_state<T>& all, Connect& connect, endpoint to, scope& oth
   if (all.note(end)) others.cancel();
 }
 
-/// One has failed since `failed_before`, or one has won.
+/// Waits until an attempt has failed since `failed_before`, or one has won.
 template <class T>
 task<void> until_news(race_state<T>& all, std::size_t failed_before) {
   while (!all.has_winner() && all.failed() == failed_before) co_await all.news().wait();
@@ -98,7 +99,8 @@ task<void> begin_attempts(race_state<T>& all,
   }
 }
 
-/// `connect(endpoint)` returns a task<io::result<T>>. `to` is not empty.
+/// Returns the first connection, or the last error. `connect(endpoint)` returns a task<io::result<T>>. `to`
+/// is not empty.
 template <class T, class Connect>
 task<io::result<T>> first_connected(std::vector<endpoint> to,
                                     std::chrono::nanoseconds delay,

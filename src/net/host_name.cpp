@@ -20,7 +20,7 @@ std::string_view last_label(std::string_view host) noexcept {
   return host.substr(host.rfind('.') + 1);  // npos + 1 is 0: there is one label
 }
 
-// Not those of <cctype>: they follow the locale.
+// The functions of <cctype> follow the locale.
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr char lowered(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

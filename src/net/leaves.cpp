@@ -1,4 +1,4 @@
-// The operations that all streams have.
+// The operations of all streams.
 #include <rota/detail/net_stream.hpp>
 
 #include "net/options.hpp"
@@ -20,10 +20,10 @@ namespace detail {
 
 namespace {
 
-/// So many go at a time.
+/// The most parts of one call.
 constexpr std::size_t most_parts = 64;
 
-/// Parts as the system takes them; empty ones are left out.
+/// Parts in the system's form, without the empty ones.
 class parts {
  public:
   void add(const std::byte* bytes, std::size_t size) noexcept {
@@ -47,7 +47,7 @@ std::unexpected<std::error_code> closed() noexcept { return std::unexpected(make
 result<std::size_t> try_to_read(const socket_ref& s, std::span<std::byte> into) noexcept {
   if (s && s.get()->is_closed()) return closed();
   if (into.empty()) return 0;
-  // The next read tries first.
+  // Clears the mark, so that the next read tries first.
   if (s) static_cast<void>(s.get()->take_drained());
   return sys::receive(s.descriptor(), into.data(), into.size());
 }
@@ -61,7 +61,7 @@ result<std::size_t> try_to_write(const socket_ref& s, std::span<const std::byte>
 }  // namespace
 
 socket_leaf::attempt read_leaf::try_once() noexcept {
-  // A socket that has nothing to receive refuses even that.
+  // An empty read returns 0 here: the system call would return EAGAIN for a socket with nothing to receive.
   if (into_.empty()) return attempt::done;
   const bool peeks = then_ == what_then::stays;
   result_ = peeks ? sys::peek(descriptor(), into_.data(), into_.size())
@@ -89,7 +89,7 @@ socket_leaf::attempt read_v_leaf::try_once() noexcept {
 }
 
 socket_leaf::attempt write_leaf::try_once() noexcept {
-  // A large write fills the socket and comes back for more; result_ counts what has gone.
+  // A large write fills the socket and is tried again; result_ counts the bytes that were sent.
   while (!from_.empty()) {
     const result<std::size_t> sent = sys::send(descriptor(), from_.data(), from_.size());
     if (!sent.has_value()) {
@@ -116,7 +116,7 @@ void write_v_leaf::advance(std::size_t n) noexcept {
 
 socket_leaf::attempt write_v_leaf::try_once() noexcept {
   for (;;) {
-    advance(0);  // past what is empty
+    advance(0);  // skips empty parts
     parts some;
     for (std::size_t i = 0; i < from_.size() && !some.is_full(); ++i) {
       const std::span<const std::byte> left = from_[i].subspan(i == 0 ? sent_of_first_ : 0);
@@ -138,7 +138,8 @@ socket_leaf::attempt write_v_leaf::try_once() noexcept {
 }
 
 socket_leaf::attempt send_file_leaf::try_once() noexcept {
-  // The kernel may send less than it is asked for without being full: bounded turns, so that others get theirs.
+  // The kernel may send less than it is asked for although the socket is not full. Each call is limited, so
+  // that other tasks get their turns.
   constexpr std::size_t most_at_once = std::size_t{1} << 20U;
   while (left_ != 0) {
     const result<std::size_t> sent =
@@ -159,7 +160,7 @@ socket_leaf::attempt send_file_leaf::try_once() noexcept {
 }
 
 socket_leaf::attempt ready_leaf::try_once() noexcept {
-  // An event says only that something has changed: a socket that was ready all the time has none. So the system is asked.
+  // An event reports only a change: a socket that was ready all the time has none. So the system is asked.
   const result<bool> ready = sys::is_ready_now(descriptor(), for_writing_ ? POLLOUT : POLLIN | POLLRDHUP);
   if (ready.has_value() && !*ready) return attempt::would_block;
   if (!ready.has_value()) result_ = std::unexpected(ready.error());
@@ -188,7 +189,7 @@ result<std::size_t> stream_socket::try_write(std::span<const std::byte> from) no
 
 namespace {
 
-/// Until the peer has finished.
+/// Reads and discards until the peer has finished.
 task<result<void>> discard_all(socket_ref from) {
   std::array<std::byte, 4096> buffer;
   for (;;) {
@@ -224,7 +225,7 @@ bool stream_socket::is_of_this_process() const noexcept { return socket_ && sock
 
 void stream_socket::discard_received() noexcept {
   if (!is_of_this_process()) return;
-  // Of a socket that close() has shut down, too: its descriptor is still to be closed.
+  // Also for a socket that close() has shut down: its descriptor is still open.
   static_cast<void>(socket_.get()->take_drained());
   constexpr unsigned most_reads = 256;
   std::array<std::byte, 4096> buffer;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view blank = " \t\r";
 
-/// Takes what stands before the next `end` off.
+/// Removes the text before the next `end`, and `end` itself, and returns the text.
 std::string_view take_until(std::string_view& text, char end) noexcept {
   const std::size_t at = text.find(end);
   const std::string_view part = text.substr(0, at);
@@ -24,7 +24,7 @@ std::string_view take_until(std::string_view& text, char end) noexcept {
   return part;
 }
 
-/// The next word; empty: there is none.
+/// Removes and returns the next word, or returns an empty view if there is none.
 std::string_view take_word(std::string_view& text) noexcept {
   const std::size_t begin = text.find_first_not_of(blank);
   if (begin == std::string_view::npos) return {};
@@ -41,7 +41,7 @@ std::string text_of_file(const char* path, bool& is_there) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Sets `into` to the number behind `name`, at most `most`; anything else leaves it.
+/// Sets `into` to the number behind `name`, limited to `most`. Ignores any other text.
 void read_option(std::string_view word, std::string_view name, int most, std::optional<int>& into) noexcept {
   if (!word.starts_with(name)) return;
   word.remove_prefix(name.size());
@@ -69,7 +69,7 @@ bool only_files_and_name_servers(std::string_view nsswitch) noexcept {
 bool system_has_only_files_and_name_servers() {
   bool is_there = false;
   const std::string text = text_of_file("/etc/nsswitch.conf", is_there);
-  // Without one the system asks files and name servers.
+  // Without the file the system asks files and name servers.
   if (!is_there) return true;
   return only_files_and_name_servers(text);
 }
@@ -105,7 +105,7 @@ std::vector<std::string> search_names(const std::string& host,
   for (const std::string& domain : domains) {
     std::string name = host + "." + domain;
     if (!name.ends_with('.')) name += ".";
-    // One that is too long is no name.
+    // A name that is too long is skipped.
     if (is_well_formed(name)) all.push_back(std::move(name));
   }
   if (!is_first) all.push_back(host + ".");

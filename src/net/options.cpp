@@ -53,7 +53,7 @@ result<void> set_ttl(int fd, unsigned hops) noexcept {
   return sys::set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, static_cast<int>(hops));
 }
 
-// A socket of IPv6 that also carries IPv4 has one for each.
+// An IPv6 socket that also carries IPv4 has a traffic class for each.
 result<void> set_traffic_class(int fd, unsigned value) noexcept {
   if (value > 255) return out_of_range();
   const result<int> family = sys::option(fd, SOL_SOCKET, SO_DOMAIN);

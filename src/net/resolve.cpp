@@ -41,7 +41,7 @@ class resolve_category_type final : public std::error_category {
   }
 };
 
-/// Nothing: it is not in numbers.
+/// Parses an address in numbers. Returns nothing if `host` is none.
 std::optional<result<std::vector<endpoint>>> read_numbers(const std::string& host,
                                                           std::uint16_t port,
                                                           address_family family) {
@@ -54,7 +54,7 @@ std::optional<result<std::vector<endpoint>>> read_numbers(const std::string& hos
   return std::vector<endpoint>{*one};
 }
 
-/// Loopback addresses, which need no resolver.
+/// Returns loopback addresses, which need no resolver.
 result<std::vector<endpoint>> of_this_host(std::uint16_t port, address_family family) {
   std::vector<endpoint> six;
   std::vector<endpoint> four;
@@ -66,7 +66,8 @@ result<std::vector<endpoint>> of_this_host(std::uint16_t port, address_family fa
   return detail::in_one_order(six, four);
 }
 
-/// What the text of `host` says by itself; nothing: a resolver must be asked. So the answer is the same whichever resolver would be.
+/// Returns the result that the text of `host` alone determines, or nothing if a resolver must be asked. So
+/// that result is the same with every resolver.
 std::optional<result<std::vector<endpoint>>> read_host(const std::string& host,
                                                        std::uint16_t port,
                                                        address_family family) {
@@ -78,7 +79,8 @@ std::optional<result<std::vector<endpoint>>> read_host(const std::string& host,
   return std::nullopt;
 }
 
-/// Name servers are asked by name_source::system only as it likes, and have a port.
+/// Returns false for name servers with name_source::system, which has its own, and for a server without a
+/// port.
 bool can_be_asked(name_source by, const std::vector<endpoint>& servers) noexcept {
   const auto has_port = [](const endpoint& each) { return each.port() != 0; };
   if (!std::all_of(servers.begin(), servers.end(), has_port)) return false;
@@ -91,7 +93,8 @@ bool asks_name_servers(name_source by, const std::vector<endpoint>& servers) {
   return detail::can_ask_name_servers() && detail::system_has_only_files_and_name_servers();
 }
 
-/// An IPv4 address that is written as an IPv6 address, as the former.
+/// Returns an IPv4 address that is written as an IPv6 address as an IPv4 address, and any other address
+/// unchanged.
 endpoint without_mapping(const endpoint& address) {
   sockaddr_in6 six{};
   if (!address.is_v6()) return address;
@@ -108,7 +111,8 @@ bool is_this_host(const endpoint& address) noexcept {
   return address == endpoint::loopback_v4(port) || address == endpoint::loopback_v6(port);
 }
 
-/// The holder of the address chooses the name. One that reads as an address would pass for one: in a log, and in resolve().
+/// Checks a name, which the holder of the address has chosen. A name that reads as an address could pass for
+/// one: in a log, and in resolve().
 result<std::string> checked(result<std::string> name) {
   if (!name.has_value()) return name;
   if (name->ends_with('.')) name->pop_back();
@@ -117,7 +121,7 @@ result<std::string> checked(result<std::string> name) {
   return name;
 }
 
-/// Blocks.
+/// Asks the system's resolver. Blocks.
 result<std::string> ask_system_for_name(const endpoint& address) {
   base::sys::found_address native{};
   native.length = static_cast<socklen_t>(address.to_native(&native.address));
@@ -189,7 +193,7 @@ task<result<std::string>> name_of(endpoint address, name_options how) {
     co_return checked(std::move(told));
   }
   if (!core::can_spawn_blocking()) co_return std::unexpected(make_error_code(errc::no_runtime));
-  // It may outlive this: it keeps what it needs, and no task waits for it longer than `limit`.
+  // The closure may outlive this task: it owns what it needs, and the task waits for it at most `limit`.
   auto asking = spawn_blocking(ask_system_for_name, address);
   auto told = co_await timeout(how.limit, asking.detached_wait());
   co_return checked(std::move(told));

@@ -1,4 +1,4 @@
-// The only file that knows c-ares.
+// The only file that uses c-ares.
 #include "net/resolve_ares.hpp"
 
 #include <rota/error.hpp>
@@ -36,7 +36,8 @@ namespace sys = base::sys;
 
 namespace {
 
-// ---- sockets for c-ares: its own are inherited by children that are started at that moment, and its writes may raise SIGPIPE
+// ---- sockets for c-ares. A child that is started at the moment could inherit c-ares' own, and writes to
+// them may raise SIGPIPE
 
 ares_socket_t make_socket(int family, int type, int protocol, void* /*data*/) {
   return ::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
@@ -48,7 +49,7 @@ int close_socket(ares_socket_t fd, void* /*data*/) {
 int connect_socket(ares_socket_t fd, const sockaddr* to, ares_socklen_t size, void* /*data*/) {
   return ::connect(fd, to, size);
 }
-// NOLINTNEXTLINE(readability-function-size): c-ares calls it so.
+// NOLINTNEXTLINE(readability-function-size): the signature that c-ares requires.
 ares_ssize_t receive(ares_socket_t fd,
                      void* into,
                      size_t size,
@@ -64,8 +65,8 @@ ares_ssize_t send_parts(ares_socket_t fd, const iovec* parts, int count, void* /
   message.msg_iovlen = static_cast<size_t>(count);
   const ares_ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
   if (sent != -1 || errno != ECONNREFUSED) return sent;
-  // What an earlier datagram has met. Told of this one, c-ares would wait five seconds for an answer to the earlier one; sent again, this one meets it,
-  // too, and the read says so of both.
+  // The error belongs to an earlier datagram. If c-ares got it for this one, it would wait five seconds for
+  // an answer to the earlier one. Sent again, this one meets the error, too, and the read reports both.
   return ::sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
@@ -103,7 +104,7 @@ struct free_addresses {
   void operator()(ares_addrinfo* what) const noexcept { ares_freeaddrinfo(what); }
 };
 
-/// What c-ares says of one request. It calls note() exactly once, ares_destroy() at the latest.
+/// The answer of c-ares to one request. It calls note() exactly once, at the latest in ares_destroy().
 struct answer {
   int status = ARES_SUCCESS;
   std::unique_ptr<ares_addrinfo, free_addresses> addresses{};
@@ -131,7 +132,7 @@ struct answer {
     return status == ARES_SUCCESS || status == ARES_ENODATA || status == ARES_ENOTFOUND;
   }
 
-  /// Each once.
+  /// Returns each address once.
   [[nodiscard]] std::vector<endpoint> list(std::uint16_t port) const {
     std::vector<endpoint> all;
     if (!has_addresses()) return all;
@@ -146,7 +147,7 @@ struct answer {
   }
 };
 
-/// An address as c-ares takes it.
+/// An address in the form that c-ares takes.
 class raw_address {
  public:
   explicit raw_address(const endpoint& of) noexcept { of.to_native(&native_); }
@@ -160,7 +161,7 @@ class raw_address {
             : &reinterpret_cast<const sockaddr_in&>(native_).sin_addr;
     return static_cast<const std::uint8_t*>(at);
   }
-  /// The name that a server is asked for (RFC 1035, section 3.5; RFC 3596, section 2.5).
+  /// Returns the name for which a server is asked (RFC 1035, section 3.5; RFC 3596, section 2.5).
   [[nodiscard]] std::string reversed() const {
     constexpr char digits[] = "0123456789abcdef";
     std::string name;
@@ -179,8 +180,9 @@ class raw_address {
   sockaddr_storage native_{};
 };
 
-/// What a server, or a file, says of the name of an address. c-ares calls note() or note_file() exactly once, ares_destroy() at the latest.
-/// Servers are asked by ares_query(): ares_gethostbyaddr() says of every failure of a server that there is no name.
+/// The name of an address, from a server or a file. c-ares calls note() or note_file() exactly once, at the
+/// latest in ares_destroy(). Servers are asked by ares_query(): ares_gethostbyaddr() reports every failure of
+/// a server as an address without a name.
 struct name_answer {
   int status = ARES_SUCCESS;
   std::string name{};
@@ -221,9 +223,10 @@ struct name_answer {
   }
 };
 
-/// The requests for one host, their sockets, and an epoll instance with them, which the driver watches: so there is one registration, whatever sockets
-/// c-ares opens and closes. In it they are level-triggered, since c-ares may leave something in a socket; it is asked until it has
-/// nothing, so what comes then is an edge for the driver.
+/// The requests for one host, their sockets, and an epoll instance with the sockets. The driver watches the
+/// instance: so there is one registration, whatever sockets c-ares opens and closes. In the instance they are
+/// level-triggered, since c-ares may leave bytes in a socket. It is polled until nothing is ready, so the
+/// next event is an edge for the driver.
 class question {
  public:
   static result<std::unique_ptr<question>> make(const std::vector<endpoint>& servers, bool rotates) {
@@ -244,7 +247,7 @@ class question {
   question(const question&) = delete;
   question& operator=(const question&) = delete;
   ~question() {
-    // Calls answer::note() for what is open, and note_socket() for what it closes.
+    // Calls answer::note() for the open requests, and note_socket() for the sockets that it closes.
     if (channel_ != nullptr) ares_destroy(channel_);
   }
 
@@ -259,46 +262,47 @@ class question {
     return !six_.is_open && !four_.is_open && !name_.is_open;
   }
   [[nodiscard]] bool has_addresses() const noexcept { return six_.has_addresses() || four_.has_addresses(); }
-  /// Once it is answered: neither family has an address, and no server has failed.
+  /// Returns true if neither family has an address and no server has failed. Called once it is answered.
   [[nodiscard]] bool is_without() const noexcept {
     return !has_addresses() && six_.is_without() && four_.is_without();
   }
 
-  /// Does what can be done now. False: there may be more.
+  /// Does what can be done now. Returns false if there may be more to do.
   [[nodiscard]] bool work() noexcept {
     constexpr unsigned most_rounds = 32;
     bool quiet = false;
     for (unsigned round = 0; round < most_rounds && !is_answered() && !quiet; ++round)
       quiet = !do_what_is_ready();
-    // What is late is asked again, or given up.
+    // Requests that are late are repeated or given up.
     if (!is_answered()) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     return quiet || is_answered();
   }
 
-  /// Until something can be read or written. A leaf.
+  /// Returns a leaf that waits until a socket can be read or written.
   [[nodiscard]] ready_leaf ready() const noexcept { return {events_.get(), false}; }
 
-  /// So long c-ares waits for its servers.
+  /// Returns how long c-ares waits for its servers.
   [[nodiscard]] std::chrono::nanoseconds patience() noexcept {
     timeval most{.tv_sec = 1, .tv_usec = 0};
     timeval left{};
     const timeval* const chosen = ares_timeout(channel_, &most, &left);
-    // It counts in milliseconds, and begins a little late rather than a little early, many times.
+    // c-ares counts in milliseconds. One is added: it is better to wake once a little late than many times a
+    // little early.
     return std::chrono::seconds(chosen->tv_sec) + std::chrono::microseconds(chosen->tv_usec) +
            std::chrono::milliseconds(1);
   }
 
-  /// The addresses that have come, in the order of RFC 6724; the error, if there are none.
+  /// Returns the addresses that have come, in the order of RFC 6724, or the error if there are none.
   [[nodiscard]] result<std::vector<endpoint>> take(std::uint16_t port) const {
     std::vector<endpoint> all = in_one_order(six_.list(port), four_.list(port));
     if (all.empty()) return std::unexpected(why_none());
     return all;
   }
 
-  /// Once it is answered.
+  /// Returns the name. Called once it is answered.
   [[nodiscard]] result<std::string> take_name() { return std::move(name_).take(); }
 
-  /// Where to look, and for which names. `has_servers`: in no file.
+  /// Returns the sources to ask, and for which names. `has_servers`: no file is a source.
   [[nodiscard]] search_plan plan(const std::string& host, bool has_servers) const {
     ares_options known{};
     int mask = 0;
@@ -339,7 +343,8 @@ class question {
     return rotates ? begin_with_next_server() : ARES_SUCCESS;
   }
 
-  /// c-ares goes on to the next server within a channel, and begins each channel with the first one: so the list begins elsewhere.
+  /// Rotates the list of servers. c-ares goes on to the next server within a channel, but begins each channel
+  /// with the first one.
   int begin_with_next_server() noexcept {
     static base::atomic<std::uint32_t> questions{0};
     ares_addr_port_node* all = nullptr;
@@ -352,13 +357,13 @@ class question {
       ++count;
       has_interface = has_interface || is_link_local(*last->next);
     }
-    // The list does not tell the interface of such a server, and would lose it.
+    // The list lacks the interface of a link-local server: setting it would lose the interface.
     if (has_interface) {
       ares_free_data(all);
       return ARES_SUCCESS;
     }
     last->next = all;
-    // relaxed. It orders nothing: questions that begin at once get different numbers.
+    // relaxed: it orders nothing: concurrent questions only need different numbers.
     const std::uint32_t steps = questions.fetch_add(1, base::order::relaxed) % count;
     for (std::uint32_t i = 0; i < steps; ++i) last = last->next;
     all = std::exchange(last->next, nullptr);
@@ -372,7 +377,8 @@ class question {
     return server.family == AF_INET6 && bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80;
   }
 
-  /// c-ares before 1.22 does not read them by itself. What of `options` is set.
+  /// Sets the timeouts, which c-ares before 1.22 does not read by itself. Returns the mask of the options
+  /// that are set.
   static int add_patience(ares_options& options, const resolver_settings& of) noexcept {
     options.timeout = of.timeout.value_or(0) * 1000;
     options.tries = of.attempts.value_or(0);
@@ -387,7 +393,7 @@ class question {
     return is_known ? resolve_errc::no_address : resolve_errc::not_found;
   }
 
-  /// False: nothing was.
+  /// Handles the ready sockets. Returns false if there were none.
   bool do_what_is_ready() noexcept {
     std::array<epoll_event, 16> ready;
     const int fd = events_.descriptor();
@@ -395,7 +401,7 @@ class question {
         sys::epoll_wait(fd, ready.data(), static_cast<int>(ready.size()), base::time_point::min());
     if (!count.has_value() || *count == 0) return false;
     for (unsigned i = 0; i < *count; ++i) {
-      // An error, or an end, is told by the read. One that c-ares has closed meanwhile is none that it knows.
+      // c-ares learns an error or an end by a read. It ignores a socket that it has closed meanwhile.
       const auto of = static_cast<ares_socket_t>(ready[i].data.u64);
       const bool only_writable = ready[i].events == EPOLLOUT;
       const bool writable = (ready[i].events & EPOLLOUT) != 0;
@@ -404,10 +410,11 @@ class question {
     return true;
   }
 
-  /// By c-ares: what it wants to know of a socket; neither: it is about to close it.
+  /// Called by c-ares with the directions in which it waits for a socket. Neither means that it is about to
+  /// close the socket.
   static void note_socket(void* me, ares_socket_t fd, int for_reading, int for_writing) noexcept {
     const int events = static_cast<question*>(me)->events_.descriptor();
-    // What cannot be watched answers nothing, and counts as a server that does not.
+    // A socket that cannot be watched never answers, and counts as a server that does not answer.
     static_cast<void>(sys::epoll_set(events, fd, for_reading != 0, for_writing != 0));
   }
 
@@ -418,7 +425,8 @@ class question {
   name_answer name_;
 };
 
-/// What /etc/hosts has of both families, in one go: a host that it knows is not asked of a server, for neither family. Reads files.
+/// Returns the addresses of /etc/hosts for all wanted families, in one call: for a host with an entry no
+/// server is asked, for neither family. Reads files.
 std::vector<endpoint> search_files(const name_question& asked) {
   static char only_files[] = "f";
   ares_options options{};
@@ -434,7 +442,7 @@ std::vector<endpoint> search_files(const name_question& asked) {
   return found.list(asked.port);
 }
 
-/// The name that /etc/hosts has. Reads a file.
+/// Returns the name in /etc/hosts. Reads a file.
 result<std::string> search_files_for_name(const endpoint& address) {
   static char only_files[] = "f";
   ares_options options{};
@@ -469,8 +477,8 @@ task<result<void>> until(question& q, enough what) {
   co_return result<void>();
 }
 
-/// One name after the other, until one has addresses or a server has failed. Both families of a name are asked before the next name: no
-/// list has addresses of two names.
+/// Asks for one name after the other, until one has addresses or a server has failed. Both families of a name
+/// are asked before the next name: so no list has addresses of two names.
 task<result<void>> ask_for_each(question& q,
                                 const std::vector<std::string>& names,
                                 const name_question& asked) {

@@ -35,7 +35,7 @@ struct system_answer {
   std::string name;                 // the canonical one; empty: not asked for
 };
 
-/// Blocks. May run when the question is over: it refers to nothing of it.
+/// Blocks. May run when the question is over: so it refers to nothing of the question.
 result<system_answer> call_system(decltype(&sys::look_up) look_up,
                                   const std::string& host,
                                   std::uint16_t port,
@@ -57,7 +57,7 @@ result<system_answer> call_system(decltype(&sys::look_up) look_up,
   return made;
 }
 
-/// One call, and its answer.
+/// One call of the system's resolver, and its answer.
 class system_call {
  public:
   system_call(const system_question& asked, int family)
@@ -65,17 +65,18 @@ class system_call {
         may_be_refused_(family != AF_UNSPEC) {}
   system_call(const system_call&) = delete;
   system_call& operator=(const system_call&) = delete;
-  /// If it still waits for a thread, it never begins.
+  /// Cancels the call: if it still waits for a thread, it never begins.
   ~system_call() { static_cast<void>(handle_.cancel()); }
 
-  /// A leaf. Given up, it leaves the call alone.
+  /// Returns a leaf. If the wait is given up, the call goes on.
   [[nodiscard]] auto wait() noexcept { return handle_.detached_wait(); }
 
   task<void> until_over() {
     try {
       answer_ = co_await handle_.detached_wait();
     } catch (const cancelled_error&) {
-      // The pool had no place for it, and it has no answer: the call for both has one. If that is refused the question is.
+      // The pool had no place for the call, so it has no answer. The call for both families has one. If that
+      // one is refused, so is the question.
       if (!may_be_refused_) throw;
       was_refused_ = true;
     }
@@ -96,7 +97,8 @@ bool is_without(const std::error_code& why) noexcept {
   return why == resolve_errc::not_found || why == resolve_errc::no_address;
 }
 
-/// The call for both families, and one for each. Where the pool has one thread left, the call for IPv4 gets it: questions for AAAA are what servers ignore.
+/// The call for both families, and one for each family. If the pool has one thread left, the call for IPv4
+/// gets it: the questions that servers ignore are those for AAAA.
 class system_race {
  public:
   system_race(const system_question& asked, system_call& both)
@@ -113,7 +115,7 @@ class system_race {
     static_cast<void>(co_await timeout(delay, std::move(rest)));
   }
 
-  /// The addresses that have come; the error, if there are none.
+  /// Returns the addresses that have come, or the error if there are none.
   [[nodiscard]] result<std::vector<endpoint>> take() const {
     if (both_.has_addresses()) return both_.answer()->value().addresses;
     std::vector<endpoint> all = joined();
@@ -131,7 +133,7 @@ class system_race {
     return !both_.is_open() || four_.has_addresses() || six_.has_addresses() || has_both_families();
   }
 
-  /// Some call is open.
+  /// Waits until one more call is over. Requires that one is open.
   task<void> until_one_is_over() {
     std::vector<task<void>> waits;
     for (system_call* each : {&both_, &four_, &six_}) {
@@ -139,7 +141,8 @@ class system_race {
     }
     co_await when_any(std::move(waits));
   }
-  /// Also when both families have addresses the call for both is waited for: it knows better what belongs together.
+  /// Waits for the call for both even if both families have addresses: it knows better which addresses belong
+  /// together.
   task<void> until_all_are_over() {
     while (!both_.has_addresses() && (both_.is_open() || four_.is_open() || six_.is_open())) {
       auto next = until_one_is_over();
@@ -147,7 +150,8 @@ class system_race {
     }
   }
 
-  /// Two names: each family was found in another domain of the search list, or in another source.
+  /// Joins the families if they have the same name. Two names mean that each family was found in another
+  /// domain of the search list, or in another source.
   [[nodiscard]] std::vector<endpoint> joined() const {
     if (four_.has_addresses() && six_.has_addresses() &&
         four_.answer()->value().name == six_.answer()->value().name)
@@ -157,7 +161,8 @@ class system_race {
     return one->answer()->value().addresses;
   }
 
-  /// Of both families: the failure of one that failed, else what name servers would be reported with.
+  /// Returns the error for both families: that of a call that failed, else the one that name servers would
+  /// lead to.
   [[nodiscard]] std::error_code why_none() const noexcept {
     for (const system_call* each : {&six_, &four_}) {
       if (!is_without(each->answer()->error())) return each->answer()->error();
@@ -200,7 +205,7 @@ task<result<std::vector<endpoint>>> ask_system(system_question asked) {
     co_return std::unexpected(answer.error());
   system_race race(asked, first);
   auto racing = race.until_enough(asked.delay);
-  // What has come until then is a result.
+  // What has come by then is the result.
   static_cast<void>(co_await timeout(left, std::move(racing)));
   co_return race.take();
 }

@@ -1,4 +1,5 @@
-// Addresses of a host by the system's resolver: calls that block in threads of the pool, and a task that need not wait for all of them.
+// Addresses of a host by the system's resolver: blocking calls in threads of the pool, and a task that need
+// not wait for all of them.
 #pragma once
 
 #include "base/sys/names.hpp"
@@ -17,7 +18,7 @@
 
 namespace rota::net::detail {
 
-/// So long the question for both families is alone.
+/// How long the call for both families runs alone.
 inline constexpr std::chrono::nanoseconds system_head_start = std::chrono::milliseconds(100);
 
 struct system_question {
@@ -30,15 +31,18 @@ struct system_question {
   decltype(&base::sys::look_up) look_up = &base::sys::look_up;
 };
 
-/// Asks for both families at once: only so the system finds all addresses in one source and under one name. A server that answers one family and never the
-/// other one holds that call up, so after `head_start` each family is asked for by itself, too. The call for both decides if it ends first, or within
-/// `delay` of the first family. Else what has come until then is a result: `delay` after the first family, or when `limit` ends. Addresses of two families under
-/// different canonical names are not joined. errc::timed_out: no addresses within `limit`.
+/// Asks for both families at once: only so does the system find all addresses in one source and under one
+/// name. A server that answers one family and never the other one delays that call. So after `head_start`
+/// each family is asked for separately, too. The call for both decides if it ends first, or within `delay` of
+/// the first family. Else the addresses that have come are the result: `delay` after the first family, or
+/// when `limit` ends. Addresses of two families under different canonical names are not joined.
+/// errc::timed_out if there are no addresses within `limit`.
 ///
-/// No call can be stopped. One that has not begun when this ends never does; one that has goes on alone, with copies of what it needs.
+/// No call can be stopped. A call that has not begun when this ends never begins. A call that has begun goes
+/// on alone, with copies of what it needs.
 [[nodiscard]] task<io::result<std::vector<endpoint>>> ask_system(system_question asked);
 
-/// What an EAI_* means. `system`: the reason of EAI_SYSTEM.
+/// Converts an EAI_* code. `system` is the error of EAI_SYSTEM.
 [[nodiscard]] std::error_code reason_of_system(int said, std::error_code system) noexcept;
 
 }  // namespace rota::net::detail

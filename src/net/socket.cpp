@@ -46,7 +46,8 @@ socket::socket(core::scheduler& owner, driver::io_driver& d, watched what) noexc
 
 socket::~socket() {
   if (fd_ != -1) {
-    // First no event counts any more, then the number may be given to another descriptor.
+    // In this order: first events of the slot are dropped, then the number may be given to another
+    // descriptor.
     driver_->remove(slot_);
     base::sys::close(fd_);
   }
@@ -54,26 +55,28 @@ socket::~socket() {
 }
 
 void socket::retain() noexcept {
-  // relaxed. The caller owns a reference.
+  // relaxed: the caller owns a reference.
   references_.fetch_add(1, base::order::relaxed);
 }
 
 void socket::release() noexcept {
-  // acq_rel. release: my last use happens before the end. acquire: if I end it, every other's has happened.
+  // acq_rel: release: this owner's last use happens before the delete; acquire: the last owner sees every
+  // other owner's use.
   if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
 }
 
 void socket::close() noexcept {
-  // acq_rel. release: pairs with is_closed(). acquire: of two that close the second comes after the first.
+  // acq_rel: release: pairs with the acquire in is_closed(); acquire: of two closes the second comes after
+  // the first.
   if (closed_.exchange(true, base::order::acq_rel)) return;
-  if (!driver_->is_own_process()) return;  // the parent goes on with it
+  if (!driver_->is_own_process()) return;  // the parent goes on using it
   events().end();
-  // ENOTCONN, of what has no peer, is nothing to anybody.
+  // ENOTCONN is ignored: the socket has no peer.
   static_cast<void>(base::sys::shutdown(fd_, SHUT_RDWR));
 }
 
 int socket::give_up() noexcept {
-  // acquire. Pairs with release(): what those who have gone did with it comes before.
+  // acquire: pairs with the release in release(): the uses of former owners come before.
   if (references_.load(base::order::acquire) != 1) return -1;
   driver_->remove_open(slot_, fd_);
   return std::exchange(fd_, -1);
@@ -107,8 +110,8 @@ owned_descriptor::~owned_descriptor() {
 
 // ---- operations
 
-/// The last operation of a turn gives the turn up before it is tried: a cancellation that comes meanwhile finds that
-/// nothing was done, so nothing is lost.
+/// Starts the operation. The last operation of a turn gives the turn up before it is tried: a cancellation
+/// that comes meanwhile finds that nothing was done, so nothing is lost.
 bool socket_leaf::start() {
   if (done_) begin_anew();
   done_ = untried_ = paused_ = waits_untried_ = false;
@@ -132,7 +135,7 @@ bool socket_leaf::end(std::error_code why) noexcept {
   return done_ = true;
 }
 
-/// There is nothing to read: that was seen by the read before.
+/// Waits without a try, since the read before has drained the socket.
 bool socket_leaf::wait_or_try() noexcept {
   if (socket_->is_closed() || !socket_->may_wait()) return try_or_wait();
   waker mine = make_waker();
@@ -140,14 +143,15 @@ bool socket_leaf::wait_or_try() noexcept {
   return !waits_untried_ && try_or_wait();
 }
 
-/// An event that came between the try and the wait is consumed, and leads to another try.
+/// Tries, and waits if the try would block. An event between the try and the wait is consumed, and leads to
+/// another try.
 bool socket_leaf::try_or_wait() noexcept {
   for (;;) {
     if (socket_->is_closed()) return end(make_error_code(errc::closed));
     const attempt did = try_once();
     done_ = did == attempt::done;
     paused_ = did == attempt::paused;
-    // See S2.
+    // Re-checks closed_ after the try: see S2.
     if (done_ && !has_moved() && socket_->is_closed()) fail(make_error_code(errc::closed));
     if (done_ || paused_) return done_;
     if (!socket_->may_wait()) return end(make_error_code(errc::forked));
@@ -175,14 +179,15 @@ cancel_progress socket_leaf::try_cancel(cancel_reason /*reason*/) noexcept {
   return cancel_progress::ended;
 }
 
-/// The task is woken at once, so it waits in the queue behind those that are there, and tries again then.
+/// Wakes the task at once if the budget is spent: so it waits in the queue behind the ready tasks, and tries
+/// again then.
 bool socket_leaf::gives_turn_up() noexcept {
   if (has_spent_budget()) {
     make_waker().wake();
     return true;
   }
-  charge(core::bytes_per_operation +
-         1);  // the system call that follows is an operation, too, however little it moves
+  // The next system call counts as an operation, too, however little it moves.
+  charge(core::bytes_per_operation + 1);
   return false;
 }
 

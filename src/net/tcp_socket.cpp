@@ -19,7 +19,7 @@ result<tcp_socket> tcp_socket::open(address_family family) noexcept {
   return tcp_socket(*fd, family);
 }
 
-/// Nothing, after a failure.
+/// Runs a step, unless an earlier one has failed.
 template <class Step>
 tcp_socket& tcp_socket::then(Step step) noexcept {
   if (error_) return *this;
@@ -73,7 +73,8 @@ tcp_socket& tcp_socket::user_timeout(std::chrono::milliseconds time) noexcept {
 
 tcp_socket& tcp_socket::bind_device(std::string_view name) noexcept {
   return then([name](int fd) -> result<void> {
-    // The system ends the name at a NUL; a name that begins with one it takes for no interface at all, and every one is allowed.
+    // The system ends the name at a NUL. A name that begins with a NUL would mean no interface, which removes
+    // the restriction.
     if (name.empty() || name.size() >= IF_NAMESIZE || name.find('\0') != std::string_view::npos)
       return detail::out_of_range();
     return sys::set_option_bytes(fd, SOL_SOCKET, SO_BINDTODEVICE, name.data(), name.size());
@@ -89,7 +90,7 @@ tcp_socket& tcp_socket::bind(const endpoint& at) noexcept {
 
 namespace {
 
-/// Connected first, watched then: the socket is not writable before it is decided.
+/// Connects first, and watches then: so the socket is not writable before the connect has ended.
 task<result<detail::socket_ref>> connect_socket(detail::owned_descriptor fd,
                                                 std::error_code before,
                                                 endpoint to) {

@@ -61,7 +61,7 @@ result<void> udp_socket::connect(const endpoint& peer) noexcept {
   return sys::connect(native_handle(), address.get(), address.size);
 }
 
-/// A port that the system has chosen is given up with the peer: it is taken again.
+/// A port that the system has chosen is lost with the peer: bind() takes it again.
 result<void> udp_socket::disconnect() noexcept {
   const result<endpoint> before = local_endpoint();
   if (!before.has_value()) return std::unexpected(before.error());

@@ -38,17 +38,17 @@ io::result<unix_endpoint> unix_endpoint::abstract(std::string_view name) noexcep
 
 io::result<unix_endpoint> unix_endpoint::from_native(const void* address, std::size_t size) noexcept {
   unix_endpoint made;
-  // A datagram of a socket that was not bound comes with no address at all.
+  // A datagram of an unbound socket comes without an address.
   if (size == 0) return made;
   sockaddr_un native{};
-  // The system counts a 0 behind a path, also where there is no room for it.
+  // The system counts a 0 behind a path, even if it does not fit.
   if (size < offset || size > sizeof native + 1) return because(std::errc::invalid_argument);
   size = std::min(size, sizeof native);
   std::memcpy(&native, address, size);
   if (native.sun_family != AF_UNIX) return because(std::errc::address_family_not_supported);
   const std::size_t length = size - offset;
   if (length == 0) return made;
-  // A path ends with a 0 that may be counted, or missing.
+  // A path ends with a 0, which may be counted, or missing.
   made.size_ = native.sun_path[0] == '\0' ? length : ::strnlen(native.sun_path, length);
   std::memcpy(made.bytes_.data(), native.sun_path, made.size_);
   return made;
@@ -59,7 +59,7 @@ std::size_t unix_endpoint::to_native(void* address) const noexcept {
   native.sun_family = AF_UNIX;
   std::memcpy(native.sun_path, bytes_.data(), size_);
   std::memcpy(address, &native, sizeof native);
-  // An abstract name is as long as it is said to be; a path has a 0 behind it, if there is room.
+  // An abstract name has exactly its length; a path has a 0 behind it, if it fits.
   const std::size_t end = size_ == 0 || is_abstract() ? 0 : 1;
   return std::min(offset + size_ + end, sizeof native);
 }

@@ -12,14 +12,14 @@ namespace sys = base::sys;
 
 namespace {
 
-/// As a C string.
+/// A path as a C string.
 struct path_of {
   explicit path_of(const unix_endpoint& at) noexcept {
     const std::string_view name = at.name();
     std::memcpy(text, name.data(), name.size());
     text[name.size()] = '\0';
   }
-  char text[unix_endpoint::most + 2];  // one that the system told may be longer by one
+  char text[unix_endpoint::most + 2];  // a path from the system may be longer by one
 };
 
 bool has_file(const unix_endpoint& at) noexcept { return !at.is_unnamed() && !at.is_abstract(); }
@@ -37,7 +37,7 @@ void unix_file::unlink_at_end(const unix_endpoint& at) noexcept {
   if (!has_file(at)) return;
   const path_of path(at);
   const result<sys::file_identity> made = sys::identity_of(path.text);
-  if (!made.has_value()) return;  // somebody has taken it away already
+  if (!made.has_value()) return;  // another process has removed it already
   at_ = at;
   device_ = made->device;
   inode_ = made->inode;
@@ -45,9 +45,9 @@ void unix_file::unlink_at_end(const unix_endpoint& at) noexcept {
 }
 
 result<void> bind_unix(int fd, const unix_endpoint& at, unsigned mode) noexcept {
-  // The system would make up a name.
+  // For an unnamed address the system would choose a name.
   if (at.is_unnamed() || mode > 0777) return out_of_range();
-  // Before: a file that is made and then restricted can be opened in between.
+  // Before bind(): a file that is made first and restricted then can be opened in between.
   const result<void> restricted = has_file(at) ? sys::set_mode(fd, mode) : result<void>();
   if (!restricted.has_value()) return restricted;
   const native_unix_address address(at);

@@ -1,4 +1,4 @@
-// What all unix sockets have in common.
+// What all unix sockets share.
 #pragma once
 
 #include "net/options.hpp"
@@ -18,9 +18,9 @@ struct native_unix_address {
   socklen_t size;
 };
 
-/// std::errc::invalid_argument: it has no name.
+/// Binds. std::errc::invalid_argument if the endpoint has no name.
 result<void> bind_unix(int fd, const unix_endpoint& at, unsigned mode) noexcept;
-/// Of a type of its own: watched from now on.
+/// Takes a descriptor of this type over, and watches it.
 result<socket_ref> adopt_unix(int fd, int type) noexcept;
 result<std::pair<socket_ref, socket_ref>> unix_pair(int type) noexcept;
 result<unix_endpoint> local_unix_endpoint(int fd) noexcept;

@@ -20,7 +20,7 @@ task<result<unix_stream>> unix_stream::connect(unix_endpoint to) {
   const detail::native_unix_address address(to);
   std::chrono::milliseconds wait(1);
   for (;;) {
-    // Decided at once, unless the listener's queue is full, and nothing says when it no longer is.
+    // The connect ends at once, unless the listener's queue is full. No event reports when it has space.
     const result<void> connected = sys::connect(*fd, address.get(), address.size);
     if (connected.has_value()) break;
     if (!sys::would_block(connected.error())) co_return std::unexpected(connected.error());

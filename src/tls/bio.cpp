@@ -33,10 +33,11 @@ long control(BIO* /*bio*/, int what, long /*number*/, void* /*pointer*/) {
   return what == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-/// -1: there is none. OpenSSL has few of them, so one that was given is kept.
+/// Returns the index of the BIO type, or -1 if there is none. OpenSSL has few of them, so an index is kept
+/// once it was allocated.
 int index_of_method() noexcept {
   static constinit base::atomic<int> kept{-1};
-  // relaxed, both. It is a number; two that ask at once may have two.
+  // relaxed, both: the index is a plain number; two concurrent calls may allocate two.
   int index = kept.load(base::order::relaxed);
   if (index != -1) return index;
   index = BIO_get_new_index();
@@ -54,16 +55,18 @@ BIO_METHOD* make_method() noexcept {
   return made;
 }
 
-/// Stays to the end of the program, since sessions may. Null: there is no memory now.
+/// Returns the BIO method, which lives to the end of the program, since sessions may. Returns null if there
+/// is no memory now.
 const BIO_METHOD* method() noexcept {
   static constinit base::atomic<const BIO_METHOD*> instance{nullptr};
-  // acquire. Pairs with the exchange below: what it points to is seen.
+  // acquire: pairs with the release in the exchange below: the object that it points to is constructed.
   const BIO_METHOD* there = instance.load(base::order::acquire);
   if (there != nullptr) return there;
   BIO_METHOD* const made = make_method();
   if (made == nullptr) return nullptr;
-  // acq_rel. release: what was made is seen by whoever finds it. acquire: of two that make one, the second uses the first's.
-  // failure: acquire. That one.
+  // acq_rel: release: other threads that find the pointer see the object; acquire: of two threads that make
+  // one, the second uses the first's.
+  // failure: acquire: same reason: the second thread uses the object of the first.
   if (instance.compare_exchange_strong(there, made, base::order::acq_rel, base::order::acquire)) return made;
   BIO_meth_free(made);
   return there;

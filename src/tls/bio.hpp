@@ -1,4 +1,4 @@
-// Where OpenSSL reads from and writes to: the buffers of a session.
+// The BIO through which OpenSSL reads and writes the buffers of a session.
 #pragma once
 
 struct bio_st;
@@ -7,7 +7,7 @@ namespace rota::tls::detail {
 
 class session;
 
-/// Null: there is no memory.
+/// Makes the BIO of a session. Returns null if there is no memory.
 [[nodiscard]] bio_st* make_bio(session& of) noexcept;
 
 }  // namespace rota::tls::detail

@@ -65,7 +65,7 @@ client_context::client_context(const client_config& from)
   SSL_CTX_sess_set_new_cb(ctx_.get(), keep);
 }
 
-/// Called by OpenSSL when a ticket comes: 1, the session is taken over.
+/// Called by OpenSSL when a ticket comes. Returns 1: the session was taken over.
 int client_context::keep(SSL* ssl, SSL_SESSION* session) noexcept {
   detail::session& of = *static_cast<detail::session*>(SSL_get_app_data(ssl));
   auto& self = static_cast<client_context&>(of.made_of());
@@ -73,12 +73,12 @@ int client_context::keep(SSL* ssl, SSL_SESSION* session) noexcept {
   return 1;
 }
 
-/// In the certificate alone: a handshake names no address (RFC 6066, section 3).
+/// Checks the address in the certificate alone: a handshake names no address (RFC 6066, section 3).
 void client_context::ask_for_address(SSL* ssl, const address& of) {
   if (X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), of.bytes, of.size) != 1) throw std::bad_alloc();
 }
 
-/// In the handshake, and in the certificate.
+/// Names the host in the handshake, and checks it in the certificate.
 void client_context::ask_for_name(SSL* ssl, const std::string& host) {
   SSL_set_hostflags(ssl, check_flags);
   if (SSL_set1_host(ssl, host.c_str()) != 1 || SSL_set_tlsext_host_name(ssl, host.c_str()) != 1)

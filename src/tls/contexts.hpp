@@ -1,4 +1,4 @@
-// What clients and servers are made of, for who makes sessions without a stream.
+// Makes the contexts of clients and servers, for code that makes sessions without a stream.
 #pragma once
 
 #include <rota/detail/tls_session.hpp>

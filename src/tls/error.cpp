@@ -108,7 +108,8 @@ std::error_code named(unsigned long code) noexcept {
   return {static_cast<int>(code), openssl_category()};
 }
 
-/// The first of the library itself: what is below it in the queue is how it came to that. Else the first.
+/// Takes the whole queue. Returns the first error of the TLS library itself, since errors below it in the
+/// queue are its causes; else the first error.
 unsigned long first_of_queue() noexcept {
   unsigned long first = 0;
   unsigned long of_tls = 0;
@@ -122,7 +123,7 @@ unsigned long first_of_queue() noexcept {
 }  // namespace
 
 std::error_code take_error(std::error_code otherwise) noexcept {
-  // What follows it is what it has come to.
+  // The first error is the cause of the following ones.
   const unsigned long first = ERR_get_error();
   ERR_clear_error();
   return first == 0 ? otherwise : named(first);
@@ -130,7 +131,7 @@ std::error_code take_error(std::error_code otherwise) noexcept {
 
 std::error_code take_error_of(const SSL* connection) noexcept {
   const unsigned long code = first_of_queue();
-  // Nothing is said where memory is short.
+  // OpenSSL may report nothing when memory is short.
   if (code == 0) return std::make_error_code(std::errc::not_enough_memory);
   if (ERR_GET_LIB(code) != ERR_LIB_SSL) return named(code);
   const int reason = ERR_GET_REASON(code);

@@ -9,7 +9,7 @@ namespace rota::tls::detail {
 
 std::optional<address> read_address(std::string_view host) noexcept {
   char text[INET6_ADDRSTRLEN] = {};
-  // A NUL would end the text before its end.
+  // inet_pton would stop at a NUL.
   if (host.size() >= sizeof text || host.contains('\0')) return std::nullopt;
   std::memcpy(text, host.data(), host.size());
   address made{};

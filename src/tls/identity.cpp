@@ -21,13 +21,13 @@ namespace {
 
 std::error_code invalid() noexcept { return std::make_error_code(std::errc::invalid_argument); }
 
-/// Of the two ways to give a text exactly one is used.
+/// Requires exactly one of the two ways to give a text.
 void demand_one_source(const std::string& field, const std::string& file, const std::string& pem) {
   if (!file.empty() && !pem.empty()) refuse(field + "_file", "given beside " + field + "_pem: one of them");
   if (file.empty() && pem.empty()) refuse(field + "_file", "empty, and so is " + field + "_pem");
 }
 
-/// A FIFO would hold the thread up until it has a writer.
+/// Opens a regular file. A FIFO would block the thread until it has a writer.
 bio_ptr open_file(const std::string& field, const std::string& file) {
   const base::sys::result<std::FILE*> opened = base::sys::open_regular(file.c_str());
   if (!opened.has_value()) {
@@ -57,7 +57,7 @@ std::string name_of(const std::string& field, const std::string& file) {
   return field + (file.empty() ? "_pem" : "_file");
 }
 
-/// A null: there is no certificate left.
+/// Returns the next certificate, or null if there is none left.
 x509_ptr next_certificate(BIO* text, const std::string& field) {
   x509_ptr one(PEM_read_bio_X509(text, nullptr, nullptr, nullptr));
   if (one != nullptr) return one;
@@ -69,7 +69,8 @@ x509_ptr next_certificate(BIO* text, const std::string& field) {
   refuse_with_reason(field, "not a certificate in PEM");
 }
 
-/// Of PEM_read_bio_PrivateKey. It never asks a terminal, and only reads the password, of which there is no copy here to be wiped.
+/// The callback of PEM_read_bio_PrivateKey. It never asks a terminal. It only reads the password: so there is
+/// no copy that must be wiped.
 int give_password(char* into, int size, int /*for_writing*/, void* password) {
   const auto& text = *static_cast<const std::string*>(password);
   if (text.empty() || text.size() > static_cast<std::size_t>(size)) return -1;

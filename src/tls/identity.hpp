@@ -1,4 +1,4 @@
-// Certificates and keys as OpenSSL has them, from files and from memory.
+// Loads certificates and keys, from files and from memory, into OpenSSL objects.
 #pragma once
 
 #include "tls/openssl.hpp"
@@ -10,10 +10,12 @@
 
 namespace rota::tls::detail {
 
-/// Throws config_error with the code of `why`, or of what OpenSSL says.
+/// Throw config_error: refuse() with std::errc::invalid_argument, refuse_with_reason() with the error of
+/// OpenSSL.
 [[noreturn]] void refuse(const std::string& field, const std::string& why);
 [[noreturn]] void refuse_with_reason(const std::string& field, const std::string& why);
-/// OpenSSL and the system end a path at a zero: one with a zero would be another one.
+/// Throws config_error if `path` has a zero: OpenSSL and the system would end the path there, and use another
+/// file.
 void refuse_zeros(const std::string& path, const std::string& field);
 
 struct loaded_identity {
@@ -22,10 +24,12 @@ struct loaded_identity {
   key_ptr key;
 };
 
-/// Throws config_error, `std::bad_alloc`. `field` is "server_config.identities[0]".
+/// Loads an identity. Throws config_error, `std::bad_alloc`. `field` is for example
+/// "server_config.identities[0]".
 [[nodiscard]] loaded_identity load(const identity& from, const std::string& field);
 
-/// Calls `take` with each certificate in the PEM text that is in the file, or in memory. At least one.
+/// Calls `take` with each certificate in the PEM text of the file, or in memory. Throws config_error if there
+/// is none.
 void for_each_certificate(const std::string& file,
                           const std::string& pem,
                           const std::string& field,

@@ -1,4 +1,4 @@
-// OpenSSL's objects, owned.
+// Owning pointers of OpenSSL objects.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,10 @@ using chain_ptr = std::unique_ptr<STACK_OF(X509), freed_by<&free_chain>>;
 using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<&EVP_PKEY_free>>;
 using bio_ptr = std::unique_ptr<BIO, freed_by<&free_bio>>;
 
-/// What the thread's queue of errors says, which is empty then. Nothing is there: `otherwise`.
+/// Returns the first error of the thread's queue, and clears the queue. Returns `otherwise` if the queue is
+/// empty.
 [[nodiscard]] std::error_code take_error(std::error_code otherwise) noexcept;
-/// The same of a connection: alerts and certificates have categories of their own.
+/// Returns and clears the error of a connection: alerts and certificate errors have their own categories.
 [[nodiscard]] std::error_code take_error_of(const SSL* connection) noexcept;
 
 }  // namespace rota::tls::detail

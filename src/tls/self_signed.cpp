@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t most_names = 100;
 constexpr int most_days = 3650;
 constexpr long seconds_of_a_day = 86'400;
-/// Clocks differ.
+/// The certificate is valid from 300 s ago on, since clocks differ.
 constexpr long slack = 300;
 
 inline void free_names(GENERAL_NAMES* names) noexcept { GENERAL_NAMES_free(names); }
@@ -73,7 +73,7 @@ void add_names(X509* to, const std::vector<std::string>& hosts) {
   demand(X509_add1_ext_i2d(to, NID_subject_alt_name, names.get(), 0, 0) == 1);
 }
 
-/// Two certificates of one name and one number would be taken for one.
+/// Sets a random serial number: two certificates with the same name and number would be taken for the same.
 void number_it(X509* made) {
   unsigned char bytes[16];
   demand(RAND_bytes(bytes, sizeof bytes) == 1);
@@ -93,7 +93,7 @@ x509_ptr make_certificate(EVP_PKEY* key, const std::vector<std::string>& hosts, 
   demand(X509_gmtime_adj(X509_getm_notBefore(made.get()), -slack) != nullptr);
   demand(X509_gmtime_adj(X509_getm_notAfter(made.get()), days * seconds_of_a_day) != nullptr);
   X509_NAME* const name = X509_get_subject_name(made.get());
-  const std::string common = hosts.front().substr(0, 64);  // as long as such a name may be
+  const std::string common = hosts.front().substr(0, 64);  // the greatest length of a common name
   const auto* const text = reinterpret_cast<const unsigned char*>(common.c_str());
   demand(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0) == 1);
   demand(X509_set_issuer_name(made.get(), name) == 1);

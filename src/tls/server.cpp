@@ -74,7 +74,7 @@ server_context::server_context(const server_config& from)
     throw std::bad_alloc();
   SSL_CTX_set_options(ctx_.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   if (SSL_CTX_set_session_ticket_cb(ctx_.get(), nullptr, judge_ticket, nullptr) != 1) throw std::bad_alloc();
-  // None with the handshake: session::issue_tickets() makes them.
+  // OpenSSL sends none with the handshake: session::issue_tickets() makes them.
   SSL_CTX_set_num_tickets(ctx_.get(), 0);
   if (from.sessions != resumption::by_tickets) SSL_CTX_set_options(ctx_.get(), SSL_OP_NO_TICKET);
 }
@@ -115,7 +115,8 @@ int server_context::choose_identity(SSL* ssl, int* alert, void* self) noexcept {
     *alert = SSL_AD_UNRECOGNIZED_NAME;
     return of.unknown_ == unknown_hosts::are_refused ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_NOACK;
   }
-  // The first is there already. Else all that is there goes, since one with a key of another kind would stay beside it.
+  // The first identity is set already. For another one all are removed first, since one with a key of another
+  // kind would stay beside it.
   if (found == &of.identities_.front()) return SSL_TLSEXT_ERR_OK;
   SSL_certs_clear(ssl);
   if (SSL_use_cert_and_key(ssl, found->certificate.get(), found->key.get(), found->chain.get(), 1) == 1)
@@ -124,7 +125,8 @@ int server_context::choose_identity(SSL* ssl, int* alert, void* self) noexcept {
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/// One of a client whose certificate has expired since is none: it must show it again.
+/// Ignores the ticket of a client with a certificate that has expired since: the client must send a
+/// certificate again.
 SSL_TICKET_RETURN server_context::judge_ticket(SSL* /*ssl*/,
                                                SSL_SESSION* session,
                                                const unsigned char* /*key*/,
@@ -137,7 +139,7 @@ SSL_TICKET_RETURN server_context::judge_ticket(SSL* /*ssl*/,
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-/// The first of ours that is among theirs.
+/// Chooses the first protocol of ours that the client offers.
 int server_context::choose_protocol(SSL* /*ssl*/,
                                     const unsigned char** chosen,
                                     unsigned char* chosen_size,

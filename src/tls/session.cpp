@@ -36,7 +36,8 @@ session::session(shared_ref<context> of, std::string_view host) : context_(std::
 
 session::~session() {
   if (ssl_ == nullptr) return;
-  // One that goes without a close_notify may be resumed all the same (RFC 8446 §6.1); OpenSSL would have it forgotten.
+  // A session may be resumed although its connection ends without a close_notify (RFC 8446 §6.1); OpenSSL
+  // would discard it.
   if (!error_) SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   SSL_free(ssl_);
   ERR_clear_error();
@@ -47,7 +48,8 @@ moved session::failed(std::error_code why) noexcept {
   return {.what = step::failed};
 }
 
-/// `said` is 1 if it was done. That the peer has finished is no success, but to one who reads.
+/// Translates the result of an OpenSSL call. `said` is 1 if the call succeeded. If the peer has finished,
+/// that is an error, except for a read, which handles it before.
 moved session::look(int said) noexcept {
   switch (SSL_get_error(ssl_, said)) {
     case SSL_ERROR_NONE: return {};
@@ -69,23 +71,26 @@ moved session::handshake() noexcept {
   return m;
 }
 
-/// Of a server of TLS 1.3. A client that never reads, and a socket that is closed with unread bytes, come to a reset: the tickets of a server that has nothing
-/// to say would cost the client's last bytes. So they go with the first data, which the client must read anyway.
+/// Notes how many tickets a TLS 1.3 server owes. If the tickets went with the handshake, they could be unread
+/// input of a client that never reads: its close would reset the connection, and its last bytes would be
+/// lost. So they go with the server's first data, which the client must read anyway.
 void session::owe_tickets() noexcept {
   if (SSL_is_server(ssl_) == 0 || SSL_version(ssl_) != TLS1_3_VERSION) return;
   if ((SSL_get_options(ssl_) & SSL_OP_NO_TICKET) != 0) return;
   tickets_ = SSL_session_reused(ssl_) != 0 ? 1 : 2;  // as many as OpenSSL would send with the handshake
 }
 
-/// OpenSSL makes them in the next call of SSL_write_ex, before its record. One that cannot be made is no error of the connection.
+/// Orders the owed tickets. OpenSSL makes them in the next call of SSL_write_ex, before its record. A ticket
+/// that cannot be made is no error of the connection.
 void session::issue_tickets() noexcept {
-  if (SSL_in_init(ssl_) != 0) return;  // it would refuse now: the next write sends them
+  if (SSL_in_init(ssl_) != 0) return;  // OpenSSL would refuse now: the next write sends them
   for (; tickets_ != 0; --tickets_) {
     if (SSL_new_session_ticket(ssl_) != 1) ERR_clear_error();
   }
 }
 
-/// A server of TLS 1.3 has had the last word of the peer's, and sends no more for the handshake.
+/// Returns false for a TLS 1.3 server: it has received the peer's last message, and sends nothing more for
+/// the handshake.
 bool session::is_waited_for() noexcept {
   const base::turn_guard inside(lock_);
   return SSL_is_server(ssl_) == 0 || SSL_version(ssl_) != TLS1_3_VERSION;
@@ -126,7 +131,7 @@ moved session::finish() noexcept {
   if (error_ || write_error_) return {.what = step::failed};
   if (out_.size() > most_pending / 2) return {.what = step::wants_room};
   ERR_clear_error();
-  // Half of a message has come: no record may go before the other half has.
+  // Half of a message has come: no record may be sent before the other half has come.
   if (SSL_in_init(ssl_) != 0) {
     const int said = SSL_do_handshake(ssl_);
     if (said != 1) return look(said);
@@ -190,7 +195,7 @@ std::span<const std::byte> session::outgoing() noexcept {
   return std::span(sending_).subspan(sent_);
 }
 
-/// What a stream says that it has moved is believed by nobody: it may be the user's own.
+/// Checks the count: the stream may be the user's own type.
 void session::sent(std::size_t count) noexcept {
   if (count > sending_.size() - sent_) [[unlikely]]
     ROTA_FATAL("the stream below a TLS connection has written more than it was given", count);
@@ -265,7 +270,7 @@ int session::give_to_openssl(char* into, int size) noexcept {
   return static_cast<int>(n);
 }
 
-/// 0: there is no room. -1: there is no memory.
+/// Appends to `out_`. Returns 0 if it is full, and -1 if there is no memory.
 int session::take_from_openssl(const char* from, int size) noexcept {
   if (out_.size() >= most_pending) return 0;
   try {

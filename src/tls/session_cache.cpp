@@ -6,10 +6,10 @@
 namespace rota::tls::detail {
 
 bool is_in_date(const SSL_SESSION* session, const std::time_t* at) noexcept {
-  // That it is const is missing in OpenSSL's.
+  // OpenSSL's parameter lacks a const.
   const X509* const peer = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(session));
   if (peer == nullptr) return true;
-  // 0: an error; there is no equal.
+  // X509_cmp_time() returns 0 for an error; it has no result for equal times.
   auto* const when = const_cast<std::time_t*>(at);
   return X509_cmp_time(X509_get0_notBefore(peer), when) < 0 &&
          X509_cmp_time(X509_get0_notAfter(peer), when) > 0;

@@ -1,4 +1,4 @@
-// The sessions of a client that may be resumed, by host.
+// The sessions that a client may resume, by host.
 #pragma once
 
 #include "base/mutex.hpp"
@@ -16,13 +16,15 @@
 
 namespace rota::tls::detail {
 
-/// Whether the certificate that the peer has shown when the session began is valid; one without any is. Null: now.
+/// Returns true if the certificate that the peer sent when the session began is valid, or if there is none.
+/// If `at` is null, it checks the present time.
 [[nodiscard]] bool is_in_date(const SSL_SESSION* session, const std::time_t* at = nullptr) noexcept;
 
 // PROTOCOL: session cache
-//   hosts_ is a list, the host that was used last in front; by_name_ finds its places. Everything under lock_.
-//   A ticket of TLS 1.3 is given out once (RFC 8446 §C.4): take() removes it. A session of TLS 1.2 may be used again.
-//   A session is SSL_SESSION's own count of owners: one here, one in each connection.
+//   hosts_ is a list with the most recently used host in front; by_name_ finds its elements. lock_ guards
+//   everything.
+//   A TLS 1.3 ticket is used once (RFC 8446 §C.4): take() removes it. A session of TLS 1.2 may be used again.
+//   SSL_SESSION counts its owners: the cache is one, and so is each connection.
 class ROTA_API session_cache {
  public:
   explicit session_cache(std::size_t capacity) : capacity_(capacity) {}
@@ -30,9 +32,9 @@ class ROTA_API session_cache {
   session_cache& operator=(const session_cache&) = delete;
   ~session_cache() = default;
 
-  /// Null: none. The newest whose certificate is valid: see is_in_date().
+  /// Returns the newest session with a valid certificate (see is_in_date()), or null if there is none.
   [[nodiscard]] ssl_session_ptr take(std::string_view host, const std::time_t* at = nullptr);
-  /// Without memory for it, it is forgotten.
+  /// Stores the session. Drops it if there is no memory.
   void put(const std::string& host, ssl_session_ptr session) noexcept;
 
  private:

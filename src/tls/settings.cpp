@@ -13,7 +13,7 @@ namespace rota::tls::detail {
 
 namespace {
 
-/// Of TLS 1.2: forward secrecy, and ciphers that authenticate. Those of TLS 1.3 all are so.
+/// Of TLS 1.2: forward secrecy, and ciphers that authenticate. All ciphers of TLS 1.3 have both.
 constexpr const char* ciphers_of_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::size_t longest_protocol = 255;
 constexpr std::size_t longest_list = 65535;
@@ -21,11 +21,12 @@ constexpr std::size_t longest_list = 65535;
 void trust_certificate(SSL_CTX* context, const std::string& field, const x509_ptr& one) {
   if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one.get()) != 1)
     refuse_with_reason(field, "cannot be trusted");
-  // Clients are told whose certificates are wanted.
+  // Clients are told which issuers are accepted.
   if (SSL_CTX_add_client_CA(context, one.get()) != 1) throw std::bad_alloc();
 }
 
-/// "5ed36f99.0" is a certificate; "5ed36f99.r0" is a list of those that are revoked.
+/// Recognizes the file names of a ca_folder: "5ed36f99.0" is a certificate; "5ed36f99.r0" is a list of
+/// revoked certificates.
 bool is_a_hash(std::string_view name) noexcept {
   constexpr std::size_t digits = 8;
   const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -33,7 +34,8 @@ bool is_a_hash(std::string_view name) noexcept {
          std::ranges::all_of(name.substr(0, digits), is_hexadecimal);
 }
 
-/// OpenSSL opens these in a handshake: there a FIFO would hold a worker up. A folder that cannot be listed may still be looked up in.
+/// Refuses files that are not regular. OpenSSL opens them in a handshake: a FIFO would block a worker there.
+/// A folder that cannot be listed is accepted: OpenSSL may still open files in it by name.
 void demand_regular_files(const std::string& folder, const std::string& field) {
   std::error_code why;
   const std::filesystem::directory_iterator end;
@@ -57,7 +59,8 @@ void trust_folder(SSL_CTX* context, const std::string& folder, const std::string
   if (SSL_CTX_load_verify_dir(context, folder.c_str()) != 1) refuse_with_reason(field, "cannot be used");
 }
 
-/// The file that OpenSSL reads next: a FIFO would hold the thread up until it has a writer. One that is not there is no error.
+/// Refuses a FIFO as the file that OpenSSL reads next: it would block the thread until it has a writer. A
+/// missing file is no error.
 void demand_no_fifo_for_the_system(const std::string& field) {
   const char* const named = ::secure_getenv(X509_get_default_cert_file_env());
   const std::string file = named == nullptr ? X509_get_default_cert_file() : named;

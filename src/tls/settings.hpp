@@ -1,4 +1,4 @@
-// What the contexts of clients and of servers have in common.
+// What the contexts of clients and of servers share.
 #pragma once
 
 #include "tls/identity.hpp"
@@ -12,7 +12,7 @@
 
 namespace rota::tls::detail {
 
-/// Where certificates come from that are trusted.
+/// The sources of trusted certificates.
 struct trust_sources {
   const std::string& file;
   const std::string& folder;
@@ -22,12 +22,13 @@ struct trust_sources {
 
 enum class side : unsigned char { client, server };
 
-/// What holds on both sides. `of` is "client_config". All throw config_error, `std::bad_alloc`.
+/// Makes a context with the settings of both sides. `of` is "client_config" or "server_config". All functions
+/// throw config_error, `std::bad_alloc`.
 [[nodiscard]] ssl_ctx_ptr make_ssl_ctx(side which, version minimum, const std::string& of);
 void trust(SSL_CTX* context, const trust_sources& from, const std::string& of);
 void trust_the_system(SSL_CTX* context, const std::string& of);
 void use(SSL_CTX* context, const loaded_identity& own, const std::string& field);
-/// As they go over the wire.
+/// Returns the ALPN list in its wire format.
 [[nodiscard]] std::string protocols_of(const std::vector<std::string>& names, const std::string& of);
 
 }  // namespace rota::tls::detail

@@ -1,15 +1,15 @@
-// The interfaces of the system that a runtime may wait with.
+// The system interfaces with which a runtime may wait.
 #pragma once
 
 #include <cstdint>
 
 namespace rota {
 
-/// By what a runtime hears from the system. Sockets are waited for by epoll in any case.
+/// The system interface with which a runtime waits for I/O. Sockets are waited for by epoll in any case.
 enum class io_backend : unsigned char {
-  automatic,  // what ROTA_IO in the environment says, `epoll` or `uring`; without it epoll
+  automatic,  // the value of ROTA_IO in the environment, `epoll` or `uring`; epoll if it is not set
   epoll,
-  uring,  // and an io_uring beside it; std::system_error where it cannot be had
+  uring,  // epoll, and an io_uring beside it; std::system_error where io_uring is not available
 };
 
 [[nodiscard]] constexpr const char* to_string(io_backend backend) noexcept {
@@ -21,16 +21,17 @@ enum class io_backend : unsigned char {
   return "unknown";
 }
 
-/// What a runtime waits for in the system.
+/// Counters of what a runtime waits for in the system.
 struct io_stats {
   std::uint64_t watched = 0;  // descriptors, now
-  // Of the io_uring, if it has one.
-  std::uint64_t operations = 0;  // that were started
-  std::uint64_t cancelled = 0;   // of which the kernel was told to end them
-  std::uint64_t resubmitted =
-      0;  // that the kernel gave back, since the thread that had submitted them has gone
-  std::uint64_t overflows = 0;  // times that it had to keep completions for want of room
-  std::uint64_t refused = 0;    // times that it took nothing, and was asked again
+  // Of the io_uring, if there is one.
+  std::uint64_t operations = 0;  // operations that were started
+  std::uint64_t cancelled = 0;   // operations that the kernel was told to cancel
+  // Operations that the kernel returned because the thread that had submitted them has ended; they are
+  // submitted again.
+  std::uint64_t resubmitted = 0;
+  std::uint64_t overflows = 0;  // how often the kernel had to keep completions because the ring was full
+  std::uint64_t refused = 0;    // flushes that the kernel refused; they are repeated
 };
 
 }  // namespace rota

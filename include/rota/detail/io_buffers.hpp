@@ -1,4 +1,4 @@
-// What a buffered reader and a buffered writer keep.
+// The buffers of a buffered reader and a buffered writer.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rota::io::detail {
 
-/// Memory whose bytes mean nothing yet.
+/// Uninitialized memory.
 class raw_bytes {
  public:
   raw_bytes() noexcept = default;
@@ -34,10 +34,11 @@ class raw_bytes {
   std::size_t size_ = 0;
 };
 
-/// Throws `std::invalid_argument` unless it is 16..2^24. `what`: of what it is the capacity.
+/// Returns `capacity`. Throws `std::invalid_argument` unless it is 16..2^24. `what` names the owner in the
+/// message.
 ROTA_API std::size_t checked_capacity(const char* what, std::size_t capacity);
 
-/// Bytes that were read and not used yet. Its memory comes with the first of them.
+/// Bytes that were read and not consumed yet. Its memory is allocated with the first of them.
 class ROTA_API read_buffer {
  public:
   static constexpr std::size_t npos = ~std::size_t{0};
@@ -64,25 +65,26 @@ class ROTA_API read_buffer {
   }
   [[nodiscard]] std::size_t size() const noexcept { return end_ - first_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  /// The first `n` as text. They stay where they are until room() is called.
+  /// Returns the first `n` bytes as text. They do not move until room() is called.
   [[nodiscard]] std::string_view text(std::size_t n) const noexcept;
   void consume(std::size_t n) noexcept;
-  /// As much as fits into `into`, and is consumed.
+  /// Copies as many bytes as fit into `into`, and consumes them.
   std::size_t take(std::span<std::byte> into) noexcept;
-  /// Behind the content, at least one byte; grows if there is no place left. Throws `std::bad_alloc`.
+  /// Returns the free space behind the content, at least one byte. Grows if there is none. Throws
+  /// `std::bad_alloc`.
   [[nodiscard]] std::span<std::byte> room();
   void fill(std::size_t n) noexcept { end_ += n; }
-  /// Where `delimiter` begins, at `from` or later.
+  /// Returns the position of the first `delimiter` at `from` or later, or npos.
   [[nodiscard]] std::size_t find(std::string_view delimiter, std::size_t from) const noexcept;
 
  private:
   raw_bytes bytes_;
   std::size_t first_ = 0;
   std::size_t end_ = 0;
-  std::size_t capacity_;  // at first
+  std::size_t capacity_;  // the size of the first allocation
 };
 
-/// Throws `std::invalid_argument` if it is empty.
+/// Throws `std::invalid_argument` if the delimiter is empty.
 ROTA_API void demand_delimiter(std::string_view delimiter);
 
 /// Bytes that are to be written.
@@ -115,10 +117,10 @@ class ROTA_API write_buffer {
   }
   [[nodiscard]] bool is_empty() const noexcept { return first_ == end_; }
   [[nodiscard]] bool is_full() const noexcept { return end_ == capacity_; }
-  /// As much as there is room for. Throws `std::bad_alloc`, the first time.
+  /// Copies as many bytes as fit, and returns how many. Throws `std::bad_alloc`, the first time.
   std::size_t put(std::span<const std::byte> from);
   void sent(std::size_t n) noexcept;
-  /// What is left will not be missed.
+  /// Notes an error: the destructor does not assert that all bytes were written.
   void fail() noexcept { has_failed_ = true; }
 
  private:

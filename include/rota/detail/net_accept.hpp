@@ -1,4 +1,4 @@
-// Accepting, whatever kind of connection.
+// Accepts connections of any kind.
 #pragma once
 
 #include <rota/detail/chrono.hpp>
@@ -7,14 +7,14 @@
 
 namespace rota::net::detail {
 
-/// A listener: how long it pauses next, and when it last said why.
+/// A listener, the length of its next pause, and the time when it last returned the cause of a pause.
 struct accepting {
   socket_ref socket;
   std::chrono::milliseconds back_off{0};
   std::chrono::steady_clock::time_point last_report{};
 };
 
-/// One connection. Without descriptors or memory it pauses, and tries again.
+/// Accepts one connection. If no descriptor or memory is left, it pauses and tries again.
 class ROTA_API accept_core : public socket_leaf {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "socket accept"; }
@@ -22,7 +22,7 @@ class ROTA_API accept_core : public socket_leaf {
  protected:
   explicit accept_core(accepting& by) noexcept : socket_leaf(by.socket.get(), false), by_(&by) {}
   ~accept_core() = default;
-  /// In await_resume().
+  /// Returns the result. Called in await_resume().
   [[nodiscard]] result<socket_ref> take() noexcept { return std::move(result_); }
 
  private:
@@ -34,12 +34,12 @@ class ROTA_API accept_core : public socket_leaf {
   attempt pause(const std::error_code& why) noexcept;
 
   accepting* by_;
-  bool tells_ = false;  // why it pauses: now
+  bool tells_ = false;  // the next try returns why it has paused
   timing::task_timer timer_;
   result<socket_ref> result_;
 };
 
-/// A try of it. std::errc::operation_would_block: nobody waits.
+/// Tries once to accept. Returns std::errc::operation_would_block instead of waiting.
 [[nodiscard]] ROTA_API result<socket_ref> try_accept(const accepting& by) noexcept;
 
 }  // namespace rota::net::detail

@@ -1,4 +1,4 @@
-// The operations of sockets that move datagrams, whatever their addresses.
+// The datagram operations, for every kind of address.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct datagram;
 
 namespace detail {
 
-/// One datagram, from the peer or from anybody; what does not fit into `into` is lost.
+/// Receives one datagram. The part that does not fit into `into` is lost.
 class ROTA_DETAIL_AWAIT_IT ROTA_API receive_leaf : public counting_leaf {
  public:
   receive_leaf(socket* s, std::span<std::byte> into, read_leaf::what_then then) noexcept
@@ -26,7 +26,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API receive_leaf : public counting_leaf {
   [[nodiscard]] const char* what() const noexcept override { return "datagram receive"; }
 
  protected:
-  /// From whom, as the system says it.
+  /// Receives the sender's address as the system returned it.
   virtual void note_sender(const void* /*address*/, std::size_t /*size*/) noexcept {}
 
  private:
@@ -35,7 +35,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API receive_leaf : public counting_leaf {
   read_leaf::what_then then_;
 };
 
-/// And says who sent it.
+/// Receives one datagram, and reports its sender.
 template <class Endpoint>
 class ROTA_DETAIL_AWAIT_IT ROTA_API receive_from_leaf final : public receive_leaf {
  public:
@@ -49,7 +49,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API receive_from_leaf final : public receive_lea
 extern template class receive_from_leaf<endpoint>;
 extern template class receive_from_leaf<unix_endpoint>;
 
-/// One datagram, to the peer.
+/// Sends one datagram to the peer.
 class ROTA_DETAIL_AWAIT_IT ROTA_API send_leaf : public counting_leaf {
  public:
   send_leaf(socket* s, std::span<const std::byte> from) noexcept : counting_leaf(s, true), from_(from) {}
@@ -57,7 +57,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API send_leaf : public counting_leaf {
   [[nodiscard]] const char* what() const noexcept override { return "datagram send"; }
 
  protected:
-  /// To whom; writes an address of at most 128 bytes. 0: the peer.
+  /// Writes the receiver's address, at most 128 bytes, and returns its size. Returns 0 for the peer.
   virtual std::size_t write_receiver(void* /*address*/) const noexcept { return 0; }
   attempt try_once() noexcept override;
 
@@ -65,7 +65,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API send_leaf : public counting_leaf {
   std::span<const std::byte> from_;
 };
 
-/// To somebody.
+/// Sends one datagram to a given address.
 template <class Endpoint>
 class ROTA_DETAIL_AWAIT_IT ROTA_API send_to_leaf final : public send_leaf {
  public:
@@ -78,8 +78,8 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API send_to_leaf final : public send_leaf {
 };
 extern template class send_to_leaf<endpoint>;
 
-/// The same by a unix socket. The system does not say when there is room at a receiver that is not the peer, so it tries again and again: after 1 ms,
-/// 2 ms, .. 64 ms.
+/// The same for a unix socket. The system does not report when a receiver that is not the peer has space. So
+/// it tries again after 1 ms, 2 ms, .. 64 ms.
 class ROTA_DETAIL_AWAIT_IT ROTA_API unix_send_to_leaf final : public send_leaf {
  public:
   unix_send_to_leaf(socket* s, std::span<const std::byte> from, const unix_endpoint& to) noexcept
@@ -115,7 +115,7 @@ class ROTA_DETAIL_AWAIT_IT ROTA_API send_batch_leaf final : public counting_leaf
   std::span<const datagram> from_;
 };
 
-/// What is received where nobody waits, and sent alike.
+/// Receive and send without waiting.
 [[nodiscard]] ROTA_API result<std::size_t> try_receive(const socket_ref& s,
                                                        std::span<std::byte> into) noexcept;
 [[nodiscard]] ROTA_API result<std::size_t> try_send(const socket_ref& s,

@@ -1,4 +1,4 @@
-// What the sockets of net/ have in common: a descriptor that is shared, and operations that wait for it.
+// What the sockets of net/ share: a reference-counted descriptor, and operations that wait for it.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class socket;
 // All of its classes are part of the library's interface.
 namespace ROTA_API detail {
 
-/// Shares a socket between the halves of a stream; the last one closes it.
+/// A counted reference to a socket, for example of a half of a stream. The last reference closes the socket.
 class socket_ref {
  public:
   socket_ref() noexcept = default;
@@ -38,18 +38,20 @@ class socket_ref {
   ~socket_ref();
   [[nodiscard]] socket* get() const noexcept { return socket_; }
   [[nodiscard]] explicit operator bool() const noexcept { return socket_ != nullptr; }
-  /// Its number; -1: there is none.
+  /// Returns the descriptor, or -1 if there is none.
   [[nodiscard]] int descriptor() const noexcept;
-  /// Gives the descriptor up, unwatched; the reference is empty then. std::errc::device_or_resource_busy: it is shared.
+  /// Gives up the descriptor, which is no longer watched. The reference is empty then.
+  /// std::errc::device_or_resource_busy if there are other references.
   [[nodiscard]] result<int> release() noexcept;
-  /// Wakes who waits, and shuts the descriptor down; it is closed with the last reference. An empty one: nothing.
+  /// Wakes the waiting tasks, and shuts the descriptor down. It is closed with the last reference. Does
+  /// nothing if the reference is empty.
   void close() const noexcept;
 
  private:
   socket* socket_ = nullptr;
 };
 
-/// A descriptor that nobody watches yet.
+/// A descriptor that is not watched yet.
 class owned_descriptor {
  public:
   explicit owned_descriptor(int fd) noexcept : fd_(fd) {}
@@ -68,7 +70,7 @@ class owned_descriptor {
   int fd_;
 };
 
-/// One operation on a socket: tries it, waits until the driver says that it may succeed, tries again.
+/// One operation on a socket: it tries, waits until the driver says that it may succeed, and tries again.
 class socket_leaf : public leaf {
  public:
   static constexpr bool may_lose = true;
@@ -81,26 +83,28 @@ class socket_leaf : public leaf {
   ~socket_leaf() = default;
   bool start() override;
 
-  /// `paused`: not now, whatever the descriptor says; the leaf has arranged for a wake of its own.
+  /// `paused` means that the leaf does not wait for the descriptor, and has arranged for its own wake.
   enum class [[nodiscard]] attempt : unsigned char { done, would_block, paused };
-  /// One try; keeps its result.
+  /// Tries once, and keeps the result.
   virtual attempt try_once() noexcept = 0;
-  /// This is the result.
+  /// Sets the error `why` as the result.
   virtual void fail(std::error_code why) noexcept = 0;
-  /// It was done, and is awaited again: what it says then is of that time.
+  /// Clears the result. Called when a finished leaf is awaited again.
   virtual void begin_anew() noexcept {}
-  /// Of one that is done: it has got something, or given, and says how much. What has not may have met the end of the socket.
+  /// Returns true if the finished operation has moved data. If it returns false, the try may have met the end
+  /// of the socket.
   [[nodiscard]] virtual bool has_moved() const noexcept = 0;
-  /// Of one that reads: it takes all that there is, if there is room for it, and calls note_read().
+  /// Returns true for a read that takes all bytes that are there, if they fit, and calls note_read().
   [[nodiscard]] virtual bool reads_all() const noexcept { return false; }
-  /// Of a leaf that pauses: may it try again?
+  /// Returns true if a paused leaf may try again.
   [[nodiscard]] virtual bool pause_is_over() noexcept { return true; }
-  /// It is cancelled meanwhile.
+  /// Ends the pause. Called when a paused leaf is cancelled.
   virtual void end_pause() noexcept {}
   [[nodiscard]] int descriptor() const noexcept;
-  /// Of an operation of many system calls, one of which was made: the turn ends here, if its share is used up.
+  /// For an operation of several system calls, after one of them. Returns true if the turn ends here because
+  /// its budget is used up.
   [[nodiscard]] bool gives_turn_up() noexcept;
-  /// `drained`: it has got less than there was room for.
+  /// `drained` means that the read got less than the buffer holds.
   void note_read(bool drained) noexcept;
 
  private:
@@ -110,13 +114,13 @@ class socket_leaf : public leaf {
   [[nodiscard]] bool try_or_wait() noexcept;
   socket* socket_;
   bool for_writing_;
-  bool untried_ = false;        // the turn was given up first
-  bool waits_untried_ = false;  // it waits, and the read before it has said why
+  bool untried_ = false;        // the turn was given up before the first try
+  bool waits_untried_ = false;  // it waits without a try, since the read before it has drained the socket
   bool paused_ = false;
   bool done_ = false;
 };
 
-/// One that counts bytes, or datagrams.
+/// An operation that counts bytes, or datagrams.
 class counting_leaf : public socket_leaf {
  public:
   [[nodiscard]] result<std::size_t> await_resume() noexcept { return std::move(result_); }
@@ -181,7 +185,7 @@ class ROTA_DETAIL_AWAIT_IT write_v_leaf final : public counting_leaf {
  private:
   attempt try_once() noexcept override;
   void advance(std::size_t n) noexcept;
-  std::span<const std::span<const std::byte>> from_;  // the first one in part
+  std::span<const std::span<const std::byte>> from_;  // a part of the first one may have been sent
   std::size_t sent_of_first_ = 0;
   bool all_;
 };
@@ -199,7 +203,7 @@ class ROTA_DETAIL_AWAIT_IT send_file_leaf final : public counting_leaf {
   std::size_t left_;
 };
 
-/// Until a read, or a write, would not wait.
+/// Waits until a read, or a write, would not wait.
 class ROTA_DETAIL_AWAIT_IT ready_leaf final : public socket_leaf {
  public:
   ready_leaf(socket* s, bool for_writing) noexcept : socket_leaf(s, for_writing), for_writing_(for_writing) {}

@@ -1,4 +1,4 @@
-// What connections have in common, and their halves: bytes in two directions.
+// What connections and their halves share: bytes in two directions.
 #pragma once
 
 #include <chrono>
@@ -23,19 +23,20 @@ namespace ROTA_API detail {
 /// The reading direction.
 class reading_socket {
  public:
-  /// Some bytes, at most `into.size()`; 0: the peer has finished (or `into` is empty).
+  /// Reads some bytes, at most `into.size()`. Yields 0 if the peer has finished, or if `into` is empty.
   read_leaf read(std::span<std::byte> into) noexcept { return read_leaf(socket_.get(), into); }
-  /// The same into several places, one after the other; up to 64 of them are used at a time.
+  /// Reads into several buffers, one after the other. Uses at most 64 of them at a time.
   read_v_leaf read_v(std::span<const std::span<std::byte>> into) noexcept {
     return read_v_leaf(socket_.get(), into);
   }
-  /// As read(), and the bytes stay: the next read gives them again.
+  /// Reads and leaves the bytes there: the next read returns them again.
   read_leaf peek(std::span<std::byte> into) noexcept {
     return read_leaf(socket_.get(), into, read_leaf::what_then::stays);
   }
-  /// co_await it: a result<void>, when there is something to read, the end, or an error. One system call more than a read that waits.
+  /// Waits until there is something to read, the end, or an error; co_await it. Yields a result<void>. Needs
+  /// one system call more than a read that waits.
   ready_leaf readable() noexcept { return ready_leaf(socket_.get(), false); }
-  /// Never waits: std::errc::operation_would_block.
+  /// Reads without waiting. Returns std::errc::operation_would_block instead of waiting.
   [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
   [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
 
@@ -51,42 +52,43 @@ class reading_socket {
 /// The writing direction.
 class writing_socket {
  public:
-  /// Some bytes; how many.
+  /// Writes some bytes, and yields how many.
   write_leaf write(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, false);
   }
-  /// All of them. After an error an unknown part has been sent.
+  /// Writes all bytes. After an error an unknown part has been sent.
   write_leaf write_all(std::span<const std::byte> from) noexcept {
     return write_leaf(socket_.get(), from, true);
   }
-  /// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name
-  /// the part that counts.
+  /// Writes a text without a terminating zero. The text must live until the co_await is done. An array of
+  /// characters has no known end: pass the part that counts.
   write_leaf write_all(std::string_view text ROTA_DETAIL_KEPT) noexcept {
     return write_all(std::as_bytes(std::span(text)));
   }
   template <std::size_t N>
   write_leaf write_all(char (&buffer)[N]) = delete;
-  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  /// Writes a literal without its terminating zero. Zeros in the middle are sent.
   template <std::size_t N>
   write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
   }
-  /// The same from several places, one after the other; up to 64 of them go at a time.
+  /// Writes from several buffers, one after the other. Sends at most 64 of them at a time.
   write_v_leaf write_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, false);
   }
   write_v_leaf write_all_v(std::span<const std::span<const std::byte>> from) noexcept {
     return write_v_leaf(socket_.get(), from, true);
   }
-  /// `size` bytes of an open file, from `offset`, without copying them through this process. Fewer: the file ended.
+  /// Sends `size` bytes of an open file, from `offset`, without copying them through this process. Yields
+  /// less if the file has ended.
   send_file_leaf send_file(int file, std::int64_t offset, std::size_t size) noexcept {
     return send_file_leaf(socket_.get(), file, offset, size);
   }
-  /// co_await it: a result<void>, when there is room, or an error.
+  /// Waits until there is space for a write, or an error; co_await it. Yields a result<void>.
   ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
-  /// Never waits: std::errc::operation_would_block.
+  /// Writes without waiting. Returns std::errc::operation_would_block instead of waiting.
   [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
-  /// Says that this side has finished: the peer reads 0.
+  /// Ends the writing direction: the peer reads 0.
   result<void> shutdown_write() noexcept;
   [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
 
@@ -99,7 +101,7 @@ class writing_socket {
   socket_ref socket_;
 };
 
-/// Both.
+/// Both directions.
 class stream_socket {
  public:
   // See reading_socket and writing_socket.
@@ -124,7 +126,7 @@ class stream_socket {
   }
   template <std::size_t N>
   write_leaf write_all(char (&buffer)[N]) = delete;
-  /// The same of a literal, without the zero at its end; zeros in the middle are sent.
+  /// Writes a literal without its terminating zero. Zeros in the middle are sent.
   template <std::size_t N>
   write_leaf write_all(const char (&text ROTA_DETAIL_KEPT)[N]) {
     return write_all(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
@@ -141,33 +143,37 @@ class stream_socket {
   ready_leaf writable() noexcept { return ready_leaf(socket_.get(), true); }
   [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
 
-  /// Says that this side has finished: the peer reads 0.
+  /// Shuts down one or both directions. After a shutdown of writing the peer reads 0.
   result<void> shutdown(shutdown_how how) noexcept;
   result<void> shutdown_write() noexcept { return shutdown(shutdown_how::write); }
-  /// Ends the connection in order; co_await it. Shuts writing down, discards what the peer still sends until it has finished or `limit` has passed, then
-  /// close(). Without it a connection that ends with unread input is reset, and the peer may lose what was written last.
+  /// Ends the connection in order; co_await it. (1) Shuts the writing direction down. (2) Discards what the
+  /// peer still sends, until the peer has finished or `limit` has passed. (3) Calls close(). Without it a
+  /// connection that ends with unread input is reset, and the peer may lose what was written last.
   ///
   /// Threads       No other task reads or writes.
-  /// Ownership     The stream may be destroyed meanwhile. An error, too, leaves it closed, but for errc::forked; an exception (std::bad_alloc)
-  ///               leaves it open.
-  /// Ordering      Cancelled, it may have shut writing down, and has not closed.
-  /// Failure       errc::closed; errc::forked: in a forked child, where it touches nothing; ENOTCONN, ECONNRESET: the peer has reset the connection;
-  ///               std::errc::bad_file_descriptor: the stream is empty.
+  /// Ownership     The stream may be destroyed meanwhile. An error leaves the stream closed, except
+  ///               errc::forked. An exception (std::bad_alloc) leaves it open.
+  /// Ordering      If cancelled, it may have shut the writing direction down, and has not closed.
+  /// Failure       errc::closed. errc::forked in a forked child, where it touches nothing. ENOTCONN,
+  ///               ECONNRESET if the peer has reset the connection. std::errc::bad_file_descriptor if the
+  ///               stream is empty.
   /// Cost          A frame with a buffer of 4 KiB.
   task<result<finish_outcome>> finish(std::chrono::nanoseconds limit);
-  /// Discards what has been received and not been read, at most a megabyte. No other task reads. Never waits. Nothing in a forked child, where the input is the parent's, or
-  /// if the stream is empty.
+  /// Discards received bytes that were not read, at most a megabyte. No other task may read. Never waits.
+  /// Does nothing if the stream is empty, or in a forked child, where the input belongs to the parent.
   void discard_received() noexcept;
-  /// False in a child of the process that made it, and if the stream is empty.
+  /// Returns false in a child of the process that made the stream, and if the stream is empty.
   [[nodiscard]] bool is_of_this_process() const noexcept;
-  /// A close with unread input, or input that comes after it, resets the connection: the peer may lose what was written last. See finish().
+  /// Closes the stream. A close with unread input, or input that comes after it, resets the connection: the
+  /// peer may lose what was written last. See finish().
   ///
-  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed; the peer reads the end. The descriptor
-  /// is closed with its last owner. Again: nothing.
+  /// Any task may call it while the stream lives. Waiting and later operations return errc::closed; the peer
+  /// reads the end. The descriptor is closed by its last owner. A second call does nothing.
   void close() noexcept { socket_.close(); }
-  /// The error that the system keeps for the next operation, and forgets then; 0: none.
+  /// Returns and clears the error that the system keeps for the next operation. Returns an empty code if
+  /// there is none.
   [[nodiscard]] std::error_code take_error() noexcept;
-  /// At least 1 byte. The system makes of it what it likes, Linux twice as much: ask afterwards.
+  /// Sets the buffer size, at least 1 byte. The system adapts the value (Linux doubles it): read it back.
   result<void> set_receive_buffer(int bytes) noexcept;
   result<void> set_send_buffer(int bytes) noexcept;
   [[nodiscard]] result<int> receive_buffer() const noexcept;

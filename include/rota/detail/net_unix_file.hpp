@@ -8,8 +8,9 @@
 
 namespace rota::net::detail {
 
-/// Unlinks it at the end, if that was asked for, and if it is still the one that was bound: so it must go before its socket, which keeps its inode from
-/// being another's. A fork of the process that has bound it leaves it alone.
+/// Unlinks the file in its destructor, if unlink_at_end() was called and the file is still the one that was
+/// bound. So it must be destroyed before its socket, which keeps the inode from being reused. A fork of the
+/// process that has bound the file does not unlink it.
 class ROTA_API unix_file {
  public:
   unix_file() noexcept = default;
@@ -29,9 +30,9 @@ class ROTA_API unix_file {
   unix_file& operator=(const unix_file&) = delete;
   ~unix_file();
 
-  /// After bind().
+  /// Requests the unlink. Called after bind().
   void unlink_at_end(const unix_endpoint& at) noexcept;
-  /// Somebody else sees to it.
+  /// Cancels the request: the file stays.
   void leave() noexcept { at_ = {}; }
 
  private:

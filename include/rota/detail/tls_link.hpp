@@ -1,4 +1,4 @@
-// An engine of TLS and the stream that its bytes go through.
+// Connects a TLS engine with the stream that carries its bytes.
 #pragma once
 
 #include <chrono>
@@ -22,20 +22,21 @@ using io::result;
 
 namespace detail {
 
-/// Counts its owners; the last one ends it.
+/// Counts its owners; the last one deletes it.
 class ROTA_API shared_part {
  public:
   shared_part(const shared_part&) = delete;
   shared_part& operator=(const shared_part&) = delete;
 
   void retain() noexcept {
-    // relaxed. The caller owns a reference.
+    // relaxed: the caller owns a reference.
     const std::uint32_t before = references_.fetch_add(1, base::order::relaxed);
     if (before > ~std::uint32_t{0} / 2) [[unlikely]]
       ROTA_FATAL("too many owners of a part of a TLS connection", before);
   }
   void release() noexcept {
-    // acq_rel. release: my last use happens before the end. acquire: if I end it, every other's has happened.
+    // acq_rel: release: this owner's last use happens before the delete; acquire: the last owner sees every
+    // other owner's use.
     if (references_.fetch_sub(1, base::order::acq_rel) == 1) delete this;
   }
 
@@ -47,7 +48,8 @@ class ROTA_API shared_part {
   base::atomic<std::uint32_t> references_{1};
 };
 
-/// Owns a reference to a shared_part. Empty after a move; to use it then ends the program with a sentence.
+/// Owns a reference to a shared_part. Empty after a move; a use of an empty one ends the program with a
+/// message.
 template <class T>
 class shared_ref {
  public:
@@ -63,7 +65,7 @@ class shared_ref {
   ~shared_ref() {
     if (part_ != nullptr) part_->release();
   }
-  // Checked in every build: the user's object around it may have been moved from.
+  // Checked in every build: the user's object that contains it may have been moved from.
   [[nodiscard]] T& operator*() const noexcept { return *there(); }
   [[nodiscard]] T* operator->() const noexcept { return there(); }
 
@@ -77,52 +79,66 @@ class shared_ref {
   T* part_;
 };
 
-/// What a call of an engine comes to.
+/// The result of an engine call.
 enum class step : unsigned char {
   done,
-  wants_bytes,  // of the stream below, before it can go on
-  wants_room,   // what is outgoing must go first
-  failed,       // error() says why
+  wants_bytes,  // it needs bytes of the stream below to go on
+  wants_room,   // outgoing bytes must be sent first
+  failed,       // error() returns the reason
 };
 struct [[nodiscard]] moved {
   step what = step::done;
-  std::size_t bytes = 0;       // if it is done
-  std::uint64_t arrivals = 0;  // that had come when it wanted bytes
+  std::size_t bytes = 0;       // valid if `what` is done
+  std::uint64_t arrivals = 0;  // the count of arrivals when it wanted bytes
 };
 
 // PROTOCOL: link
-//   An engine turns bytes of the user's into records and back; the link carries the records. One task reads, another one may write at the same time,
-//   and either may have to do a part of the other's: a reader's bytes may call for an answer (KeyUpdate, an alert), and a writer may have to wait
-//   for bytes (half of a message that is no data has come).
+//   An engine turns the user's bytes into records and back; the link carries the records. One task reads, and
+//   another one may write at the same time. Either may have to do a part of the other's work: bytes that the
+//   reader receives may require an answer (KeyUpdate, an alert), and a writer may have to wait for bytes (the
+//   first half of a message that is no data has come).
 //
-//   lock of the engine   base::mutex inside of it, for each of its calls: they never wait
-//   sending_             the turn to write to the stream below; it is kept while that waits. A write has it from its beginning to its end
-//   receiving_           the turn to read from it; it is taken if it is free, and nobody waits for it
-//   left_                word that somebody has left the turn receiving_, kept if nobody waits for it
+//   engine lock   base::mutex inside the engine, held for each of its calls: they never wait
+//   sending_      the turn to write to the stream below. It is kept while the write waits. A write holds it
+//                 from its beginning to its end
+//   receiving_    the turn to read from the stream below. A task takes it only if it is free, and never waits
+//                 for it
+//   left_         notified when a task has left the turn receiving_. It stores the notification if no task
+//                 waits
 //
-//   engine     in: bytes that have come, and the count of their arrivals · out: bytes to go, in the order of the records
-//              sending: bytes that out has given up, of which a part has gone; touched in the turn sending_ alone · unsettled: see K4
-//   read       engine.read(); if that wants bytes: receive, and again. It never waits for the writing direction, unless what is outgoing has
-//              reached the engine's limit: a peer that only asks and never reads.
-//   receive    until something has come since the engine wanted bytes: in the turn receiving_, reads some, and says so to the engine; if
-//              another one has the turn, waits for left_
-//   write      in the turn sending_: flush; then one record is made; flush
-//   flush      in the turn sending_: writes what is outgoing until nothing is
+//   engine     in: bytes that have come, and the count of their arrivals. out: outgoing bytes, in the order
+//              of the records. sending: bytes that were moved out of `out`, of which a part has been sent;
+//              touched only in the turn sending_. unsettled: see K4
+//   read       engine.read(); if that wants bytes: receive, then again. It never waits for the writing
+//              direction, unless the outgoing bytes have reached the engine's limit: that needs a peer that
+//              only asks and never reads.
+//   receive    until bytes have come since the engine wanted bytes: in the turn receiving_, reads some and
+//              passes them to the engine; if another task has the turn, waits for left_
+//   write      in the turn sending_: flush; makes one record; flush
+//   flush      in the turn sending_: writes the outgoing bytes until there are none
 //
-//   K1  The order of records is that of engine calls: bytes go from out to sending as a whole, and from there to the stream, both in one turn.
-//   K2  No byte of the stream below is lost by a cancelled task: between the end of a read from it and arrived() there is no stop; and what was
-//       written counts as sent before the next one.
-//   K3  Of two tasks that want bytes one reads. The other one must hear of every arrival, since that may have brought all that it needs, and
-//       all that comes: it looks for arrivals since it wanted bytes before it waits, and whoever leaves the turn says so after that: of {left,
-//       waits} one sees the other, as notify keeps the word. At most one waits: there is one reader, and writers have the turn sending_.
-//   K4  A write that ends while its record is made and has not all gone (cancelled, late, or the stream below has failed) has moved nothing, as
-//       far as its caller knows. The bytes of it are kept, *unsettled*: the next write must begin with them, as one does that is tried again, and
-//       is told that they have gone. If it begins with others, nobody knows any more what the peer should get: no write succeeds after that.
-//   K5  What is outgoing when a task leaves the turn goes with whoever has it next: a write, a flush, a finish; a reader, before it waits, gives
-//       the stream what it takes without waiting, be it the rest of a write that was given up or news. It does not wait for the turn: whoever
-//       leaves that looks for news afterwards, and gives them in its place. Of {news, the turn is left} one sees the other: each looks for the
-//       other's after its own, and the engine's lock is between the two.
-//   K6  A reader that has the turn receiving_ waits for no other; a writer may take it in its turn sending_.
+//   K1  The order of records is the order of engine calls: bytes go from out to sending as a whole, and from
+//       there to the stream, both in one turn.
+//   K2  A cancelled task loses no byte of the stream below: there is no cancellation point between the end of
+//       a read and arrived(). Written bytes count as sent before the next cancellation point.
+//   K3  Of two tasks that want bytes one reads. The other task must notice every arrival: it may have brought
+//       all that the task needs, and no more bytes may come. So it checks for arrivals since it wanted bytes
+//       before it waits, and the task that leaves the turn notifies left_ after that. Of {turn left, task
+//       waits} at least one side sees the other, since notify stores the notification. At most one task
+//       waits: there is one reader, and writers hold the turn sending_.
+//   K4  A write that ends before its record has been sent completely (cancelled, timed out, or an error of
+//       the stream below) has moved nothing, as far as its caller can tell. Its bytes are kept, *unsettled*.
+//       The next write must begin with them, as a repeated write does, and returns that they have been sent.
+//       If it begins with other bytes, the bytes that the peer should get are unknown: no write succeeds
+//       after that.
+//   K5  Bytes that are outgoing when a task leaves the turn sending_ are sent by the next task that has the
+//       turn: a write, a flush or a finish. A reader, before it waits, gives the stream what it takes without
+//       waiting: the rest of an abandoned write, or new bytes of its own. The reader does not wait for the
+//       turn. The task that leaves the turn checks has_news() afterwards, and sends new bytes in the reader's
+//       place. Of {new bytes, turn left} at least one side sees the other: each checks after its own step,
+//       and the engine's lock orders the two.
+//   K6  A reader that has the turn receiving_ waits for no other task. A writer may take receiving_ in its
+//       turn sending_.
 //   Checked: tests/model/tls_link_model.cpp, with an engine of one byte for each record.
 template <class Engine, io::stream S>
 class link final : public shared_part {
@@ -130,9 +146,11 @@ class link final : public shared_part {
   template <class... Args>
   explicit link(S below, Args&&... args) : below_(std::move(below)), engine_(std::forward<Args>(args)...) {}
   ~link() override {
-    // A socket that is closed with unread input resets the connection, and the peer may lose what was written last. The input may be bytes that TLS itself
-    // has sent: session tickets, a KeyUpdate, a close_notify. The last owner is here: no task reads. What comes after the close still resets it: the kernel
-    // answers bytes for a socket that has gone, and a destructor cannot wait for them. See finish() of the stream.
+    // A socket that is closed with unread input resets the connection, and the peer may lose what was written
+    // last. The input may be bytes of TLS itself: session tickets, a KeyUpdate, a close_notify. The last
+    // owner runs this: no task reads. Bytes that come after the close still reset the connection: the kernel
+    // answers bytes for a closed socket with a reset, and a destructor cannot wait for them. See finish() of
+    // the stream.
     if constexpr (requires {
                     { below_.discard_received() } noexcept -> std::same_as<void>;
                   })
@@ -202,14 +220,14 @@ class link final : public shared_part {
     co_return done;
   }
 
-  /// What is outgoing.
+  /// Sends the outgoing bytes.
   task<result<void>> flush_in_turn() {
     static_cast<void>(co_await sending_.acquire());
     const sending_turn turn(*this);
     co_return co_await flush();
   }
 
-  /// The last record: no more bytes will come from here.
+  /// Sends the last record, close_notify: this side writes no more data.
   task<result<void>> finish() {
     static_cast<void>(co_await sending_.acquire());
     const sending_turn turn(*this);
@@ -232,7 +250,7 @@ class link final : public shared_part {
  private:
   static constexpr std::chrono::seconds patience{1};
 
-  /// Of who has acquired sending_. See K5.
+  /// Releases sending_ in its destructor. See K5.
   class sending_turn {
    public:
     explicit sending_turn(link& of) noexcept : of_(&of) {}
@@ -247,7 +265,7 @@ class link final : public shared_part {
     link* of_;
   };
 
-  /// See K4.
+  /// Keeps the bytes of a write that ends early. See K4.
   class unsettled {
    public:
     unsettled(Engine& of, std::span<const std::byte> bytes) noexcept : of_(&of), bytes_(bytes) {}
@@ -263,7 +281,7 @@ class link final : public shared_part {
     std::span<const std::byte> bytes_;
   };
 
-  /// In the turn sending_.
+  /// Called in the turn sending_.
   task<result<void>> flush() {
     for (;;) {
       const std::span<const std::byte> rest = engine_.outgoing();
@@ -275,7 +293,7 @@ class link final : public shared_part {
     }
   }
 
-  /// In the turn sending_, with nothing outgoing.
+  /// Called in the turn sending_, with no outgoing bytes.
   task<result<std::size_t>> make_record(std::span<const std::byte> from) {
     for (;;) {
       const moved m = engine_.write(from);
@@ -290,7 +308,7 @@ class link final : public shared_part {
     }
   }
 
-  /// See K3.
+  /// Takes receiving_ if it is free. See K3.
   class receiving_turn {
    public:
     explicit receiving_turn(link& of) noexcept : of_(&of), has_it_(of.receiving_.try_acquire().has_value()) {}
@@ -308,7 +326,7 @@ class link final : public shared_part {
     bool has_it_;
   };
 
-  /// Until bytes have come since `seen`.
+  /// Waits until bytes have come since `seen`.
   task<result<void>> receive(std::uint64_t seen) {
     while (!engine_.has_arrived_since(seen)) {
       const receiving_turn turn(*this);
@@ -318,7 +336,7 @@ class link final : public shared_part {
     co_return result<void>();
   }
 
-  /// In the turn receiving_.
+  /// Called in the turn receiving_.
   task<result<void>> receive_some(std::uint64_t seen) {
     const std::span<std::byte> room = engine_.room(seen);
     if (room.empty()) co_return result<void>();
@@ -329,13 +347,14 @@ class link final : public shared_part {
     co_return result<void>();
   }
 
-  /// Something may be outgoing that nobody sends: an answer, or a rest. See K5.
+  /// Sends outgoing bytes that no task is sending, such as an answer or a rest, as far as the stream takes
+  /// them at once. See K5.
   void give_what_it_takes() noexcept {
-    // One of that name that means something else is none.
+    // A try_write() of another signature means something else, and is not called.
     if constexpr (requires(std::span<const std::byte> s) {
                     { below_.try_write(s) } noexcept -> std::same_as<result<std::size_t>>;
                   }) {
-      // Who found the turn taken meanwhile has left an answer to whoever had it.
+      // A task that found the turn taken meanwhile has left its answer to this one.
       bool all = true;
       do {
         if (!sending_.try_acquire().has_value()) return;
@@ -344,7 +363,7 @@ class link final : public shared_part {
       } while (all && engine_.has_news());
     }
   }
-  /// False: the stream takes no more now.
+  /// Returns false if the stream takes no more now.
   bool give_in_turn() noexcept {
     for (;;) {
       const std::span<const std::byte> rest = engine_.outgoing();
@@ -355,7 +374,8 @@ class link final : public shared_part {
     }
   }
 
-  /// After a failure: an alert may be outgoing, once. Whoever has the turn sends it, too; the peer may be one that reads nothing.
+  /// After a failure: sends the alert that may be outgoing, once. If another task has the turn, that task
+  /// sends it. The peer may never read: so the wait is limited.
   task<void> say_why() {
     if (has_said_why_ || !engine_.has_news()) co_return;
     has_said_why_ = true;
@@ -369,7 +389,7 @@ class link final : public shared_part {
   sync::semaphore sending_{1};
   sync::semaphore receiving_{1};
   sync::notify left_;
-  bool has_said_why_ = false;  // of who reads
+  bool has_said_why_ = false;  // used by the reader only
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// All of it: what one read or write does a part of.
+// Algorithms that repeat reads or writes until a whole amount has been moved.
 #pragma once
 
 #include <array>
@@ -17,14 +17,15 @@ namespace rota::io {
 // Threads       As the reader or writer says.
 // Ownership     They refer to the reader or writer, and to the bytes, until their co_await is done.
 // Ordering      As the reader or writer says.
-// Failure       The first error of an operation; what was moved before it stays moved. Cancelled, or late: a part has been read, or written, and
-//               nobody knows how much; a buffered_reader or buffered_writer forgets nothing.
+// Failure       Return the first error of an operation. Bytes that were moved before the error stay moved. If
+//               cancelled or timed out, an unknown part of the bytes may have been read or written. A
+//               buffered_reader or buffered_writer loses none of its buffered bytes.
 // Cost          One frame, and what the reads and writes cost.
 // Example       examples/duplex.cpp
 
 namespace detail {
 
-/// What is only room goes, however the frame ends.
+/// Grows a vector for reads. Its destructor cuts off the unused space, however the frame ends.
 class ROTA_API growing {
  public:
   explicit growing(std::vector<std::byte>& into) noexcept : into_(&into), used_(into.size()) {}
@@ -32,7 +33,7 @@ class ROTA_API growing {
   growing& operator=(const growing&) = delete;
   ~growing();
 
-  /// Room for at most `most` bytes, behind those that are there. Throws `std::bad_alloc`.
+  /// Returns free space for at most `most` bytes, behind the bytes that are there. Throws `std::bad_alloc`.
   [[nodiscard]] std::span<std::byte> room(std::size_t most);
   void fill(std::size_t n) noexcept { used_ += n; }
 
@@ -43,7 +44,7 @@ class ROTA_API growing {
 
 }  // namespace detail
 
-/// Fills `into`. errc::end_of_stream: there was less.
+/// Fills `into`. Returns errc::end_of_stream if the stream ends before that.
 template <reader R>
 task<result<void>> read_exact(R& from, std::span<std::byte> into) {
   while (!into.empty()) {
@@ -55,7 +56,7 @@ task<result<void>> read_exact(R& from, std::span<std::byte> into) {
   co_return result<void>();
 }
 
-/// Reads `count` bytes, and keeps none. errc::end_of_stream: there were fewer.
+/// Reads `count` bytes and discards them. Returns errc::end_of_stream if the stream ends before that.
 template <reader R>
 task<result<void>> skip(R& from, std::uint64_t count) {
   std::array<std::byte, 4096> unwanted;
@@ -69,7 +70,7 @@ task<result<void>> skip(R& from, std::uint64_t count) {
   co_return result<void>();
 }
 
-/// All of `from`. std::errc::io_error: the writer took nothing and told no error.
+/// Writes all of `from`. Returns std::errc::io_error if the writer takes no bytes and returns no error.
 template <writer W>
 task<result<void>> write_all(W& to, std::span<const std::byte> from) {
   while (!from.empty()) {
@@ -80,22 +81,23 @@ task<result<void>> write_all(W& to, std::span<const std::byte> from) {
   }
   co_return result<void>();
 }
-/// A text, which must live until the co_await is done; without a zero at its end. What is in an array of characters ends nowhere: name the
-/// part that counts.
+/// Writes a text without a terminating zero. The text must live until the co_await is done. An array of
+/// characters has no known end: pass the part that counts.
 template <writer W>
 ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, std::string_view text ROTA_DETAIL_KEPT) {
   return io::write_all(to, std::as_bytes(std::span(text)));
 }
 template <writer W, std::size_t N>
 ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, char (&buffer)[N]) = delete;
-/// The same of a literal, without the zero at its end; zeros in the middle are sent.
+/// Writes a literal without its terminating zero. Zeros in the middle are sent.
 template <writer W, std::size_t N>
 ROTA_DETAIL_WRAPPER task<result<void>> write_all(W& to, const char (&text ROTA_DETAIL_KEPT)[N]) {
   return io::write_all(to, std::string_view(text, text[N - 1] == '\0' ? N - 1 : N));
 }
 
-/// Appends what comes until the end, and says how much. errc::too_long: it is more than `most`, so many have been appended, and one more byte has
-/// been read. Whatever it ends by, what was read before is in `into`. Throws `std::bad_alloc`.
+/// Appends bytes to `into` until the stream ends, and returns how many. Returns errc::too_long if the stream
+/// has more than `most` bytes: then `most` bytes have been appended, and one more byte has been read. However
+/// it ends, the bytes that were read before are in `into`. Throws `std::bad_alloc`.
 template <reader R>
 task<result<std::size_t>> read_to_end(R& from, std::vector<std::byte>& into, std::size_t most) {
   detail::growing all(into);

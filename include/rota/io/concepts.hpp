@@ -1,4 +1,4 @@
-// What bytes come from and go to.
+// The concepts of byte sources and byte sinks.
 #pragma once
 
 #include <concepts>
@@ -10,27 +10,28 @@
 
 namespace rota::io {
 
-/// Awaiting an A yields a T: of a leaf, a task, an awaiter.
+/// Awaiting an A yields a T. An A is a leaf, a task or an awaiter.
 template <class A, class T>
 concept yields = (core::is_task<A> || core::bindable<A> || core::gives_awaiter<A>) &&
                  std::same_as<core::await_result<A>, T>;
 
-/// Where bytes come from: `co_await s.read(into)` puts some of them, at most `into.size()`, to the front of `into`, and says how many. 0:
-/// there will be no more (or `into` is empty).
+/// A source of bytes. `co_await s.read(into)` puts some bytes, at most `into.size()`, at the front of `into`,
+/// and returns how many. It returns 0 if no more bytes will come, or if `into` is empty.
 ///
-/// The law of reader and writer: an operation that is cancelled, or late under a `timeout`, has read or written nothing. Code that
-/// is written for every reader or writer is cancel-safe only by it. What cannot keep it says so.
+/// The law of reader and writer: an operation that is cancelled, or that times out under a `timeout`, has
+/// read or written nothing. Code that is written for every reader or writer is cancel-safe only by this law.
+/// A type that cannot keep it says so.
 ///
-/// Threads       As the type says; of the types in net/ one task reads, and one task writes, at a time.
-/// Ownership     What `into` refers to lives until the co_await is done.
+/// Threads       As the type says. Of the types in net/ one task reads, and one task writes, at a time.
+/// Ownership     The bytes of `into` must live until the co_await is done.
 /// Example       net::tcp_stream, net::tcp_stream::read_half
 template <class S>
 concept reader = requires(S& s, std::span<std::byte> into) {
   { s.read(into) } -> yields<result<std::size_t>>;
 };
 
-/// Where bytes go to: `co_await s.write(from)` takes some of them, from the front, and says how many: at least one, unless `from` is empty.
-/// The law is the one of reader.
+/// A sink of bytes. `co_await s.write(from)` takes some bytes from the front of `from`, and returns how many:
+/// at least one, unless `from` is empty. The law of reader holds.
 ///
 /// Example       net::tcp_stream, net::tcp_stream::write_half
 template <class S>
@@ -38,12 +39,12 @@ concept writer = requires(S& s, std::span<const std::byte> from) {
   { s.write(from) } -> yields<result<std::size_t>>;
 };
 
-/// Both: two directions that know nothing of each other.
+/// A reader and a writer. The two directions are independent.
 template <class S>
 concept stream = reader<S> && writer<S>;
 
-/// Can say that nothing more will be written, and still be read: `s.shutdown_write()`, which yields nothing, or a result<void>, at once or when
-/// it is awaited. The other side reads what was written, and then 0.
+/// A type that can end its writing direction and still be read. `s.shutdown_write()` yields nothing, or a
+/// result<void>, at once or when it is awaited. The peer reads what was written, and then 0.
 ///
 /// Example       net::tcp_stream, io::duplex_end
 template <class S>

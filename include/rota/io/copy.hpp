@@ -1,4 +1,4 @@
-// From a reader to a writer; and both ways between two streams.
+// Copies from a reader to a writer, and both ways between two streams.
 #pragma once
 
 #include <concepts>
@@ -16,11 +16,11 @@
 namespace rota::io {
 
 struct copy_options {
-  std::uint64_t limit = ~std::uint64_t{0};  // so many bytes at most, in each direction
+  std::uint64_t limit = ~std::uint64_t{0};  // the most bytes in each direction
   std::size_t buffer = 65536;               // 16..2^24 bytes
 };
 
-/// What copy_both() has moved.
+/// How many bytes copy_both() has moved.
 struct copied {
   std::uint64_t there = 0;  // from the first to the second
   std::uint64_t back = 0;
@@ -33,7 +33,7 @@ concept takes_from = requires(W& to, R& from, copy_options o) {
   { to.take_from(from, o) } -> yields<result<std::uint64_t>>;
 };
 
-/// Of a copy. Throws `std::invalid_argument`, `std::bad_alloc`.
+/// The buffer of a copy. Throws `std::invalid_argument`, `std::bad_alloc`.
 class copy_buffer {
  public:
   explicit copy_buffer(std::size_t size) : bytes_(checked_capacity("io::copy", size)) {}
@@ -81,13 +81,15 @@ task<result<void>> pass_end(S& to) {
 
 }  // namespace detail
 
-/// All that `from` gives until its end, or so many bytes as `o.limit` says; how many that were. Uses `to.take_from(from, o)`, if there is one.
+/// Copies from `from` to `to` until `from` ends, or until `o.limit` bytes have been copied. Returns how many
+/// bytes were copied. Uses `to.take_from(from, o)` if that exists.
 ///
 /// Threads       As reader and writer.
 /// Ownership     Refers to both until its co_await is done.
-/// Failure       The first error of either. Cancelled, late or failed, a part may have been written, and what was read last may be lost: close both.
-///               Throws `std::invalid_argument` for `o.buffer`, `std::bad_alloc`.
-/// Cost          Two frames and a buffer; a read and a write for each bufferful.
+/// Failure       Returns the first error of either. If cancelled, timed out or failed, a part may have been
+///               written, and the bytes that were read last may be lost: close both. Throws
+///               `std::invalid_argument` for `o.buffer`, `std::bad_alloc`.
+/// Cost          Two frames and a buffer; a read and a write for each filled buffer.
 /// Example       examples/port_forward.cpp
 template <reader R, writer W>
 task<result<std::uint64_t>> copy(R& from, W& to, copy_options o = {}) {
@@ -100,7 +102,8 @@ task<result<std::uint64_t>> copy(R& from, W& to, copy_options o = {}) {
 
 namespace detail {
 
-/// Ends both directions, unless one has come to its end as it should.
+/// Cancels both directions in its destructor, unless not_now() was called because a direction has ended
+/// without an error.
 class ends_both {
  public:
   explicit ends_both(scope& both) noexcept : both_(&both) {}
@@ -115,7 +118,7 @@ class ends_both {
   scope* both_;
 };
 
-/// One direction. What fails in it, or is thrown there, ends the other, too.
+/// Copies in one direction and passes the end on. An error or exception cancels the other direction, too.
 template <reader R, writer W>
 task<result<std::uint64_t>> copy_and_pass_end(R& from, W& to, copy_options o, scope& both) {
   ends_both unless_done(both);
@@ -128,7 +131,7 @@ task<result<std::uint64_t>> copy_and_pass_end(R& from, W& to, copy_options o, sc
   co_return done;
 }
 
-/// Of an outcome: an exception comes out, and a direction that was cancelled has no say.
+/// Returns the error of an outcome. Rethrows its exception. Ignores a direction that was cancelled.
 [[nodiscard]] inline std::optional<std::error_code> error_in(outcome<result<std::uint64_t>>& end,
                                                              std::uint64_t& sum) {
   if (end.is_cancelled()) return std::nullopt;
@@ -140,15 +143,16 @@ task<result<std::uint64_t>> copy_and_pass_end(R& from, W& to, copy_options o, sc
 
 }  // namespace detail
 
-/// Copies from `a` to `b` and from `b` to `a` at once, until both have ended. The end of one is passed on by the other's shutdown_write(), if it is a
-/// half_closer, and the other direction goes on.
+/// Copies from `a` to `b` and from `b` to `a` at the same time, until both have ended. The end of one stream
+/// is passed on by shutdown_write() of the other one, if that is a half_closer. The other direction goes on.
 ///
 ///   const auto moved = co_await rota::io::copy_both(client, server);
 ///
-/// Threads       As the streams: reads and writes of one are made by two tasks.
+/// Threads       As the streams: one task reads a stream while another task writes it.
 /// Ownership     Refers to both until its co_await is done.
-/// Failure       The first direction that fails ends the other: an error, and a part may have been written in either. Cancelled alike. Throws as
-///               copy(). To know how much was moved all the same: counted.
+/// Failure       The first direction that fails ends the other one. An error is returned, and a part may have
+///               been written in either direction. The same holds after a cancellation. Throws as copy(). To
+///               learn how much was moved in these cases, use counted.
 /// Cost          Two tasks, each as copy().
 /// Example       examples/port_forward.cpp
 template <stream A, stream B>

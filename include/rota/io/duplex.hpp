@@ -1,4 +1,4 @@
-// A stream between two tasks, without a system: what is written at one end is read at the other.
+// A stream in memory between two tasks: bytes that are written at one end are read at the other.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,31 @@ namespace detail {
 //         | writes| reads | gone | left | ended|    bytes in the ring  |
 //         +-------+-------+------+------+------+-----------------------+
 //
-//   bit      means                                        set by                                    cleared by
-//   ended    no more bytes come                           the writer: shutdown_write(), its close   never
-//   left     the writer's end is closed                   the writer's close                        never
-//   gone     the reader's end is closed                   the reader's close                        never
-//   reads    the reader is in the line readers_           the reader, under the line's lock         who calls it, or it leaves: under that lock
-//   writes   the writer is in the line writers_           the writer, alike                         alike
+//   bit      means                               set by                               cleared by
+//   ended    no more bytes come                  the writer: shutdown_write(), close  never
+//   left     the writer's end is closed          the writer's close                   never
+//   gone     the reader's end is closed          the reader's close                   never
+//   reads    the reader is in the list readers_  the reader, under the list's lock    its waker, or itself,
+//                                                                                     under the same lock
+//   writes   the writer is in the list writers_  the writer, likewise                 likewise
 //
-//   write   copies behind the bytes that are there, then adds to the count. read copies the first of them, then takes from the count.
+//   write: copies bytes behind the bytes that are there, then adds to the count.
+//   read: copies the first bytes, then subtracts from the count.
 //
-//   D1  first_ is the reader's, next_ the writer's. The bytes that the count says are the reader's, all others are the writer's: the count
-//       grows after a byte was written, and shrinks after it was read.
-//   D2  Of {bytes added, the reader waits}, {bytes taken, the writer waits}, {closed, somebody waits} at least one side sees the other:
-//       all are read-modify-writes of the word.
-//   D3  Who is called has got nothing: it looks again, and waits again if that was for another. So who is cancelled has nothing to give back.
-//   D4  What was written before the end is read before the end is seen. Nobody reads what is there when its own end is closed.
-//   D5  A writer that has found room writes, even if the reader's end goes before the write: it was decided by the room that the task goes on,
-//       and the same cause may have ended the task at the reader's end. What the writer has found is in `kind` of its node. `ended` is of
-//       the writer's own side: the write looks for it again.
-//   D6  The last of the two ends frees both directions. Each operation is made by a caller that holds its end.
-//   Checked: tests/model/duplex_model.cpp; held by ROTA_FATAL: two readers, or two writers, of one end.
+//   D1  first_ belongs to the reader, next_ to the writer. The bytes that are counted belong to the reader,
+//       all others to the writer. The count grows after a byte was written, and shrinks after it was read.
+//   D2  Of {bytes added, the reader waits}, {bytes taken, the writer waits}, {closed, a task waits} at least
+//       one side sees the other: all are read-modify-writes of the word.
+//   D3  A woken waiter owns nothing. It re-checks the word, and waits again if another task took what it was
+//       woken for. So a cancelled waiter has nothing to pass on.
+//   D4  A reader reads all bytes that were written before the end, then sees the end. No task reads the
+//       remaining bytes after its own end was closed.
+//   D5  A writer that has found free space writes, even if the reader's end is closed before the write. The
+//       free space decided that the task goes on, and the same cause may have ended the task at the reader's
+//       end. `kind` of the writer's node says what the writer has found. `ended` belongs to the writer's own
+//       side: the write checks it again.
+//   D6  The last of the two ends frees both directions. The caller of an operation holds its end.
+//   Checked: tests/model/duplex_model.cpp; two readers, or two writers, of one end: ROTA_FATAL.
 class ROTA_API duplex_pipe {
  public:
   duplex_pipe(std::byte* bytes, std::size_t capacity) noexcept : bytes_(bytes), capacity_(capacity) {}
@@ -48,26 +53,26 @@ class ROTA_API duplex_pipe {
   duplex_pipe& operator=(const duplex_pipe&) = delete;
   ~duplex_pipe() = default;
 
-  /// False: it would have to wait.
+  /// Returns false if the reader would have to wait.
   [[nodiscard]] bool can_read() const noexcept { return is_readable(state()); }
-  /// Notes in `me` what it has found.
+  /// Returns false if the writer would have to wait. Notes in `me` what it has found.
   [[nodiscard]] bool can_write(core::wait_node& me) const noexcept { return find_room(state(), me); }
-  /// Of can_read() and can_write(): because of an end.
+  /// Say whether can_read() or can_write() is true because of a closed end.
   [[nodiscard]] bool has_ended_for_reader() const noexcept {
     const std::uint64_t now = state();
     return (now & (ended | gone)) != 0 && count_in(now) == 0;
   }
   [[nodiscard]] bool has_ended_for_writer() const noexcept { return (state() & (ended | gone)) != 0; }
-  /// After can_read(), can_write(), or a wait.
+  /// Reads. Call it after can_read() has returned true, or after a wait.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into) noexcept;
-  /// `found`: `kind` of the node.
+  /// Writes. Call it after can_write() has returned true, or after a wait. `found` is `kind` of the node.
   [[nodiscard]] result<std::size_t> write(std::span<const std::byte> from, unsigned char found) noexcept;
 
   void end_writing() noexcept { say(ended); }
   void close_writer() noexcept { say(ended | left); }
   void close_reader() noexcept { say(gone); }
 
-  /// `empty`: for no bytes at all, for which nobody waits.
+  /// `empty` means an operation on no bytes, which never waits.
   [[nodiscard]] core::wait_target to_read(bool empty) noexcept;
   [[nodiscard]] core::wait_target to_write(bool empty) noexcept;
 
@@ -93,7 +98,8 @@ class ROTA_API duplex_pipe {
     return me.kind == is_over || count_in(word) != capacity_;
   }
   [[nodiscard]] std::uint64_t state() const noexcept {
-    // acquire. Pairs with the other side's count, and with say(): the bytes, or the room, are the caller's.
+    // acquire: pairs with the releases in read(), write() and say(): the bytes, or the space, belong to the
+    // caller.
     return word_.load(base::order::acquire);
   }
   void say(std::uint64_t what) noexcept;
@@ -114,14 +120,14 @@ class ROTA_API duplex_pipe {
   core::wait_list writers_;
 };
 
-/// Both directions, in one block of memory with their rings.
+/// Both directions and their rings, in one block of memory.
 class ROTA_API duplex_core {
  public:
   [[nodiscard]] static duplex_core* make(std::size_t capacity);
   duplex_core(const duplex_core&) = delete;
   duplex_core& operator=(const duplex_core&) = delete;
 
-  /// What end 0, or 1, reads from; the other one writes there.
+  /// Returns the direction that end 0, or 1, reads from. The other end writes to it.
   [[nodiscard]] duplex_pipe& read_by(unsigned end) noexcept { return end == 0 ? first_ : second_; }
   void close(unsigned end) noexcept;
   void leave(unsigned end) noexcept;
@@ -175,14 +181,16 @@ class ROTA_DETAIL_AWAIT_IT duplex_write final : public core::wait_leaf {
 
 /// One of the two ends that duplex() makes. Empty after a move.
 ///
-/// Threads       One task at a time reads, and one writes; they may be two. `shutdown_write` and `close` by any that knows that the end lives.
-/// Ownership     Shares the bytes with the other end. What read() and write() return must not outlive it, and the buffer lives until the
-///               co_await is done.
-/// Ordering      Bytes arrive in the order in which they were written; what was done before a write happens before the return of the read
-///               of its bytes.
-/// Failure       Of the end itself: closed: errc::closed, whatever is still there. Of the other end: gone: what it has written can be
-///               read, then 0; a write is std::errc::broken_pipe, as after this end's shutdown_write(). A cancelled read or
-///               write has moved nothing. To call a member of an empty end ends the program with a sentence.
+/// Threads       One task at a time reads, and one writes; they may be two tasks. Any task may call
+///               `shutdown_write` and `close` while the end lives.
+/// Ownership     Shares the bytes with the other end. The objects that read() and write() return must not
+///               outlive the end. The caller's buffer must live until the co_await is done.
+/// Ordering      Bytes arrive in the order in which they were written. What was done before a write happens
+///               before the return of the read of its bytes.
+/// Failure       After close() of this end: errc::closed, even if unread bytes are there. After the close of
+///               the other end: reads return the bytes that it has written, then 0; a write returns
+///               std::errc::broken_pipe, as after shutdown_write() of this end. A cancelled read or write has
+///               moved nothing. A call of a member of an empty end ends the program with a message.
 /// Cost          An operation that need not wait: its copy, one load, one read-modify-write. No allocation.
 /// Example       examples/duplex.cpp
 class ROTA_API duplex_end {
@@ -200,20 +208,22 @@ class ROTA_API duplex_end {
     if (core_ != nullptr) core_->leave(end_);
   }
 
-  /// co_await it: some bytes, at most `into.size()`; 0: the other side has finished, or `into` is empty.
+  /// Reads some bytes, at most `into.size()`; co_await it. Returns 0 if the other side has finished, or if
+  /// `into` is empty.
   detail::duplex_read read(std::span<std::byte> into) noexcept {
     return detail::duplex_read(core().read_by(end_), into);
   }
-  /// co_await it: takes some bytes, as many as there is room for, and at least one unless there are none.
+  /// Takes as many bytes as fit; co_await it. Takes at least one, unless `from` is empty.
   detail::duplex_write write(std::span<const std::byte> from) noexcept {
     return detail::duplex_write(core().read_by(1 - end_), from);
   }
-  /// Never wait: std::errc::operation_would_block.
+  /// Read or write without waiting. Return std::errc::operation_would_block instead of waiting.
   [[nodiscard]] result<std::size_t> try_read(std::span<std::byte> into) noexcept;
   [[nodiscard]] result<std::size_t> try_write(std::span<const std::byte> from) noexcept;
-  /// The other side reads what was written, and then 0.
+  /// Ends the writing direction. The other side reads what was written, and then 0.
   void shutdown_write() noexcept { core().read_by(1 - end_).end_writing(); }
-  /// Whoever waits at this end is told errc::closed; the other end: see Failure. Again: nothing.
+  /// Closes this end. A task that waits at this end gets errc::closed. For the other end see Failure. A
+  /// second call does nothing.
   void close() noexcept { core().close(end_); }
 
   duplex_end(detail::duplex_core& core, unsigned end) noexcept : core_(&core), end_(end) {}
@@ -230,14 +240,16 @@ class ROTA_API duplex_end {
   unsigned end_;
 };
 
-/// Two ends of a stream in memory, each an io::stream: for tests of what is written for streams, and for parts of a program that talk as if over a
-/// network. It makes no system call, so it runs on a testing::runtime, and in testing::explore.
+/// Makes the two ends of a stream in memory, each an io::stream: for tests of code that is written for
+/// streams, and for parts of a program that communicate as if over a network. It makes no system call, so it
+/// runs on a testing::runtime, and in testing::explore.
 ///
 ///   auto [ours, theirs] = rota::io::duplex(1024);
 ///
 /// Threads       Any.
-/// Ownership     The last end that goes frees what they share.
-/// Failure       `std::invalid_argument` unless `capacity`, the bytes that each direction holds at most, is 1..2^30. `std::bad_alloc`.
+/// Ownership     The destructor of the last end frees what they share.
+/// Failure       `std::invalid_argument` unless `capacity`, the most bytes that each direction holds, is
+///               1..2^30. `std::bad_alloc`.
 /// Cost          One allocation.
 /// Example       examples/duplex.cpp
 [[nodiscard]] ROTA_API std::pair<duplex_end, duplex_end> duplex(std::size_t capacity);

@@ -1,4 +1,4 @@
-// A reader with an end of its own, and a stream that counts.
+// A reader that ends after a given number of bytes, and a stream that counts its bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace rota::io {
 
-/// The next `limit` bytes of `from`, and then the end: a body of known length. What is behind them stays in `from`.
+/// Reads the next `limit` bytes of `from`, and then reports the end: for a body of known length. The bytes
+/// behind them stay in `from`.
 ///
 /// Threads       As `from`.
 /// Ownership     Refers to `from`, which must outlive it.
-/// Failure       As `from`. An end that comes too early is 0, too: left() says so.
+/// Failure       As `from`. If `from` ends too early, read() returns 0, too: then left() is not 0.
 /// Cost          One frame for each read.
 /// Example       examples/duplex.cpp
 template <reader R>
@@ -29,7 +30,7 @@ class limited_reader {
     if (got.has_value()) left_ -= *got;
     co_return got;
   }
-  /// So many bytes until the end.
+  /// Returns how many bytes are left until the end.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
   [[nodiscard]] R& inner() noexcept { return *from_; }
 
@@ -38,9 +39,10 @@ class limited_reader {
   std::uint64_t left_;
 };
 
-/// A stream that knows how much has gone through it.
+/// A stream that counts the bytes that go through it.
 ///
-/// Threads       As `inner`. bytes_read() is asked by who reads, bytes_written() by who writes, or after both.
+/// Threads       As `inner`. The reading task calls bytes_read(), the writing task calls bytes_written(), or
+///               any task after both have ended.
 /// Ownership     Refers to `inner`, which must outlive it.
 /// Failure       As `inner`.
 /// Cost          One frame for each operation.

@@ -1,4 +1,4 @@
-// The lines of a stream, or its pieces between delimiters, one after the other.
+// The lines of a stream, or its pieces between delimiters, as generators.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace rota::io {
 
-/// The pieces of `from` between delimiters; the last one needs none. After an error, which is given as the last value, there is nothing more. A piece
-/// is valid until the next next().
+/// Yields the pieces of `from` between delimiters. The last piece needs no delimiter. An error is the last
+/// value. A piece is valid until the next next().
 ///
 ///   auto all = rota::io::lines(in);
 ///   for (;;) {
@@ -23,7 +23,8 @@ namespace rota::io {
 ///
 /// Threads       One task at a time.
 /// Ownership     Refers to `from`, and to `delimiter`, which must outlive it.
-/// Failure       As buffered_reader::until_or_end(). A next() that is cancelled has used up nothing of `from`; the generator is at its end then.
+/// Failure       As buffered_reader::until_or_end(). A next() that is cancelled has consumed nothing of
+///               `from`; the generator has ended then.
 /// Cost          As buffered_reader::until_or_end(), and the generator's frame.
 /// Example       examples/duplex.cpp
 template <reader R>
@@ -41,7 +42,7 @@ async_generator<result<std::string_view>> split(buffered_reader<R>& from,
   }
 }
 
-/// The same for lines: as buffered_reader::line().
+/// Yields the lines of `from`, as buffered_reader::line() returns them.
 template <reader R>
 async_generator<result<std::string_view>> lines(buffered_reader<R>& from, std::size_t most = 65536) {
   for (;;) {

@@ -1,4 +1,4 @@
-// A reader over bytes in memory, and a writer that keeps nothing.
+// A reader over bytes in memory, and a writer that discards its bytes.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace rota::io {
 
 namespace detail {
 
-/// An operation that never waits for anything but the task's turn. It moves its bytes when it is resumed, so a cancelled one has moved none.
+/// An operation that waits only for the next turn of the task. It moves its bytes when it is resumed, so a
+/// cancelled operation has moved none.
 class memory_leaf : public leaf {
  public:
   [[nodiscard]] bool is_ready() noexcept override { return true; }
@@ -59,46 +60,50 @@ class ROTA_DETAIL_AWAIT_IT null_write final : public memory_leaf {
 
 }  // namespace detail
 
-/// Reads the caller's bytes, and then the end. For tests, and for what takes a reader and gets its bytes from memory. An io::reader.
+/// Reads the caller's bytes, and then reports the end. For tests, and to pass bytes in memory to code that
+/// takes a reader. An io::reader.
 ///
 /// Threads       One task at a time.
-/// Ownership     Refers to the bytes, which must outlive it. What read() returns must not outlive it, and the buffer lives until the co_await is
-///               done.
+/// Ownership     Refers to the bytes, which must outlive it. The object that read() returns must not outlive
+///               the reader. The caller's buffer must live until the co_await is done.
 /// Failure       None. A read that is cancelled has read nothing.
-/// Cost          One copy for each read; no allocation. A read waits for nothing but the task's turn, which ends after 128 reads, or 2 MiB.
+/// Cost          One copy for each read; no allocation. A read waits only for the next turn of the task. A
+///               turn ends after 128 reads, or 2 MiB.
 /// Example       span_reader body("hello"); co_await io::copy(body, connection);
 class span_reader {
  public:
   explicit span_reader(std::span<const std::byte> bytes ROTA_DETAIL_KEPT) noexcept : left_(bytes) {}
-  /// A text, without a zero at its end. What is in an array of characters ends nowhere: name the part that counts.
+  /// Reads a text without a terminating zero. An array of characters has no known end: pass the part that
+  /// counts.
   explicit span_reader(std::string_view text ROTA_DETAIL_KEPT) noexcept
       : left_(std::as_bytes(std::span(text))) {}
   template <std::size_t N>
   explicit span_reader(char (&buffer)[N]) = delete;
-  /// The same of a literal, without the zero at its end; zeros in the middle are read.
+  /// Reads a literal without its terminating zero. Zeros in the middle are read.
   template <std::size_t N>
   explicit span_reader(const char (&text ROTA_DETAIL_KEPT)[N]) noexcept
       : span_reader(std::string_view(text, text[N - 1] == '\0' ? N - 1 : N)) {}
 
-  /// co_await it: some bytes, at most `into.size()`; 0: all were read, or `into` is empty.
+  /// Reads some bytes, at most `into.size()`; co_await it. Returns 0 if all were read, or if `into` is empty.
   detail::span_read read(std::span<std::byte> into) noexcept { return detail::span_read(left_, into); }
-  /// What has not been read.
+  /// Returns the bytes that have not been read.
   [[nodiscard]] std::span<const std::byte> left() const noexcept { return left_; }
 
  private:
   std::span<const std::byte> left_;
 };
 
-/// Takes every byte, counts it, and keeps none. An io::writer.
+/// Takes every byte, counts it, and discards it. An io::writer.
 ///
 /// Threads       One task at a time.
-/// Ownership     What write() returns must not outlive it.
+/// Ownership     The object that write() returns must not outlive the writer.
 /// Failure       None. A write that is cancelled has counted nothing.
-/// Cost          No copy, no allocation. A write waits for nothing but the task's turn, which ends after 128 writes.
+/// Cost          No copy, no allocation. A write waits only for the next turn of the task. A turn ends after
+///               128 writes.
 /// Example       null_writer nowhere; co_await io::copy(body, nowhere);  // reads the body to its end
 class null_writer {
  public:
-  /// co_await it: takes all.
+  /// Takes all bytes; co_await it.
   detail::null_write write(std::span<const std::byte> from) noexcept {
     return detail::null_write(written_, from.size());
   }

@@ -1,4 +1,4 @@
-// What an operation of I/O comes to.
+// The result of an I/O operation.
 #pragma once
 
 #include <expected>
@@ -6,13 +6,14 @@
 
 namespace rota::io {
 
-/// A value, or why there is none: what the system says (std::generic_category), or one of rota's own reasons (errc). net::result is this one.
+/// A value, or the reason why there is none: an error of the system (std::generic_category) or of rota
+/// (errc). net::result is this type.
 template <class T>
 using result = std::expected<T, std::error_code>;
 
 /// How `co_await stream.finish(limit)` of a socket or a TLS stream has ended.
 enum class finish_outcome : unsigned char {
-  end_of_stream,  // the peer has finished, too: nothing that was written is lost by a reset of this side
+  end_of_stream,  // the peer has finished, too: no reset of this side loses bytes that were written
   limit_reached,  // the peer has not finished within the limit
 };
 
@@ -26,7 +27,8 @@ enum class finish_outcome : unsigned char {
 
 namespace detail {
 
-/// What a writer that takes nothing has earned: to ask it again would not end.
+/// Returns the error for a writer that takes no bytes and returns no error. Repeating the write would never
+/// end.
 [[nodiscard]] inline std::unexpected<std::error_code> takes_nothing() noexcept {
   return std::unexpected(std::make_error_code(std::errc::io_error));
 }

@@ -22,16 +22,18 @@ struct name_options {
   std::vector<endpoint> name_servers;  // as in resolve_options
 };
 
-/// The name of an address (a PTR record), without the dot of the root. The port does not matter.
+/// Returns the name of an address (a PTR record), without the dot of the root. The port does not matter.
 ///
-/// 127.0.0.1 and ::1 are "localhost", and no resolver is asked: the other direction of what resolve() says (RFC 6761, RFC 6303). An IPv4 address that is written as an
-/// IPv6 address (::ffff:10.0.0.1) is asked for as the IPv4 address. Of several names one is told, which depends on the resolver.
+/// 127.0.0.1 and ::1 are "localhost", and no resolver is asked (RFC 6761, RFC 6303), as in resolve(). An IPv4
+/// address that is written as an IPv6 address (::ffff:10.0.0.1) is asked for as the IPv4 address. If an
+/// address has several names, the resolver decides which one is returned.
 ///
-/// The holder of the address chooses the name: it proves nothing. A caller that relies on it resolves it again and compares. A name that has other characters
-/// than letters, digits, hyphens, underscores and dots, or whose last label is a number as in an address, is resolve_errc::failed.
+/// The holder of the address chooses the name: it proves nothing. A caller that relies on the name must
+/// resolve it and compare the addresses. The result is resolve_errc::failed if the name has characters other
+/// than letters, digits, hyphens, underscores and dots, or if its last label is a number as in an address.
 ///
 /// Threads       Any task of a runtime.
-/// Failure       As resolve(); resolve_errc::no_name: the address has none.
+/// Failure       As resolve(). resolve_errc::no_name if the address has no name.
 /// Ordering      As resolve().
 /// Cost          As resolve(), with one question.
 ROTA_API task<result<std::string>> name_of(endpoint address);

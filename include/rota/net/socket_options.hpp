@@ -1,4 +1,4 @@
-// What is said of a socket in several places.
+// Socket options that several classes share.
 #pragma once
 
 #include <rota/detail/chrono.hpp>
@@ -16,11 +16,11 @@ enum class address_family : unsigned char { any, v4, v6 };
   return "unknown";
 }
 
-/// When a connection on which nothing comes is asked whether its peer is still there.
+/// When TCP probes a connection on which nothing comes.
 struct keepalive {
-  std::chrono::seconds idle{60};      // 1..32767: after so long
-  std::chrono::seconds interval{10};  // 1..32767: then each time
-  unsigned count = 6;                 // 1..127: so often in vain, and it is broken (ETIMEDOUT)
+  std::chrono::seconds idle{60};      // 1..32767: time without input before the first probe
+  std::chrono::seconds interval{10};  // 1..32767: time between two probes
+  unsigned count = 6;                 // 1..127: unanswered probes until the connection is broken (ETIMEDOUT)
 };
 
 }  // namespace rota::net

@@ -1,4 +1,5 @@
-// Datagrams between processes of one machine, or within one: whole, in order, and never lost.
+// Unix sockets for datagrams between processes of one machine, or within one process: whole, in order, never
+// lost.
 #pragma once
 
 #include <cstddef>
@@ -21,36 +22,38 @@ struct unix_datagram_options {
 ///
 /// Threads       As udp_socket.
 /// Ownership     As udp_socket; its file: as unix_listener.
-/// Ordering      Datagrams of one sender come in the order in which they were sent.
-/// Failure       As udp_socket. ECONNREFUSED: nobody is bound there any more; EMSGSIZE: longer than the send buffer. A receiver that does not receive makes a send
-///               wait.
-/// Cost          As udp_socket; a send_to() that must wait tries again after 1 ms to 64 ms, since the system does not say when there is room.
+/// Ordering      Datagrams of one sender arrive in the order in which they were sent.
+/// Failure       As udp_socket. ECONNREFUSED if no socket is bound there any more; EMSGSIZE if the datagram
+///               is longer than the send buffer. A send waits while the receiver's queue is full.
+/// Cost          As udp_socket. A send_to() that must wait tries again after 1 ms to 64 ms, since the system
+///               does not report when there is space.
 /// Example       examples/unix_sockets.cpp
 class ROTA_API unix_datagram {
  public:
-  /// Within a task.
+  /// Binds a socket. Only within a task.
   [[nodiscard]] static result<unix_datagram> bind(const unix_endpoint& at,
                                                   unix_datagram_options options = {}) noexcept;
-  /// Of unix_endpoint::path() or abstract(), without looking at it: an error of it is the error of this.
+  /// Takes the result of unix_endpoint::path() or abstract(). An error of it is returned.
   [[nodiscard]] static result<unix_datagram> bind(const io::result<unix_endpoint>& at,
                                                   unix_datagram_options options = {}) noexcept {
     if (!at.has_value()) return std::unexpected(at.error());
     return bind(*at, options);
   }
-  /// A path: `bind("/run/service.sock")`. An abstract name: `bind(unix_endpoint::abstract("service"))`.
+  /// Takes a path: `bind("/run/service.sock")`. For an abstract name:
+  /// `bind(unix_endpoint::abstract("service"))`.
   [[nodiscard]] static result<unix_datagram> bind(std::string_view path,
                                                   unix_datagram_options options = {}) noexcept {
     return bind(unix_endpoint::path(path), options);
   }
-  /// It has no name: it may send, and nobody can answer unless both are connected.
+  /// Makes a socket without a name. It may send. A receiver cannot answer it unless both are connected.
   [[nodiscard]] static result<unix_datagram> unbound() noexcept;
-  /// Two that are connected to each other.
+  /// Makes two sockets that are connected to each other.
   [[nodiscard]] static result<std::pair<unix_datagram, unix_datagram>> pair() noexcept;
   [[nodiscard]] static result<unix_datagram> adopt(int fd) noexcept;
-  /// Its file stays.
+  /// Gives the descriptor to the caller. The file of the socket stays.
   [[nodiscard]] result<int> release() && noexcept;
 
-  /// From now on send() goes there, and nothing comes from anybody else.
+  /// Connects to `peer`: send() sends to it, and only its datagrams are received from now on.
   result<void> connect(const unix_endpoint& peer) noexcept;
   result<void> disconnect() noexcept;
 
@@ -81,20 +84,21 @@ class ROTA_API unix_datagram {
 
   [[nodiscard]] result<unix_endpoint> local_endpoint() const noexcept;
   [[nodiscard]] result<unix_endpoint> peer_endpoint() const noexcept;
-  /// From any task, at any time while this lives: who waits, and whoever comes later, is told errc::closed. The descriptor
-  /// is closed with its last owner. Again: nothing.
+  /// Closes the socket. Any task may call it while the socket lives. Waiting and later operations return
+  /// errc::closed. The descriptor is closed by its last owner. A second call does nothing.
   void close() noexcept { socket_.close(); }
   [[nodiscard]] int native_handle() const noexcept { return socket_.descriptor(); }
 
   class recv_half;
   class send_half;
-  /// Two owners of one socket, for two tasks. It is closed when both have gone; its file goes with the one that receives.
+  /// Splits the socket into two owners, for two tasks. It is closed when both have been destroyed. The
+  /// receiving half removes its file.
   [[nodiscard]] std::pair<recv_half, send_half> split() &&;
 
  private:
   explicit unix_datagram(detail::socket_ref s) noexcept : socket_(std::move(s)) {}
   detail::socket_ref socket_;
-  detail::unix_file file_;  // goes first
+  detail::unix_file file_;  // destroyed first
 };
 
 /// See unix_datagram.
@@ -114,7 +118,7 @@ class unix_datagram::recv_half {
   recv_half(detail::unix_file file, detail::socket_ref s) noexcept
       : socket_(std::move(s)), file_(std::move(file)) {}
   detail::socket_ref socket_;
-  detail::unix_file file_;  // where it is received; goes first
+  detail::unix_file file_;  // the file of the receiving address; destroyed first
 };
 
 class unix_datagram::send_half {

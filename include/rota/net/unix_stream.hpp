@@ -1,4 +1,4 @@
-// A connection between two processes of one machine, or within one.
+// A unix stream socket: a connection between two processes of one machine, or within one process.
 #pragma once
 
 #include <expected>
@@ -10,29 +10,32 @@
 
 namespace rota::net {
 
-/// Who made the other end: as the system knows him, and when he connected, or listened.
+/// The process that made the other end, as the system recorded it when that process connected or listened.
 struct credentials {
   int pid = 0;
   unsigned uid = 0;
   unsigned gid = 0;
 };
 
-/// A connected unix socket, closed by its destructor, which resets the connection if there is unread input (see finish()). An io::stream, and an io::half_closer.
+/// A connected unix socket. Its destructor closes the connection. The close resets the connection if there is
+/// unread input (see finish()). An io::stream, and an io::half_closer.
 ///
 /// Threads       As tcp_stream.
 /// Ownership     As tcp_stream.
 /// Ordering      Bytes arrive in the order in which they were written.
-/// Failure       As tcp_stream. connect: ENOENT, ECONNREFUSED: nobody listens; where the listener's queue is full it tries again, after 1 ms to 64 ms.
+/// Failure       As tcp_stream. connect: ENOENT; ECONNREFUSED if no socket listens. While the listener's
+///               queue is full, connect tries again after 1 ms to 64 ms.
 /// Cost          As tcp_stream.
 /// Example       examples/unix_sockets.cpp
 class ROTA_API unix_stream : public detail::stream_socket {
  public:
   static task<result<unix_stream>> connect(unix_endpoint to);
-  /// Two that are connected to each other; within a task.
+  /// Makes two streams that are connected to each other. Only within a task.
   [[nodiscard]] static result<std::pair<unix_stream, unix_stream>> pair() noexcept;
-  /// One that was made elsewhere: owns it from now on. An error: it stays the caller's; std::errc::wrong_protocol_type: it is none.
+  /// Takes over a socket that was made elsewhere. On an error the caller keeps it.
+  /// std::errc::wrong_protocol_type if it is no unix stream socket.
   [[nodiscard]] static result<unix_stream> adopt(int fd) noexcept;
-  /// The other way: the descriptor, non-blocking, is the caller's.
+  /// Gives the descriptor, non-blocking, to the caller.
   [[nodiscard]] result<int> release() && { return socket_.release(); }
 
   [[nodiscard]] result<credentials> peer() const noexcept;

@@ -1,4 +1,4 @@
-// What a TLS client and a TLS server are made of.
+// The configurations of a TLS client and a TLS server.
 #pragma once
 
 #include <cstddef>
@@ -13,60 +13,62 @@ namespace rota::tls {
 
 enum class version : unsigned char { tls_1_2, tls_1_3 };
 
-/// A certificate and its key, in PEM: each from a file or from memory, not both. Files are regular files, or symbolic links to such; so are those of the
-/// configurations below. Anything else, as a FIFO, is a config_error, and is not waited for.
+/// A certificate and its key, in PEM: each from a file or from memory, not both. Files are regular files, or
+/// symbolic links to regular files. The same holds for the files of the configurations below. Any other file,
+/// such as a FIFO, is a config_error, and the constructor does not wait for it.
 struct identity {
-  std::string
-      chain_file{};  // the certificate first, then those that lead to the root, which need not be there
+  // The certificate first, then those that lead to the root. The root itself may be missing.
+  std::string chain_file{};
   std::string chain_pem{};
   std::string key_file{};
   std::string key_pem{};
-  std::string key_password{};  // of a key that is encrypted; nobody is asked for one
+  std::string key_password{};  // of an encrypted key; there is no prompt for it
 };
 
-/// Are the certificates trusted that the system trusts?
+/// Whether the certificates that the system trusts are trusted.
 enum class system_trust : unsigned char {
   unless_others,  // if no ca_file, ca_folder or ca_pem is given
   always,
   never,
 };
 enum class verification : unsigned char {
-  required,  // a chain to a certificate that is trusted, valid today, of this host
-  none,      // anybody may answer, and read and change everything: for tests
+  required,  // a chain to a trusted certificate, valid today, for this host
+  none,      // any peer may answer, and read and change everything: for tests
 };
 
 struct client_config {
-  std::string ca_file{};    // certificates that are trusted, PEM
-  std::string ca_folder{};  // files named by hash: see openssl-rehash(1)
+  std::string ca_file{};    // trusted certificates, PEM
+  std::string ca_folder{};  // a folder of files that are named by hash: see openssl-rehash(1)
   std::string ca_pem{};
   system_trust trust_system = system_trust::unless_others;
   verification verify = verification::required;
-  std::vector<identity> own{};      // at most one: shown to a server that asks for it
-  std::vector<std::string> alpn{};  // "h2", "http/1.1": the best first; each 1..255 bytes
+  std::vector<identity> own{};      // at most one: sent to a server that asks for it
+  std::vector<std::string> alpn{};  // "h2", "http/1.1": in order of preference; each 1..255 bytes
   version minimum_version = version::tls_1_3;
-  // Whose sessions are kept, to be resumed while the host's certificate is valid; 0..65536.
+  // The number of hosts for which sessions are kept. A session is resumed while the host's certificate is
+  // valid. 0..65536.
   std::size_t remembered_hosts = 256;
 };
 
-/// Of clients.
+/// Whether a server asks clients for certificates.
 enum class client_certificates : unsigned char {
-  none,      // are not asked for
-  optional,  // one that is given is verified
+  none,      // it does not ask
+  optional,  // a certificate that the client sends is verified
   required,
 };
-/// A client that names a host that is in no certificate, or none.
+/// For a client that names no host, or a host that is in no certificate.
 enum class unknown_hosts : unsigned char {
-  get_the_first,  // of the identities
-  are_refused,    // one that names a host: alert unrecognized_name. Who names none gets the first
+  get_the_first,  // the first of the identities is used
+  are_refused,    // alert unrecognized_name for an unknown host; without a host the first identity is used
 };
 enum class resumption : unsigned char { by_tickets, none };
 
 struct server_config {
-  std::vector<identity>
-      identities{};  // at least one, at most 1000; a client that names a host gets the first that is valid for it
+  // 1 to 1000. A client that names a host gets the first identity that is valid for the host.
+  std::vector<identity> identities{};
   unknown_hosts unknown = unknown_hosts::get_the_first;
   client_certificates from_clients = client_certificates::none;
-  std::string ca_file{};  // by whom these must be signed
+  std::string ca_file{};  // the issuers that must have signed client certificates
   std::string ca_folder{};
   std::string ca_pem{};
   std::vector<std::string> alpn{};  // the best first; a client with a list that has none of these is refused
@@ -74,7 +76,7 @@ struct server_config {
   resumption sessions = resumption::by_tickets;
 };
 
-/// What is wrong with a configuration: what() begins with the field, "server_config.identities[0].key_file: ...".
+/// A mistake in a configuration. what() begins with the field, "server_config.identities[0].key_file: ...".
 class ROTA_API config_error : public std::invalid_argument {
  public:
   config_error(std::string field, const std::string& why, std::error_code code);
@@ -83,7 +85,8 @@ class ROTA_API config_error : public std::invalid_argument {
   ~config_error() override;
 
   [[nodiscard]] const std::string& field() const noexcept { return field_; }
-  /// What the system or OpenSSL said; std::errc::invalid_argument if nobody was asked.
+  /// Returns the error of the system or of OpenSSL, or std::errc::invalid_argument if rota found the mistake
+  /// itself.
   [[nodiscard]] const std::error_code& code() const noexcept { return code_; }
 
  private:

@@ -1,4 +1,4 @@
-// Why a TLS connection was refused or ended. What the stream below says stays what it is.
+// The reasons why a TLS connection was refused or ended. Errors of the stream below are passed on unchanged.
 #pragma once
 
 #include <system_error>
@@ -9,14 +9,14 @@ namespace rota::tls {
 
 /// Reasons of this library. A stream below that ends without a close_notify is rota::errc::end_of_stream.
 enum class errc : int {
-  write_abandoned =
-      1,  // a write was cancelled while its record was under way, and the next one began with other bytes
-  no_certificate,  // the peer must have one, and gave none
+  // A write was cancelled while its record was being sent, and the next write began with other bytes.
+  write_abandoned = 1,
+  no_certificate,  // the peer must have a certificate, and sent none
   bad_name,        // not the name or the address of a host
 };
 
-/// What a peer said before it gave up: the descriptions of alerts in TLS (RFC 8446 §6). An error code of it is one that was received; close_notify
-/// is no error.
+/// The alerts of TLS (RFC 8446 §6). An error code of this type is an alert that the peer sent before it gave
+/// up. close_notify is no error.
 enum class alert : int {
   unexpected_message = 10,
   bad_record_mac = 20,
@@ -46,13 +46,14 @@ enum class alert : int {
   no_application_protocol = 120,
 };
 
-/// Why the certificate of the peer was not accepted: the commonest of OpenSSL's X509_V_ERR_. Others have a value and a message, too.
+/// The reason why the certificate of the peer was not accepted: the most frequent of OpenSSL's X509_V_ERR_.
+/// The others have a value and a message, too.
 enum class verify_error : int {
   bad_signature = 7,
   not_yet_valid = 9,
   expired = 10,
-  self_signed = 18,           // it is its own issuer, and nobody's here
-  self_signed_in_chain = 19,  // the chain ends in one that is not trusted
+  self_signed = 18,           // it is its own issuer, and not trusted here
+  self_signed_in_chain = 19,  // the chain ends in a self-signed certificate that is not trusted
   unknown_issuer = 20,
   chain_too_long = 22,
   revoked = 23,
@@ -68,7 +69,7 @@ enum class verify_error : int {
 [[nodiscard]] ROTA_API const std::error_category& error_category() noexcept;
 [[nodiscard]] ROTA_API const std::error_category& alert_category() noexcept;
 [[nodiscard]] ROTA_API const std::error_category& verify_category() noexcept;
-/// Everything else that OpenSSL complains of. The value is its code; the message is its words.
+/// All other errors of OpenSSL. The value is OpenSSL's code; the message is OpenSSL's text.
 [[nodiscard]] ROTA_API const std::error_category& openssl_category() noexcept;
 
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept {
